@@ -123,13 +123,8 @@ def viewer_parser() -> argparse.ArgumentParser:
     add_range(parser.add_argument, "time range to show first")
     parser.add_argument("--select", type=int, metavar="N", help="select event number N")
     parser.add_argument("--session", default="", metavar="NAME", help="restore a saved session, given by name or file")
-    parser.add_argument(
-        "--compare",
-        default="",
-        metavar="FILE",
-        type=InputFile,
-        help="open a second trace beside FILE, to compare before and after",
-    )
+    parser.add_argument("--compare", default="", metavar="FILE", type=InputFile,
+                        help="open a second trace beside FILE, to compare before and after")  # fmt: skip
     parser.add_argument(
         "--lanes", default="", metavar="NAMES",
         help="event lanes to show if the trace has such events, separated by commas: "
@@ -139,13 +134,8 @@ def viewer_parser() -> argparse.ArgumentParser:
         "--labels", default="", metavar="NAMES",
         help="text to show inside intervals, separated by commas: " + ", ".join(Label),
     )  # fmt: skip
-    parser.add_argument(
-        "--user-events",
-        default="",
-        metavar="FILE",
-        type=InputFile,
-        help="XML file from the vendor's toolkit with names and fields of user events",
-    )
+    parser.add_argument("--user-events", default="", metavar="FILE", type=InputFile,
+                        help="XML file from the vendor's toolkit with names and fields of user events")  # fmt: skip
     add_pidin(parser.add_argument)
     add_symbols(parser.add_argument)
     parser.add_argument(
@@ -155,13 +145,8 @@ def viewer_parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--no-cache", action="store_true", help="decode large files from scratch and do not cache the result"
     )
-    parser.add_argument(
-        "--memory-limit",
-        type=_megabytes,
-        default=0,
-        metavar="MB",
-        help="memory for trace columns; the rest goes to unnamed temporary files",
-    )
+    parser.add_argument("--memory-limit", type=_megabytes, default=0, metavar="MB",
+                        help="memory for trace columns; the rest goes to unnamed temporary files")  # fmt: skip
     parser.add_argument(
         "--debug",
         default="",
@@ -172,12 +157,8 @@ def viewer_parser() -> argparse.ArgumentParser:
     axis.add_argument("--together", action="store_true", help="open all FILEs as one trace; see `satview together`")
     add_axis_options(axis.add_argument)
     picture = parser.add_argument_group("screenshot instead of a window; needs no display")
-    picture.add_argument(
-        "--screenshot",
-        type=OutputFile,
-        metavar="OUT.png",
-        help="file to save; .svg and .pdf contain only the lanes, a title and a legend",
-    )
+    picture.add_argument("--screenshot", type=OutputFile, metavar="OUT.png",
+                         help="file to save; .svg and .pdf contain only the lanes, a title and a legend")  # fmt: skip
     picture.add_argument("--size", default="1600x1000", metavar="WxH", help="window size (default %(default)s)")
     picture.add_argument("--scale", type=int, choices=(1, 2), default=1, help="output pixels for each pixel of --size")
     setup = parser.add_argument_group("set-up; opens no window").add_mutually_exclusive_group()

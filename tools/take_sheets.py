@@ -141,7 +141,7 @@ class Photographer:
     """A window that shows one trace, at zooms and in looks."""
 
     def __init__(self, app: QApplication, application: Application, subject: Subject) -> None:
-        from satview.gui.windows.first_look import show_link
+        from satview.gui.windows.looks import show_link
         from satview.session.session import Stage
         from satview.session.trace_link import TraceLink
 

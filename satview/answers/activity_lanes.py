@@ -19,7 +19,7 @@ from satview.base.time_text import format_duration
 from satview.events.states import QUIET_PROCESS, READY, RUNNING, STATE_BY_NAME, UNKNOWN
 from satview.store.trace import Trace
 from satview.timeline.lane_classes import LaneClass, Owner
-from satview.timeline.tracks.track import Found
+from satview.timeline.tracks.track import TrackRows
 from satview.timeline.tracks.user import UserLanes
 
 ACTIVITIES: Final = "activities"
@@ -48,7 +48,7 @@ class ActivityLanes:
 
     timing: Mapping[str, Timing] = field(default_factory=dict)
 
-    def __call__(self, trace: Trace, _lane_class: LaneClass, _user: UserLanes) -> list[Found]:
+    def __call__(self, trace: Trace, _lane_class: LaneClass, _user: UserLanes) -> list[TrackRows]:
         """Return them, those that miss the most deadlines first.
 
         Raises:
@@ -88,7 +88,7 @@ def outcomes(instances: Instances, activity: Activity) -> NDArray[np.uint8]:
     return value
 
 
-def _lanes_of(trace: Trace, activity: Activity, instances: Instances, value: NDArray[np.uint8]) -> Iterator[Found]:
+def _lanes_of(trace: Trace, activity: Activity, instances: Instances, value: NDArray[np.uint8]) -> Iterator[TrackRows]:
     start = instances.start_cycles
     end = np.maximum(instances.end_cycles, start + 1)  # what begins and ends in one cycle still shows
     deadline = np.full(len(start), -1, np.int64)
@@ -103,7 +103,7 @@ def _lanes_of(trace: Trace, activity: Activity, instances: Instances, value: NDA
         placed, rest = rest[has_room], rest[~has_room]
         title = activity.name if not depth else f"{activity.name} {depth + 1}"
         left_out = f"{len(rest):,} more at the same time" if len(rest) and depth == _MOST_AT_ONCE - 1 else ""
-        yield Found(
+        yield TrackRows(
             Owner.TRACE, np.zeros(len(placed), np.int64), start[placed], end[placed], event[placed], value[placed],
             title, f"{activity.name}:{depth}", left_out or activity.trigger, text=name_of, deadline=deadline[placed],
             meanings=MEANINGS,

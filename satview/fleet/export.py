@@ -28,7 +28,7 @@ from satview.fleet.layout import (
     RECORD,
     SKIPPED,
     Dataset,
-    Source,
+    DatasetSource,
     begin_dataset,
     find_sources,
     record_metadata,
@@ -69,7 +69,7 @@ class Done:
     misfits: tuple[str, ...] = ()
 
 
-def export_one(source: Source, dataset: Dataset, tables: tuple[str, ...]) -> Done:
+def export_one(source: DatasetSource, dataset: Dataset, tables: tuple[str, ...]) -> Done:
     """Write the tables of one trace; whatever is wrong with its file becomes the fault of the result."""
     try:
         return _exported(source, dataset, tables)
@@ -79,7 +79,7 @@ def export_one(source: Source, dataset: Dataset, tables: tuple[str, ...]) -> Don
         return Done(source.name, fault=f"an error inside satview: {one_line(error)}")
 
 
-def _exported(source: Source, dataset: Dataset, tables: tuple[str, ...]) -> Done:
+def _exported(source: DatasetSource, dataset: Dataset, tables: tuple[str, ...]) -> Done:
     record = dataset.part(RECORD, source.name)
     record.unlink(missing_ok=True)
     trace = open_trace(source.path)
@@ -90,7 +90,7 @@ def _exported(source: Source, dataset: Dataset, tables: tuple[str, ...]) -> Done
     return Done(source.name, len(trace.events), trace.problems.cost_data, misfits=tuple(misfits(trace)))
 
 
-def _write(table: pa.Table, dataset: Dataset, name: str, source: Source) -> None:
+def _write(table: pa.Table, dataset: Dataset, name: str, source: DatasetSource) -> None:
     path = dataset.part(name, source.name)
     path.parent.mkdir(parents=True, exist_ok=True)
     # The record alone waits for the disk: a file beside it that a power cut damages is found when it is read.
@@ -107,7 +107,7 @@ def _one_type(table: pa.Table) -> pa.Table:
     return table
 
 
-def _record(trace: Trace, source: Source, tables: tuple[str, ...]) -> pa.Table:
+def _record(trace: Trace, source: DatasetSource, tables: tuple[str, ...]) -> pa.Table:
     """Return the row of the table `trace`, with what only many traces need."""
     pyarrow = required("pyarrow")
     table = _one_type(arrow_of(trace, RECORD))
@@ -198,7 +198,7 @@ class Plan:
     """
 
     dataset: Dataset
-    sources: list[Source]
+    sources: list[DatasetSource]
     unchanged: int
     tables: tuple[str, ...]
 
@@ -257,7 +257,7 @@ def _by_processes(todo: Plan, jobs: int) -> Iterator[Done]:
     """Yield what became of each trace; a file that ends the process which reads it costs only itself."""
     left = list(todo.sources)
     while left:
-        running: dict[Future[Done], Source] = {}
+        running: dict[Future[Done], DatasetSource] = {}
         try:
             with safe_children(), _pool(min(jobs, len(left))) as pool:
                 yield from _in_pool(pool, todo, left, running, jobs)
@@ -268,7 +268,11 @@ def _by_processes(todo: Plan, jobs: int) -> Iterator[Done]:
 
 
 def _in_pool(
-    pool: ProcessPoolExecutor, todo: Plan, left: list[Source], running: dict[Future[Done], Source], jobs: int
+    pool: ProcessPoolExecutor,
+    todo: Plan,
+    left: list[DatasetSource],
+    running: dict[Future[Done], DatasetSource],
+    jobs: int,
 ) -> Iterator[Done]:
     while left or running:
         while left and len(running) < 2 * jobs:  # as many again wait, so that no process does
@@ -280,7 +284,7 @@ def _in_pool(
             yield outcome
 
 
-def _alone(source: Source, todo: Plan) -> Done:
+def _alone(source: DatasetSource, todo: Plan) -> Done:
     with safe_children(), _pool(1) as pool:
         try:
             return pool.submit(export_one, source, todo.dataset, todo.tables).result()
@@ -345,5 +349,5 @@ def export_on_cluster(
     return exported
 
 
-def _one(source: Source, todo: Plan) -> Done:
+def _one(source: DatasetSource, todo: Plan) -> Done:
     return export_one(source, todo.dataset, todo.tables)

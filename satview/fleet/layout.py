@@ -35,7 +35,7 @@ _SAFE: Final = " @,+()[]'!$&;~"  # in names of folders as they are; all of these
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class DatasetSource:
     """A file that is to be in a data set.
 
     Attributes:
@@ -95,7 +95,7 @@ class Dataset:
             if (home / PART).is_file():
                 yield unquote(home.name.removeprefix("trace="))
 
-    def has(self, source: Source, tables: Iterable[str]) -> bool:
+    def has(self, source: DatasetSource, tables: Iterable[str]) -> bool:
         """Return whether a file is in the data set as it is now, with these tables at least."""
         path = self.part(RECORD, source.name)
         if not path.is_file():
@@ -109,7 +109,7 @@ class Dataset:
         return bool(written == source.state()) and set(tables) <= set(tables_there)
 
 
-def record_metadata(source: Source, tables: Iterable[str]) -> dict[str, str]:
+def record_metadata(source: DatasetSource, tables: Iterable[str]) -> dict[str, str]:
     """Return what the part of the table `trace` says of where it comes from."""
     return {"satview.fleet": json.dumps({**source.state(), "tables": sorted(tables)})}
 
@@ -156,7 +156,7 @@ def find_sources(
     patterns: Iterable[str] = (),
     out: Path | None = None,
     user_events: Mapping[int, UserEvent] | None = None,
-) -> list[Source]:
+) -> list[DatasetSource]:
     """Return the traces below a folder, by name; hidden files and folders are left out.
 
     Args:
@@ -169,14 +169,14 @@ def find_sources(
         UsageError: There is none.
     """
     root, given = Path(folder), tuple(patterns) or PATTERNS
-    sources: dict[str, Source] = {}
+    sources: dict[str, DatasetSource] = {}
     for path in sorted({path for pattern in given for path in root.rglob(pattern)}):
         below = path.relative_to(root)
         is_hidden = any(part.startswith(".") for part in below.parts)
         if is_hidden or (out is not None and out.resolve() in path.resolve().parents) or not path.is_file():
             continue
         status = path.stat()
-        sources[below.as_posix()] = Source(
+        sources[below.as_posix()] = DatasetSource(
             below.as_posix(), path, status.st_size, status.st_mtime_ns, user_events or {}
         )
     if not sources:

@@ -7,33 +7,18 @@ from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
-from PySide6.QtCore import (
-    QAbstractTableModel,
-    QEvent,
-    QModelIndex,
-    QObject,
-    QPersistentModelIndex,
-    QSize,
-    Qt,
-    QTimer,
-    Signal,
-    Slot,
-)
-from PySide6.QtGui import QFontMetrics, QGuiApplication, QKeyEvent, QMouseEvent, QPixmap, QShowEvent
+from PySide6.QtCore import QAbstractTableModel, QEvent, QModelIndex, QObject, QPersistentModelIndex, QSize, Qt, Slot
+from PySide6.QtGui import QFontMetrics, QGuiApplication, QKeyEvent, QMouseEvent, QPixmap
 from PySide6.QtWidgets import (
     QAbstractItemView,
-    QDockWidget,
     QHBoxLayout,
     QHeaderView,
     QLabel,
     QLayout,
-    QLineEdit,
-    QSizePolicy,
     QSplitter,
     QStackedWidget,
     QStyledItemDelegate,
     QStyleOptionViewItem,
-    QTabBar,
     QTableView,
     QVBoxLayout,
     QWidget,
@@ -48,10 +33,9 @@ from satview.gui import dialogs
 from satview.gui.colours import state_colour
 from satview.gui.panel import PanelContext, TablePanel, add_copy_and_export, set_up_rows
 from satview.gui.theme import Theme, colour, icon
-from satview.gui.widgets import CutLabel, Notice
+from satview.gui.widgets import Notice
 from satview.session.highlight import of_row, window_of
 from satview.session.panels.statistics import write_table
-from satview.session.panels.transaction_view import FoundRows, RowMode, TransactionView
 from satview.session.tasks import Task
 
 # The item model of an answer: rows that are below a row unfold there; a text when it shows.
@@ -269,9 +253,7 @@ class TableExport(QObject):
     def __init__(self, panel: QWidget, statement: QLabel) -> None:
         super().__init__(panel)
         self._panel, self._statement = panel, statement
-        self._job = Task(self)
-        self._job.done.connect(self._on_done)
-        self._job.failed.connect(self._on_failed)
+        self._job = Task(self, self._on_done, self._on_failed)
 
     def save_as(self, table: Table, trace_path: Path) -> None:
         """Let the user name a file, and write an answer to it.
@@ -295,7 +277,7 @@ class TableExport(QObject):
             self._statement.setText(f"Wrote {count:,} rows")
 
     @Slot(object)
-    def _on_failed(self, error: object) -> None:
+    def _on_failed(self, error: Exception) -> None:
         self._statement.setText(str(error))
 
 
@@ -569,211 +551,3 @@ class AnswerPanel(TablePanel[AnswerModel]):
                 self.model.fold(row)
                 return True
         return super().eventFilter(watched, event)
-
-
-# The filter of the table of transactions: who, to whom, which number; and what it leaves.
-
-
-LineFilter = tuple[str, str, int | None]  # client, server or thread, number
-NO_FILTER: Final[LineFilter] = ("", "", None)
-_TYPING_MS: Final = 200  # after the last letter
-_FIELD_PX: Final = 190
-_NAME_TIP: Final = "Part of a name, a pid, or PID:TID"
-_NUMBER_TIP: Final = "A number, in decimal or with 0x"
-
-
-class FilterLine(QWidget):
-    """Three fields and a sentence.
-
-    Attributes:
-        client, server, number: The fields; the first one is for messages only, the second is that of threads else.
-        statement: What is shown, in words.
-        requested: The filter, as it was last complete.
-
-    Signals:
-        changed: `requested` changed.
-    """
-
-    changed = Signal()
-
-    def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        self.requested = NO_FILTER
-        self._said = ""
-        self._typing = QTimer(self)
-        self._typing.setSingleShot(True)
-        self._typing.setInterval(_TYPING_MS)
-        self._typing.timeout.connect(self._on_typed)
-        self.client, self.server, self.number = (QLineEdit(self) for _ in range(3))
-        line = QHBoxLayout(self)
-        line.setContentsMargins(8, 3, 8, 3)
-        line.setSpacing(6)
-        for field in (self.client, self.server, self.number):
-            field.setMaximumWidth(_FIELD_PX)
-            field.setClearButtonEnabled(True)
-            field.setToolTip(tool_tip(_NUMBER_TIP if field is self.number else _NAME_TIP))
-            field.textChanged.connect(self._typing.start)
-            field.returnPressed.connect(self._on_typed)
-            line.addWidget(field, 1)
-        self.statement = CutLabel(self)
-        self.statement.setProperty("role", "dim")
-        self.statement.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
-        line.addSpacing(6)
-        line.addWidget(self.statement, 2)
-        self.begin(is_of_messages=True)
-
-    def begin(self, *, is_of_messages: bool) -> None:
-        """Build the line, of messages or of latencies, without a condition."""
-        for field in (self.client, self.server, self.number):
-            field.clear()
-        self._typing.stop()
-        self.requested = NO_FILTER
-        self.client.setVisible(is_of_messages)
-        names = ("Client: name or pid", "Server: name or pid", "Type: 0x100") if is_of_messages else (
-            "", "Thread: name or pid", "Interrupt: 0x1b")  # fmt: skip
-        for field, text in zip((self.client, self.server, self.number), names, strict=True):
-            field.setPlaceholderText(text)
-            field.setAccessibleName(text)
-
-    def say(self, text: str) -> None:
-        """Show what the filter leaves."""
-        self._said = text
-        self.statement.setText(text)
-
-    def close_down(self) -> None:
-        """Wait for no more letters."""
-        self._typing.stop()
-
-    @Slot()
-    def _on_typed(self) -> None:
-        self._typing.stop()
-        text = self.number.text().strip()
-        try:
-            number = None if not text else int(text, 16) if text[:2].lower() == "0x" else int(text)
-        except ValueError:
-            self.statement.setText("The number is to be decimal, or hexadecimal with 0x in front")
-            return
-        self.statement.setText(self._said)
-        requested = (self.client.text(), self.server.text(), number)
-        if requested != self.requested:
-            self.requested = requested
-            self.changed.emit()
-
-
-# Messages, pulses and interrupts, the slowest first: filter, table, and the way of a row drawn over the lanes.
-
-
-class TransactionsPanel(AnswerPanel):
-    """The table of transactions and latencies. Works only while it can be seen.
-
-    Attributes:
-        view: What is looked for.
-        line: The filter, and what it leaves.
-    """
-
-    waits_to_be_seen = True
-
-    saved_fields = ("tabs", "line.client", "line.server", "line.number")
-
-    def __init__(self, context: PanelContext, parent: QWidget | None = None) -> None:
-        super().__init__(context, "Transactions", parent)
-        self.setMinimumSize(120, 64)
-        self.view = TransactionView(self._opened, self)
-        self._is_stale = True
-        self._shown: FoundRows | None = None
-        self._dock: QDockWidget | None = None
-        self.line = FilterLine(self)
-        self.line.changed.connect(self._on_filter)
-        self._lay_out(self._head(), self.line, self.stack)
-        self.view.changed.connect(self._on_found)
-        self._opened.selection.range_changed.connect(self._on_range)
-
-    def reload(self) -> None:
-        """Look for rows, at first and in a refreshed trace."""
-        self._is_stale = False
-        self.view.start()
-
-    def close_down(self) -> None:
-        """Cancel the background tasks."""
-        super().close_down()
-        self.line.close_down()
-        self.view.close()
-
-    def sort(self, name: str, *, descending: bool) -> None:
-        """Show the rows in the order of a column."""
-        self.view.sort(name, descending=descending)
-
-    def _head(self) -> QHBoxLayout:
-        self.tabs = QTabBar(self)
-        self.tabs.setExpanding(False)
-        self.tabs.setDrawBase(False)
-        self.tabs.setAccessibleName("Messages or latencies")
-        for mode in RowMode:
-            self.tabs.setTabData(self.tabs.addTab(mode.value), mode)
-        self.tabs.currentChanged.connect(self._on_tab)
-        head = QHBoxLayout()
-        head.setContentsMargins(2, 0, 8, 0)
-        head.addWidget(self.tabs, 1)
-        self.add_buttons(head, self.line.statement)
-        return head
-
-    @Slot()
-    def _on_found(self) -> None:
-        answer, view = self.view.found, self.view
-        if answer is None:
-            self.show_page(view.error or "Looking\N{HORIZONTAL ELLIPSIS}")
-            return
-        if view.is_busy:  # what shows stays until there is better
-            return
-        if self._shown is not answer:
-            self._shown = answer
-            name, descending = view.order
-            self.show_answer(answer.table, name or answer.table.question.sort_name, is_descending=descending)
-        self._say()
-
-    def _say(self) -> None:
-        """Say what the filter leaves, or why there is nothing."""
-        answer = self.view.found
-        assert answer is not None
-        where = "the selected range" if answer.window is not None else "the trace"
-        kind = "messages" if answer.mode is RowMode.MESSAGES else "pulses and interrupts that wake threads"
-        doubts = "".join(f"; {doubt}" for doubt in answer.table.doubts())
-        if answer.mode is RowMode.FIGURES:
-            self.line.say(f"Of {answer.total:,} {kind} in {where}{doubts}")
-        else:
-            self.line.say(f"{len(answer.table):,} of {answer.total:,} {kind}" + (
-                ", those that begin in the selected range" if answer.window is not None else "") + doubts)  # fmt: skip
-        fits = " that fit the filter" if self.line.requested != NO_FILTER else ""
-        if answer.table.cannot_tell and not answer.total:
-            self.show_page(answer.table.says_why_empty)
-        else:
-            self.show_page("" if len(answer.table) else f"There are no {kind} in {where}{fits}.")
-
-    @Slot()
-    def _on_filter(self) -> None:
-        self.view.set_filter(*self.line.requested)
-
-    @Slot(int)
-    def _on_tab(self, number: int) -> None:
-        mode = RowMode(self.tabs.tabData(number))  # Qt keeps the text of it
-        self.line.begin(is_of_messages=mode is RowMode.MESSAGES)
-        self.view.set_mode(mode, *self.line.requested)
-
-    @Slot()
-    def _on_range(self) -> None:
-        self._is_stale = True
-        self._catch_up()
-
-    @Slot()
-    def _catch_up(self) -> None:
-        """Look for the rows of another range, once the panel can be seen; one behind another tab cannot."""
-        if self._is_stale and self.view.found is not None and not self.visibleRegion().isEmpty():
-            self.reload()
-
-    def showEvent(self, event: QShowEvent) -> None:
-        """Follow the dock: it knows when the panel comes to the front of others."""
-        super().showEvent(event)
-        dock = self.parentWidget()
-        if isinstance(dock, QDockWidget) and dock is not self._dock:
-            self._dock = dock
-            dock.visibilityChanged.connect(self._catch_up, Qt.ConnectionType.QueuedConnection)  # after it is laid out

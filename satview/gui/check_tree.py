@@ -56,7 +56,7 @@ class Leaf:
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class LeafGroup:
     """Leaves under one name."""
 
     title: str
@@ -100,15 +100,13 @@ class CheckTree(QWidget):
 
     def __init__(
         self,
-        groups: Iterable[Group],
+        groups: Iterable[LeafGroup],
         placeholder: str,
         parent: QWidget | None = None,
         heads: tuple[str, str, str] = ("Name", "Events", ""),
     ) -> None:
         super().__init__(parent)
-        self.search = QLineEdit(self)
-        self.search.setPlaceholderText(placeholder)
-        self.search.setClearButtonEnabled(True)
+        self.search = QLineEdit(self, placeholderText=placeholder, clearButtonEnabled=True)
         self.search.textChanged.connect(self._on_search)
         self.tree = QTreeWidget(self)
         self._set_up_tree(heads[: 3 if heads[2] else 2])
@@ -126,8 +124,7 @@ class CheckTree(QWidget):
             box.setSpacing(6)
         layout.addLayout(self._head)
         layout.addWidget(self.tree, 1)
-        self._nothing = PlainLabel("Nothing fits the search.", self.tree)
-        self._nothing.setProperty("role", "faint")
+        self._nothing = PlainLabel("Nothing fits the search.", self.tree, role="faint")
         self._nothing.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self._nothing.hide()
         cover = QVBoxLayout(self.tree.viewport())
@@ -139,7 +136,7 @@ class CheckTree(QWidget):
         box = QBoxLayout.Direction
         self._head.setDirection(box.LeftToRight if is_low(self) else box.TopToBottom)
 
-    def reload(self, groups: Sequence[Group]) -> list[Group]:
+    def reload(self, groups: Sequence[LeafGroup]) -> list[LeafGroup]:
         """Show other counts and titles, and what is new at the end; what shows stays instead.
 
         Args:
@@ -154,7 +151,7 @@ class CheckTree(QWidget):
             known = (self._leaves[leaf.key].parent() for leaf in group.leaves if leaf.key in self._leaves)
             top = next(known, None)
             if top is None:
-                top = self._add_group(Group(group.title, (), group.tip))
+                top = self._add_group(LeafGroup(group.title, (), group.tip))
             _set_text(top, 0, group.title)
             _set_text(top, 1, f"{sum(leaf.count for leaf in group.leaves):,}")
             for leaf in group.leaves:
@@ -254,7 +251,7 @@ class CheckTree(QWidget):
         row.addStretch()
         return row
 
-    def _add_group(self, group: Group) -> _GroupItem:
+    def _add_group(self, group: LeafGroup) -> _GroupItem:
         top = _GroupItem(self.tree, [visible_line(group.title), f"{sum(leaf.count for leaf in group.leaves):,}"])
         top.setFlags(top.flags() | Qt.ItemFlag.ItemIsAutoTristate)  # they can be checked anyway
         top.setToolTip(0, tool_tip(group.tip))

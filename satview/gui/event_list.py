@@ -40,7 +40,7 @@ from satview.events.spec import arguments_text
 from satview.gui.colours import class_colour
 from satview.gui.panel import HEIGHT_LIMIT_PX, PanelContext, TablePanel, Value, select_row, selected_ranges, set_up_rows
 from satview.gui.theme import Theme, colour
-from satview.gui.widgets import CutLabel, PlainLabel, paint_next_frame
+from satview.gui.widgets import CutLabel, PlainLabel, line_up, paint_next_frame
 from satview.session.events.event_text import COLUMNS, arguments_as, list_row
 from satview.session.open_trace import OpenTrace
 from satview.session.range_view import frequency_text, length_text
@@ -216,10 +216,7 @@ class RowDelta(QWidget):
         self.take = QPushButton("Make it the range", self)
         self.take.setProperty("flat", "true")
         self.take.clicked.connect(self._select_range)
-        line = QHBoxLayout(self)
-        line.setContentsMargins(8, 1, 4, 1)
-        line.addWidget(self.text, 1)
-        line.addWidget(self.take)
+        line_up(QHBoxLayout(self), (self.text, 1), self.take, margins=(8, 1, 4, 1))
         selected.selectionChanged.connect(self._show)
         model.modelReset.connect(self._show)
         opened.reloaded.connect(self._show)
@@ -295,16 +292,11 @@ class EventListPanel(TablePanel[EventListModel]):
         self._set_up_table(height_px)
         self._stack.addWidget(self.table)
         self._stack.addWidget(self._empty_page())
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(0)
-        layout.addWidget(self._stack)
+        layout = line_up(QVBoxLayout(self), self._stack, margins=(0, 0, 0, 0), spacing=0)
         self.delta = RowDelta(opened, self.model, self.table.selectionModel(), self)
         layout.addWidget(self.delta)
         self.pinned = self._pin()
-        self._view_rests = QTimer(self)
-        self._view_rests.setSingleShot(True)
-        self._view_rests.setInterval(_RESTS_AFTER_MS)
+        self._view_rests = QTimer(self, singleShot=True, interval=_RESTS_AFTER_MS)
         self._view_rests.timeout.connect(self._follow_view)
         opened.viewport.window_changed.connect(self._view_rests.start)
         self._is_at_end = False
@@ -381,10 +373,7 @@ class EventListPanel(TablePanel[EventListModel]):
 
         for signal in (head.sectionResized, head.geometriesChanged, self.table.horizontalScrollBar().valueChanged):
             signal.connect(self._fit_pin)
-        line = QHBoxLayout(head)
-        line.setContentsMargins(0, 0, 8, 0)
-        line.addStretch()
-        line.addWidget(pin)
+        line_up(QHBoxLayout(head), None, pin, margins=(0, 0, 8, 0))
         return pin
 
     @Slot()
@@ -396,8 +385,7 @@ class EventListPanel(TablePanel[EventListModel]):
 
     def _empty_page(self) -> QWidget:
         page = QWidget(self)
-        self._nothing = PlainLabel(page)
-        self._nothing.setProperty("role", "dim")
+        self._nothing = PlainLabel(page, role="dim")
         self._show_all = QPushButton("Show all events", page)
         self._show_all.clicked.connect(self._opened.filters.show_all)
         layout = QVBoxLayout(page)

@@ -9,7 +9,7 @@ from PySide6.QtWidgets import QHBoxLayout, QPushButton, QWidget
 from satview.base.safe_text import menu_text
 from satview.gui.filters.editing import ExpressionLine
 from satview.gui.theme import Theme
-from satview.gui.widgets import PlainLabel
+from satview.gui.widgets import PlainLabel, line_up
 from satview.session.commands import BACK, ON
 from satview.session.filtering.search import suggested
 from satview.session.open_trace import OpenTrace
@@ -36,18 +36,11 @@ class FindBar(QWidget):
         self._opened = opened
         self.line = ExpressionLine(opened.trace, theme, self, takes_names=True)
         self.line.setPlaceholderText("Name, /pattern/, or a condition such as event == MSG_SENDV and duration > 2ms")
-        self.count = PlainLabel(self)
-        self.count.setProperty("role", "dim")
+        self.count = PlainLabel(self, role="dim")
         self.count.setMinimumWidth(160)
-        self._typing = QTimer(self)
-        self._typing.setSingleShot(True)
-        self._typing.setInterval(_TYPING_MS)
+        self._typing = QTimer(self, singleShot=True, interval=_TYPING_MS)
         self._typing.timeout.connect(self._find)
-        row = QHBoxLayout(self)
-        row.setContentsMargins(10, 6, 10, 6)
-        row.addWidget(PlainLabel("Find", self))
-        row.addWidget(self.line, 1)
-        row.addWidget(self.count)
+        row = line_up(QHBoxLayout(self), PlainLabel("Find", self), (self.line, 1), self.count, margins=(10, 6, 10, 6))
         self.suggestion = QPushButton(self)
         self.suggestion.setProperty("flat", "true")
         self.suggestion.clicked.connect(self._on_suggestion)
@@ -63,7 +56,7 @@ class FindBar(QWidget):
             button.setFocusPolicy(Qt.FocusPolicy.NoFocus)
             button.clicked.connect(slot)
             row.addWidget(button)
-        self.line.textChanged.connect(self._on_text)
+        self.line.textChanged.connect(self._typing.start)
         self.line.installEventFilter(self)
         opened.search.changed.connect(self._show_count)
         opened.reloaded.connect(self._on_reloaded)
@@ -129,10 +122,6 @@ class FindBar(QWidget):
         self._typing.stop()
         if self.line.text().strip() != self._opened.search.text:
             self._opened.search.find(self.line.text())
-
-    @Slot(str)
-    def _on_text(self, _text: str) -> None:
-        self._typing.start()
 
     @Slot()
     def _on_suggestion(self) -> None:

@@ -24,7 +24,7 @@ from PySide6.QtWidgets import (
 
 from satview.base.plugins import all_plugins
 from satview.base.safe_text import tool_tip, visible_line
-from satview.gui.widgets import PlainLabel, resize_on_screen
+from satview.gui.widgets import PlainLabel, line_up, resize_on_screen
 from satview.session.commands import COMMANDS, Command, KeyBindings
 from satview.session.events.event_text import trace_rows
 from satview.store.trace import Trace
@@ -125,8 +125,7 @@ class KeysDialog(QDialog):
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.setWindowTitle("Change keys")
         self._keys = keys
-        self.search = QLineEdit(self)
-        self.search.setPlaceholderText("Find a command or a key")
+        self.search = QLineEdit(self, placeholderText="Find a command or a key")
         self.search.textChanged.connect(self._fill)
         self.tree = QTreeWidget(self)
         self.tree.setAccessibleName("Commands and keys")
@@ -149,8 +148,7 @@ class KeysDialog(QDialog):
                 ("Usual", "Restore the default keys of the command", self._use_table),
             )
         )
-        self.message = PlainLabel("", self)
-        self.message.setProperty("role", "dim")
+        self.message = PlainLabel("", self, role="dim")
         self.message.setWordWrap(True)
         self._lay_out()
         keys.changed.connect(self._fill)
@@ -173,14 +171,8 @@ class KeysDialog(QDialog):
         all_usual.setAutoDefault(False)
         all_usual.clicked.connect(self._use_table_for_all)
         buttons.rejected.connect(self.close)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(20, 18, 20, 16)
-        layout.setSpacing(10)
-        layout.addWidget(self.search)
-        layout.addWidget(self.tree, 1)
-        layout.addLayout(line)
-        layout.addWidget(self.message)
-        layout.addWidget(buttons)
+        line_up(QVBoxLayout(self), self.search, (self.tree, 1), line, self.message, buttons, margins=(20, 18, 20, 16),
+                spacing=10)  # fmt: skip
 
     def _button(self, text: str, tip: str, run: object) -> QPushButton:
         button = QPushButton(text, self)
@@ -306,8 +298,5 @@ class PluginsDialog(QDialog):
             self.tree.setColumnWidth(column, width_px)
         buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Close, self)
         buttons.rejected.connect(self.close)
-        layout = QVBoxLayout(self)
-        layout.addWidget(self.head)
-        layout.addWidget(self.tree)
-        layout.addWidget(buttons)
+        line_up(QVBoxLayout(self), self.head, self.tree, buttons)
         self.resize(QSize(720, 320))

@@ -8,8 +8,8 @@ from importlib import import_module
 from operator import attrgetter
 from typing import TYPE_CHECKING, ClassVar, Final, Generic, Protocol, TypeVar
 
-from PySide6.QtCore import QAbstractItemModel, QItemSelectionModel, QPoint, Qt, Signal, Slot
-from PySide6.QtGui import QHideEvent
+from PySide6.QtCore import QAbstractItemModel, QItemSelectionModel, QPoint, Qt, QUrl, Signal, Slot
+from PySide6.QtGui import QHideEvent, QShowEvent
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QButtonGroup,
@@ -27,14 +27,16 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from satview.gui.theme import Theme
+from satview.gui.theme import Theme, css
 from satview.session.commands import PanelRow
+from satview.session.navigation import Navigation
 
 if TYPE_CHECKING:
     from satview.gui.swimlane.area import SwimlaneArea
     from satview.session.comparison import Comparison
     from satview.session.navigation import Navigation
     from satview.session.open_trace import OpenTrace
+    from satview.session.questions import WatchedAnswer
     from satview.session.settings import Settings
 
 
@@ -130,6 +132,7 @@ class Panel(QWidget):
     Attributes:
         saved_fields: Fields whose values are there again when the trace is next opened, as `saved_values` returns them.
         waits_to_be_seen: `reload` is called when the panel is first seen too, for what nothing else needs.
+        watched: What is worked out while the panel can be seen, and only then; None = nothing.
 
     Signals:
         menu_requested: Right click: global position, name of the argument under it or empty.
@@ -137,6 +140,7 @@ class Panel(QWidget):
 
     waits_to_be_seen: ClassVar[bool] = False
     saved_fields: ClassVar[tuple[str, ...]] = ()
+    watched: WatchedAnswer | None = None
     menu_requested = Signal(QPoint, str)
 
     def __init__(self, context: PanelContext, parent: QWidget | None = None) -> None:
@@ -154,6 +158,14 @@ class Panel(QWidget):
 
     def rest(self) -> None:
         """Stop working: nobody looks."""
+        if self.watched is not None:
+            self.watched.watch(False)
+
+    def showEvent(self, event: QShowEvent) -> None:
+        """Follow the trace from now on."""
+        super().showEvent(event)
+        if self.watched is not None:
+            self.watched.watch(True)
 
     def hideEvent(self, event: QHideEvent) -> None:
         """Rest."""
@@ -294,3 +306,29 @@ def selected_ranges(selected: QItemSelectionModel) -> list[range]:
     ranges = selected.selection()
     rectangles = (ranges.at(number) for number in range(ranges.count()))
     return sorted((range(rows.top(), rows.bottom() + 1) for rows in rectangles), key=lambda rows: rows.start)
+
+
+# Links in texts of panels: to an event, to the lane of a thread or process, to a thread at a moment.
+
+
+def linked(target: str, html: str, theme: Theme) -> str:
+    """Return text as a link that `follow` understands.
+
+    Args:
+        target: `event:ROW`, `thread:ROW`, `process:ROW` or `at:THREAD/CYCLES`.
+        html: What it shows.
+        theme: The colours.
+    """
+    return f"<a href='{target}' style='color:{css(theme.accent)}; text-decoration:none'>{html}</a>"
+
+
+def follow(navigation: Navigation, url: QUrl) -> None:
+    """Go where a link leads; nowhere if it is another kind of link."""
+    where = url.path()
+    if url.scheme() == "event" and where.isdigit():
+        navigation.show_event(int(where))
+    elif url.scheme() in ("thread", "process") and where.isdigit():
+        navigation.show_owner(url.scheme() == "thread", int(where))
+    elif url.scheme() == "at":
+        thread, _, cycles = where.partition("/")
+        navigation.show_interval(int(thread), int(cycles))

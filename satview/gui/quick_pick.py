@@ -22,7 +22,7 @@ from PySide6.QtWidgets import (
 
 from satview.base.errors import UsageError
 from satview.base.safe_text import visible_line
-from satview.gui.widgets import Notice, PlainLabel
+from satview.gui.widgets import Notice, PlainLabel, line_up
 
 _ROWS_MAX: Final = 200
 _WIDTH_PX: Final = 520
@@ -65,8 +65,7 @@ class QuickPick(QFrame):
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.setAutoFillBackground(True)
         self._options = options
-        self.line = QLineEdit(self)
-        self.line.setPlaceholderText(placeholder)
+        self.line = QLineEdit(self, placeholderText=placeholder)
         self.list = QListWidget(self)
         self.list.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         self.list.setUniformItemSizes(True)
@@ -210,17 +209,11 @@ class LinePrompt(QFrame):
         self.setProperty("role", "floating")
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self._accept = accept
-        self.line = QLineEdit(text, self)
-        self.line.setPlaceholderText(placeholder)
-        self.error = PlainLabel(self)
-        self.error.setProperty("role", "error")
+        self.line = QLineEdit(text, self, placeholderText=placeholder)
+        self.error = PlainLabel(self, role="error")
         self.error.setWordWrap(True)
         self.error.hide()
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(14, 12, 14, 12)
-        layout.addWidget(PlainLabel(title, self))
-        layout.addWidget(self.line)
-        layout.addWidget(self.error)
+        line_up(QVBoxLayout(self), PlainLabel(title, self), self.line, self.error, margins=(14, 12, 14, 12))
         self.line.installEventFilter(self)
         self.resize(min(_WIDTH_PX, parent.width() - 40), self.sizeHint().height())
         self.move((parent.width() - self.width()) // 2, 48)

@@ -26,7 +26,7 @@ from satview.base.time import TimeWindow
 from satview.export.listing_part import write_event_list, write_listing
 from satview.export.subset import write_subset
 from satview.gui import dialogs
-from satview.gui.widgets import MessageLine, PlainLabel, keep_quiet
+from satview.gui.widgets import MessageLine, PlainLabel, keep_quiet, line_up
 from satview.session.open_trace import OpenTrace
 from satview.session.range_view import length_text
 from satview.session.tasks import IsCancelled, Report, Task
@@ -123,8 +123,7 @@ class SaveEventsDialog(QDialog):
         self.progress = QProgressBar(self)
         self.progress.setRange(0, 100)
         self.progress.hide()
-        self.save_button = QPushButton("&Save\N{HORIZONTAL ELLIPSIS}", self)
-        self.save_button.setDefault(True)
+        self.save_button = QPushButton("&Save\N{HORIZONTAL ELLIPSIS}", self, default=True)
         self.stop_button = QPushButton("Stop", self)
         self.stop_button.hide()
         self.close_button = QPushButton("Close", self)
@@ -167,12 +166,7 @@ class SaveEventsDialog(QDialog):
         foot.addStretch()
         for button in (self.save_button, self.stop_button, self.close_button):
             foot.addWidget(button)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(20, 18, 20, 16)
-        layout.setSpacing(12)
-        layout.addLayout(form)
-        layout.addWidget(self.message)
-        layout.addLayout(foot)
+        line_up(QVBoxLayout(self), form, self.message, foot, margins=(20, 18, 20, 16), spacing=12)
         for label in (self.note, self.message):  # texts of two lines come and go; nothing moves for them
             label.setFixedHeight(2 * self.fontMetrics().lineSpacing() + 2)
             label.setAlignment(Qt.AlignmentFlag.AlignTop)
@@ -209,7 +203,7 @@ class SaveEventsDialog(QDialog):
         if path is None:
             return
         rows = self._opened.filters.rows if self.filtered.isChecked() else None
-        self._job.start(partial(write_events, trace, path, kind, rows, self._window))
+        self._job.start_reporting(partial(write_events, trace, path, kind, rows, self._window))
         self.message.say("", "dim")
         self._set_busy(True)
 
@@ -236,7 +230,7 @@ class SaveEventsDialog(QDialog):
         self._set_busy(False)
 
     @Slot(object)
-    def _on_failed(self, error: object) -> None:
+    def _on_failed(self, error: Exception) -> None:
         self.message.say(f"Not saved: {error}.", "error")
         self._set_busy(False)
 

@@ -36,7 +36,7 @@ from satview.events import states
 from satview.gui import theme as themes
 from satview.gui.colours import NAME_OF, OTHER_NAMES, StateLook, is_thick, read_looks, state_colour, write_looks
 from satview.gui.swimlane.fills import swatch
-from satview.gui.widgets import PlainLabel, keep_quiet
+from satview.gui.widgets import PlainLabel, keep_quiet, line_up
 from satview.session.put_state import PARTS, check_name, names_in, session_of
 from satview.session.settings import SETTINGS, Setting, Settings
 from satview.session.workspace_file import WorkspaceState
@@ -73,15 +73,13 @@ class SaveSessionDialog(QDialog):
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.setWindowTitle("Save session")
         self._state, self._known, self._save = state, known, save
-        self.name = QLineEdit(self)
-        self.name.setPlaceholderText("Name")
+        self.name = QLineEdit(self, placeholderText="Name")
         self.name.setAccessibleName("Name of the session")
         self.name.textChanged.connect(self._on_name)
         self.parts = {key: QCheckBox(title, self) for key, title in PARTS.items()}
         self.table = QTableWidget(self)
         self._fill()
-        self.error = PlainLabel(self)
-        self.error.setProperty("role", "error")
+        self.error = PlainLabel(self, role="error")
         self.error.setWordWrap(True)
         self.error.hide()
         self.buttons = QDialogButtonBox(
@@ -94,16 +92,12 @@ class SaveSessionDialog(QDialog):
         self.resize(min(_WIDTH_PX, parent.width() - 40), self.sizeHint().height())
 
     def _lay_out(self) -> None:
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(20, 18, 20, 16)
-        layout.setSpacing(8)
-        layout.addWidget(self.name)
+        layout = line_up(QVBoxLayout(self), self.name, margins=(20, 18, 20, 16), spacing=8)
         for key, box in self.parts.items():
             box.setChecked(key in _AT_FIRST)
             layout.addWidget(box)
         if self.table.rowCount():
-            hint = PlainLabel("Names in other traces; * matches any letters, as in devb-*", self)
-            hint.setProperty("role", "dim")
+            hint = PlainLabel("Names in other traces; * matches any letters, as in devb-*", self, role="dim")
             hint.setWordWrap(True)
             layout.addWidget(hint)
             layout.addWidget(self.table, 1)
@@ -254,14 +248,7 @@ class StateLooksDialog(QDialog):
         buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Close, self)
         buttons.button(QDialogButtonBox.StandardButton.Close).setAutoDefault(False)  # Return opens the colour dialog
         buttons.rejected.connect(self.close)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(20, 18, 20, 16)
-        layout.setSpacing(10)
-        layout.addLayout(form)
-        layout.addWidget(self.tree, 1)
-        layout.addWidget(note)
-        layout.addLayout(line)
-        layout.addWidget(buttons)
+        line_up(QVBoxLayout(self), form, (self.tree, 1), note, line, buttons, margins=(20, 18, 20, 16), spacing=10)
 
     def _box(self, key: str) -> QComboBox:
         row = next(row for row in SETTINGS if row.key == key)
@@ -359,11 +346,7 @@ class SettingsDialog(QDialog):
         )
         self.looks_button.setAutoDefault(False)
         self.looks_button.clicked.connect(self._show_looks)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(20, 18, 20, 16)
-        layout.setSpacing(16)
-        layout.addLayout(form)
-        layout.addWidget(buttons)
+        line_up(QVBoxLayout(self), form, buttons, margins=(20, 18, 20, 16), spacing=16)
         keep_quiet(self)
 
     @Slot()

@@ -7,17 +7,8 @@ from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
-from PySide6.QtCore import (
-    QEvent,
-    QModelIndex,
-    QObject,
-    QPersistentModelIndex,
-    QPoint,
-    QRectF,
-    Qt,
-    Slot,
-)
-from PySide6.QtGui import QFontMetrics, QPainter, QShowEvent
+from PySide6.QtCore import QEvent, QModelIndex, QObject, QPersistentModelIndex, QPoint, QRectF, Qt, Slot
+from PySide6.QtGui import QFontMetrics, QPainter
 from PySide6.QtWidgets import (
     QButtonGroup,
     QCheckBox,
@@ -255,7 +246,7 @@ class StatisticsPanel(AnswerPanel):
     def __init__(self, context: PanelContext, parent: QWidget | None = None) -> None:
         super().__init__(context, "Statistics", parent)
         self.setMinimumSize(120, 64)
-        self.view = StatisticsView(self._opened, self)
+        self.view = self.watched = StatisticsView(self._opened, self)
         self._bars = ShareBar(context.theme, self)
         self._positions = Positions(self._opened, self._navigation)
         self._is_marking = False
@@ -307,9 +298,7 @@ class StatisticsPanel(AnswerPanel):
         self._mark(np.flatnonzero(self.model.answer.positions == position))
 
     def _head(self) -> QHBoxLayout:
-        self.tabs = QTabBar(self)
-        self.tabs.setExpanding(False)
-        self.tabs.setDrawBase(False)
+        self.tabs = QTabBar(self, expanding=False, drawBase=False)
         self.tabs.setUsesScrollButtons(True)
         self.tabs.setAccessibleName("Kind of statistics")
         for key, title in statistics_titles().items():
@@ -500,12 +489,3 @@ class StatisticsPanel(AnswerPanel):
         """Request the menu of what the row is about; it acts on the selection."""
         self._select(self.table.indexAt(position))
         super()._on_menu(position)
-
-    def showEvent(self, event: QShowEvent) -> None:
-        """Begin to follow the trace."""
-        super().showEvent(event)
-        self.view.watch(True)
-
-    def rest(self) -> None:
-        """Stop working: nobody looks."""
-        self.view.watch(False)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -20,8 +19,8 @@ from satview.gui.answer_table import AnswerModel
 from satview.gui.panel import set_up_rows
 from satview.gui.plots.axes import new_plot, paint_with
 from satview.gui.theme import Theme, colour
-from satview.gui.widgets import PlainLabel
-from satview.session.tasks import IsCancelled, Report, Task, dismantle
+from satview.gui.widgets import PlainLabel, line_up
+from satview.session.tasks import Task, dismantle
 from satview.tables.query_process import close_processes
 
 # A point for each trace of a data set, over time; those far from the others are highlighted.
@@ -181,8 +180,7 @@ class TrendsWindow(QWidget):
         self.figure.setAccessibleName("Figure")
         for metric in metrics().values():
             self.figure.addItem(menu_text(metric.title), metric.name)
-        self.message = PlainLabel(self)
-        self.message.setProperty("role", "dim")
+        self.message = PlainLabel(self, role="dim")
         self.plot = TrendPlot(theme, self)
         self.traces, self.model = QTableView(self), AnswerModel(theme, self, tuple(_SHOWN))
         set_up_rows(self.traces, self.model, "Traces", _ROW_PX)
@@ -220,15 +218,13 @@ class TrendsWindow(QWidget):
         split.addWidget(self.plot)
         split.addWidget(self.traces)
         split.setSizes([_SIZE_PX[1] * 3 // 5, _SIZE_PX[1] * 2 // 5])
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(_MARGIN_PX, _MARGIN_PX, _MARGIN_PX, _MARGIN_PX)
-        layout.addLayout(head)
-        layout.addWidget(split, 1)
+        line_up(QVBoxLayout(self), head, (split, 1), margins=(_MARGIN_PX, _MARGIN_PX, _MARGIN_PX, _MARGIN_PX))
 
     @Slot()
     def _request(self) -> None:
         self.message.setText("Working\N{HORIZONTAL ELLIPSIS}")
-        self._task.start(partial(_compute, self._folder, str(self.figure.currentData())))
+        folder, metric = self._folder, str(self.figure.currentData())
+        self._task.start(lambda is_cancelled: trend(folder, metric, None, is_cancelled))
 
     @Slot(object)
     def _on_done(self, traces: Table) -> None:
@@ -261,7 +257,3 @@ class TrendsWindow(QWidget):
         close_processes()
         super().closeEvent(event)
         dismantle(self)
-
-
-def _compute(folder: Path, metric: str, is_cancelled: IsCancelled, _report: Report) -> Table:
-    return trend(folder, metric, None, is_cancelled)

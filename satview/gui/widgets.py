@@ -3,11 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from PySide6 import QtCore, QtGui
 from PySide6.QtCore import QEvent, QObject, QSize, Qt, QTimer
-from PySide6.QtWidgets import QAbstractSlider, QAbstractSpinBox, QComboBox, QGridLayout, QLabel, QScrollBar, QWidget
+from PySide6.QtWidgets import (
+    QAbstractSlider,
+    QAbstractSpinBox,
+    QBoxLayout,
+    QComboBox,
+    QGridLayout,
+    QLabel,
+    QLayout,
+    QScrollBar,
+    QWidget,
+)
 
 from satview.base.safe_text import tool_tip, visible
 from satview.gui.theme import restyle
@@ -25,16 +35,19 @@ _BESIDE_PX: Final = 8
 class PlainLabel(QLabel):
     r"""A label that shows `<b>` as it is written, and control characters as `\x1b`."""
 
-    def __init__(self, text: str | QWidget | None = "", parent: QWidget | None = None) -> None:
+    def __init__(self, text: str | QWidget | None = "", parent: QWidget | None = None, *, role: str = "") -> None:
         """Make a label.
 
         Args:
             text: Its first text, or its owner, as QLabel takes them.
             parent: Owner.
+            role: What its colour says of it: dim, faint, title, error; empty = nothing.
         """
         super().__init__(parent if isinstance(text, str) else text)
         if isinstance(text, str):
             self.setText(text)
+        if role:
+            self.setProperty("role", role)
 
     def setText(self, text: str) -> None:
         """Show a text."""
@@ -48,8 +61,7 @@ class Notice(PlainLabel):
     """Sentences in the middle of a panel, where there is nothing else to show."""
 
     def __init__(self, text: str | QWidget | None = "", parent: QWidget | None = None) -> None:
-        super().__init__(text, parent)
-        self.setProperty("role", "dim")
+        super().__init__(text, parent, role="dim")
         self.setAlignment(QtCore.Qt.AlignmentFlag.AlignCenter)
         self.setWordWrap(True)
         self.setMargin(_BESIDE_PX)
@@ -73,6 +85,42 @@ class CutLabel(PlainLabel):
         painter = QtGui.QPainter(self)
         text = self.fontMetrics().elidedText(self.text(), QtCore.Qt.TextElideMode.ElideRight, self.width())
         painter.drawText(self.rect(), int(self.alignment()) | int(QtCore.Qt.TextFlag.TextSingleLine), text)
+
+
+# Rows and columns of widgets.
+
+
+_Box = TypeVar("_Box", bound=QBoxLayout)
+Part = QWidget | QLayout | tuple[QWidget | QLayout, int] | int | None
+
+
+def line_up(
+    box: _Box, *parts: Part, margins: tuple[int, int, int, int] | None = None, spacing: int | None = None
+) -> _Box:
+    """Put widgets and layouts into a row or a column, and return that.
+
+    Args:
+        box: The row or column.
+        parts: In their order: a widget or layout, with its stretch if it takes what is left; pixels that stay empty;
+            None = empty room that takes what is left.
+        margins: Pixels around all of them: left, top, right, bottom; None = those of the style.
+        spacing: Pixels between them; None = those of the style.
+    """
+    if margins is not None:
+        box.setContentsMargins(*margins)
+    if spacing is not None:
+        box.setSpacing(spacing)
+    for part in parts:
+        item, stretch = part if isinstance(part, tuple) else (part, 0)
+        if isinstance(item, QWidget):
+            box.addWidget(item, stretch)
+        elif isinstance(item, QLayout):
+            box.addLayout(item, stretch)
+        elif item is None:
+            box.addStretch()
+        else:
+            box.addSpacing(item)
+    return box
 
 
 # Keeps the wheel from changing fields that it only passes while a form, or what is behind it, is scrolled.

@@ -27,7 +27,7 @@ from satview.base.time_text import format_duration, format_moment
 from satview.linkage.chain import connections
 from satview.linkage.trace_links import link_of
 from satview.linkage.transactions import transactions
-from satview.session.events.event_text import Details, Line, Section, argument_names, event_details, event_name
+from satview.session.events.event_text import DetailLine, Details, Section, argument_names, event_details, event_name
 from satview.store.doubts import outside_words, trusted_duration_ns
 from satview.store.losses import idle_threads, lost_marks
 from satview.store.time_ranges import location_of
@@ -128,21 +128,21 @@ def as_record(details: Details) -> dict[str, Any]:
     }
 
 
-def leads_to(line: Line) -> list[str]:
+def leads_to(line: DetailLine) -> list[str]:
     """Return the handles of what a line is about."""
     handles = [event_handle(line.event)] if line.event is not None else []
     handles += [thread_handle(line.thread)] if line.thread else []
     return handles + ([process_handle(line.process)] if line.process else [])
 
 
-def _value(line: Line) -> str:
+def _value(line: DetailLine) -> str:
     note = f" ({line.note})" if line.note else ""
     means = f"  {line.means}" if line.means else ""
     handles = "".join(f" [{handle}]" for handle in leads_to(line))
     return visible_line(f"{line.text}{means}{note}{handles}")
 
 
-def _record(line: Line) -> dict[str, Any]:
+def _record(line: DetailLine) -> dict[str, Any]:
     written = {"name": line.name, "text": line.text, "means": line.means, "note": line.note}
     return {key: value for key, value in written.items() if value} | {"handles": leads_to(line)}
 
@@ -181,32 +181,32 @@ def overview(trace: Trace) -> Details:
         Section("Busiest threads", _thread_lines(statistics)),
         Section("Processes", _process_lines(statistics)),
         Section("Done again and again: most missed first", _activity_lines(late(trace))),
-        Section("Outside", tuple(Line("", words) for words in [outside_words(trace)] if words)),
+        Section("Outside", tuple(DetailLine("", words) for words in [outside_words(trace)] if words)),
         Section("Trust", _trust_lines(trace)),
     ]
     return Details(trace.path.name, subtitle, "trace", tuple(section for section in sections if section.lines))
 
 
-def _verdict_lines(trace: Trace) -> tuple[Line, ...]:
+def _verdict_lines(trace: Trace) -> tuple[DetailLine, ...]:
     verdicts = verdicts_of(trace)
-    lines = [Line(f"v-{number}", f"{verdict.severity}: {verdict.kind}: {verdict.says}")
+    lines = [DetailLine(f"v-{number}", f"{verdict.severity}: {verdict.kind}: {verdict.says}")
              for number, verdict in enumerate(verdicts[:_MOST], 1)]  # fmt: skip
     if len(verdicts) > _MOST:
-        lines.append(Line("", f"and {len(verdicts) - _MOST:,} more, v-{_MOST + 1} to v-{len(verdicts)}"))
-    return tuple(lines) or (Line("", "nothing found"),)
+        lines.append(DetailLine("", f"and {len(verdicts) - _MOST:,} more, v-{_MOST + 1} to v-{len(verdicts)}"))
+    return tuple(lines) or (DetailLine("", "nothing found"),)
 
 
-def _cpu_lines(statistics: Statistics) -> tuple[Line, ...]:
+def _cpu_lines(statistics: Statistics) -> tuple[DetailLine, ...]:
     cpus, lengths = statistics.cpus, np.maximum(statistics.covered.cpus, 1).tolist()
     return tuple(
-        Line(f"c-{cpu}", f"{int(cpus.busy_cycles[cpu]) / length:.1%} busy, "
-             f"{int(cpus.interrupt_cycles[cpu]) / length:.1%} interrupts, "
-             f"{int(cpus.unknown_cycles[cpu]) / length:.1%} not known")
+        DetailLine(f"c-{cpu}", f"{int(cpus.busy_cycles[cpu]) / length:.1%} busy, "
+                   f"{int(cpus.interrupt_cycles[cpu]) / length:.1%} interrupts, "
+                   f"{int(cpus.unknown_cycles[cpu]) / length:.1%} not known")
         for cpu, length in enumerate(lengths)
     )  # fmt: skip
 
 
-def _thread_lines(statistics: Statistics, rows_shown: Sequence[int] | None = None) -> tuple[Line, ...]:
+def _thread_lines(statistics: Statistics, rows_shown: Sequence[int] | None = None) -> tuple[DetailLine, ...]:
     trace, threads = statistics.trace, statistics.threads
     order = np.argsort(-threads.cpu_cycles, kind="stable").tolist()
     idle, lengths = idle_threads(trace), np.maximum(statistics.covered.threads, 1).tolist()
@@ -215,13 +215,13 @@ def _thread_lines(statistics: Statistics, rows_shown: Sequence[int] | None = Non
     else:
         rows = [row for row in order if row in rows_shown]
     lines = [
-        Line(thread_handle(row), trace.thread_name(row), f"{int(threads.cpu_cycles[row]) / lengths[row]:.1%} of "
-             f"a CPU, {int(threads.runs[row]):,} runs, READY at most "
-             f"{format_duration(trace.clock.duration_ns(max(int(threads.longest_ready_cycles[row]), 0)))}")
+        DetailLine(thread_handle(row), trace.thread_name(row), f"{int(threads.cpu_cycles[row]) / lengths[row]:.1%} of "
+                   f"a CPU, {int(threads.runs[row]):,} runs, READY at most "
+                   f"{format_duration(trace.clock.duration_ns(max(int(threads.longest_ready_cycles[row]), 0)))}")
         for row in rows[: _MOST]
     ]  # fmt: skip
     if len(rows) > _MOST:
-        lines.append(Line("", f"and {len(rows) - _MOST:,} more"))
+        lines.append(DetailLine("", f"and {len(rows) - _MOST:,} more"))
     return tuple(lines)
 
 
@@ -243,7 +243,7 @@ def lateness(trace: Trace, activity: str = "", timing: Mapping[str, Timing] | No
     if number is not None:
         (parts, says), differences = answer.explained(answer.worst(number, 1)), answer.compared(number)
         sections += [
-            Section("The worst instance", (Line("", says[0]),)),
+            Section("The worst instance", (DetailLine("", says[0]),)),
             Section("Where its time went", _rows(parts.unfolded(), "part", "whom", "what", "length", "share")),
             Section("What slow instances have that fast ones have not",
                     _rows(differences.times, "part", "whom", "what", "explains", "share", "sure")),
@@ -254,15 +254,15 @@ def lateness(trace: Trace, activity: str = "", timing: Mapping[str, Timing] | No
     return Details(f"{trace.path.name}: late", "", "late", tuple(section for section in sections if section.lines))
 
 
-def _rows(shown: Table, name: str, *columns: str) -> tuple[Line, ...]:
+def _rows(shown: Table, name: str, *columns: str) -> tuple[DetailLine, ...]:
     """Return rows of a table as lines: a column that names them, then others, as far as they say something."""
-    lines = [Line(shown.text(row, name), ", ".join(f"{column} {text}" for column in columns
-                                                   if (text := shown.text(row, column))))
+    lines = [DetailLine(shown.text(row, name), ", ".join(f"{column} {text}" for column in columns
+                                                         if (text := shown.text(row, column))))
              for row in range(min(len(shown), _MOST))]  # fmt: skip
-    return (*lines, Line("", f"and {len(shown) - _MOST:,} more")) if len(shown) > _MOST else tuple(lines)
+    return (*lines, DetailLine("", f"and {len(shown) - _MOST:,} more")) if len(shown) > _MOST else tuple(lines)
 
 
-def _activity_lines(answer: Late, thread: int | None = None) -> tuple[Line, ...]:
+def _activity_lines(answer: Late, thread: int | None = None) -> tuple[DetailLine, ...]:
     """Return activities with their longest instances, of one thread or of all, and where the time of the worst went."""
     shown = answer.activities().sorted_by("misses")
     if thread is not None:
@@ -275,52 +275,52 @@ def _activity_lines(answer: Late, thread: int | None = None) -> tuple[Line, ...]
         deadline = shown.text(row, "deadline")
         bound = f", deadline {deadline}, {shown.held(row, 'misses'):,} missed" if deadline else ""
         event = shown.event(row)
-        lines.append(Line(shown.text(row, "activity"), figures + bound, event=event if event >= 0 else None,
-                          thread=max(shown.held(row, "thread"), 0)))  # fmt: skip
+        lines.append(DetailLine(shown.text(row, "activity"), figures + bound, event=event if event >= 0 else None,
+                                thread=max(shown.held(row, "thread"), 0)))  # fmt: skip
     if len(shown) > _MOST:
-        lines.append(Line("", f"and {len(shown) - _MOST:,} more"))
+        lines.append(DetailLine("", f"and {len(shown) - _MOST:,} more"))
     telling = answer.most_telling() if thread is None else int(shown.positions[0]) if len(shown) else None
     if telling is not None:
-        lines.append(Line("Worst", answer.says(int(answer.worst(telling, 1)[0]))))
+        lines.append(DetailLine("Worst", answer.says(int(answer.worst(telling, 1)[0]))))
     return tuple(lines)
 
 
-def _process_lines(statistics: Statistics) -> tuple[Line, ...]:
+def _process_lines(statistics: Statistics) -> tuple[DetailLine, ...]:
     trace, cycles = statistics.trace, statistics.processes.cpu_cycles
     order = [row for row in np.argsort(-cycles, kind="stable").tolist() if row]
     lengths = np.maximum(statistics.covered.processes, 1).tolist()
     is_unknown = bool(STATES.reason(trace))
-    lines = [Line(process_handle(row), trace.process_name(row),
-                  "CPU time unknown" if is_unknown else f"{int(cycles[row]) / lengths[row]:.1%} of a CPU")
+    lines = [DetailLine(process_handle(row), trace.process_name(row),
+                        "CPU time unknown" if is_unknown else f"{int(cycles[row]) / lengths[row]:.1%} of a CPU")
              for row in order[:_MOST]]  # fmt: skip
-    return (*lines, Line("", f"and {len(order) - _MOST:,} more")) if len(order) > _MOST else tuple(lines)
+    return (*lines, DetailLine("", f"and {len(order) - _MOST:,} more")) if len(order) > _MOST else tuple(lines)
 
 
-def _trust_lines(trace: Trace) -> tuple[Line, ...]:
+def _trust_lines(trace: Trace) -> tuple[DetailLine, ...]:
     lost, missing = lost_marks(trace), may_be_more(trace)
     lines = []
     if len(lost):
         total = trace.clock.duration_ns(int((lost[:, 1] - lost[:, 0]).sum()))
         begin = format_moment(int(lost[0, 0]), trace.clock)
         lines.append(
-            Line(
+            DetailLine(
                 "Lost", f"events are missing in {counted(len(lost), 'range')}, {format_duration(total)}, first {begin}"
             )
         )
     if missing:
-        lines.append(Line("Verdicts", f"there may be more than is listed: {missing}"))
-    lines += [Line("Cannot show", f"{row['kind']}: {row['reason']}") for row in undecided_table(trace).records()]
-    lines += [Line("Problem", f"{slug}: {count:,}") for slug, count in trace.problems.counts().items()]
-    return tuple(lines) or (Line("", "no events are missing, and nothing is wrong with the file"),)
+        lines.append(DetailLine("Verdicts", f"there may be more than is listed: {missing}"))
+    lines += [DetailLine("Cannot show", f"{row['kind']}: {row['reason']}") for row in undecided_table(trace).records()]
+    lines += [DetailLine("Problem", f"{slug}: {count:,}") for slug, count in trace.problems.counts().items()]
+    return tuple(lines) or (DetailLine("", "no events are missing, and nothing is wrong with the file"),)
 
 
 def _thread(trace: Trace, handle: Handle) -> Details:
     row = _within(handle, len(trace.threads), 1)
     statistics, threads = Statistics(trace), trace.threads
     pid, tid, process = int(threads.pid[row]), int(threads.tid[row]), int(threads.process[row])
-    lines = [Line("pid:tid", f"{pid}:{tid}"), Line("Process", trace.process_name(process), process=process)]
+    lines = [DetailLine("pid:tid", f"{pid}:{tid}"), DetailLine("Process", trace.process_name(process), process=process)]
     lines += [replace(line, name="CPU") for line in _thread_lines(statistics, [row])]
-    named = [Line(f"v-{number}", f"{verdict.kind}: {verdict.says}")
+    named = [DetailLine(f"v-{number}", f"{verdict.kind}: {verdict.says}")
              for number, verdict in enumerate(verdicts_of(trace), 1) if row in verdict.threads]  # fmt: skip
     sections = [
         Section("Thread", tuple(lines)),
@@ -332,7 +332,7 @@ def _thread(trace: Trace, handle: Handle) -> Details:
     return Details(f"{handle} {trace.thread_name(row)}", "", "thread", tuple(part for part in sections if part.lines))
 
 
-def _state_lines(trace: Trace, statistics: Statistics, row: int) -> tuple[Line, ...]:
+def _state_lines(trace: Trace, statistics: Statistics, row: int) -> tuple[DetailLine, ...]:
     states = statistics.states
     own = np.flatnonzero(states.thread == row)
     own = own[np.argsort(-states.total_cycles[own], kind="stable")]
@@ -346,11 +346,11 @@ def _state_lines(trace: Trace, statistics: Statistics, row: int) -> tuple[Line, 
         event = int(events[longest])
         total, most = (trace.clock.duration_ns(int(value)) for value in (lengths[of].sum(), lengths[longest]))
         text = f"{format_duration(total)}, {len(of):,} times, longest {format_duration(most)}"
-        lines.append((total, Line(name, text, event=event if event >= 0 else None)))
+        lines.append((total, DetailLine(name, text, event=event if event >= 0 else None)))
     return tuple(line for _, line in sorted(lines, key=lambda line: -line[0]))
 
 
-def _wait_lines(trace: Trace, row: int) -> tuple[Line, ...]:
+def _wait_lines(trace: Trace, row: int) -> tuple[DetailLine, ...]:
     waits = table(trace, "wait")
     own = np.flatnonzero(waits["thread"] == row)
     own = own[np.argsort(-waits["length_cycles"][own], kind="stable")][:_MOST]
@@ -359,8 +359,9 @@ def _wait_lines(trace: Trace, row: int) -> tuple[Line, ...]:
         length = format_duration(trace.clock.duration_ns(int(waits["length_cycles"][wait])))
         blocker, start = int(waits["blocker"][wait]), int(waits["start_cycles"][wait])
         for_whom = f" for {trace.thread_name(blocker)}" if blocker > 0 else ""
-        lines.append(Line(str(waits["state"][wait]), f"{length} from {format_moment(start, trace.clock)}{for_whom}",
-                          event=int(waits["event"][wait]), thread=max(blocker, 0)))  # fmt: skip
+        text = f"{length} from {format_moment(start, trace.clock)}{for_whom}"
+        lines.append(DetailLine(str(waits["state"][wait]), text,
+                                event=int(waits["event"][wait]), thread=max(blocker, 0)))  # fmt: skip
     return tuple(lines)
 
 
@@ -369,9 +370,9 @@ def _process(trace: Trace, handle: Handle) -> Details:
     statistics = Statistics(trace)
     own_threads = np.flatnonzero(trace.threads.process == row).tolist()
     share = int(statistics.processes.cpu_cycles[row]) / max(1, int(statistics.covered.processes[row]))
-    name = Line("Name", trace.processes.names[row], trace.process_name_source(row))
-    lines = (Line("pid", str(int(trace.processes.pid[row]))), name,
-             Line("CPU", "unknown" if STATES.reason(trace) else f"{share:.1%} of a CPU"))  # fmt: skip
+    name = DetailLine("Name", trace.processes.names[row], trace.process_name_source(row))
+    lines = (DetailLine("pid", str(int(trace.processes.pid[row]))), name,
+             DetailLine("CPU", "unknown" if STATES.reason(trace) else f"{share:.1%} of a CPU"))  # fmt: skip
     sections = (Section("Process", lines), Section("Threads", _thread_lines(statistics, own_threads)))
     return Details(f"{handle} {trace.process_name(row)}", "", "process", sections)
 
@@ -382,7 +383,7 @@ def _cpu(trace: Trace, handle: Handle) -> Details:
     is_own = (runs["cpu"] == cpu) & ~runs["is_idle"]
     used = np.bincount(runs["thread"][is_own], weights=runs["cpu_cycles"][is_own], minlength=len(trace.threads))
     order = [row for row in np.argsort(-used, kind="stable").tolist() if used[row] > 0][:_MOST]
-    lines = tuple(Line(thread_handle(row), trace.thread_name(row), f"{used[row] / trace.window.length:.1%}")
+    lines = tuple(DetailLine(thread_handle(row), trace.thread_name(row), f"{used[row] / trace.window.length:.1%}")
                   for row in order)  # fmt: skip
     sections = (Section("CPU", (_cpu_lines(Statistics(trace))[cpu],)), Section("Threads that ran on it", lines))
     return Details(f"{handle} {trace.cpu_title(cpu)}", "", "CPU", tuple(part for part in sections if part.lines))
@@ -398,17 +399,17 @@ def _event(trace: Trace, handle: Handle) -> Details:
     )
 
 
-def _why_lines(trace: Trace, event: int) -> tuple[Line, ...]:
+def _why_lines(trace: Trace, event: int) -> tuple[DetailLine, ...]:
     thread = int(trace.events.thread[event])
     if not thread:
         return ()
     try:
         steps = why(trace, thread, int(trace.events.time_cycles[event]))
     except UsageError as error:
-        return (Line("", str(error)),)
+        return (DetailLine("", str(error)),)
     rows = [step.cause_row if step.cause_row >= 0 else step.row for step in steps]
-    return tuple(Line("" if line.is_folded else f"{line.step + 1}.", line.says, thread=steps[line.step].thread,
-                      event=rows[line.step] if rows[line.step] >= 0 else None)
+    return tuple(DetailLine("" if line.is_folded else f"{line.step + 1}.", line.says, thread=steps[line.step].thread,
+                            event=rows[line.step] if rows[line.step] >= 0 else None)
                  for line in chain_lines(trace, steps))  # fmt: skip
 
 
@@ -423,18 +424,19 @@ def verdict_details(trace: Trace, verdict: Verdict, handle: str = "") -> Details
     location = location_of(trace, verdict.start_cycles, verdict.end_cycles, row)
     clock = trace.clock
     when = " to ".join(format_moment(cycles, clock) for cycles in (verdict.start_cycles, verdict.end_cycles))
-    lines = [Line("Severity", str(verdict.severity)), Line("When", when), Line("What", verdict.says),
-             Line("Advice", verdict.remedy), Line("Certainty", verdict.certainty.name.lower()),
-             *([Line("Proof", verdict.proof)] if verdict.proof else []), Line("Open", location.command)]  # fmt: skip
-    lines += [Line("Thread", trace.thread_name(thread), thread=thread) for thread in verdict.threads]
-    lines += [Line("Object", time) for time in verdict.objects]
+    lines = [DetailLine("Severity", str(verdict.severity)), DetailLine("When", when), DetailLine("What", verdict.says),
+             DetailLine("Advice", verdict.remedy), DetailLine("Certainty", verdict.certainty.name.lower()),
+             *([DetailLine("Proof", verdict.proof)] if verdict.proof else []),
+             DetailLine("Open", location.command)]  # fmt: skip
+    lines += [DetailLine("Thread", trace.thread_name(thread), thread=thread) for thread in verdict.threads]
+    lines += [DetailLine("Object", time) for time in verdict.objects]
     roles = verdict.roles or ("",) * len(verdict.evidence)
-    evidence = tuple(Line(role or "event", _logged(trace, event), event=event)
+    evidence = tuple(DetailLine(role or "event", _logged(trace, event), event=event)
                      for role, event in zip(roles, verdict.evidence[:_MOST_EVIDENCE], strict=False))  # fmt: skip
     more = len(verdict.evidence) - _MOST_EVIDENCE
-    evidence += (Line("", f"and {more:,} more"),) if more > 0 else ()
+    evidence += (DetailLine("", f"and {more:,} more"),) if more > 0 else ()
     locations = tuple(
-        Line(str(number), format_moment(time.start_cycles, clock), event=time.row if time.row >= 0 else None)
+        DetailLine(str(number), format_moment(time.start_cycles, clock), event=time.row if time.row >= 0 else None)
         for number, time in enumerate(verdict.occurrences[:_MOST], 1)
     )
     sections = (Section("Verdict", tuple(lines)), Section("Evidence", evidence), Section("Times", locations))
@@ -445,20 +447,20 @@ def _message(trace: Trace, handle: Handle) -> Details:
     sent = transactions(trace)
     row = _within(handle, len(sent.send_row), 0)
     client, server = int(sent.client[row]), int(sent.server[row])
-    lines = [Line("Sent", event_name(trace, int(sent.send_row[row])), event=int(sent.send_row[row])),
-             Line("Client", trace.thread_name(max(client, 0)), thread=max(client, 0))]  # fmt: skip
+    lines = [DetailLine("Sent", event_name(trace, int(sent.send_row[row])), event=int(sent.send_row[row])),
+             DetailLine("Client", trace.thread_name(max(client, 0)), thread=max(client, 0))]  # fmt: skip
     if server > 0:
-        lines.append(Line("Server", trace.thread_name(server), thread=server))
+        lines.append(DetailLine("Server", trace.thread_name(server), thread=server))
     for name, event in (("Received", sent.receive_row), ("Replied", sent.reply_row), ("Client runs", sent.done_row)):
         if event[row] >= 0:
-            lines.append(Line(name, _logged(trace, int(event[row])), event=int(event[row])))
+            lines.append(DetailLine(name, _logged(trace, int(event[row])), event=int(event[row])))
     legs = transaction_table(trace)
     for name in LEGS:
         doubt = legs.doubt(row, name)
         text = legs.text(row, name) or "there is none"
-        lines.append(Line(name.replace("_", " "), f"{text} ({doubt})" if doubt else text))
+        lines.append(DetailLine(name.replace("_", " "), f"{text} ({doubt})" if doubt else text))
     if sent.parent[row] >= 0:
-        lines.append(Line("Within", f"m-{int(sent.parent[row])}"))
+        lines.append(DetailLine("Within", f"m-{int(sent.parent[row])}"))
     return Details(f"{handle} message", "", "message", (Section("Message", tuple(lines)),))
 
 

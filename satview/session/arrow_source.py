@@ -14,7 +14,7 @@ from satview.base.errors import SourceChangedError
 from satview.base.time import TimeWindow
 from satview.session.lanes.lane_list import LaneList
 from satview.session.open_trace import OpenTrace
-from satview.session.tasks import IsCancelled, Report, Task
+from satview.session.tasks import IsCancelled, Task
 from satview.store.trace import Trace
 from satview.timeline.arrows import ArrowGroups, ArrowIndex, ArrowKind, Picture, arrow_groups, arrow_index
 from satview.timeline.lane_info import LaneInfo
@@ -55,15 +55,9 @@ class ArrowSource(QObject):
         self._cache: dict[bool, tuple[tuple[object, ...], ArrowGroups]] = {}  # by whether they are exact
         self._requested: tuple[tuple[object, ...], Picture] | None = None
         self.latest: ArrowGroups | None = None
-        self._build = Task(self)
-        self._build.done.connect(self._on_built)
-        self._build.failed.connect(self._on_failed)
-        self._job = Task(self)
-        self._job.done.connect(self._on_exact)
-        self._job.failed.connect(self._on_failed)
-        self._rest = QTimer(self)
-        self._rest.setSingleShot(True)
-        self._rest.setInterval(_REST_MS)
+        self._build = Task(self, self._on_built, self._on_failed)
+        self._job = Task(self, self._on_exact, self._on_failed)
+        self._rest = QTimer(self, singleShot=True, interval=_REST_MS)
         self._rest.timeout.connect(self._refine)
         opened.lanes.changed.connect(self._on_lanes)
         opened.filters.view_changed.connect(self._forget)
@@ -84,7 +78,8 @@ class ArrowSource(QObject):
         """
         if self._index is None:
             if not self._build.is_busy and not self._has_failed:
-                self._build.start(partial(_indexed, self._opened.trace, self._opened.timeline.infos))
+                trace, infos = self._opened.trace, self._opened.timeline.infos
+                self._build.start(lambda _: arrow_index(trace, infos))
             return None
         key = (window, width_px, shown)
         for exact in (True, False):
@@ -131,10 +126,10 @@ class ArrowSource(QObject):
             self.refined.emit()
 
     @Slot(object)
-    def _on_failed(self, error: object) -> None:
+    def _on_failed(self, error: Exception) -> None:
         self._has_failed = True
         if not isinstance(error, SourceChangedError):  # that the window says by itself
-            raise error if isinstance(error, Exception) else RuntimeError(str(error))
+            raise error
 
     @Slot()
     def _on_lanes(self) -> None:
@@ -167,14 +162,8 @@ def positions_of_lanes(lanes: LaneList, infos: tuple[LaneInfo, ...]) -> NDArray[
     return np.where(positions < 0, folded[parents], positions)
 
 
-def _indexed(trace: Trace, infos: tuple[LaneInfo, ...], _is_cancelled: IsCancelled, _report: Report) -> ArrowIndex:
-    """Run in the task; holds the trace, no widget."""
-    return arrow_index(trace, infos)
-
-
 def _exact(
     trace: Trace, index: ArrowIndex, key: tuple[object, ...], picture: Picture, _is_cancelled: IsCancelled,
-    _report: Report,
 ) -> tuple[tuple[object, ...], ArrowGroups]:  # fmt: skip
     """Run in the task: return all arrows of the picture."""
     return key, arrow_groups(trace, index, picture)

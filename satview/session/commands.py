@@ -46,7 +46,7 @@ class Needs(StrEnum):
     CAPTURE = "a running capture"
 
 
-class Scope(StrEnum):
+class KeyScope(StrEnum):
     """Where the keys of a command work."""
 
     WINDOW = "anywhere in the window"
@@ -78,7 +78,7 @@ class Command:
     keys: tuple[str, ...] = ()
     help: str = ""
     needs: Needs = Needs.NOTHING
-    scope: Scope = Scope.WINDOW
+    scope: KeyScope = KeyScope.WINDOW
     icon: str = ""
     is_checkable: bool = False
     starts_group: bool = False
@@ -108,7 +108,7 @@ class Binding:
     """
 
     command: Command
-    run: Callable[[], None]
+    run: Callable[[], object]
     is_checked: Callable[[], bool] | None = None
 
 
@@ -130,7 +130,7 @@ class CommandRegistry:
                     raise ValueError(f"key {key} belongs to {self._by_key[key]} and to {command.id}")
                 self._by_key[key] = command.id
 
-    def bind(self, command_id: str, run: Callable[[], None], is_checked: Callable[[], bool] | None = None) -> None:
+    def bind(self, command_id: str, run: Callable[[], object], is_checked: Callable[[], bool] | None = None) -> None:
         """Say what a command does.
 
         Raises:
@@ -245,7 +245,7 @@ PANELS: Final = (
     PanelRow("transactions", "T&ransactions", ("Ctrl+Shift+X",),
              "Show or hide the list of messages, pulses and interrupts with their times, slowest first.",
              Topic.MEASURE, "How long did each message, pulse and interrupt take?",
-             "satview.gui.answer_table:TransactionsPanel"),
+             "satview.gui.panels.transactions_panel:TransactionsPanel"),
     PanelRow("plots", "P&lots", ("G",),
              "Show or hide plots of CPU load over time and histograms of durations.",
              Topic.MEASURE, "How busy were the CPUs over time, and how are durations spread?",
@@ -447,13 +447,13 @@ COMMANDS: Final = (
     Command("view.theme_dark", "&Dark theme", Menu.VIEW, (), "Always use the dark theme.", is_checkable=True),
 
     Command("go.previous_edge", "&Previous state change", Menu.GO, ("Left",),
-            "Go to the previous state change of the selected lane.", Needs.TRACE, Scope.LANES),
+            "Go to the previous state change of the selected lane.", Needs.TRACE, KeyScope.LANES),
     Command("go.next_edge", "&Next state change", Menu.GO, ("Right",),
-            "Go to the next state change of the selected lane.", Needs.TRACE, Scope.LANES),
+            "Go to the next state change of the selected lane.", Needs.TRACE, KeyScope.LANES),
     Command("go.extend_left", "Extend range to previous change", Menu.GO, ("Shift+Left",),
-            "Move the end of the range to the previous state change.", Needs.TRACE, Scope.LANES),
+            "Move the end of the range to the previous state change.", Needs.TRACE, KeyScope.LANES),
     Command("go.extend_right", "Extend range to next change", Menu.GO, ("Shift+Right",),
-            "Move the end of the range to the next state change.", Needs.TRACE, Scope.LANES),
+            "Move the end of the range to the next state change.", Needs.TRACE, KeyScope.LANES),
     Command("go.previous_event", "Previous &event", Menu.GO, (",",), "Go to the previous event of the selected lane.",
             Needs.TRACE,
             starts_group=True),
@@ -477,18 +477,20 @@ COMMANDS: Final = (
     Command("go.what_if", "What &if\N{HORIZONTAL ELLIPSIS}", Menu.GO, (),
             "Replay the trace with another priority, CPU or lock, and open the prediction below.", Needs.TRACE),
     Command("go.lane_up", "Lane &up", Menu.GO, ("Up",), "Select the lane above.",
-            Needs.TRACE, Scope.LANES, starts_group=True),
-    Command("go.lane_down", "Lane &down", Menu.GO, ("Down",), "Select the lane below.", Needs.TRACE, Scope.LANES),
+            Needs.TRACE, KeyScope.LANES, starts_group=True),
+    Command("go.lane_down", "Lane &down", Menu.GO, ("Down",), "Select the lane below.", Needs.TRACE, KeyScope.LANES),
     Command("go.page_up", "Page of lanes up", Menu.GO, ("PgUp",), "Select the lane one page above.",
-            Needs.TRACE, Scope.LANES),
+            Needs.TRACE, KeyScope.LANES),
     Command("go.page_down", "Page of lanes down", Menu.GO, ("PgDown",), "Select the lane one page below.", Needs.TRACE,
-            Scope.LANES),
-    Command("go.first_lane", "First lane", Menu.GO, ("Ctrl+Home",), "Select the first lane.", Needs.TRACE, Scope.LANES),
-    Command("go.last_lane", "Last lane", Menu.GO, ("Ctrl+End",), "Select the last lane.", Needs.TRACE, Scope.LANES),
+            KeyScope.LANES),
+    Command("go.first_lane", "First lane", Menu.GO, ("Ctrl+Home",), "Select the first lane.", Needs.TRACE,
+            KeyScope.LANES),
+    Command("go.last_lane", "Last lane", Menu.GO, ("Ctrl+End",), "Select the last lane.", Needs.TRACE, KeyScope.LANES),
     Command("go.start", "&Start of the trace", Menu.GO, ("Home",), "Move the window to the start.",
-            Needs.TRACE, Scope.LANES,
+            Needs.TRACE, KeyScope.LANES,
             starts_group=True),
-    Command("go.end", "End of the &trace", Menu.GO, ("End",), "Move the window to the end.", Needs.TRACE, Scope.LANES),
+    Command("go.end", "End of the &trace", Menu.GO, ("End",), "Move the window to the end.", Needs.TRACE,
+            KeyScope.LANES),
     Command("go.to_time", "&Go to time or event\N{HORIZONTAL ELLIPSIS}", Menu.GO, ("Ctrl+G",),
             "Go to a time (1.25s, or -5s from the end), a range (2s..3s), a percentage (25%), a time of day, "
             "cycles (0x1f00c) or an event (#1200).", Needs.TRACE, starts_group=True),
@@ -496,7 +498,7 @@ COMMANDS: Final = (
             "Find a process, thread, CPU or interrupt by name.", Needs.TRACE),
 
     Command("lanes.fold", "&Fold or unfold", Menu.LANES, ("Return",), "Fold or unfold the selected lane.", Needs.LANE,
-            Scope.LANES),
+            KeyScope.LANES),
     Command("lanes.unfold_all", "&Unfold all", Menu.LANES, ("Shift+E",), "Show the threads of every process.",
             Needs.TRACE),
     Command("lanes.fold_all", "F&old all", Menu.LANES, ("Shift+C",), "Show processes only.", Needs.TRACE),
@@ -529,9 +531,9 @@ COMMANDS: Final = (
           ("pattern", "&Name pattern\N{HORIZONTAL ELLIPSIS}",
            "Group processes by name patterns, for example Drivers: devb-*, io-*; HMI: hmi*."),
       )),
-    *(Command(f"lanes.show_{each.name}", each.menu, Menu.LANES, (), each.help, Needs.TRACE, is_checkable=True,
-              submenu="E&vent lanes")
-      for each in LANE_CLASSES),
+    *(Command(f"lanes.show_{lane_class.name}", lane_class.menu, Menu.LANES, (), lane_class.help, Needs.TRACE,
+              is_checkable=True, submenu="E&vent lanes")
+      for lane_class in LANE_CLASSES),
     Command("lanes.user_file", "User event &descriptions\N{HORIZONTAL ELLIPSIS}", Menu.LANES, (),
             "Read names and fields of user events and others from an XML file, remembered for this trace.",
             Needs.TRACE),
@@ -547,9 +549,9 @@ COMMANDS: Final = (
             "Define which user events are counters or intervals: 10 counter queue; 41..42 interval request.",
             Needs.TRACE),
     Command("lanes.up", "Move &lane up", Menu.LANES, ("Alt+Up",),
-            "Move the selected lane up by one, like dragging its name.", Needs.LANE, Scope.LANES),
+            "Move the selected lane up by one, like dragging its name.", Needs.LANE, KeyScope.LANES),
     Command("lanes.down", "Move lane dow&n", Menu.LANES, ("Alt+Down",), "Move the selected lane down by one.",
-            Needs.LANE, Scope.LANES),
+            Needs.LANE, KeyScope.LANES),
     Command("lanes.taller", "&Taller", Menu.LANES, ("Ctrl+=",), "Make lanes taller.", Needs.TRACE, starts_group=True),
     Command("lanes.shorter", "Sho&rter", Menu.LANES, ("Ctrl+-",), "Make lanes shorter.", Needs.TRACE),
 
@@ -571,7 +573,7 @@ COMMANDS: Final = (
     Command("marks.next", "Ne&xt mark", Menu.MARKS, ("N",), "Go to the next mark.", Needs.TRACE, starts_group=True),
     Command("marks.previous", "&Previous mark", Menu.MARKS, ("Shift+N",), "Go to the previous mark.", Needs.TRACE),
     Command("marks.remove", "Remo&ve mark", Menu.MARKS, ("Del",), "Remove the selected mark.",
-            Needs.TRACE, Scope.LANES),
+            Needs.TRACE, KeyScope.LANES),
 
     Command("capture.live", "&Live", Menu.CAPTURE, ("Ctrl+L",),
             "Reload the open file as it grows, or stop doing so.", Needs.TRACE,

@@ -22,7 +22,7 @@ from satview.base.time_text import format_exactly, parse_length
 from satview.session.open_trace import OpenTrace
 from satview.session.questions import WatchedAnswer
 from satview.session.range_view import Extent, ExtentAnswer
-from satview.session.tasks import IsCancelled, Report, Task
+from satview.session.tasks import IsCancelled, Task
 from satview.session.viewport import with_margin
 from satview.store.trace import Trace
 
@@ -93,9 +93,7 @@ class Comparison(QObject):
         self.is_linked = True
         self._map: TimeMap | None = None
         self._is_passing_on = False
-        self._search = Task(self)
-        self._search.done.connect(self._on_found)
-        self._search.failed.connect(self._on_failed)
+        self._search = Task(self, self._on_found, self._on_failed)
         first.viewport.window_changed.connect(self._on_first)
         first.reloaded.connect(self._on_reloaded)
 
@@ -271,15 +269,13 @@ class Comparison(QObject):
                 self.failed.emit(str(error))
 
     @Slot(object)
-    def _on_failed(self, error: object) -> None:
+    def _on_failed(self, error: Exception) -> None:
         if not isinstance(error, UsageError):
-            raise error if isinstance(error, Exception) else RuntimeError(str(error))
+            raise error
         self.failed.emit(str(error))
 
 
-def _anchors(
-    old: OpenTrace, new: OpenTrace, condition: str, _is_cancelled: IsCancelled, _report: Report
-) -> tuple[int, int, str]:
+def _anchors(old: OpenTrace, new: OpenTrace, condition: str, _is_cancelled: IsCancelled) -> tuple[int, int, str]:
     """Return when the first event of each is that fits a condition, and what that is in words."""
     return anchor_of(old.trace, condition).cycles, anchor_of(new.trace, condition).cycles, f"first {condition}"
 
@@ -297,12 +293,12 @@ class Changes:
     """What was found.
 
     Attributes:
-        found: Every figure of everything, what changed most first.
+        figures: Every figure of everything, what changed most first.
         table: The same as a table; what is longer by a tenth is worse.
         windows: The parts that were compared, of the first trace and the second.
     """
 
-    found: tuple[ChangedRow, ...]
+    figures: tuple[ChangedRow, ...]
     table: Table
     windows: tuple[TimeWindow, TimeWindow]
 
@@ -375,7 +371,7 @@ class ChangesView(ExtentAnswer):
             self._request()
 
 
-def _changes(old: _Side, new: _Side, is_cancelled: IsCancelled, _report: Report) -> Changes:
+def _changes(old: _Side, new: _Side, is_cancelled: IsCancelled) -> Changes:
     cancelled = borrowed(is_cancelled)
 
     def check() -> None:
@@ -428,7 +424,7 @@ class OverlaidView(WatchedAnswer):
         self.overlaid = result if isinstance(result, Overlaid) else None
 
 
-def _overlaid(old: _Side, new: _Side, change: ChangedRow, is_cancelled: IsCancelled, _report: Report) -> Overlaid:
+def _overlaid(old: _Side, new: _Side, change: ChangedRow, is_cancelled: IsCancelled) -> Overlaid:
     cancelled = borrowed(is_cancelled)
     sides = [durations(trace, basis, window, change, side, cancelled)
              for side, (trace, basis, window) in enumerate((old, new))]  # fmt: skip

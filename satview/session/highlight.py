@@ -167,7 +167,7 @@ class Leg:
 
 
 @dataclass(frozen=True, slots=True)
-class WaitsFor:
+class ShownWait:
     """A thread that waits for another one, which has what it waits for: an arrow, and an outline around the other.
 
     Attributes:
@@ -206,7 +206,7 @@ class Highlighted:
     event: int
     hops: tuple[Hop, ...]
     legs: tuple[Leg, ...]
-    waits: tuple[WaitsFor, ...] = ()
+    waits: tuple[ShownWait, ...] = ()
     span: tuple[int, int] | None = None
     link: NamedHop | None = None
     title: str = ""
@@ -323,7 +323,7 @@ def _of_verdict(table: Table, row: int) -> Highlighted:
     threads = [int(thread) for thread in verdict.several(0, "threads")]
     if span is None or not threads:
         return Highlighted(table.event(row), (), ())
-    chain, waits, legs, ahead = list[int](), list[WaitsFor](), list[Leg](), threads[0]
+    chain, waits, legs, ahead = list[int](), list[ShownWait](), list[Leg](), threads[0]
     while ahead > 0 and ahead not in chain and len(chain) < _MOST_WAITS:
         chain.append(ahead)
         wait = _wait_in(trace, ahead, span)
@@ -349,7 +349,7 @@ def _of_verdict(table: Table, row: int) -> Highlighted:
                        says=verdict.text(0, "says"))  # fmt: skip
 
 
-def _wait_in(trace: Trace, thread: int, span: tuple[int, int]) -> WaitsFor | None:
+def _wait_in(trace: Trace, thread: int, span: tuple[int, int]) -> ShownWait | None:
     """Return the longest wait of a thread in a span of time of which it is known for whom it is."""
     blocked_by, times = blockers(trace), trace.events.time_cycles
     begin, stop = np.searchsorted(blocked_by.waits.thread, (thread, thread + 1)).tolist()
@@ -362,8 +362,8 @@ def _wait_in(trace: Trace, thread: int, span: tuple[int, int]) -> WaitsFor | Non
     longest = int((end - start).argmax())
     wait = int(known[longest])
     title = "serves it" if blocked_by.waits.value[wait] in (SEND, REPLY) else "holds it"
-    return WaitsFor(thread, int(blocked_by.thread[wait]), int(blocked_by.waits.row[wait]), int(start[longest]),
-                    int(end[longest]), title, Certainty(int(blocked_by.certainty[wait])))  # fmt: skip
+    return ShownWait(thread, int(blocked_by.thread[wait]), int(blocked_by.waits.row[wait]), int(start[longest]),
+                     int(end[longest]), title, Certainty(int(blocked_by.certainty[wait])))  # fmt: skip
 
 
 def _legs(trace: Trace, thread: int, span: tuple[int, int], is_asked: Callable[[int], bool]) -> list[Leg]:

@@ -36,11 +36,11 @@ from satview.session.lanes.lane_arrangement import GroupBy, LaneArrangement, Sor
 from satview.session.lanes.lane_list import LaneList
 from satview.session.lanes.lane_row import event_of_slot
 from satview.session.lanes.lane_sorter import LaneSorter
-from satview.session.loading.loaded_trace import Reload, Shown, events_per_thread
+from satview.session.loading.loaded_trace import Reload, ShownState, events_per_thread
 from satview.session.marks import Marks
 from satview.session.questions import PathSearch, TraceAnswer, WhySearch
 from satview.session.settings import Settings
-from satview.session.tasks import IsCancelled, Report, Task
+from satview.session.tasks import IsCancelled, Task
 from satview.session.viewport import PreviewView, Viewport, with_margin
 from satview.store.arguments import describe_events
 from satview.store.doubts import doubts, trusted_window
@@ -55,7 +55,7 @@ PIDIN: Final = "events/pidin"  # setting: text of pidin that the command line na
 SYMBOLS: Final = "events/symbols"  # setting: folder of programs that the command line names
 
 
-def _named(trace: Trace, folder: Path, _is_cancelled: IsCancelled, _report: Report) -> Symbols:
+def _named(trace: Trace, folder: Path, _is_cancelled: IsCancelled) -> Symbols:
     return add_symbols(trace, folder)
 
 
@@ -130,7 +130,7 @@ class OpenTrace(QObject):
         self.highlight = Highlight(self.selection, self)
         self.legend = LegendHighlight(self)
         self.verdicts: TraceAnswer[Verdicts] = TraceAnswer(trace, _verdicts_of, self)
-        self.doctor: TraceAnswer[Table] = TraceAnswer(trace, _diagnoses, self)
+        self.doctor: TraceAnswer[Table] = TraceAnswer(trace, lambda trace, _: doctor(trace), self)
         self.has_priorities: TraceAnswer[bool] = TraceAnswer(trace, _has_priorities, self)
         self.why = WhySearch(self)
         self.path = PathSearch(self)
@@ -154,9 +154,7 @@ class OpenTrace(QObject):
         self.lanes.classes_requested.connect(self.class_loader.load)
         self.class_loader.load()
         self.symbols_folder, self.pidin_file = "", "" if trace.pidin is None else str(trace.pidin.path)
-        self._naming = Task(self)
-        self._naming.done.connect(self._on_named)
-        self._naming.failed.connect(self._on_not_named)
+        self._naming = Task(self, self._on_named, self._on_not_named)
         self.labels = LabelSource(trace, self)
         self.sorter = LaneSorter(self.lanes, self)
         self.marks = Marks(trace.path, self.viewport.limits, self, self._recorded_marks())
@@ -187,12 +185,10 @@ class OpenTrace(QObject):
         self.event_links.take(self.trace)
         self.labels.take(self.trace)
         self.class_loader.load()
-        self.verdicts.take(self.trace)
-        self.has_priorities.take(self.trace)
-        self.doctor.take(self.trace)
-        self.why.forget()
-        self.highlight.forget()
-        self.path.forget()
+        for answer in (self.verdicts, self.has_priorities, self.doctor):
+            answer.take(self.trace)
+        for shown in (self.why, self.highlight, self.path):
+            shown.forget()
         self._reselect(before, reload.moved)
         self.search.reload(self.trace, reload.evaluator, reload.hits)
         self.reloaded.emit(reload)
@@ -214,11 +210,11 @@ class OpenTrace(QObject):
             self.viewport.set_width(view.viewport.width_px)
             self.viewport.begin_at(view.viewport.window)
 
-    def shown(self, lanes: list[int]) -> Shown:
+    def shown(self, lanes: list[int]) -> ShownState:
         """Return what a longer reading must have ready before it can show instead; `lanes` are those in view."""
         selected = self.selection.lane
         requested = lanes if selected is None else [*lanes, selected]
-        return Shown(self.timeline, tuple(requested), self.filters.state, self.filters.evaluator, self.search.text)
+        return ShownState(self.timeline, tuple(requested), self.filters.state, self.filters.evaluator, self.search.text)
 
     @property
     def basis(self) -> Basis:
@@ -283,8 +279,8 @@ class OpenTrace(QObject):
             return
         table = self.verdicts.found.table.whole()
         cases = table.at(table.children(number))
-        mine = next((row for row in range(len(cases)) if cases.span(row) == span), None)
-        shown = of_row(table, number) if mine is None else of_row(cases, mine)
+        case = next((row for row in range(len(cases)) if cases.span(row) == span), None)
+        shown = of_row(table, number) if case is None else of_row(cases, case)
         if shown.event >= 0:
             self.select_event(shown.event, reveal=False)
             self.highlight.show(shown)
@@ -383,7 +379,7 @@ class OpenTrace(QObject):
         self.named.emit(f"{symbols.function_count:,} functions of {visible_line(symbols.folder.name)}{notes}{more}")
 
     @Slot(object)
-    def _on_not_named(self, error: object) -> None:
+    def _on_not_named(self, error: Exception) -> None:
         self.named.emit(str(error))
 
     def _requested_classes(self) -> frozenset[str]:
@@ -404,18 +400,9 @@ class OpenTrace(QObject):
 
     def shut_down(self) -> None:
         """Stop everything in the background and wait for it."""
-        self._naming.close()
-        self.sorter.close()
-        self.labels.close()
-        self.class_loader.close()
-        self.filters.close()
-        self.search.close()
-        self.event_links.close()
-        self.verdicts.close()
-        self.has_priorities.close()
-        self.doctor.close()
-        self.why.close()
-        self.path.close()
+        for part in (self._naming, self.sorter, self.labels, self.class_loader, self.filters, self.search, self.path,
+                     self.event_links, self.verdicts, self.has_priorities, self.doctor, self.why):  # fmt: skip
+            part.close()
 
     def _take(self, trace: Trace, timeline: Timeline, events_of_thread: NDArray[np.int64]) -> None:
         trace.payloads.tolerate_loss()
@@ -456,10 +443,6 @@ def _verdicts_of(trace: Trace, is_cancelled: IsCancelled, timing_file: str = "")
     except UsageError:
         pass  # what is wrong with the file is said where it was typed; everything else is checked all the same
     return find_verdicts(trace, cancelled=is_cancelled)
-
-
-def _diagnoses(trace: Trace, _is_cancelled: IsCancelled) -> Table:
-    return doctor(trace)
 
 
 def _has_priorities(trace: Trace, _is_cancelled: IsCancelled) -> bool:

@@ -13,7 +13,7 @@ from satview.analysis.reasons.why import WhyStep, why
 from satview.answers.path import path_answer
 from satview.base.errors import SatviewError
 from satview.base.time import TimeWindow
-from satview.session.tasks import IsCancelled, Report, Task, TaskFunction
+from satview.session.tasks import IsCancelled, Task, TaskFunction
 from satview.store.trace import Trace
 
 if TYPE_CHECKING:
@@ -38,9 +38,7 @@ class Answer(QObject):
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self.error = ""
-        self._job = Task(self)
-        self._job.done.connect(self._on_done)
-        self._job.failed.connect(self._on_failed)
+        self._job = Task(self, self._on_done, self._on_failed)
 
     @property
     def is_busy(self) -> bool:
@@ -66,9 +64,9 @@ class Answer(QObject):
         self.changed.emit()
 
     @Slot(object)
-    def _on_failed(self, error: object) -> None:
+    def _on_failed(self, error: Exception) -> None:
         if not isinstance(error, (SatviewError, MemoryError)):
-            raise error if isinstance(error, Exception) else RuntimeError(str(error))
+            raise error
         self.error = str(error) or "There is not enough memory"
         self._take(None)
         self.changed.emit()
@@ -85,9 +83,7 @@ class WatchedAnswer(Answer):
     def __init__(self, settle_ms: int, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._is_watched = False
-        self._settle = QTimer(self)
-        self._settle.setSingleShot(True)
-        self._settle.setInterval(settle_ms)
+        self._settle = QTimer(self, singleShot=True, interval=settle_ms)
         self._settle.timeout.connect(self._request)
 
     @property
@@ -139,7 +135,7 @@ class PathSearch(Answer):
             window: The interval, cycles.
         """
         self.found = None
-        self._start(partial(_find_path, trace, thread, window))
+        self._start(lambda is_cancelled: path_answer(trace, critical_path(trace, thread, window), is_cancelled))
 
     @Slot()
     def forget(self) -> None:
@@ -151,11 +147,6 @@ class PathSearch(Answer):
 
     def _take(self, result: object) -> None:
         self.found = cast("PathAnswer | None", result)
-
-
-def _find_path(trace: Trace, thread: int, window: TimeWindow, is_cancelled: IsCancelled, _report: Report) -> PathAnswer:
-    """Run in the task; holds the trace, no widget."""
-    return path_answer(trace, critical_path(trace, thread, window), is_cancelled)
 
 
 # An answer about all of the open trace: computed in the background once it is seen.
@@ -189,7 +180,7 @@ class TraceAnswer(Answer, Generic[Found]):
     def start(self) -> None:
         """Run the query, unless that is done or under way."""
         if not self._is_of_this and not self.is_busy:
-            self._start(partial(_answer, self._query, self._trace))
+            self._start(partial(self._query, self._trace))
 
     def ask(self, query: Query[Found]) -> None:
         """Ask something else; the answer of before shows until the new one is there, if anybody has asked."""
@@ -208,11 +199,6 @@ class TraceAnswer(Answer, Generic[Found]):
         self._is_of_this = True
         if result is not None:
             self.found = cast(Found, result)
-
-
-def _answer(query: Query[Found], trace: Trace, is_cancelled: IsCancelled, _report: Report) -> Found:
-    """Run in the task; holds the trace, no widget."""
-    return query(trace, is_cancelled)
 
 
 # Why a thread is in its state at a moment: requested by a key, answered in the background.
@@ -238,7 +224,7 @@ class WhySearch(Answer):
             at_cycles: The moment.
         """
         self.steps = ()
-        self._start(partial(_find_why, trace, thread, at_cycles))
+        self._start(lambda _: why(trace, thread, at_cycles))
 
     @Slot()
     def forget(self) -> None:
@@ -250,10 +236,3 @@ class WhySearch(Answer):
 
     def _take(self, result: object) -> None:
         self.steps = result if isinstance(result, tuple) else ()
-
-
-def _find_why(
-    trace: Trace, thread: int, at_cycles: int, _is_cancelled: IsCancelled, _report: Report
-) -> tuple[WhyStep, ...]:
-    """Run in the task; holds the trace, no widget."""
-    return why(trace, thread, at_cycles)

@@ -12,15 +12,14 @@ from PySide6.QtCore import QObject, Slot
 from satview.analysis.statistics import Statistics
 from satview.analysis.times.basis import Basis
 from satview.answers.statistics import TABLES
-from satview.answers.table import SUBJECT
-from satview.answers.table import Table as Answer
+from satview.answers.table import SUBJECT, Table
 from satview.base.memory import borrowed
 from satview.base.time import Clock, TimeWindow
 from satview.base.time_text import format_cycles, format_duration, format_exactly, format_moment
-from satview.session.events.event_text import Cell, Details, Line, Section, Table
+from satview.session.events.event_text import Cell, DetailLine, Details, DetailTable, Section
 from satview.session.open_trace import OpenTrace
 from satview.session.questions import WatchedAnswer
-from satview.session.tasks import IsCancelled, Report
+from satview.session.tasks import IsCancelled
 from satview.store.trace import Trace
 
 # Which part of the trace statistics and plots are about; it follows the selected range by itself.
@@ -180,14 +179,12 @@ class RangeSummary:
 
     trace: Trace
     window: TimeWindow
-    states: Answer
-    threads: Answer
-    events: Answer
+    states: Table
+    threads: Table
+    events: Table
 
 
-def summarize(
-    trace: Trace, window: TimeWindow, basis: Basis, is_cancelled: IsCancelled, _report: Report
-) -> RangeSummary:
+def summarize(trace: Trace, window: TimeWindow, basis: Basis, is_cancelled: IsCancelled) -> RangeSummary:
     """Return the summary of a range; runs on the worker.
 
     Raises:
@@ -249,16 +246,16 @@ def range_details(trace: Trace, window: TimeWindow, summary: RangeSummary | None
     """
     clock, rows = trace.clock, trace.rows_between(window)
     lines = (
-        Line("Length", format_exactly(window.length, clock), format_cycles(window.length)),
-        Line("Frequency", frequency_text(window.length, clock)),
-        Line("From", format_moment(window.start, clock), f"{window.start:,} cycles"),
-        Line("To", format_moment(window.end, clock), f"{window.end:,} cycles"),
-        Line("Events", f"{rows.stop - rows.start:,}"),
+        DetailLine("Length", format_exactly(window.length, clock), format_cycles(window.length)),
+        DetailLine("Frequency", frequency_text(window.length, clock)),
+        DetailLine("From", format_moment(window.start, clock), f"{window.start:,} cycles"),
+        DetailLine("To", format_moment(window.end, clock), f"{window.end:,} cycles"),
+        DetailLine("Events", f"{rows.stop - rows.start:,}"),
     )
     measured = Section("Measured", lines)
     if summary is None:
         text = error or "Counting\N{HORIZONTAL ELLIPSIS}"
-        return Details("Range", "", "selected", (measured, Section("Totals", (Line("", text),), is_prose=True)))
+        return Details("Range", "", "selected", (measured, Section("Totals", (DetailLine("", text),), is_prose=True)))
     tables = (
         _table("States of all threads", summary.states, _STATE),
         _table("How long states last", summary.states, _LENGTHS),
@@ -268,7 +265,7 @@ def range_details(trace: Trace, window: TimeWindow, summary: RangeSummary | None
     return Details("Range", "", "selected", (measured,), tables)
 
 
-def _table(title: str, answer: Answer, requested: tuple[tuple[str, str], ...], most: int | None = None) -> Table:
+def _table(title: str, answer: Table, requested: tuple[tuple[str, str], ...], most: int | None = None) -> DetailTable:
     """Return some columns of an answer, the largest rows first."""
     columns = {column.name for column in answer.question.columns}
     shown = {name: head for name, head in requested if name in columns}
@@ -276,10 +273,10 @@ def _table(title: str, answer: Answer, requested: tuple[tuple[str, str], ...], m
     rows = tuple(tuple(_cell(largest, name, row) for name in shown) for row in range(len(largest)))
     left = len(answer) - len(rows)
     more = f"{left:,} more: Statistics has all" if left else ""
-    return Table(title, tuple(shown.values()), rows, more or ("" if rows else answer.says_why_empty))
+    return DetailTable(title, tuple(shown.values()), rows, more or ("" if rows else answer.says_why_empty))
 
 
-def _cell(answer: Answer, name: str, row: int) -> Cell:
+def _cell(answer: Table, name: str, row: int) -> Cell:
     text = answer.text(row, name)
     if name == "longest" and (moment := answer.moment(row, name)) >= 0:
         return Cell(text, thread=answer.held(row, SUBJECT), cycles=moment)

@@ -25,7 +25,7 @@ from satview.session.settings import Settings
 from satview.session.tasks import Task, dismantle
 
 if TYPE_CHECKING:
-    from satview.session.loading.loaded_trace import LoadedTrace, Reload, Shown
+    from satview.session.loading.loaded_trace import LoadedTrace, Reload, ShownState
     from satview.session.marks import Marks
     from satview.session.open_trace import OpenTrace
     from satview.session.viewport import PreviewView
@@ -88,14 +88,10 @@ class Session(QObject):
         super().__init__(parent)
         self._settings = settings
         self._prepare = prepare
-        self._job = Task(self)
-        self._job.done.connect(self._on_read)
-        self._job.failed.connect(self._on_failed)
+        self._job = Task(self, self._on_read, self._on_failed)
         self._job.progress.connect(self.progress)
         self._cache_job = Task(self)
-        self._naming = Task(self)
-        self._naming.done.connect(self._on_names)
-        self._naming.failed.connect(self._on_no_names)
+        self._naming = Task(self, self._on_names, self._on_no_names)
         self._to_cache: LoadedTrace | None = None
         self.adds_to_cache = True
         self.stage = Stage.EMPTY
@@ -113,11 +109,9 @@ class Session(QObject):
         self._unstored: list[Marks] = []
         self.more_unstored: Callable[[], list[Marks]] = list
         self._held: Reload | None = None
-        self._hold = QTimer(self)
-        self._hold.setInterval(_HOLD_MS)
+        self._hold = QTimer(self, interval=_HOLD_MS)
         self._hold.timeout.connect(self._reload_if_possible)
-        self._guard = QTimer(self)
-        self._guard.setInterval(_CHECK_MS)
+        self._guard = QTimer(self, interval=_CHECK_MS)
         self._guard.timeout.connect(self.check_file)
 
     def open(self, path: Path, is_followed: bool = False) -> None:
@@ -138,7 +132,9 @@ class Session(QObject):
         else:
             self._opens += 1
             show = partial(self._preview_ready.emit, self._opens)
-            self._job.start(partial(read_file, path, self._prepare, show, self._cache_bytes, self._memory_bytes))
+            self._job.start_reporting(
+                partial(read_file, path, self._prepare, show, self._cache_bytes, self._memory_bytes)
+            )
 
     def open_shared(self, other: Session) -> None:
         """Show the trace that another window has read, without reading it again; whatever was open is closed."""
@@ -279,9 +275,9 @@ class Session(QObject):
         """Read what the followed file has got since; nothing is shown differently until that is done."""
         if self.follow is not None:
             self.follow.begin_read()
-            self._job.start(partial(read_more, self.follow, self._prepare, self._shown()))
+            self._job.start_reporting(partial(read_more, self.follow, self._prepare, self._shown()))
 
-    def _shown(self) -> Shown | None:
+    def _shown(self) -> ShownState | None:
         """Return what has to be ready before a longer reading can replace what shows."""
         return None if self.opened is None else self.opened.shown(self.lanes_in_view())
 
@@ -416,7 +412,7 @@ class Session(QObject):
             self.opened.say_names()
 
     @Slot(object)
-    def _on_no_names(self, error: object) -> None:
+    def _on_no_names(self, error: Exception) -> None:
         if self.opened is not None:
             self.opened.say_names(str(error))
 
@@ -427,8 +423,7 @@ class Session(QObject):
             self.follow.set_sticking(self.opened.viewport.is_at_end)
 
     @Slot(object)
-    def _on_failed(self, error: object) -> None:
-        assert isinstance(error, Exception)
+    def _on_failed(self, error: Exception) -> None:
         is_no_kev = isinstance(error, TraceFormatError) and error.offset == 0
         is_no_kev = is_no_kev and not isinstance(error, SourceChangedError)  # cut while it was read: more may come
         if self.follow is not None and isinstance(error, (TraceFormatError, OSError)) and not is_no_kev:

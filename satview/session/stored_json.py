@@ -43,8 +43,7 @@ class Stored(QObject):
         self.path = path
         self.failure = self.notice = ""
         self.is_stored = True
-        self._retry = QTimer(self)
-        self._retry.setInterval(_RETRY_MS)
+        self._retry = QTimer(self, interval=_RETRY_MS)
         self._retry.timeout.connect(self.retry)
 
     @Slot()

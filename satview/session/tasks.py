@@ -47,17 +47,21 @@ def _empty(owned: list[dict[str, Any]], number: int, *_: object) -> None:
 
 IsCancelled = Callable[[], bool]
 Report = Callable[[float], None]
-TaskFunction = Callable[[IsCancelled, Report], object]
+TaskFunction = Callable[[IsCancelled], object]
+ReportingFunction = Callable[[IsCancelled, Report], object]
 _REPORT_EVERY_S: Final = 0.03
 
 
-class _Run(QRunnable):
+class _TaskRun(QRunnable):
     """One run of one function on a pool thread. Holds the relay only, never a widget."""
 
-    def __init__(self, number: int, function: TaskFunction, stop: threading.Event, relay: _Relay) -> None:
+    def __init__(
+        self, number: int, function: Callable[..., object], stop: threading.Event, relay: _Relay, reports: bool
+    ) -> None:
         super().__init__()
         self._number = number
-        self._function: TaskFunction | None = function
+        self._function: Callable[..., object] | None = function
+        self._reports = reports
         self._stop = stop
         self._relay = relay
         self._reported_s = 0.0
@@ -66,7 +70,8 @@ class _Run(QRunnable):
         function, self._function = self._function, None
         assert function is not None
         try:
-            end: _End = (self._number, function(self._stop.is_set, self._report), None)
+            more = (self._report,) if self._reports else ()
+            end: _End = (self._number, function(self._stop.is_set, *more), None)
         except Cancelled:
             end = (self._number, None, None)
         except Exception as error:  # noqa: BLE001  -- whatever a job raises is shown, not lost on a pool thread
@@ -108,8 +113,23 @@ class Task(QObject):
     failed = Signal(object)
     progress = Signal(float)
 
-    def __init__(self, parent: QObject | None = None) -> None:
+    def __init__(
+        self,
+        parent: QObject | None = None,
+        on_done: Callable[..., object] | None = None,
+        on_failed: Callable[..., object] | None = None,
+    ) -> None:
+        """Begin without a function.
+
+        Args:
+            parent: Owner.
+            on_done: Takes the result, or nothing; a method of a QObject, or another signal.
+            on_failed: Takes the exception; the same.
+        """
         super().__init__(parent)
+        for signal, receiver in ((self.done, on_done), (self.failed, on_failed)):
+            if receiver is not None:
+                signal.connect(receiver)
         use_one_arena()  # before the first thread of a pool begins
         self._pool = QThreadPool(self)
         self._pool.setMaxThreadCount(1)
@@ -127,17 +147,24 @@ class Task(QObject):
         return self._is_busy
 
     def start(self, function: TaskFunction, patience_s: float = 0.0) -> None:
-        """Run `function(is_cancelled, report)` on a pool thread; what ran before is stopped.
+        """Run `function(is_cancelled)` on a pool thread; what ran before is stopped.
 
         Args:
-            function: The task.
+            function: The task; holds no widget, which Python could free on that thread.
             patience_s: Wait that long for its end, and send `done` or `failed` before returning if it comes in time.
         """
+        self._run(function, patience_s, reports=False)
+
+    def start_reporting(self, function: ReportingFunction, patience_s: float = 0.0) -> None:
+        """Run `function(is_cancelled, report)`, which says how far it is, 0 to 1; else as `start`."""
+        self._run(function, patience_s, reports=True)
+
+    def _run(self, function: Callable[..., object], patience_s: float, *, reports: bool) -> None:
         self._stop.set()
         self._stop = threading.Event()
         self._number += 1
         self._is_busy = True
-        self._pool.start(_Run(self._number, function, self._stop, self._relay))
+        self._pool.start(_TaskRun(self._number, function, self._stop, self._relay, reports))
         end_s = time.monotonic() + patience_s
         while self._is_busy and (left_s := end_s - time.monotonic()) > 0:
             try:

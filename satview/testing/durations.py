@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 from satview.base.time import Cycles
 from satview.store.time_ranges import Location, location_of
 from satview.store.trace import Trace
-from satview.testing.figure import Claims, Figure, KevFailure, Unit
+from satview.testing.figure import Figure, KevFailure, TimingClaims, Unit
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Durations:
+class MeasuredDurations:
     """Lengths of time of one kind; each property is a `Figure`, in nanoseconds, that knows its location in the trace.
 
     Attributes:
@@ -33,7 +33,7 @@ class Durations:
     """
 
     trace: Trace
-    claims: Claims
+    claims: TimingClaims
     says: str
     start_cycles: Cycles
     end_cycles: Cycles
@@ -172,7 +172,7 @@ class Durations:
             raise KevFailure(f"{self.says}: {self.unanswered:,} of {len(self) + self.unanswered:,} have no end")
         return True
 
-    def _with_open(self) -> Durations:
+    def _with_open(self) -> MeasuredDurations:
         """Return them with those that go on when the trace ends, up to there."""
         if not len(self.open_cycles):
             return self
@@ -219,5 +219,5 @@ class Chain:
         age: Of the input, the stimulus, whenever the last one is done.
     """
 
-    reaction: Durations
-    age: Durations
+    reaction: MeasuredDurations
+    age: MeasuredDurations

@@ -1,12 +1,17 @@
-"""A measured value that knows what it is and where it comes from, for assertions that fail with a location."""
+"""A measured value that knows what it is and where it comes from; claims of it fail with a location and a picture."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import StrEnum
+from pathlib import Path
 from typing import Final, Self
 
+from satview.base.child import screenshot
+from satview.base.errors import WriteError
+from satview.base.new_file import NewFile
 from satview.base.time_text import format_duration
 from satview.store.time_ranges import Location
 from satview.testing.baseline import Baseline
@@ -21,7 +26,7 @@ class Unit(StrEnum):
 
 
 @dataclass(slots=True)
-class Claims:
+class TimingClaims:
     """What a test has claimed so far.
 
     Attributes:
@@ -58,13 +63,13 @@ class Figure(float):
     says: str
     unit: Unit
     location: Location | None
-    claims: Claims
+    claims: TimingClaims
     missing: str
 
     __slots__ = ("claims", "location", "missing", "says", "unit")
 
     def __new__(
-        cls, value: float, says: str, unit: Unit, location: Location | None, claims: Claims, missing: str = ""
+        cls, value: float, says: str, unit: Unit, location: Location | None, claims: TimingClaims, missing: str = ""
     ) -> Self:
         """Return the value with what it is."""
         figure = super().__new__(cls, value)
@@ -161,3 +166,53 @@ _WHERE: Final = "\n  "
 
 def _where(location: Location | None) -> str:
     return "" if location is None else f"{_WHERE}{location}{_WHERE}{location.command}"
+
+
+# Pictures of the locations at which claims fail, taken by a process of its own: the tests need no Qt in theirs.
+
+
+MOST_PICTURES: Final = 20  # of one run: a broken build fails everywhere
+_SIZE: Final = "1400x860"
+_NOT_IN_NAMES: Final = re.compile(r"[^\w.\-\[\]]+")
+_LONGEST_NAME: Final = 120
+
+
+@dataclass(slots=True)
+class Pictures:
+    """The pictures of one run.
+
+    Attributes:
+        folder: Where they go; made when there is one. None = none are requested.
+        taken: How many there are.
+    """
+
+    folder: Path | None
+    taken: int = 0
+
+    def take(self, location: Location, test: str) -> str:
+        """Take a picture of a location; return its path, or why there is none.
+
+        Args:
+            location: What to show, selected.
+            test: Name of the test that failed, for the name of the file.
+        """
+        if self.folder is None:
+            return "none is requested"
+        if self.taken >= MOST_PICTURES:
+            return f"none: this run has {MOST_PICTURES} already"
+        self.taken += 1
+        try:
+            _make(self.folder)
+        except (OSError, WriteError) as error:
+            return f"none: {self.folder}: {getattr(error, 'strerror', None) or error}"
+        path = self.folder / f"{_NOT_IN_NAMES.sub('-', test)[-_LONGEST_NAME:]}.png"
+        why_not = screenshot(location.path, path, location.options, _SIZE)
+        return f"none: {why_not}" if why_not else str(path)
+
+
+def _make(folder: Path) -> None:
+    """Make the folder; version control leaves it alone."""
+    if not folder.is_dir():
+        folder.mkdir(parents=True)
+        with NewFile(folder / ".gitignore") as file:
+            file.stream.write(b"# written by the pytest plug-in of satview\n*\n")

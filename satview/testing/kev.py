@@ -35,8 +35,8 @@ from satview.linkage.whole import is_whole
 from satview.opened import OpenedTrace
 from satview.store.losses import lost_marks
 from satview.store.time_ranges import Location, location_of
-from satview.testing.durations import Chain, Durations
-from satview.testing.figure import Claims, Figure, KevFailure, Unit
+from satview.testing.durations import Chain, MeasuredDurations
+from satview.testing.figure import Figure, KevFailure, TimingClaims, Unit
 from satview.testing.threads import Threads
 
 _LIKE_A_NAME: Final = re.compile(r"[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)*")  # as QNX spells its events
@@ -65,7 +65,7 @@ class Kev:
 
     trace: OpenedTrace
     names: Mapping[str, str]
-    claims: Claims
+    claims: TimingClaims
     timing: Mapping[str, Timing] = field(default_factory=dict)
     is_lenient: bool = False
 
@@ -149,7 +149,7 @@ class Kev:
         missing = self._missing_of(() if event in self.names else self._codes(event))
         return Figure(float(len(rows)), f"number of events {event}", Unit.COUNT, location, self.claims, missing)
 
-    def latency(self, begin: str, end: str, *, same_thread: bool = False) -> Durations:
+    def latency(self, begin: str, end: str, *, same_thread: bool = False) -> MeasuredDurations:
         """Return how long it takes from each event of one name to the first of another after it.
 
         A begin that is followed by another one has the same end as that. What spans lost events is left out.
@@ -165,7 +165,7 @@ class Kev:
         times = self.trace.events.time_cycles
         unanswered = np.setdiff1d(begins, begin_rows)
         unanswered = unanswered[is_whole(self.trace, unanswered, np.full(len(unanswered), len(times) - 1))]
-        return Durations(
+        return MeasuredDurations(
             self.trace,
             self.claims,
             f"{begin} to {end}",
@@ -179,7 +179,7 @@ class Kev:
             unanswered.astype(np.int64),
         )
 
-    def activity(self, name: str) -> Durations:
+    def activity(self, name: str) -> MeasuredDurations:
         """Return how long what is done again and again takes, from its trigger to its end (docs/late.md).
 
         Args:
@@ -193,7 +193,7 @@ class Kev:
         own = learned.instances.at(learned.instances.activity == which)
         is_done, goes_on = own.is_known & ~own.is_open, own.is_known & own.is_open
         done = own.at(is_done)
-        return Durations(
+        return MeasuredDurations(
             self.trace, self.claims, learned.activities[which].name, done.start_cycles, done.end_cycles,
             done.start_row, unsure=int(np.count_nonzero(~own.is_known)), open_cycles=own.start_cycles[goes_on],
             open_row=own.start_row[goes_on], missing=self._lost(),
@@ -213,9 +213,9 @@ class Kev:
         said = self.timing.get(names)
         chain = chain_of(learned, said.chain if said is not None and said.chain else names)
 
-        def durations(times: ChainTimes, what: str) -> Durations:
+        def durations(times: ChainTimes, what: str) -> MeasuredDurations:
             is_done, goes_on = times.is_known & ~times.is_open, times.is_known & times.is_open
-            return Durations(
+            return MeasuredDurations(
                 self.trace, self.claims, f"{what} of {names}", times.start_cycles[is_done], times.end_cycles[is_done],
                 times.start_row[is_done], unsure=int(np.count_nonzero(~times.is_known)),
                 open_cycles=times.start_cycles[goes_on], open_row=times.start_row[goes_on], missing=self._lost(),
@@ -224,7 +224,7 @@ class Kev:
         return Chain(durations(reactions(self.trace, learned, chain), "reaction"),
                      durations(ages(self.trace, learned, chain), "age"))  # fmt: skip
 
-    def round_trips(self, client: str = "", server: str = "") -> Durations:
+    def round_trips(self, client: str = "", server: str = "") -> MeasuredDurations:
         """Return how long messages take, from the send until the client runs again.
 
         Args:
@@ -246,7 +246,7 @@ class Kev:
             messages, selected, "time_cycles", "round_trip_cycles", says, is_over, self._missing_of(_MESSAGES)
         )
 
-    def calls(self, name: str) -> Durations:
+    def calls(self, name: str) -> MeasuredDurations:
         """Return how long a kernel call takes from entry to exit.
 
         Args:
@@ -266,7 +266,7 @@ class Kev:
         return self._lengths(calls, calls["name"] == spelt, "start_cycles", "length_cycles", f"kernel calls {spelt}",
                              missing=missing)  # fmt: skip
 
-    def interrupts(self, vector: int | str) -> Durations:
+    def interrupts(self, vector: int | str) -> MeasuredDurations:
         """Return how long an interrupt takes from entry to exit.
 
         Args:
@@ -355,11 +355,11 @@ class Kev:
     def _lengths(
         self, table: Table, selected: NDArray[np.bool_], start: str, length: str, says: str,
         is_over: NDArray[np.bool_] | bool = True, missing: str = "",
-    ) -> Durations:  # fmt: skip
+    ) -> MeasuredDurations:  # fmt: skip
         has_length = selected & (table[length] >= 0)
         known, goes_on = has_length & is_over, has_length & ~np.broadcast_to(is_over, has_length.shape)
         starts = table[start][known]
-        return Durations(
+        return MeasuredDurations(
             self.trace, self.claims, says, starts, starts + table[length][known],
             table["event"][known].astype(np.int64), "the trace has none with both ends",
             int(np.count_nonzero(selected & ~known)), open_cycles=table[start][goes_on],

@@ -15,16 +15,15 @@ import pytest
 if TYPE_CHECKING:
     from satview.opened import OpenedTrace
     from satview.testing.baseline import Baseline
-    from satview.testing.figure import Claims
+    from satview.testing.figure import Pictures, TimingClaims
     from satview.testing.kev import Kev
-    from satview.testing.pictures import Pictures
 
 _MOST_OPEN = 2  # traces cached between tests: tests of one file mostly read one
 _FOLDER = "kev-pictures"
 _baseline: pytest.StashKey[Baseline] = pytest.StashKey()
 _pictures: pytest.StashKey[Pictures] = pytest.StashKey()
 _opened: pytest.StashKey[dict[Path, OpenedTrace]] = pytest.StashKey()
-_claims: pytest.StashKey[Claims] = pytest.StashKey()
+_claims: pytest.StashKey[TimingClaims] = pytest.StashKey()
 _skipped: pytest.StashKey[int] = pytest.StashKey()
 _fault: pytest.StashKey[str] = pytest.StashKey()
 
@@ -114,11 +113,11 @@ def kev_file(request: pytest.FixtureRequest) -> Path:
 def kev(request: pytest.FixtureRequest, kev_file: Path, kev_names: Mapping[str, str], kev_timing: Path | None) -> Kev:
     """Return a trace to make claims about (docs/ci.md)."""
     from satview.analysis.timing import read_timing
-    from satview.testing.figure import Claims
+    from satview.testing.figure import TimingClaims
     from satview.testing.kev import Kev
 
     config = request.config
-    claims = request.node.stash[_claims] = Claims(request.node.nodeid, config.stash.get(_baseline, None))
+    claims = request.node.stash[_claims] = TimingClaims(request.node.nodeid, config.stash.get(_baseline, None))
     timing = {} if kev_timing is None else read_timing(Path(kev_timing))
     return Kev(_trace(config, Path(kev_file)), kev_names, claims, timing)
 
@@ -240,7 +239,7 @@ def _trace(config: pytest.Config, path: Path) -> OpenedTrace:
 
 
 def _pictures_of(config: pytest.Config) -> Pictures:
-    from satview.testing.pictures import Pictures
+    from satview.testing.figure import Pictures
 
     if _pictures not in config.stash:
         option = config.getoption("kev_pictures")

@@ -15,8 +15,8 @@ from satview.events.states import STATES
 from satview.filters.expressions.semantics import state_value
 from satview.opened import OpenedTrace
 from satview.store.time_ranges import location_of
-from satview.testing.durations import Durations
-from satview.testing.figure import Claims, Figure, KevFailure, Unit
+from satview.testing.durations import MeasuredDurations
+from satview.testing.figure import Figure, KevFailure, TimingClaims, Unit
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class Threads:
     """
 
     trace: OpenedTrace
-    claims: Claims
+    claims: TimingClaims
     says: str
     rows: tuple[int, ...]
 
@@ -56,7 +56,7 @@ class Threads:
         times = "once" if len(times_there) == 1 else f"{len(times_there):,} times"
         raise KevFailure(f"{self.says}: {what} {times}, {total} in all, first {location}\n  {location.command}")
 
-    def in_state(self, *states: str) -> Durations:
+    def in_state(self, *states: str) -> MeasuredDurations:
         """Return how long they are in states, each time: `in_state("READY").longest`.
 
         Times that lost events or the ends of the trace cut are as long as the trace shows.
@@ -73,21 +73,21 @@ class Threads:
         return self._rows(f"{' or '.join(names)} of {self.says}", table, selected)
 
     @property
-    def runs(self) -> Durations:
+    def runs(self) -> MeasuredDurations:
         """Their runs on CPUs without a break, interrupts included."""
         runs = self.trace.table("run")
         selected = np.isin(runs["thread"], self.rows)
         return self._rows(f"runs of {self.says}", runs, selected)
 
     @property
-    def responses(self) -> Durations:
+    def responses(self) -> MeasuredDurations:
         """From each time when one is woken until it waits again, as far as the trace holds both ends."""
         activations = self.trace.table("activation")
         selected = np.isin(activations["thread"], self.rows) & ~activations["is_cut"]
         return self._rows(f"responses of {self.says}", activations, selected)
 
     @property
-    def periods(self) -> Durations:
+    def periods(self) -> MeasuredDurations:
         """From each time when one is woken to the next, where the trace shows it."""
         activations = self.trace.table("activation")
         selected = np.flatnonzero(np.isin(activations["thread"], self.rows) & (activations["period_cycles"] >= 0))
@@ -126,14 +126,14 @@ class Threads:
             f"{int(runs['cpu'][earliest])} {location}\n  {location.command}"
         )
 
-    def _rows(self, says: str, table: Table, selected: NDArray[np.bool_]) -> Durations:
+    def _rows(self, says: str, table: Table, selected: NDArray[np.bool_]) -> MeasuredDurations:
         return self._durations(says, *(table[name][selected] for name in ("start_cycles", "end_cycles", "event")))
 
     def _durations(
         self, says: str, starts: NDArray[np.int64], ends: NDArray[np.int64], rows: NDArray[np.int64]
-    ) -> Durations:
+    ) -> MeasuredDurations:
         order = np.argsort(starts, kind="stable")
-        return Durations(self.trace, self.claims, says, starts[order], ends[order], rows[order])
+        return MeasuredDurations(self.trace, self.claims, says, starts[order], ends[order], rows[order])
 
 
 def _state(name: str) -> str:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from satview.timeline.levels import Levels
-from satview.timeline.shares import Shares
+from satview.timeline.shares import LaneShares
 from satview.timeline.spans import LaneSpans, Span
 
 _STEP: Final = 4  # values of a level in one of the next
@@ -92,9 +92,9 @@ class Lane:
         self,
         spans: LaneSpans,
         levels: Levels,
-        shares: Shares,
-        use: Shares | None = None,
-        ready: Shares | None = None,
+        shares: LaneShares,
+        use: LaneShares | None = None,
+        ready: LaneShares | None = None,
         numbers: NDArray[np.float64] | None = None,
     ) -> None:
         self.spans = spans

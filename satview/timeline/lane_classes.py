@@ -119,7 +119,7 @@ LANE_CLASSES: Final = (
               "What is done again and again, from its trigger to its end, with its deadline; late ones in red.",
               "", ""),
 )  # fmt: skip
-LANE_CLASS_BY_NAME: Final = {each.name: each for each in LANE_CLASSES}
+LANE_CLASS_BY_NAME: Final = {lane_class.name: lane_class for lane_class in LANE_CLASSES}
 
 
 def classes_in(text: str) -> frozenset[str]:

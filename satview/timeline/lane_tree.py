@@ -35,7 +35,7 @@ from satview.timeline.lane import Lane
 from satview.timeline.lane_classes import LANE_CLASS_BY_NAME, LANE_CLASSES, LaneClass, Owner
 from satview.timeline.lane_info import LaneInfo, LaneKind
 from satview.timeline.levels import PixelCells, build_levels, finest_shift
-from satview.timeline.shares import Shares, count_spans
+from satview.timeline.shares import LaneShares, count_spans
 from satview.timeline.spans import NO_EVENT, LaneSpans, Span, constant_lane, exact_raster, pixel_edges, settled, spread
 from satview.timeline.state_lanes import (
     cpu_spans,
@@ -213,7 +213,7 @@ class Timeline:
         self._by_process: tuple[NDArray[np.uint32], NDArray[np.intp]] | None = None  # slices in that order, and where
         self._clock = EventClock(trace.events.time_cycles)
         self._lanes: dict[int, Lane] = {}
-        self._kinds: dict[int, Shares] = {}
+        self._kinds: dict[int, LaneShares] = {}
         self._rows: tuple[int, NDArray[np.uint32]] = (-1, np.empty(0, np.uint32))
         self._lock = threading.Lock()
         self._claims = Claims()
@@ -390,13 +390,13 @@ class Timeline:
                 self._lanes[index] = Lane(
                     final,
                     levels,
-                    Shares.of(final),
+                    LaneShares.of(final),
                     self._use(self.infos[index]),
                     ready.get(index),
                     numbers.get(index),
                 )
 
-    def kinds(self, index: int) -> Shares | None:
+    def kinds(self, index: int) -> LaneShares | None:
         """Return how the lane of a CPU divides its time by kind of code; None until `build_kinds` has run."""
         return self._kinds.get(index)
 
@@ -418,7 +418,7 @@ class Timeline:
             )
             handled = next((self.lane(other.index).spans for other in of_interrupts), None)
             spans = kind_spans(self.trace, info.cpu, self.lane(info.index).spans, handled)
-            kinds[info.index] = Shares.of(spans)
+            kinds[info.index] = LaneShares.of(spans)
         self._kinds |= kinds  # all at once: half of the lanes would look like others
 
     def make_bins(self, indices: Iterable[int]) -> None:
@@ -558,7 +558,7 @@ class Timeline:
     def _threads_of(self, process: int) -> NDArray[np.intp]:
         return np.flatnonzero(self.trace.threads.process == process)
 
-    def _spans(self, info: LaneInfo) -> tuple[LaneSpans, Shares | None]:
+    def _spans(self, info: LaneInfo) -> tuple[LaneSpans, LaneShares | None]:
         """Return the intervals of a lane, and of a process how many of its threads are READY when."""
         trace = self.trace
         if info.kind == LaneKind.PROCESS:
@@ -574,7 +574,7 @@ class Timeline:
         self._process_values = process_values(trace)
         return cpu_spans(trace, info.cpu, run_slices(trace), self._idle), None
 
-    def _process(self, process: int) -> tuple[LaneSpans, Shares]:
+    def _process(self, process: int) -> tuple[LaneSpans, LaneShares]:
         window = self.trace.window
         lanes = [self._thread_spans(thread) for thread in self._threads_of(process).tolist()]
         start, end = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
@@ -583,7 +583,7 @@ class Timeline:
             start.append(lane.start_cycles[waits])
             end.append(np.append(lane.start_cycles[1:], lane.end_cycles)[waits])
         ready = count_spans(np.concatenate(start), np.concatenate(end), window)
-        return process_spans(lanes, window.end) if lanes else constant_lane(window, UNKNOWN), Shares.counting(ready)
+        return process_spans(lanes, window.end) if lanes else constant_lane(window, UNKNOWN), LaneShares.counting(ready)
 
     def _final(self, lane: LaneSpans, info: LaneInfo) -> LaneSpans:
         """Return a lane as it stays: as views where it can be, the rest settled."""
@@ -592,7 +592,7 @@ class Timeline:
         states = trace.states.of(thread) if thread else trace.states.event[:0]
         return settled(with_views(lane, self._clock, states) if info.track is None else lane)
 
-    def _use(self, info: LaneInfo) -> Shares | None:
+    def _use(self, info: LaneInfo) -> LaneShares | None:
         """Return how many CPUs a process has when; None of other lanes."""
         if info.kind is not LaneKind.PROCESS:
             return None
@@ -607,7 +607,7 @@ class Timeline:
                 self._by_process = order, np.cumsum([0, *np.bincount(process, minlength=count)])
             order, starts = self._by_process
         own = order[starts[info.process] : starts[info.process + 1]]
-        return Shares.counting(count_spans(self.trace.events.time_cycles[rows[own]], ends[own], self.trace.window))
+        return LaneShares.counting(count_spans(self.trace.events.time_cycles[rows[own]], ends[own], self.trace.window))
 
     def _thread_spans(self, thread: int) -> LaneSpans:
         return thread_spans(self.trace, thread, self._idle_values if self._idle[thread] else self._values)

@@ -19,7 +19,7 @@ from satview.timeline.state_lanes import process_values, run_slices
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Runs:
+class KnownRuns:
     """When something is known to have run on one CPU; nothing is claimed of the time between.
 
     Attributes:
@@ -47,7 +47,7 @@ class Preview:
 
     clock: Clock
     window: TimeWindow
-    cpus: tuple[Runs, ...]
+    cpus: tuple[KnownRuns, ...]
     titles: tuple[str, ...]
     positions: int
     lost_marks: NDArray[np.int64]
@@ -85,7 +85,7 @@ def preview_of(sample: Sampled) -> Preview | None:
         of_cpu = np.flatnonzero((events.cpu[rows] == cpu) & (ends > start))
         # Where buffers overlap in time, what began later counts from then on.
         until = np.append(start[of_cpu][1:], np.iinfo(np.int64).max)
-        cpus.append(Runs(start[of_cpu], np.minimum(ends[of_cpu], until), value[of_cpu]))
+        cpus.append(KnownRuns(start[of_cpu], np.minimum(ends[of_cpu], until), value[of_cpu]))
     seen = events.time_cycles[sample.is_timed[sample.position]]
     titles = tuple(trace.cpu_title(cpu) for cpu in range(trace.cpu_count))
     return Preview(trace.clock, TimeWindow(int(seen[0]), int(seen[-1]) + 1), tuple(cpus), titles,
@@ -107,7 +107,7 @@ def _known_until(sample: Sampled, rows: NDArray[np.uint32]) -> NDArray[np.int64]
 
 
 @lru_cache(maxsize=32)  # the first picture has all CPUs twice: in the strip and as lanes
-def _cover(runs: Runs, window: TimeWindow, width: int) -> NDArray[np.float64]:
+def _cover(runs: KnownRuns, window: TimeWindow, width: int) -> NDArray[np.float64]:
     """Return for how many cycles each value is known in each pixel, (values, pixels)."""
     edges = pixel_edges(window, width)
     start, end = np.maximum(runs.start_cycles, edges[0]), np.minimum(runs.end_cycles, edges[-1])

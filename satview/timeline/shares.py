@@ -28,7 +28,7 @@ _ONES: Final = np.ones(VALUE_COUNT, np.int64)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Shares:
+class LaneShares:
     """The sums of one lane.
 
     Attributes:
@@ -47,7 +47,7 @@ class Shares:
     _peaks: dict[int, float] = field(default_factory=dict, repr=False)  # by length
 
     @classmethod
-    def of(cls, spans: LaneSpans, sums: NDArray[np.int64] | None = None) -> Shares:
+    def of(cls, spans: LaneSpans, sums: NDArray[np.int64] | None = None) -> LaneShares:
         """Return the sums of a lane, a column for each of its values.
 
         Args:
@@ -63,7 +63,7 @@ class Shares:
         return cls._made(spans, values, kind_of, _ONES, sums)
 
     @classmethod
-    def counting(cls, spans: LaneSpans, sums: NDArray[np.int64] | None = None) -> Shares:
+    def counting(cls, spans: LaneSpans, sums: NDArray[np.int64] | None = None) -> LaneShares:
         """Return the sums of a lane whose values are counts: one column, cycles times count. Arguments as of `of`."""
         return cls._made(spans, np.zeros(1, np.uint8), np.zeros(VALUE_COUNT, np.int64), np.arange(VALUE_COUNT), sums)
 
@@ -75,7 +75,7 @@ class Shares:
         kind_of: NDArray[np.int64],
         weight: NDArray[np.int64],
         sums: NDArray[np.int64] | None,
-    ) -> Shares:
+    ) -> LaneShares:
         begins, kinds = np.ascontiguousarray(spans.start_cycles[::_EVERY]), len(values)
         times: Any = spans.start_cycles
         if sums is None:

@@ -15,7 +15,7 @@ from satview.timeline.lane import Lane
 from satview.timeline.lane_info import LaneKind
 from satview.timeline.lane_tree import Timeline
 from satview.timeline.levels import Levels
-from satview.timeline.shares import Shares
+from satview.timeline.shares import LaneShares
 from satview.timeline.spans import NO_EVENT, LaneSpans, touching
 
 _NOT_STORED: Final = (LaneKind.PLUGGED, LaneKind.TRACK)  # plug-ins may change; lanes of events come and go
@@ -85,14 +85,14 @@ def _lane(timeline: Timeline, entry: Mapping[str, Any], arrays: Mapping[str, NDA
         raise ValueError("levels of a lane do not fit")
     parts = np.split(cells, np.cumsum(lengths)[:-1])
     spans = LaneSpans(start, value, event, thread, end)
-    shares = Shares.of(spans, arrays.get(f"{name}.sums"))
+    shares = LaneShares.of(spans, arrays.get(f"{name}.sums"))
     use, ready = (_count(timeline, entry, arrays, count) for count in ("use", "ready"))
     return Lane(spans, Levels(window.start, shift, tuple(parts)), shares, use, ready)
 
 
 def _count(
     timeline: Timeline, entry: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]], count: str
-) -> Shares | None:
+) -> LaneShares | None:
     """Return how many CPUs a process has when, or READY threads; None of other lanes."""
     name = f"lane.{entry['index']}.{count}"
     if timeline.infos[int(entry["index"])].kind is not LaneKind.PROCESS:
@@ -103,7 +103,7 @@ def _count(
     spans = touching(start, value, np.full(len(start), NO_EVENT, np.uint32), timeline.trace.window.end)
     if int(start[-1]) > timeline.trace.window.end:
         raise ValueError("the counts of a process go on after the trace")
-    return Shares.counting(spans, arrays.get(f"{name}.sums"))
+    return LaneShares.counting(spans, arrays.get(f"{name}.sums"))
 
 
 def _typed(array: NDArray[Any], kinds: tuple[str, ...]) -> NDArray[Any]:

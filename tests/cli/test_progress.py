@@ -154,7 +154,7 @@ IN_STEPS = (
 def test_work_in_steps_says_its_share(words, tmp_path, monkeypatch, capsys):
     """Where it is known how much there is to do, the line says how much of it is done."""
     shares = defaultdict(list)
-    monkeypatch.setattr(progress._Line, "report", lambda line, share: shares[line].append(share))
+    monkeypatch.setattr(progress._ProgressLine, "report", lambda line, share: shares[line].append(share))
     monkeypatch.chdir(tmp_path)
     sample = str(ROOT / "sample_traces" / "vendor-ker_calls-14.kev")
     assert main([word.format(sample) for word in words.split(" ")]) in (0, 1)

@@ -6,7 +6,7 @@ import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QApplication, QTabBar
 
-from satview.gui.windows.drawer import one_topic_in_each_row
+from satview.gui.windows.docks import one_topic_in_each_row
 from satview.session.commands import Topic
 from satview.session.workspace_file import PanelGroup, PanelLayout
 from tests.gui.conftest import settle

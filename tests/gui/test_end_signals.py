@@ -70,7 +70,7 @@ CLOSED = (
 )
 BUSY = (
     "import threading; wait = threading.Event().wait; "
-    "session._job.start(lambda is_cancelled, report: wait(60)); print('now', flush=True)"
+    "session._job.start(lambda is_cancelled: wait(60)); print('now', flush=True)"
 )
 
 

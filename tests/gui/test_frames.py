@@ -13,7 +13,7 @@ from PySide6.QtGui import QFont, QImage, QPainter
 from satview.base.time import TimeWindow
 from satview.gui.swimlane.frames import Band, BandPicture, BandPictures, Cost, Frame, covered, draw_band
 from satview.gui.swimlane.lane_image import image_of
-from satview.gui.swimlane.lane_source import Request
+from satview.gui.swimlane.lane_source import LaneRequest
 from satview.gui.swimlane.scale import TimeScale
 from satview.gui.swimlane.text import FittedTexts, IntervalText, TextSheet, draw_placed, placed
 from satview.gui.theme import DARK, LIGHT
@@ -110,7 +110,7 @@ def test_all_lanes_are_exact_in_each_frame_where_there_is_time(slow, window, qap
 def frame_of(start, end, ratio, width_px=100):
     window = TimeWindow(start, end)
     scale = TimeScale(window, width_px)
-    return Frame(Request((), window, round(width_px * ratio)), scale, 10, 0, ratio, shows_shares=True)
+    return Frame(LaneRequest((), window, round(width_px * ratio)), scale, 10, 0, ratio, shows_shares=True)
 
 
 @pytest.mark.parametrize("ratio", [1.0, 1.5, 2.0])

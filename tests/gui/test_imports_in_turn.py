@@ -26,7 +26,7 @@ def test_two_windows_import_in_turn(prepare, monkeypatch):
             assert text == ""
 
     monkeypatch.setattr(document_views, "import_module", import_module)
-    arguments = (Catalogue(), lambda: False, lambda share: None) if prepare == "_import_panels" else ()
+    arguments = (Catalogue(), lambda: False) if prepare == "_import_panels" else ()
     threads = [threading.Thread(target=getattr(document_views, prepare), args=arguments) for _ in range(3)]
     for thread in threads:
         thread.start()

@@ -7,7 +7,7 @@ import pytest
 
 from satview.base.time import TimeWindow
 from satview.gui.swimlane import lane_source
-from satview.gui.swimlane.lane_source import LaneSource, Request, column_blocks, refined
+from satview.gui.swimlane.lane_source import LaneRequest, LaneSource, column_blocks, refined
 from satview.timeline import shares
 from satview.timeline.lane_tree import Timeline
 from satview.timeline.spans import pixel_edges
@@ -16,7 +16,7 @@ from satview.timeline.spans import pixel_edges
 @pytest.mark.parametrize("events", [0, 10, 10**6, 10**9])
 @pytest.mark.parametrize("width_px", [1, 7, 1600])
 def test_blocks_cover_every_pixel_once(events, width_px):
-    request = Request((0,), TimeWindow(1_000, 1_000 + 3_333_333), width_px)
+    request = LaneRequest((0,), TimeWindow(1_000, 1_000 + 3_333_333), width_px)
     blocks = column_blocks(request, events)
     assert [x for columns, _ in blocks for x in range(columns.start, columns.stop)] == list(range(width_px))
     edges = pixel_edges(request.window, width_px)
@@ -28,7 +28,7 @@ def test_exact_picture_is_the_same_in_blocks_and_in_one_piece(window, opened, vi
     limits = opened.viewport.limits
     # Whole cycles per pixel, as the viewport makes them, so that block edges are pixel edges.
     shown = TimeWindow(limits.start, limits.start + 20_000)
-    request = Request(tuple(range(6)), shown, 400)
+    request = LaneRequest(tuple(range(6)), shown, 400)
     monkeypatch.setattr(lane_source, "_EVENTS_PER_BLOCK", 2)
     part = opened.trace.rows_between(shown)
     assert len(column_blocks(request, part.stop - part.start)) > 3
@@ -38,7 +38,7 @@ def test_exact_picture_is_the_same_in_blocks_and_in_one_piece(window, opened, vi
 
 
 def test_cancelled_work_gives_nothing(opened):
-    request = Request((0, 1), opened.viewport.limits, 100)
+    request = LaneRequest((0, 1), opened.viewport.limits, 100)
     assert refined(opened.timeline, lambda: request, None, None, lambda: True, lambda share: None) is None
 
 
@@ -46,14 +46,14 @@ def test_what_shares_are_drawn_from_is_found_before_the_frame(opened, monkeypatc
     monkeypatch.setattr(shares, "_LEAST_CELLS", 1)  # as of long lanes
     monkeypatch.setattr(shares, "_PER_CELL", 1)
     timeline = Timeline(opened.trace)
-    request = Request(tuple(range(len(timeline.infos))), opened.trace.window, 100, kinds=True)
+    request = LaneRequest(tuple(range(len(timeline.infos))), opened.trace.window, 100, kinds=True)
     refined(timeline, lambda: request, None, None, lambda: False, lambda share: None)
 
     def refuse(self, edges):
         raise AssertionError("the frame adds intervals up")
 
     with monkeypatch.context() as patch:  # not until the test ends: the window may paint its overview before
-        patch.setattr(shares.Shares, "cycles", refuse)
+        patch.setattr(shares.LaneShares, "cycles", refuse)
         of_lanes = [timeline.lane(index) for index in request.lanes]
         of_cpus = [timeline.kinds(index) for index in timeline.cpu_lanes]
         found = [each for lane in of_lanes for each in (lane.shares, lane.use)] + of_cpus
@@ -65,7 +65,7 @@ def test_what_shares_are_drawn_from_is_found_before_the_frame(opened, monkeypatc
 
 def test_lanes_that_are_being_built_stay_of_use_when_the_view_gets_wider(opened, monkeypatch):
     timeline, built, original = Timeline(opened.trace), [], Timeline._spans
-    narrow = Request(tuple(range(len(timeline.infos))), opened.trace.window, 100)
+    narrow = LaneRequest(tuple(range(len(timeline.infos))), opened.trace.window, 100)
     due = [narrow]
 
     def spans(self, info):
@@ -84,7 +84,7 @@ def test_lanes_that_are_being_built_stay_of_use_when_the_view_gets_wider(opened,
 def test_lanes_that_show_no_more_are_left(opened, monkeypatch):
     timeline, built, original = Timeline(opened.trace), [], Timeline._spans
     first, *others = (info.index for info in timeline.infos if info.index not in timeline.cpu_lanes)
-    due = [Request(tuple(others), opened.trace.window, 100)]
+    due = [LaneRequest(tuple(others), opened.trace.window, 100)]
 
     def spans(self, info):
         if self is timeline:  # not that of the window
@@ -101,7 +101,7 @@ def test_lanes_that_show_no_more_are_left(opened, monkeypatch):
 
 def test_some_lanes_have_the_values_that_they_have_among_all(opened, view, qtbot):
     source = LaneSource(opened)
-    request = Request(tuple(row.index for row in view.visible_rows()), opened.trace.window, 50)
+    request = LaneRequest(tuple(row.index for row in view.visible_rows()), opened.trace.window, 50)
     opened.timeline.build(request.lanes)
     source.show(request)
     some = replace(request, lanes=request.lanes[3:1:-1])

@@ -45,7 +45,7 @@ def test_a_timer(left):
 
 def test_work_of_a_job(left):
     job, may_end = Task(), threading.Event()
-    job.start(lambda _cancelled, _report: may_end.wait(10))
+    job.start(lambda _cancelled: may_end.wait(10))
     assert left() == ["pool of Task"]
     may_end.set()
     job.close()

@@ -26,9 +26,9 @@ from satview.gui.colours import (
     write_looks,
 )
 from satview.gui.settings_dialog import SettingsDialog, StateLooksDialog
-from satview.gui.swimlane import vector_lanes
+from satview.gui.swimlane import fills
 from satview.gui.swimlane.fills import EVENTS, RAN, hatch, lane_colour, swatch
-from satview.gui.swimlane.lane_image import Kind, LanePalette, Marks, bands, stack_of_lane
+from satview.gui.swimlane.lane_image import LanePalette, PixelRowKind, ShownMarks, bands, stack_of_lane
 from satview.gui.swimlane.shares import share_text
 from satview.gui.swimlane.text import FittedTexts, _ink
 from satview.gui.theme import DARK, LIGHT, theme_of
@@ -47,7 +47,7 @@ CLIENT_1 = 3  # its lane in the scene
 def colour_at(window, lane, ns):
     opened, view = window.session.opened, window.workspace.area.view
     row, scale = opened.lanes.row_of(lane), view.scale
-    top, bottom = stack_of_lane(row, view.scroll_px, 1.0, Marks.NONE, SimpleNamespace(cpus=0, keeps_all=False))
+    top, bottom = stack_of_lane(row, view.scroll_px, 1.0, ShownMarks.NONE, SimpleNamespace(cpus=0, keeps_all=False))
     x = round(scale.x(opened.trace.clock.cycles(ns)))
     return view.grab().toImage().pixel(x, (top + bottom) // 2 + 2) & 0xFFFFFF
 
@@ -137,14 +137,15 @@ def _settings(values):
 
 def test_highlighting_fades_all_but_what_it_is_about():
     usual, palette = LanePalette(LIGHT).table, LanePalette(LIGHT, highlighted=frozenset({READY})).table
-    assert palette[Kind.INNER, READY] == usual[Kind.INNER, READY]
-    assert palette[Kind.INNER, MUTEX] != usual[Kind.INNER, MUTEX]
-    assert palette[Kind.TICKS, READY | states.SEEN_EVENT] != usual[Kind.TICKS, READY | states.SEEN_EVENT]
+    assert palette[PixelRowKind.INNER, READY] == usual[PixelRowKind.INNER, READY]
+    assert palette[PixelRowKind.INNER, MUTEX] != usual[PixelRowKind.INNER, MUTEX]
+    ticks = PixelRowKind.TICKS, READY | states.SEEN_EVENT
+    assert palette[ticks] != usual[ticks]
     events = LanePalette(LIGHT, highlighted=frozenset({EVENTS})).table
-    assert events[Kind.TICKS, READY | states.SEEN_EVENT] == usual[Kind.TICKS, READY | states.SEEN_EVENT]
+    assert events[PixelRowKind.TICKS, READY | states.SEEN_EVENT] == usual[PixelRowKind.TICKS, READY | states.SEEN_EVENT]
     ran, key = LanePalette(LIGHT, highlighted=frozenset({RAN})).table, MUTEX | states.SEEN_RUNNING
-    assert ran[Kind.FOOT, key] == usual[Kind.FOOT, key]
-    assert ran[Kind.INNER, key] != usual[Kind.INNER, key]
+    assert ran[PixelRowKind.FOOT, key] == usual[PixelRowKind.FOOT, key]
+    assert ran[PixelRowKind.INNER, key] != usual[PixelRowKind.INNER, key]
 
 
 def click_legend(window, qtbot, name):
@@ -331,7 +332,7 @@ def test_lanes_are_rectangles_in_an_svg_unless_they_are_too_many(window, tmp_pat
     text = (tmp_path / "lanes.svg").read_text()
     assert text.count("<image") == 2
     assert f'fill="#{value_colour(READY, False):06x}"' in text
-    monkeypatch.setattr(vector_lanes, "_MOST", 10)
+    monkeypatch.setattr(fills, "_MOST", 10)
     window.workspace.area.save_picture(tmp_path / "image.svg", [])
     assert (tmp_path / "image.svg").read_text().count("<image") == 3
 
@@ -340,7 +341,7 @@ def test_rectangles_are_the_picture():
     random = np.random.default_rng(8)
     pixels = random.choice(np.array([0xFF000001, 0xFF0000FF], np.uint32), (5, 9)).repeat(3, axis=0)
     again = np.zeros_like(pixels)
-    for left, top, width, height, rgb in vector_lanes.rectangles(pixels).tolist():
+    for left, top, width, height, rgb in fills.rectangles(pixels).tolist():
         again[top : top + height, left : left + width] = rgb | 0xFF000000
     assert np.array_equal(pixels, again)
 

@@ -219,7 +219,7 @@ def test_histogram_marks_percentiles_and_lists_the_longest(durations, dense, qtb
     longest = int(satview.Statistics(trace).threads.longest_ready_cycles.max())
     assert [name for name, _ in plotted.marks] == ["p50", "p90", "p99", "p99.9", "max"]
     assert plotted.marks[-1][1] == trace.clock.duration_ns(longest)
-    assert int(np.count_nonzero(plotted.duration_ns <= plotted.marks[0][1])) >= len(plotted.found) / 2
+    assert int(np.count_nonzero(plotted.duration_ns <= plotted.marks[0][1])) >= len(plotted.occurrences) / 2
     heights = 10 ** bars(durations.durations.plot)[0].opts["height"] - 1
     assert np.rint(heights).astype(int).tolist() == plotted.histogram.counts.tolist()
     worst = durations.durations.worst
@@ -275,7 +275,7 @@ def test_view_or_trace_and_all_or_the_selected(durations, dense, qtbot):
     opened.selection.select(None, lane.index, None)
     qtbot.mouseClick(durations.only_selected, LEFT, pos=QPoint(8, durations.only_selected.height() // 2))
     plotted = drawn(durations, qtbot)
-    assert set(plotted.found.thread.tolist()) == {lane.thread}
+    assert set(plotted.occurrences.thread.tolist()) == {lane.thread}
     assert f"times of {opened.trace.thread_name(lane.thread)};" in durations.statement.text()
 
 

@@ -17,7 +17,7 @@ from satview.events.states import process_value
 from satview.filters.views.passes import Effect
 from satview.gui.colours import class_colour, state_colour, value_colour
 from satview.gui.swimlane.fills import half_way
-from satview.gui.swimlane.lane_image import Marks, bands, stack_of_lane
+from satview.gui.swimlane.lane_image import ShownMarks, bands, stack_of_lane
 from satview.gui.swimlane.shares import Stack, draw_stack, figure, share_text, tops_of
 from satview.gui.swimlane.text import NARROWEST_PX, stack_texts
 from satview.gui.theme import LIGHT
@@ -257,7 +257,7 @@ def test_a_click_selects_the_longest_interval_of_what_it_points_at(dense, qtbot)
     waits = waits / np.maximum(np.diff(stack.edges), 1)
     position = int(np.argmin(np.abs(waits - 0.5)))  # it runs half of the time
     x = int(stack.columns[position : position + 2].mean())
-    top, bottom = stack_of_lane(row, view.scroll_px, 1.0, Marks.NONE, stack)
+    top, bottom = stack_of_lane(row, view.scroll_px, 1.0, ShownMarks.NONE, stack)
     qtbot.mouseClick(view, Qt.MouseButton.LeftButton, pos=QPoint(x, bottom - 1))
     span, window = opened.selection.span, stack.window_of(position)
     assert opened.selection.lane == row.index
@@ -306,7 +306,7 @@ def test_events_that_a_filter_leaves_are_marked_above_shares(dense, qtbot, proce
     opened.filters.remove_pass("A")
     qtbot.waitUntil(lambda: opened.filters.row_count == len(opened.trace.events), timeout=10_000)
     settle(qtbot, dense)
-    assert dense.workspace.area.view.lanes.painter.marks is Marks.NONE
+    assert dense.workspace.area.view.lanes.painter.marks is ShownMarks.NONE
 
 
 def test_few_events_that_a_filter_leaves_have_the_colour_of_their_class(dense, qtbot):
@@ -331,7 +331,7 @@ def test_few_events_that_a_filter_leaves_have_the_colour_of_their_class(dense, q
 def test_events_that_a_filter_marks_or_leaves_bright_show_above_shares_and_no_others_do(dense, qtbot, effect, colour):
     opened = dense.session.opened
     opened.filters.add_pass("class == USREVENT", effect=effect)
-    qtbot.waitUntil(lambda: dense.workspace.area.view.lanes.painter.marks is Marks.TICKS, timeout=10_000)
+    qtbot.waitUntil(lambda: dense.workspace.area.view.lanes.painter.marks is ShownMarks.TICKS, timeout=10_000)
     settle(qtbot, dense)
     row = row_of(dense, LaneKind.PROCESS, "planner")
     stack_of(qtbot, dense, row.index)
@@ -344,7 +344,7 @@ def test_events_that_a_filter_marks_or_leaves_bright_show_above_shares_and_no_ot
 def test_hidden_threads_leave_shares_their_whole_height(dense, qtbot):
     dense.session.opened.filters.show_threads([1], False)
     settle(qtbot, dense)
-    assert dense.workspace.area.view.lanes.painter.marks is Marks.NONE
+    assert dense.workspace.area.view.lanes.painter.marks is ShownMarks.NONE
 
 
 def test_the_core_draws_what_numpy_draws():

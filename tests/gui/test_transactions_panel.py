@@ -12,8 +12,8 @@ from PySide6.QtWidgets import QPushButton
 from satview.base.time import TimeWindow
 from satview.events import wire
 from satview.gui import dialogs
+from satview.gui.panels.transactions_panel import RowMode
 from satview.gui.theme import LIGHT
-from satview.session.panels.transaction_view import RowMode
 from tests.gui.conftest import settle
 from tests.helpers.exchange import Exchange
 from tests.helpers.kev import START, TraceBuilder

@@ -12,8 +12,7 @@ from PySide6.QtWidgets import QApplication, QMenu, QPushButton
 from satview.events.spec import Release
 from satview.formats.registry import open_trace
 from satview.gui import dialogs
-from satview.gui.comparison.change_editor import Target, change_completions, targets_of
-from satview.gui.comparison.what_if_dialog import WhatIfDialog
+from satview.gui.comparison.what_if_dialog import ChangeTarget, WhatIfDialog, change_completions, targets_of
 from satview.gui.panels.verdicts_panel import VerdictsPanel
 from satview.timeline.lane_info import LaneKind
 from satview.whatif.changes import parse_changes, with_changes
@@ -166,11 +165,11 @@ def test_a_verdict_is_asked_about_its_thread(empty_window, load, tmp_path, qtbot
     assert dialog.changes.toPlainText() == "high 1 (high):priority="
 
 
-PLANNER = Target("planner 1 (plan-50ms)", "thread", ("priority", "policy", "runmask", "speed"))
+PLANNER = ChangeTarget("planner 1 (plan-50ms)", "thread", ("priority", "policy", "runmask", "speed"))
 OTHERS = (
-    Target("planner", "process", ("priority", "threads")),
-    Target("lock 0x80d4390", "lock", ("inherit", "ceiling")),
-    Target("interrupt 0xc", "interrupt", ("rate", "handler")),
+    ChangeTarget("planner", "process", ("priority", "threads")),
+    ChangeTarget("lock 0x80d4390", "lock", ("inherit", "ceiling")),
+    ChangeTarget("interrupt 0xc", "interrupt", ("rate", "handler")),
 )
 
 
@@ -201,7 +200,7 @@ def test_what_fits_is_proposed(line, offered):
 
 def test_what_the_trace_has_can_be_changed(tmp_path):
     trace = captured(tmp_path, "inversion", length_ms=100)
-    targets = targets_of(trace, bool, print)
+    targets = targets_of(trace, bool)
     names = [target.name for target in targets]
     assert {"low 1 (low)", "high 1 (high)", "middle", "high"} <= set(names)
     assert not any("idle" in name for name in names)
@@ -214,7 +213,7 @@ def test_what_the_trace_has_can_be_changed(tmp_path):
 def test_what_is_proposed_is_not_refused(tmp_path, release):
     trace = captured(tmp_path, "automotive", release=release, length_ms=300)
     programs = programs_of(trace)
-    targets = targets_of(trace, bool, print)
+    targets = targets_of(trace, bool)
     assert {target.what for target in targets} == {"thread", "process", "lock", "interrupt"}
     values = {"policy": "rr", "inherit": "yes", "handler": "thread 40"}
     for target in targets:

@@ -107,8 +107,8 @@ def test_newest_filter_wins(opened, qtbot):
 def test_cancelled_count_stops(opened):
     given = opened.filters.evaluator, NamedFilter("x", "", "cpu == 0")
     with pytest.raises(Cancelled):
-        count_hits(*given, lambda: True, lambda share: None)
-    assert count_hits(*given, lambda: False, lambda share: None) == len(rows_that_fit(opened, "cpu == 0"))
+        count_hits(*given, lambda: True)
+    assert count_hits(*given, lambda: False) == len(rows_that_fit(opened, "cpu == 0"))
 
 
 def test_every_proposal_fits_the_selected_event(opened):

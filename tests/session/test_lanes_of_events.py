@@ -12,7 +12,7 @@ from satview.events.user_events import parse_rules
 from satview.events.wire import KER_64BIT, WireClass
 from satview.session.filtering.filter_stack import FilterEvaluator, FilterState
 from satview.session.lanes.lane_row import lane_keys
-from satview.session.loading.loaded_trace import LoadedTrace, Shown, prepared
+from satview.session.loading.loaded_trace import LoadedTrace, ShownState, prepared
 from satview.session.open_trace import OpenTrace
 from satview.session.put_state import put_lanes, take_lanes
 from satview.session.settings import Settings
@@ -57,7 +57,7 @@ def test_a_longer_reading_has_the_lanes_that_showed(tmp_path):
     short.show_classes(["functions", "user"])
     lane = next(iter(short.lanes_of_class("functions")))
     long = trace_of(tmp_path / "b", {ALPHA: "alpha", BETA: "beta"})
-    shown = Shown(short, (lane,), _state(long), FilterEvaluator(short.trace), "")
+    shown = ShownState(short, (lane,), _state(long), FilterEvaluator(short.trace), "")
     reload = prepared(LoadedTrace.of(long), shown, lambda: False)
     timeline = reload.loaded.timeline
     assert timeline.known_classes == {"functions", "user"}
@@ -101,7 +101,7 @@ def test_a_longer_reading_times_activities_as_before(tmp_path):
     short.show_classes([ACTIVITIES])
     (lane,) = short.lanes_of_class(ACTIVITIES)
     long = rounds_of_a_loop(30, (10, 20)).open(tmp_path / "b")
-    shown = Shown(short, (lane,), _state(long), FilterEvaluator(short.trace), "")
+    shown = ShownState(short, (lane,), _state(long), FilterEvaluator(short.trace), "")
     timeline = prepared(LoadedTrace.of(long), shown, lambda: False).loaded.timeline
     late = [
         np.count_nonzero(reading.infos[lane].track.found.value == LATE)

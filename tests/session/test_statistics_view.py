@@ -132,13 +132,13 @@ def test_a_longer_reading_of_the_file_is_counted_again(view, opened, qtbot):
 def test_csv(view, tmp_path):
     path = tmp_path / "threads.csv"
     table = view.counted.table
-    assert write_table(table.at(np.array([2, 1])), path, (), lambda: False, lambda _: None) == 2
+    assert write_table(table.at(np.array([2, 1])), path, (), lambda: False) == 2
     with path.open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
     assert [(row["thread"], row["cpu_ns"]) for row in rows] == [("server 1", "3999"), ("client 1", "6999")]
     assert [row["cpu_known"] for row in rows] == ["estimate", "estimate"]
     with pytest.raises(UsageError, match="csv"):
-        write_table(table, tmp_path / "no" / "x.csv", (), lambda: False, lambda _: None)
+        write_table(table, tmp_path / "no" / "x.csv", (), lambda: False)
 
 
 def test_a_range_is_counted_as_soon_as_it_is_selected(view, opened, qtbot, ns):

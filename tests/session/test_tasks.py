@@ -17,7 +17,7 @@ def job(qapp):
 
 def test_result_arrives(job, qtbot):
     with qtbot.waitSignal(job.done) as reported:
-        job.start(lambda is_cancelled, report: 42)
+        job.start(lambda is_cancelled: 42)
     assert reported.args == [42]
     assert not job.is_busy
 
@@ -31,7 +31,7 @@ def test_no_progress_is_reported_once_patience_has_seen_the_end(job, qapp):
         report(0.0)
         return "end"
 
-    job.start(work, 5.0)
+    job.start_reporting(work, 5.0)
     qapp.processEvents()
     assert reported == ["end"]
 
@@ -39,14 +39,14 @@ def test_no_progress_is_reported_once_patience_has_seen_the_end(job, qapp):
 def test_newest_wins(job, qtbot):
     release, results, was_stopped = threading.Event(), [], []
 
-    def slow(is_cancelled, report):
+    def slow(is_cancelled):
         release.wait(5)
         was_stopped.append(is_cancelled())
         return "old"
 
     job.done.connect(results.append)
     job.start(slow)
-    job.start(lambda is_cancelled, report: "new")
+    job.start(lambda is_cancelled: "new")
     release.set()
     qtbot.waitUntil(lambda: bool(results))
     assert results == ["new"]
@@ -54,7 +54,7 @@ def test_newest_wins(job, qtbot):
 
 
 def test_failure_arrives_as_the_exception(job, qtbot):
-    def bad(is_cancelled, report):
+    def bad(is_cancelled):
         raise ValueError("broken")
 
     with qtbot.waitSignal(job.failed) as reported:
@@ -65,7 +65,7 @@ def test_failure_arrives_as_the_exception(job, qtbot):
 def test_cancelled_work_says_nothing(job, qtbot):
     began, reported = threading.Event(), []
 
-    def work(is_cancelled, report):
+    def work(is_cancelled):
         began.set()
         while not is_cancelled():
             pass
@@ -89,6 +89,6 @@ def test_progress_is_reported_but_not_too_often(job, qtbot):
             report(i / 10_000)
 
     with qtbot.waitSignal(job.done):
-        job.start(work)
+        job.start_reporting(work)
     assert 1 <= len(shares) < 100
     assert shares == sorted(shares)

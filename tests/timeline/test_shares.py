@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from satview.base.time import TimeWindow
-from satview.timeline.shares import Shares, count_spans
+from satview.timeline.shares import LaneShares, count_spans
 from satview.timeline.spans import NO_EVENT, LaneSpans, touching
 from tests.core.reference.replacing import numpy_passes
 
@@ -23,7 +23,7 @@ def lane(starts, values, end):
 
 
 def counted(spans, values, edges, weight=None):
-    """Return the same as `Shares.cycles`, one cycle at a time."""
+    """Return the same as `LaneShares.cycles`, one cycle at a time."""
     out = np.zeros((len(edges) - 1, len(values)), np.int64)
     column = {int(value): i for i, value in enumerate(values)}
     for position, (start, end) in enumerate(pairwise(edges)):
@@ -43,43 +43,43 @@ def test_every_bin_holds_what_its_intervals_cover(data):
     spans = lane(starts, data.draw(st.lists(st.sampled_from([0, 1, 2, 3, 40, 63]), min_size=count, max_size=count)),
                  starts[-1] + data.draw(st.integers(1, 9)))  # fmt: skip
     edges = sorted(data.draw(st.lists(st.integers(0, starts[-1] + 30), min_size=2, max_size=12)))
-    shares = Shares.of(spans)
+    shares = LaneShares.of(spans)
     expected = counted(spans, shares.values, edges)
     assert shares.cycles(np.array(edges)).tolist() == expected.tolist()
-    numbers = Shares.counting(spans)
+    numbers = LaneShares.counting(spans)
     assert numbers.cycles(np.array(edges)).tolist() == counted(spans, [0], edges, weight=True).tolist()
     with numpy_passes():
-        assert Shares.of(spans).cycles(np.array(edges)).tolist() == expected.tolist()
-        assert Shares.counting(spans).cycles(np.array(edges)).tolist() == numbers.cycles(np.array(edges)).tolist()
+        assert LaneShares.of(spans).cycles(np.array(edges)).tolist() == expected.tolist()
+        assert LaneShares.counting(spans).cycles(np.array(edges)).tolist() == numbers.cycles(np.array(edges)).tolist()
 
 
 def test_bins_add_up_to_the_window():
     rng = np.random.default_rng(4)
     starts = np.cumsum(rng.integers(1, 1000, 100_000))
     spans = lane(starts, rng.integers(0, 6, 100_000), int(starts[-1]) + 5)
-    shares = Shares.of(spans)
+    shares = LaneShares.of(spans)
     edges = np.linspace(0, int(starts[-1]) + 100, 777).astype(np.int64)
     bins = shares.cycles(edges)
     assert bins.sum(axis=0).tolist() == shares.totals(TimeWindow(0, int(edges[-1]))).tolist()
     length = np.diff(spans.start_cycles, append=spans.end_cycles)
     assert bins.sum(axis=0).tolist() == [int(length[spans.value == value].sum()) for value in shares.values]
     with numpy_passes():
-        assert Shares.of(spans).cycles(edges).tolist() == bins.tolist()
+        assert LaneShares.of(spans).cycles(edges).tolist() == bins.tolist()
 
 
 def test_cpus_in_use_are_counted():
     spans = count_spans(np.array([10, 15, 40]), np.array([20, 30, 50]), TimeWindow(0, 100))
     assert list(zip(spans.start_cycles.tolist(), spans.value.tolist(), strict=True)) == [
         (0, 0), (10, 1), (15, 2), (20, 1), (30, 0), (40, 1), (50, 0)]  # fmt: skip
-    assert Shares.counting(spans).totals(TimeWindow(0, 100)).tolist() == [10 + 15 + 10]
+    assert LaneShares.counting(spans).totals(TimeWindow(0, 100)).tolist() == [10 + 15 + 10]
 
 
 @pytest.mark.parametrize("edges", [[], [5]])
 def test_no_bins(edges):
     spans = lane([0, 5], [1, 2], 10)
-    assert Shares.of(spans).cycles(np.array(edges, np.int64)).shape == (0, 2)
+    assert LaneShares.of(spans).cycles(np.array(edges, np.int64)).shape == (0, 2)
     with numpy_passes():
-        assert Shares.of(spans).cycles(np.array(edges, np.int64)).shape == (0, 2)
+        assert LaneShares.of(spans).cycles(np.array(edges, np.int64)).shape == (0, 2)
 
 
 @pytest.mark.parametrize("core", [True, False])
@@ -91,7 +91,7 @@ def test_bins_that_are_kept_are_what_their_intervals_add_up_to(core):
     whole = TimeWindow(1_000, int(start[-1]) + 7)
     spans = touching(start, value, np.zeros(5_000, np.uint32), whole.end)
     with nullcontext() if core else numpy_passes():
-        shares = Shares.of(spans)
+        shares = LaneShares.of(spans)
         for shift in (0, 5, 8, 9, 10, 14, 20):
             count = ((whole.length - 1) >> shift) + 1
             for first, last in ((0, count), (count // 3, count // 2 + 1), (count, count)):

@@ -13,7 +13,7 @@ from satview.answers.verdicts import Verdicts, find
 from satview.base.errors import UsageError
 from satview.base.process import COST_DATA, FINE
 from satview.base.safe_text import visible_line
-from satview.cli.shared.files import InputFile, add_pidin, add_user_events
+from satview.cli.shared.files import InputFile, add_command, add_pidin, add_user_events
 from satview.cli.shared.progress import open_trace, working, working_on
 from satview.cli.shared.ranges import add_range, range_of
 from satview.cli.shared.table_output import FORMATS, card, print_table
@@ -35,38 +35,22 @@ _NOT_IN_XML: Final = {0xFFFE: "\\ufffe", 0xFFFF: "\\uffff"}
 
 def add_parser(subparsers: Any) -> None:
     """Add the command to the command line."""
-    parser = subparsers.add_parser(
-        "check",
-        help="find problems: deadlocks, inversions, slow servers",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        description="Look for problems in a trace.",
-        epilog=_EPILOG,
-    )
+    parser = add_command(subparsers, "check", "find problems: deadlocks, inversions, slow servers",
+                         "Look for problems in a trace.", _EPILOG)  # fmt: skip
     add = parser.add_argument
     add("file", metavar="FILE", type=InputFile, nargs="?", help="a .kev file or a traceprinter listing")
     add("--show-rules", action="store_true", help="print satview's thresholds as a --rules file and exit")
     add("-r", "--rules", type=InputFile, metavar="FILE", help="TOML file with thresholds that replace satview's own")
     add("-c", "--timing", metavar="FILE.toml", type=Path, help="deadlines, periods and chains to check (docs/late.md)")
-    add(
-        "--kind",
-        action="append",
-        type=_kind,
-        choices=[str(kind) for kind in all_kinds()],
-        metavar="KIND",
-        help=f"look only for this kind; repeatable: {', '.join(all_kinds())}",
-    )
+    add("--kind", action="append", type=_kind, choices=[str(kind) for kind in all_kinds()], metavar="KIND",
+        help=f"look only for this kind; repeatable: {', '.join(all_kinds())}")  # fmt: skip
     add_range(add, "only what happens in this range")
-    add(
-        "--severity",
-        choices=SEVERITIES,
-        default="warning",
-        help="exit with 3 for verdicts at least this severe (default %(default)s)",
-    )
+    add("--severity", choices=SEVERITIES, default="warning",
+        help="exit with 3 for verdicts at least this severe (default %(default)s)")  # fmt: skip
     add("--allow-undecided", action="store_true", help="do not exit with 4 if some kinds cannot be decided")
     add("--format", choices=(*FORMATS, "junit"), default="table", help="(default %(default)s)")
     add_user_events(parser.add_argument)
     add_pidin(parser.add_argument)
-    parser.set_defaults(run=run)
 
 
 def _kind(text: str) -> str:

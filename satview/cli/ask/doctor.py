@@ -11,7 +11,7 @@ from satview.answers.doctor import capture_for, doctor, exact_in, grouped
 from satview.answers.table import Table
 from satview.base.errors import UsageError
 from satview.base.process import COST_DATA, FINE
-from satview.cli.shared.files import InputFile, add_pidin, add_user_events
+from satview.cli.shared.files import InputFile, add_command, add_pidin, add_user_events
 from satview.cli.shared.progress import open_trace, working, working_on
 from satview.cli.shared.table_output import FORMATS, print_table
 
@@ -26,13 +26,8 @@ Exit status: 0 success, 1 data was lost to problems in the trace, 2 not a trace,
 
 def add_parser(subparsers: Any) -> None:
     """Add the command to the command line."""
-    parser = subparsers.add_parser(
-        "doctor",
-        help="which analyses can be trusted, and what to capture",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        description="Show how far the results of each analysis can be trusted.",
-        epilog=_EPILOG,
-    )
+    parser = add_command(subparsers, "doctor", "which analyses can be trusted, and what to capture",
+                         "Show how far the results of each analysis can be trusted.", _EPILOG)  # fmt: skip
     add = parser.add_argument
     add("file", metavar="FILE", type=InputFile, help="a .kev file, a traceprinter listing or a thread trace")
     add("--format", choices=FORMATS, default="table", help="(default %(default)s)")
@@ -40,7 +35,6 @@ def add_parser(subparsers: Any) -> None:
         f"{_ALL}, {', '.join(ANALYSES)}")  # fmt: skip
     add_user_events(parser.add_argument)
     add_pidin(parser.add_argument)
-    parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:

@@ -19,9 +19,10 @@ from satview.base.errors import UsageError
 from satview.base.process import COST_DATA, FINE
 from satview.base.safe_text import counted, visible_line
 from satview.base.threads import Begun
-from satview.cli.shared.files import InputFile, add_user_events
+from satview.cli.shared.files import InputFile, add_command, add_user_events
 from satview.cli.shared.progress import open_trace, read_descriptions, working, working_on
 from satview.cli.shared.table_output import FORMATS, print_table
+from satview.fleet.instances import recorded_instances
 from satview.fleet.layout import is_dataset
 from satview.store.trace import Trace
 
@@ -45,13 +46,8 @@ Exit status: 0 success, 1 data was lost to problems in the trace, 2 not a trace,
 
 def add_parser(subparsers: Any) -> None:
     """Add the command to the command line."""
-    parser = subparsers.add_parser(
-        "late",
-        help="what is late, and whose fault that is",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        description="Show what is done again and again, its deadlines, and where the time of the worst instances went.",
-        epilog=_EPILOG,
-    )
+    description = "Show what is done again and again, its deadlines, and where the time of the worst instances went."
+    parser = add_command(subparsers, "late", "what is late, and whose fault that is", description, _EPILOG)
     add = parser.add_argument
     add("file", metavar="FILE", type=InputFile, help="a .kev file or a traceprinter listing")
     add("activity", metavar="ACTIVITY", nargs="?", default="", help="explain this one: its name, or a part of it")
@@ -60,18 +56,14 @@ def add_parser(subparsers: Any) -> None:
     add("--with", dest="others", metavar="FILE", nargs="+", type=InputFile,
         help="look for the slowest instances of it in these traces too")  # fmt: skip
     add("-n", type=int, default=1, metavar="N", help="split the N worst instances (default %(default)s)")
-    add(
-        "--schedulability",
-        action="store_true",
+    add("--schedulability", action="store_true",
         help="how late each may be at most, by response-time analysis, beside what was measured and what the replay of "
-        "`satview whatif` gives: only this table, and what it assumes",
-    )
+        "`satview whatif` gives: only this table, and what it assumes")  # fmt: skip
     add("--no-replay", dest="replays", action="store_false",
         help="leave the replay out of --schedulability: it takes 20 s for a million events")  # fmt: skip
     add("--table", choices=_TABLES, help="only this table (with --format csv: default activities)")
     add("--format", choices=FORMATS, default="table", help="(default %(default)s)")
     add_user_events(parser.add_argument)
-    parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -127,8 +119,6 @@ def _others(
     """Return what to compare an activity with: traces that are open, and those of data sets but for that of `args`."""
     others: list[Late | Measured] = [late(trace, timing) for trace in traces]
     if folders:
-        from satview.fleet.instances import recorded_instances  # brings what reads data sets
-
         described = read_descriptions(args.user_events).events if args.user_events else {}
         for folder in folders:
             others += recorded_instances(folder, activity, described, Path(args.file))

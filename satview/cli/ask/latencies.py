@@ -8,7 +8,7 @@ from typing import Any, Final
 from satview.answers.latencies import LEGS, LatencyFilter, latency_figures, latency_table
 from satview.base.errors import UsageError
 from satview.base.process import COST_DATA, FINE
-from satview.cli.shared.files import InputFile, add_pidin, add_user_events
+from satview.cli.shared.files import InputFile, add_command, add_pidin, add_user_events
 from satview.cli.shared.progress import open_trace, working, working_on
 from satview.cli.shared.ranges import add_range, number, range_of
 from satview.cli.shared.table_output import FORMATS, print_table
@@ -28,35 +28,22 @@ Exit status: 0 success, 1 data was lost to problems in the trace, 2 not a trace,
 
 def add_parser(subparsers: Any) -> None:
     """Add the command to the command line."""
-    parser = subparsers.add_parser(
-        "latencies",
-        help="how long pulses and interrupts take to be handled",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        description="Show how long pulses and interrupts take, per source and thread, or individually.",
-        epilog=_EPILOG,
-    )
+    parser = add_command(subparsers, "latencies", "how long pulses and interrupts take to be handled",
+                         "Show how long pulses and interrupts take, per source and thread, or individually.",
+                         _EPILOG)  # fmt: skip
     add = parser.add_argument
     add("file", metavar="FILE", type=InputFile, help="a .kev file or a traceprinter listing")
     add("--interrupt", type=number, default=None, metavar="N", help="only this interrupt, for example 0x1b")
-    add(
-        "--thread",
-        default="",
-        metavar="NAME",
-        help="thread that handles it: part of its name or path, a pid, or PID:TID",
-    )
+    add("--thread", default="", metavar="NAME",
+        help="thread that handles it: part of its name or path, a pid, or PID:TID")  # fmt: skip
     add_range(add, "only those that begin in this range")
     add("--list", action="store_true", help="list them individually, longest first")
-    add(
-        "--sort",
-        choices=_SORTS,
-        default=None,
-        help="with --list: sort by this leg or by time (default total)",
-    )
+    add("--sort", choices=_SORTS, default=None,
+        help="with --list: sort by this leg or by time (default total)")  # fmt: skip
     add("--top", type=int, default=0, metavar="N", help="with --list: only the first N")
     add("--format", choices=FORMATS, default="table", help="(default %(default)s)")
     add_user_events(parser.add_argument)
     add_pidin(parser.add_argument)
-    parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:

@@ -9,11 +9,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from rich.table import Table
+
 from satview.base.errors import UsageError
 from satview.base.new_file import NewFile
 from satview.base.process import COST_DATA, FINE, say
 from satview.base.targets import is_standard_output
-from satview.cli.shared.files import InputFile, OutputFile, add_pidin, add_symbols, add_user_events
+from satview.cli.shared.console import cell, make_console
+from satview.cli.shared.files import InputFile, OutputFile, add_command, add_pidin, add_symbols, add_user_events
 from satview.cli.shared.progress import open_trace, working, working_on
 
 if TYPE_CHECKING:
@@ -45,45 +48,19 @@ Exit status: 0 success, 1 data was lost to problems in the trace, or the result 
 
 def add_parser(subparsers: Any) -> None:
     """Add the command to the command line."""
-    parser = subparsers.add_parser(
-        "query",
-        help="run SQL queries on a trace",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        description="Run an SQL query on a trace.",
-        epilog=_EPILOG,
-    )
+    parser = add_command(subparsers, "query", "run SQL queries on a trace",
+                         "Run an SQL query on a trace.", _EPILOG)  # fmt: skip
     add = parser.add_argument
-    add(
-        "file",
-        nargs="?",
-        default="",
-        metavar="FILE",
-        type=InputFile,
-        help="a .kev file, a traceprinter listing or a thread trace; or a data set of traces",
-    )
-    add(
-        "query",
-        nargs="*",
-        metavar="QUERY",
-        help="one SELECT, show tables or describe NAME; - reads it from standard input",
-    )
+    add("file", nargs="?", default="", metavar="FILE", type=InputFile,
+        help="a .kev file, a traceprinter listing or a thread trace; or a data set of traces")  # fmt: skip
+    add("query", nargs="*", metavar="QUERY",
+        help="one SELECT, show tables or describe NAME; - reads it from standard input")  # fmt: skip
     add("--list", action="store_true", help="list the tables, views and macros and exit")
     add("--format", choices=("table", *_FILE_FORMATS), help="(default: by the file extension of OUT, else table)")
-    add(
-        "-o",
-        "--output",
-        default="-",
-        metavar="OUT",
-        type=OutputFile,
-        help="file for CSV, JSON or Parquet (default: standard output)",
-    )
-    add(
-        "--time-limit",
-        type=float,
-        default=60.0,
-        metavar="S",
-        help="seconds until the query is stopped (default %(default)s)",
-    )
+    add("-o", "--output", default="-", metavar="OUT", type=OutputFile,
+        help="file for CSV, JSON or Parquet (default: standard output)")  # fmt: skip
+    add("--time-limit", type=float, default=60.0, metavar="S",
+        help="seconds until the query is stopped (default %(default)s)")  # fmt: skip
     add("--memory-limit", type=int, default=2048, metavar="MIB", help="memory the query may use (default %(default)s)")
     add("--answer-limit", type=int, default=1024, metavar="MIB", help="largest result size (default %(default)s)")
     add("--threads", type=int, default=0, metavar="N", help="processors to use (default: all)")
@@ -92,7 +69,6 @@ def add_parser(subparsers: Any) -> None:
     add_user_events(parser.add_argument)
     add_pidin(parser.add_argument)
     add_symbols(parser.add_argument)
-    parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -216,9 +192,6 @@ def _json_rows(result: Result) -> Iterator[dict[str, Any]]:
 
 
 def _print_table(result: Result) -> None:
-    from rich.table import Table
-
-    from satview.cli.shared.console import cell, make_console
     from satview.tables.result import value_text
 
     console = make_console(400)
@@ -234,10 +207,7 @@ def _print_table(result: Result) -> None:
 
 
 def _print_list() -> None:
-    from rich.table import Table
-
-    from satview.cli.shared.console import cell, make_console
-    from satview.tables.schema import SCHEMAS
+    from satview.tables.schema import SCHEMAS  # these bring numpy, as below
     from satview.tables.views import views
 
     console = make_console(400)

@@ -8,7 +8,7 @@ from typing import Any, Final
 from satview.answers.transactions import LEGS, TransactionFilter, transaction_table
 from satview.base.errors import UsageError
 from satview.base.process import COST_DATA, FINE
-from satview.cli.shared.files import InputFile, add_pidin, add_user_events
+from satview.cli.shared.files import InputFile, add_command, add_pidin, add_user_events
 from satview.cli.shared.progress import open_trace, working, working_on
 from satview.cli.shared.ranges import add_range, number, range_of
 from satview.cli.shared.table_output import FORMATS, print_table
@@ -25,31 +25,22 @@ Exit status: 0 success, 1 data was lost to problems in the trace, 2 not a trace,
 
 def add_parser(subparsers: Any) -> None:
     """Add the command to the command line."""
-    parser = subparsers.add_parser(
-        "transactions",
-        help="messages from send to reply, slowest first",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        description="List messages with their times: queued, in service, replied, client running again.",
-        epilog=_EPILOG,
-    )
+    parser = add_command(subparsers, "transactions", "messages from send to reply, slowest first",
+                         "List messages with their times: queued, in service, replied, client running again.",
+                         _EPILOG)  # fmt: skip
     add = parser.add_argument
     add("file", metavar="FILE", type=InputFile, help="a .kev file or a traceprinter listing")
     add("--client", default="", metavar="NAME", help="part of the client's name or path, a pid, or PID:TID")
     add("--server", default="", metavar="NAME", help="the same for the server")
     add("--type", type=number, default=None, metavar="N", help="first word of the message, for example 0x100")
     add_range(add, "only those sent in this range")
-    add(
-        "--sort",
-        choices=_SORTS,
-        default="round-trip",
-        help="sort by this, largest first, or by time (default %(default)s)",
-    )
+    add("--sort", choices=_SORTS, default="round-trip",
+        help="sort by this, largest first, or by time (default %(default)s)")  # fmt: skip
     add("--top", type=int, default=0, metavar="N", help="only the first N, not counting nested messages")
     add("--nested", action="store_true", help="below each message, show those its servers sent to handle it")
     add("--format", choices=FORMATS, default="table", help="(default %(default)s)")
     add_user_events(parser.add_argument)
     add_pidin(parser.add_argument)
-    parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:

@@ -12,7 +12,7 @@ from satview.answers.whatif import SHOWN, candidates_table, comparison, sensitiv
 from satview.base.errors import UsageError
 from satview.base.process import COST_DATA, FINE
 from satview.base.safe_text import visible_line
-from satview.cli.shared.files import InputFile, add_output, add_user_events, take_output
+from satview.cli.shared.files import InputFile, add_command, add_output, add_user_events, take_output
 from satview.cli.shared.progress import open_trace, working, working_on
 from satview.cli.shared.table_output import FORMATS, print_for_people, print_table
 from satview.whatif.changes import KEYS, parse_changes, read_changes
@@ -39,13 +39,8 @@ Exit status: 0 success, 1 data was lost to problems in the trace, 2 not a trace,
 
 def add_parser(subparsers: Any) -> None:
     """Add the command to the command line."""
-    parser = subparsers.add_parser(
-        "whatif",
-        help="what would have happened with another priority, CPU, lock",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        description="Replay a trace on the simulated kernel with something changed.",
-        epilog=_EPILOG,
-    )
+    parser = add_command(subparsers, "whatif", "what would have happened with another priority, CPU, lock",
+                         "Replay a trace on the simulated kernel with something changed.", _EPILOG)  # fmt: skip
     add = parser.add_argument
     add("file", metavar="FILE", type=InputFile, help="a .kev file or a traceprinter listing")
     add("--set", metavar="TARGET:KEY=VALUE", action="append", default=[], dest="said", help="a change; repeatable")
@@ -58,7 +53,6 @@ def add_parser(subparsers: Any) -> None:
     add("--format", choices=FORMATS, default="table", help="(default %(default)s)")
     add_output(add, "write the predicted trace there")
     add_user_events(add)
-    parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:

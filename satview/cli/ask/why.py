@@ -15,7 +15,7 @@ from satview.base.errors import UsageError
 from satview.base.process import COST_DATA, FINE
 from satview.base.safe_text import visible_line
 from satview.base.time_text import format_duration, parse_moment_inside, parse_range
-from satview.cli.shared.files import InputFile, add_pidin, add_user_events
+from satview.cli.shared.files import InputFile, add_command, add_pidin, add_user_events
 from satview.cli.shared.progress import open_trace, working, working_on
 from satview.cli.shared.ranges import RANGES
 from satview.cli.shared.table_output import print_table
@@ -34,21 +34,12 @@ Exit status: 0 success, 1 data was lost to problems in the trace, 2 not a trace,
 
 def add_parser(subparsers: Any) -> None:
     """Add the command to the command line."""
-    parser = subparsers.add_parser(
-        "why",
-        help="why a thread is running, ready or waiting",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        description="Show why a thread is in its state, or where its time went.",
-        epilog=_EPILOG,
-    )
+    parser = add_command(subparsers, "why", "why a thread is running, ready or waiting",
+                         "Show why a thread is in its state, or where its time went.", _EPILOG)  # fmt: skip
     add = parser.add_argument
     add("file", metavar="FILE", type=InputFile, help="a .kev file or a traceprinter listing")
-    add(
-        "--thread",
-        required=True,
-        metavar="NAME|PID:TID",
-        help="a thread name as satview shows it, or the name of a single-threaded process",
-    )
+    add("--thread", required=True, metavar="NAME|PID:TID",
+        help="a thread name as satview shows it, or the name of a single-threaded process")  # fmt: skip
     when = parser.add_mutually_exclusive_group(required=True)
     when.add_argument("--at", metavar="TIME", help="for example 1.25s, 350us, 0x1f00c (cycles) or #1200 (an event)")
     when.add_argument("--range", metavar="A..B", help=f"the critical path from A to B: {RANGES}")
@@ -57,7 +48,6 @@ def add_parser(subparsers: Any) -> None:
     add("--format", choices=("text", "json"), default="text", help="(default %(default)s)")
     add_user_events(parser.add_argument)
     add_pidin(parser.add_argument)
-    parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:

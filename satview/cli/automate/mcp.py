@@ -8,7 +8,9 @@ from typing import Any
 
 from satview.base.errors import UsageError
 from satview.base.process import FINE
-from satview.cli.shared.files import InputFile, add_user_events
+from satview.cli.shared.files import InputFile, add_command, add_user_events
+from satview.formats.user_event_file import read_user_events
+from satview.look.server import make_server
 
 _EPILOG = """\
 Register it in your assistant's settings as a server with the command `satview mcp DIR`. It opens only traces below
@@ -19,17 +21,12 @@ Needs the packages mcp, duckdb and pyarrow.
 
 def add_parser(subparsers: Any) -> None:
     """Add the command to the command line."""
-    parser = subparsers.add_parser(
-        "mcp",
-        help="run a read-only MCP server for assistants",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        description="Answer questions about traces over standard input and output until the input ends.",
-        epilog=_EPILOG,
-    )
+    parser = add_command(subparsers, "mcp", "run a read-only MCP server for assistants",
+                         "Answer questions about traces over standard input and output until the input ends.",
+                         _EPILOG)  # fmt: skip
     parser.add_argument("folders", nargs="*", metavar="DIR", type=InputFile, default=["."],
                         help="folders with traces (default: the current one)")  # fmt: skip
     add_user_events(parser.add_argument)
-    parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -42,9 +39,6 @@ def run(args: argparse.Namespace) -> int:
     for folder in folders:
         if not folder.is_dir():
             raise UsageError(f"{folder}: there is no such folder")
-    from satview.formats.user_event_file import read_user_events  # these bring numpy; --help needs none
-    from satview.look.server import make_server
-
     described = read_user_events(Path(args.user_events)).events if args.user_events else {}
     make_server([folder.resolve() for folder in folders], described).run("stdio")
     return FINE

@@ -20,7 +20,6 @@ def add_parser(subparsers: Any) -> None:
         epilog="SATVIEW_PLUGINS=off disables them. docs/plugins.md explains how to write one.",
     )
     parser.add_argument("--format", choices=("table", "json"), default="table", help="(default %(default)s)")
-    parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:

@@ -20,7 +20,7 @@ from satview.base.safe_text import counted, visible, visible_line
 from satview.base.targets import find_target
 from satview.capture.flight_recorder import Bounds, disk_bytes
 from satview.cli.convert.filter import print_report, report_nothing
-from satview.cli.shared.files import InputFile, OutputFile, RuleFile
+from satview.cli.shared.files import InputFile, OutputFile, RuleFile, add_command
 from satview.cli.shared.progress import going_on, working, working_on
 from satview.cli.shared.ranges import seconds
 from satview.export.subset import SubsetReport
@@ -52,13 +52,9 @@ Exit status: 0 success, 1 the file is not all that was asked for (the line broke
 
 def add_parser(subparsers: Any) -> None:
     """Add both commands to the command line."""
-    parser = subparsers.add_parser(
-        "capture",
-        help="capture a trace on a target over ssh",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        description="Start tracelogger on a target over ssh, and write what it sends to a file as it arrives.",
-        epilog=_EPILOG,
-    )
+    parser = add_command(subparsers, "capture", "capture a trace on a target over ssh",
+                         "Start tracelogger on a target over ssh, and write what it sends to a file as it arrives.",
+                         _EPILOG)  # fmt: skip
     add = parser.add_argument
     add("targets_named", metavar="TARGET", nargs="+",
         help="ssh://[user@]host[:port], sim:// for a simulated target that runs, or a name that `satview targets` "

@@ -13,7 +13,7 @@ from typing import Any
 from satview.base.process import FINE, collected_signals, say
 from satview.capture.sim.parts.target import target
 from satview.capture.workloads import registry
-from satview.cli.shared.files import InputFile
+from satview.cli.shared.files import InputFile, add_command
 from satview.cli.shared.tracelogger_options import RELEASES
 from satview.events.spec import Release
 from satview.target import shell
@@ -35,23 +35,16 @@ See docs/target.md, "Without a board".
 
 def add_parser(subparsers: Any) -> None:
     """Add the command."""
-    parser = subparsers.add_parser(
-        "target",
-        help="run a simulated target that stays, or a shell on it",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        description="Boot a simulated target once and keep it: shells, loggers and captures come and go.",
-        epilog=_EPILOG,
-    )
+    parser = add_command(subparsers, "target", "run a simulated target that stays, or a shell on it",
+                         "Boot a simulated target once and keep it: shells, loggers and captures come and go.",
+                         _EPILOG)  # fmt: skip
     add = parser.add_argument
     add("--name", default=shell.DEFAULT_NAME, help="name of the target, where there are several; sim://NAME captures")
     what = parser.add_mutually_exclusive_group()
     what.add_argument("--shell", action="store_true", help="open a shell on a target that runs")
     what.add_argument("--run", metavar="COMMANDS", help="run commands as a shell on it does")
-    what.add_argument(
-        "--sdk",
-        metavar="FOLDER",
-        help="write what C programs for --release compile with: headers, library, examples",
-    )
+    what.add_argument("--sdk", metavar="FOLDER",
+                      help="write what C programs for --release compile with: headers, library, examples")  # fmt: skip
     what.add_argument("--end", action="store_true", help="end a target that runs")
     group = parser.add_argument_group("the target")
     group.add_argument("--release", choices=RELEASES, default=Release.QNX_7.value, help="release (7.x)")

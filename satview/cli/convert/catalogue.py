@@ -92,7 +92,6 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         "has confirmed.",
     )
     learn.add_argument("listing", metavar="LISTING", type=InputFile, help="text printed by the vendor's traceprinter")
-    parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:

@@ -6,21 +6,34 @@ Of a folder of traces all become one data set of Parquet.
 from __future__ import annotations
 
 import argparse
+import os
 from pathlib import Path
 from typing import Any, Final
 
 from satview.analysis.timing import read_timing
 from satview.base.errors import UsageError
 from satview.base.process import COST_DATA, FINE, say
+from satview.base.safe_text import visible_line
 from satview.base.targets import is_standard_output
 from satview.cli.convert.filter import built_rules, print_report, report_nothing, selected_events
-from satview.cli.shared.files import InputFile, add_output, add_pidin, add_symbols, add_user_events, take_output
-from satview.cli.shared.progress import open_trace, working, working_on
+from satview.cli.shared.files import (
+    InputFile,
+    add_command,
+    add_output,
+    add_pidin,
+    add_symbols,
+    add_user_events,
+    take_output,
+)
+from satview.cli.shared.progress import open_trace, read_descriptions, working, working_on
 from satview.cli.shared.ranges import add_range, range_of
 from satview.export.by_ending import FORMATS, STACKS, argument_tables, export, format_of
+from satview.fleet.export import Exported, export_folder, export_on_cluster
+from satview.fleet.layout import DEFAULT_TABLES, SKIPPED
 from satview.formats.unixware import members
 from satview.tables.schema import SCHEMAS
 
+_MOST_FAULTS: Final = 20  # that are printed, of each kind
 _EPILOG: Final = """\
 The file extension of OUT selects the format: .parquet, .arrow, .csv or .jsonl for tables, .pftrace for Perfetto, .json
 for Chrome and other readers of its traces, .kev for a smaller trace, .txt for a listing like traceprinter's,
@@ -48,35 +61,19 @@ Exit status: 0 success, 1 data was lost to problems in the trace, or no event ma
 
 def add_parser(subparsers: Any) -> None:
     """Add the command to the command line."""
-    parser = subparsers.add_parser(
-        "export",
-        help="Parquet, Arrow, CSV, Perfetto, Chrome, .kev, listings",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        description="Write a trace for other programs.",
-        epilog=_EPILOG,
-    )
+    parser = add_command(subparsers, "export", "Parquet, Arrow, CSV, Perfetto, Chrome, .kev, listings",
+                         "Write a trace for other programs.", _EPILOG)  # fmt: skip
     add = parser.add_argument
     add("file", metavar="FILE", type=InputFile, help="a .kev file, a listing or a thread trace; or a folder of traces")
     add_output(add, "file or folder to write; - is standard output")
-    add(
-        "--table",
-        action="append",
-        default=[],
-        metavar="NAME",
-        help="table to write (default: event); repeatable; or all",
-    )
+    add("--table", action="append", default=[], metavar="NAME",
+        help="table to write (default: event); repeatable; or all")  # fmt: skip
     add("--arguments", action="store_true",
         help="write all arguments: one per row to a file, one table per kind of event to a folder")  # fmt: skip
-    add(
-        "--by-class",
-        action="store_true",
-        help="write a folder with one file per event class: class=THREAD/event.parquet",
-    )
-    add(
-        "--format",
-        choices=FORMATS,
-        help="format, if not set by the file extension; for folders (default: parquet)",
-    )
+    add("--by-class", action="store_true",
+        help="write a folder with one file per event class: class=THREAD/event.parquet")  # fmt: skip
+    add("--format", choices=FORMATS,
+        help="format, if not set by the file extension; for folders (default: parquet)")  # fmt: skip
     add_range(add, "only events in this range")
     add("-e", "--filter", dest="expression", metavar="EXPR", action="append", default=[],
         help="only events that meet this condition; repeatable, all must hold")  # fmt: skip
@@ -90,7 +87,6 @@ def add_parser(subparsers: Any) -> None:
     add_user_events(parser.add_argument)
     add_pidin(parser.add_argument)
     add_symbols(parser.add_argument)
-    parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -101,9 +97,7 @@ def run(args: argparse.Namespace) -> int:
     """
     take_output(args, "-o OUT is missing; its file extension selects the format, for example -o events.csv")
     if is_folder_of_traces(args.file):
-        from satview.cli.shared import fleet
-
-        return fleet.export(args)
+        return _export_folder(args)
     if args.jobs is not None or args.pattern or args.dask:
         raise UsageError("--jobs, --pattern and --dask are for a folder of traces")
     timing = read_timing(Path(args.timing)) if args.timing is not None else None
@@ -142,3 +136,54 @@ def is_folder_of_traces(name: str) -> bool:
     """Return whether a name is that of a folder, and not of a thread trace, which is one too."""
     path = Path(name)
     return path.is_dir() and not members.is_set(path)
+
+
+def _export_folder(args: argparse.Namespace) -> int:
+    """Export a folder of traces; return 0, or 1 if one was skipped or its problems cost data.
+
+    Raises:
+        UsageError: The arguments do not fit, or there is no trace.
+    """
+    if args.range or args.expression or args.by_class or args.format not in (None, "parquet"):
+        raise UsageError("a folder of traces can only be exported as whole tables, in Parquet")
+    if args.jobs is not None and args.jobs < 1:
+        raise UsageError(f"--jobs {args.jobs} is not a number of processes")
+    tables = list(SCHEMAS) if "all" in args.table else [*args.table]
+    if args.arguments and "argument" not in tables:
+        tables = [*(tables or DEFAULT_TABLES), "argument"]
+    if args.pidin:
+        raise UsageError("--pidin is for the trace of one target; leave it out for a folder of traces")
+    if args.timing is not None:
+        raise UsageError("--timing is for one trace; of a folder of traces activities are those that are learned")
+    if args.symbols:
+        raise UsageError("--symbols is for one trace; of a folder of traces functions keep their addresses")
+    described = read_descriptions(args.user_events).events if args.user_events else {}
+    if args.dask:
+        with working(working_on("exporting", args.file)):
+            exported = export_on_cluster(args.file, args.output, args.dask, tables, args.pattern, described)
+    else:
+        jobs = args.jobs or os.cpu_count() or 1
+        with working(working_on("exporting", args.file)) as report:
+            exported = export_folder(args.file, args.output, tables, jobs, args.pattern,
+                                  lambda _done, number, count: report(number / count), described)  # fmt: skip
+    return _report(exported, args.output)
+
+
+def _report(exported: Exported, name: str) -> int:
+    for trace in exported.skipped[:_MOST_FAULTS]:
+        say(f"{visible_line(trace.name)} skipped: {visible_line(trace.fault)}")
+    if len(exported.skipped) > _MOST_FAULTS:
+        say(f"and {len(exported.skipped) - _MOST_FAULTS:,} more skipped; {SKIPPED} lists all of them")
+    misfits = [f"{visible_line(trace.name)}: {misfit}" for trace in exported.done for misfit in trace.misfits]
+    for line in misfits[:_MOST_FAULTS]:
+        say(line)
+    if len(misfits) > _MOST_FAULTS:
+        say(f"and {len(misfits) - _MOST_FAULTS:,} more descriptions that do not fit")
+    events = sum(trace.events for trace in exported.done)
+    parts = [f"{len(exported.done):,} traces written, {events:,} events"]
+    if exported.unchanged:
+        parts.append(f"{exported.unchanged:,} unchanged")
+    if exported.skipped:
+        parts.append(f"{len(exported.skipped):,} skipped")
+    print(f"{name}: {', '.join(parts)}")
+    return COST_DATA if exported.skipped or any(trace.costs_data for trace in exported.done) else FINE

@@ -21,6 +21,7 @@ from satview.cli.shared.files import (
     InputFile,
     OutputFile,
     RuleFile,
+    add_command,
     add_output,
     add_pidin,
     add_user_events,
@@ -62,49 +63,30 @@ Exit status: 0 success; 1 data was lost to problems in the trace, no event match
 
 def add_parser(subparsers: Any) -> None:
     """Add the command."""
-    parser = subparsers.add_parser(
-        "filter",
-        help="write part of a trace, or turn rules into a capture",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        description="Write the part of a trace that matches rules, or turn the rules into a capture.",
-        epilog=_EPILOG,
-    )
+    parser = add_command(subparsers, "filter", "write part of a trace, or turn rules into a capture",
+                         "Write the part of a trace that matches rules, or turn the rules into a capture.",
+                         _EPILOG)  # fmt: skip
     add = parser.add_argument
     add("file", metavar="IN", type=InputFile, help="trace: a .kev file, a traceprinter listing or a thread trace")
-    add(
-        "-r",
-        "--rules",
-        metavar="RULES",
-        type=RuleFile,
-        action="append",
-        default=[],
-        help="rule file; repeatable, applied in order",
-    )
+    add("-r", "--rules", metavar="RULES", type=RuleFile, action="append", default=[],
+        help="rule file; repeatable, applied in order")  # fmt: skip
     add("-e", "--expression", metavar="EXPR", action="append", default=[], help="condition; repeatable, all must hold")
     add_output(add, "trace to write; - is standard output; not for thread traces", "OUT.kev")
     add("--from", dest="begin", metavar="TIME", help="drop events before TIME: 1.2s, 300ms, -5s from the end, ...")
     add("--to", dest="end", metavar="TIME", help="drop events at or after TIME")
     add_range(add, "--from and --to in one option")
-    add(
-        "--exact",
-        action="store_true",
-        help="write only the selected events: no names, switches or initial states",
-    )
+    add("--exact", action="store_true",
+        help="write only the selected events: no names, switches or initial states")  # fmt: skip
     add("--allow-code", action="store_true", help="run the Python files named by CALL rules; they can do anything")
     add("--explain", action="store_true", help="point out rules with a surprising effect")
     add("--would-capture", action="store_true", help="show what a capture of the same run would log under these rules")
     add("--would-keep", dest="would_capture", action="store_true", help=argparse.SUPPRESS)  # its name up to 0.1
     add("--tracelogger", action="store_true", help="print the closest tracelogger command")
-    add(
-        "--c-program",
-        metavar="OUT.c",
-        type=OutputFile,
-        help="write a C program that sets exactly these rules on a target",
-    )
+    add("--c-program", metavar="OUT.c", type=OutputFile,
+        help="write a C program that sets exactly these rules on a target")  # fmt: skip
     add("--from-args", action="store_true", help="print the rules that the trace's TRACELOGGER_ARGS stand for")
     add_user_events(parser.add_argument)
     add_pidin(parser.add_argument)
-    parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -137,7 +119,7 @@ def built_rules(files: list[str], allow_code: bool, trace: Trace) -> tuple[tuple
         UsageError: A file cannot be read, or its rules have faults, which have been printed.
     """
     rules = _rules(files, trace)
-    handlers = Handlers(lambda _: allow_code, trace.release, _folder(files), _complain)
+    handlers = Handlers(lambda _: allow_code, trace.release, _folder(files), say)
     return rules, build(rules, trace.release, handlers, taught=taught(trace))
 
 
@@ -174,10 +156,6 @@ def report_nothing(reason: str) -> int:
     """Say why nothing was kept; return the exit code, which is not that of a quiet system."""
     say(f"no event matched: {visible_line(reason)}")
     return COST_DATA
-
-
-def _complain(text: str) -> None:
-    say(text)
 
 
 def _folder(files: list[str]) -> Path:

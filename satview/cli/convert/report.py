@@ -6,12 +6,14 @@ import argparse
 from pathlib import Path
 from typing import Any
 
+from satview.analysis.verdicts.thresholds import read_thresholds
 from satview.base.errors import UsageError
 from satview.base.process import COST_DATA, FINE, say
 from satview.base.safe_text import counted
 from satview.base.targets import is_standard_output
-from satview.cli.shared.files import InputFile, add_output, add_pidin, add_user_events, take_output
+from satview.cli.shared.files import InputFile, add_command, add_output, add_pidin, add_user_events, take_output
 from satview.cli.shared.progress import open_trace, working, working_on
+from satview.report.page import write_report
 
 _EPILOG = """\
 The file is self-contained: it includes its pictures and plots and has no scripts.
@@ -22,30 +24,19 @@ that depends on the verdicts, use `satview check`.
 
 def add_parser(subparsers: Any) -> None:
     """Add the command to the command line."""
-    parser = subparsers.add_parser(
-        "report",
-        help="one HTML file: verdicts with pictures, load, losses",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        description="Write a report about a trace as one HTML file.",
-        epilog=_EPILOG,
-    )
+    parser = add_command(subparsers, "report", "one HTML file: verdicts with pictures, load, losses",
+                         "Write a report about a trace as one HTML file.", _EPILOG)  # fmt: skip
     add = parser.add_argument
     add("file", metavar="FILE", type=InputFile, help="a .kev file or a traceprinter listing")
     add_output(add, "HTML file to write; - is standard output")
-    add(
-        "-r",
-        "--rules",
-        type=InputFile,
-        metavar="FILE",
-        help="TOML file with thresholds that replace satview's own",
-    )
+    add("-r", "--rules", type=InputFile, metavar="FILE",
+        help="TOML file with thresholds that replace satview's own")  # fmt: skip
     add("-c", "--timing", metavar="FILE.toml", type=Path, help="deadlines, periods and chains (docs/late.md)")
     add(
         "--pictures", type=int, default=4, metavar="N", help="draw at most N verdicts; 0 for none (default %(default)s)"
     )
     add_user_events(parser.add_argument)
     add_pidin(parser.add_argument)
-    parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -61,9 +52,6 @@ def run(args: argparse.Namespace) -> int:
     if args.file == "-" and args.pictures:
         raise UsageError("pictures cannot be drawn from standard input; give a FILE, or --pictures 0")
     trace = open_trace(args.file, args.user_events, args.pidin, says_outside=False)
-    from satview.analysis.verdicts.thresholds import read_thresholds  # brings numpy; --help needs none
-    from satview.report.page import write_report
-
     thresholds = read_thresholds(None if args.rules is None else Path(args.rules), args.timing)
     with working(working_on("writing a report about", trace.path)) as report:
         count = write_report(trace, args.output, thresholds, args.pictures, report)

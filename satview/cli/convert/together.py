@@ -7,9 +7,16 @@ from pathlib import Path
 from typing import Any, Final
 
 from satview.base.errors import UsageError
+from satview.base.named_files import outside_of
 from satview.base.process import COST_DATA, FINE
 from satview.base.safe_text import visible_line
-from satview.cli.shared.files import InputFile, OutputFile, add_axis_options, add_user_events, axis_request
+from satview.base.time_text import format_duration, format_moment
+from satview.cli.shared.console import cell, make_console
+from satview.cli.shared.files import InputFile, OutputFile, add_axis_options, add_command, add_user_events, axis_request
+from satview.cli.shared.progress import open_trace
+from satview.session.axis_files import plan
+from satview.store.axis import files_of
+from satview.store.axis_file import SUFFIX, allow_axis, write_axis
 
 _EPILOG: Final = """\
 X.sataxis names the files and where each of them begins. Every command and the window open it like a trace; the names of
@@ -26,27 +33,17 @@ usage.
 
 def add_parser(subparsers: Any) -> None:
     """Add the command to the command line."""
-    parser = subparsers.add_parser(
-        "together",
-        help="put several traces on one time axis",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        description="Put traces on one time axis: two targets, a host and its guest, or two traces of one target.",
-        epilog=_EPILOG,
-    )
+    parser = add_command(subparsers, "together", "put several traces on one time axis",
+                         "Put traces on one time axis: two targets, a host and its guest, or two traces of one target.",
+                         _EPILOG)  # fmt: skip
     add = parser.add_argument
-    add(
-        "files",
-        metavar="FILE",
-        nargs="+",
-        type=InputFile,
-        help="traces of any format; the first one sets the time axis",
-    )
+    add("files", metavar="FILE", nargs="+", type=InputFile,
+        help="traces of any format; the first one sets the time axis")  # fmt: skip
     add("-o", "--output", type=OutputFile, metavar="X.sataxis", help="the file to write")
     add("--allow", action="store_true", help="write nothing; trust FILE, an axis from someone else, to name files "
         "outside its folder")  # fmt: skip
     add_axis_options(add)
     add_user_events(add)
-    parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -55,13 +52,6 @@ def run(args: argparse.Namespace) -> int:
     Raises:
         UsageError: The files cannot be together, or the file cannot be written.
     """
-    from satview.base.time_text import format_duration, format_moment
-    from satview.cli.shared.console import cell, make_console
-    from satview.cli.shared.progress import open_trace
-    from satview.session.axis_files import plan
-    from satview.store.axis import files_of
-    from satview.store.axis_file import SUFFIX, write_axis
-
     files = [Path(name) for name in args.files]
     if args.allow == bool(args.output):
         raise UsageError("--allow writes no file; leave out -o" if args.allow else "-o X.sataxis or --allow is missing")
@@ -86,9 +76,6 @@ def run(args: argparse.Namespace) -> int:
 
 def _allow(files: list[Path]) -> int:
     """Let axes name files outside of their folders from now on; say which ones these are."""
-    from satview.base.named_files import outside_of
-    from satview.store.axis_file import allow_axis
-
     for file in files:
         entries = allow_axis(file)
         for path in outside_of(file, (entry.path for entry in entries)):

@@ -44,14 +44,8 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         "(before the end), 25%, #1200 (an event), 06:19:01 and 0x1f00c (cycles); these need a file instead of standard "
         "input, because it is read twice.",
     )
-    parser.add_argument(
-        "-f",
-        dest="file",
-        metavar="FILE",
-        type=InputFile,
-        default=DEFAULT_INPUT,
-        help="the trace; - is standard input (default: %(default)s)",
-    )
+    parser.add_argument("-f", dest="file", metavar="FILE", type=InputFile, default=DEFAULT_INPUT,
+                        help="the trace; - is standard input (default: %(default)s)")  # fmt: skip
     parser.add_argument("file_argument", nargs="?", metavar="FILE", type=InputFile, help="the same without -f")
     parser.add_argument(
         "-n", dest="one_line", action="store_true", help="print the arguments of long events on one line"
@@ -74,12 +68,8 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         help="reproduce the bugs of the vendor's program, so that outputs match byte for byte",
     )
     parser.add_argument("--layout", choices=LAYOUTS, help="use the layout of this release (default: that of the trace)")
-    parser.add_argument(
-        "--time",
-        choices=TIMES,
-        help="cycles: low word; full: 64 bits; ns: seconds since the first "
-        "event; wall: approximate date (default: set by the layout)",
-    )
+    parser.add_argument("--time", choices=TIMES, help="cycles: low word; full: 64 bits; ns: seconds since the first "
+                        "event; wall: approximate date (default: set by the layout)")  # fmt: skip
     parser.add_argument("--format", choices=("text", *FORMATS), default="text", help="output format (default: text)")
     selected = parser.add_argument_group("events to print; options are repeatable and take comma-separated lists")
     for name, what in (
@@ -96,7 +86,6 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     selected.add_argument("--to", metavar="TIME", help="before this time")
     add_range(selected.add_argument, "--from and --to in one option")
     add_user_events(parser.add_argument)
-    parser.set_defaults(run=run)
     return parser
 
 

@@ -11,12 +11,11 @@ from satview.base.resources import resource_path
 
 def add_parser(subparsers: Any) -> None:
     """Add the command to the command line."""
-    parser = subparsers.add_parser(
+    subparsers.add_parser(
         "guide",
         help="how to investigate a trace in the terminal",
         description="Print a guide to investigating a trace with text output only.",
     )
-    parser.set_defaults(run=run)
 
 
 def run(_args: argparse.Namespace) -> int:

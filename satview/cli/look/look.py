@@ -7,8 +7,9 @@ import json
 from typing import Any
 
 from satview.base.process import COST_DATA, FINE
-from satview.cli.shared.files import InputFile, add_pidin, add_symbols, add_user_events
+from satview.cli.shared.files import InputFile, add_command, add_pidin, add_symbols, add_user_events
 from satview.cli.shared.progress import open_trace, working, working_on
+from satview.look.answers import as_record, as_text, look
 
 _EPILOG = """\
 Handles: t-N thread, p-N process, c-N CPU, e-N event, v-N verdict, m-N message. They are the same each time
@@ -24,13 +25,8 @@ Exit status: 0 success, 1 data was lost to problems in the trace, 2 not a trace,
 
 def add_parser(subparsers: Any) -> None:
     """Add the command to the command line."""
-    parser = subparsers.add_parser(
-        "look",
-        help="the contents of the window as text, with handles",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        description="Describe a trace, or one object in it, as text.",
-        epilog=_EPILOG,
-    )
+    parser = add_command(subparsers, "look", "the contents of the window as text, with handles",
+                         "Describe a trace, or one object in it, as text.", _EPILOG)  # fmt: skip
     add = parser.add_argument
     add("file", metavar="FILE", type=InputFile, help="a .kev file, a traceprinter listing or a thread trace")
     add("--handle", action="append", default=[], metavar="H", help="object to describe, for example t-7; repeatable")
@@ -38,7 +34,6 @@ def add_parser(subparsers: Any) -> None:
     add_user_events(parser.add_argument)
     add_pidin(parser.add_argument)
     add_symbols(parser.add_argument)
-    parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -48,12 +43,6 @@ def run(args: argparse.Namespace) -> int:
         UsageError: One is no handle, or the trace has nothing of that number.
     """
     trace = open_trace(args.file, args.user_events, args.pidin, symbols=args.symbols, says_outside=False)
-    from satview.look.answers import (
-        as_record,
-        as_text,
-        look,  # brings numpy; --help needs none
-    )
-
     with working(working_on("looking at", trace.path)):
         looks = [look(trace, handle) for handle in args.handle or [""]]
     if args.format == "json":

@@ -8,7 +8,7 @@ from typing import Any
 from satview.answers.snapshot import snapshot
 from satview.base.process import COST_DATA, FINE
 from satview.base.time_text import format_moment, parse_moment_inside
-from satview.cli.shared.files import InputFile, add_pidin, add_user_events
+from satview.cli.shared.files import InputFile, add_command, add_pidin, add_user_events
 from satview.cli.shared.progress import open_trace, working, working_on
 from satview.cli.shared.table_output import FORMATS, print_table
 
@@ -21,20 +21,14 @@ Exit status: 0 success, 1 data was lost to problems in the trace, 2 not a trace,
 
 def add_parser(subparsers: Any) -> None:
     """Add the command to the command line."""
-    parser = subparsers.add_parser(
-        "snapshot",
-        help="the state of every thread at one moment",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        description="Print the states of all threads at one moment.",
-        epilog=_EPILOG,
-    )
+    parser = add_command(subparsers, "snapshot", "the state of every thread at one moment",
+                         "Print the states of all threads at one moment.", _EPILOG)  # fmt: skip
     add = parser.add_argument
     add("file", metavar="FILE", type=InputFile, help="a .kev file, a traceprinter listing or a thread trace")
     add("--at", required=True, metavar="TIME", help="for example 1.25s, 350us, 0x1f00c (cycles) or #1200 (an event)")
     add("--format", choices=FORMATS, default="table", help="(default %(default)s)")
     add_user_events(parser.add_argument)
     add_pidin(parser.add_argument)
-    parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:

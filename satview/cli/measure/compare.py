@@ -22,7 +22,7 @@ from satview.base.process import COST_DATA, FINE, say
 from satview.base.safe_text import visible_line
 from satview.base.time_text import format_duration
 from satview.cli.shared.console import bold
-from satview.cli.shared.files import InputFile, add_user_events
+from satview.cli.shared.files import InputFile, add_command, add_user_events
 from satview.cli.shared.progress import describe, open_trace, working, working_on
 from satview.cli.shared.ranges import add_range, range_of
 from satview.cli.shared.table_output import FORMATS, print_for_people, print_table
@@ -48,13 +48,8 @@ than --worse-than.
 
 def add_parser(subparsers: Any) -> None:
     """Add the command to the command line."""
-    parser = subparsers.add_parser(
-        "compare",
-        help="what is different in two traces",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        description="Compare a trace with an earlier one.",
-        epilog=_EPILOG,
-    )
+    parser = add_command(subparsers, "compare", "what is different in two traces",
+                         "Compare a trace with an earlier one.", _EPILOG)  # fmt: skip
     add = parser.add_argument
     add("before", metavar="FILE", type=InputFile, help="the trace to compare with")
     add("after", metavar="FILE", type=InputFile, help="the trace that is compared")
@@ -64,7 +59,6 @@ def add_parser(subparsers: Any) -> None:
     add("--worse-than", type=float, metavar="PERCENT", help="exit with 3 if a length of time grew by more than that")
     add_user_events(add)
     add("--format", choices=FORMATS, default="table", help="(default %(default)s)")
-    parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:

@@ -8,9 +8,9 @@ from satview.answers.locks import lock_tables
 from satview.answers.table import Outcome
 from satview.base.errors import SatviewError
 from satview.base.process import BAD_USE, say
+from satview.cli.measure.records import add_files, open_set, say_problems
 from satview.cli.shared.progress import open_trace
 from satview.cli.shared.table_output import print_for_people, print_table
-from satview.cli.shared.thread_traces import add_files, open_set, say_problems
 from satview.store.trace import Trace
 
 
@@ -21,7 +21,6 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser.add_argument("--waits", type=int, default=0, metavar="N", help="also list the N longest waits")
     parser.add_argument("--all", action="store_true", help="also list locks that no thread waited for")
     parser.add_argument("--json", action="store_true", help="print one JSON object instead of a table")
-    parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:

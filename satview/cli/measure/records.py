@@ -7,14 +7,53 @@ import csv
 import json
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any, Final
 
 from satview.base.errors import SatviewError
-from satview.base.process import BAD_USE, say
+from satview.base.process import BAD_USE, COST_DATA, FINE, say
 from satview.base.safe_text import csv_text, visible_line
 from satview.base.time_text import format_time
-from satview.cli.shared.thread_traces import add_files, open_set, say_problems
+from satview.cli.shared.files import InputFile
+from satview.formats.unixware.reader import open_thread_trace
+from satview.formats.unpacked import opened_plain
 from satview.store.trace import Trace
+
+_MANY: Final = 20  # problems that are printed
+
+
+def add_files(parser: argparse.ArgumentParser) -> None:
+    """Add the files of a command, and which of their categories it reads."""
+    parser.add_argument(
+        "files",
+        nargs="+",
+        metavar="FILE",
+        type=InputFile,
+        help="a thread trace file (the rest of its set is found), a directory of them, or several",
+    )
+    parser.add_argument("--categories", metavar="NAMES", help="read only these categories, for example mutex:cond:sema")
+
+
+def open_set(files: list[str], categories: str | None) -> Trace:
+    """Open thread traces; a single one may be compressed, or `-` for standard input.
+
+    Raises:
+        SatviewError: They are none.
+        OSError: One cannot be read.
+    """
+    if len(files) > 1:
+        return open_thread_trace([Path(file) for file in files], categories=categories)
+    return opened_plain(Path(files[0]), lambda plain: open_thread_trace(plain, categories=categories))
+
+
+def say_problems(trace: Trace) -> int:
+    """Print the first problems of a trace to standard error; return the exit code: 1 if they cost data."""
+    for problem in list(trace.problems)[:_MANY]:
+        position = f"{problem.file}, " if problem.file else ""
+        position += f"line {problem.line}: " if problem.line else ""
+        say(f"{position}{problem.detail}")
+    return COST_DATA if trace.problems.cost_data else FINE
+
 
 _COLUMNS: Final = ("time_ns", "lwp", "pid", "tid", "name", "category", "record", "arguments")
 
@@ -25,7 +64,6 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     add_files(parser)
     parser.add_argument("--tid", type=int, action="append", metavar="N", help="only this thread; repeatable")
     parser.add_argument("--format", choices=("text", "csv", "jsonl"), default="text", help="default: %(default)s")
-    parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:

@@ -20,7 +20,7 @@ from satview.answers.table import Kind, Table
 from satview.base.errors import UsageError
 from satview.base.process import COST_DATA, FINE
 from satview.base.time_text import format_duration
-from satview.cli.shared.files import InputFile, RuleFile, add_pidin, add_symbols, add_user_events
+from satview.cli.shared.files import InputFile, RuleFile, add_command, add_pidin, add_symbols, add_user_events
 from satview.cli.shared.progress import open_trace, working, working_on
 from satview.cli.shared.ranges import add_range, range_of
 from satview.cli.shared.table_output import print_for_people, print_table
@@ -49,46 +49,19 @@ class _Names:
 
 def add_parser(subparsers: Any) -> None:
     """Add the command to the command line."""
-    parser = subparsers.add_parser(
-        "stats",
-        help="who used the CPUs, waited, called, sent",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        description="Print statistics.",
-        epilog=_EPILOG,
-    )
+    parser = add_command(subparsers, "stats", "who used the CPUs, waited, called, sent",
+                         "Print statistics.", _EPILOG)  # fmt: skip
     add = parser.add_argument
     add("file", metavar="FILE", type=InputFile, help="a .kev file, a traceprinter listing or a thread trace")
-    add(
-        "--by",
-        metavar="NAME",
-        action="append",
-        choices=_Names(),
-        help="what the rows are: %(choices)s (default: thread); repeatable",
-    )
-    add(
-        "--per-server",
-        action="store_true",
-        help="with --by client-server: one more column per server, what each client imposed on it",
-    )
+    add("--by", metavar="NAME", action="append", choices=_Names(),
+        help="what the rows are: %(choices)s (default: thread); repeatable")  # fmt: skip
+    add("--per-server", action="store_true",
+        help="with --by client-server: one more column per server, what each client imposed on it")  # fmt: skip
     add_range(add, "part of the trace")
-    add(
-        "-e",
-        "--filter",
-        dest="expression",
-        metavar="EXPR",
-        action="append",
-        default=[],
-        help="count events for which this condition holds; several must all hold",
-    )
-    add(
-        "-r",
-        "--rules",
-        metavar="FILE",
-        type=RuleFile,
-        action="append",
-        default=[],
-        help="count events that pass a rule file",
-    )
+    add("-e", "--filter", dest="expression", metavar="EXPR", action="append", default=[],
+        help="count events for which this condition holds; several must all hold")  # fmt: skip
+    add("-r", "--rules", metavar="FILE", type=RuleFile, action="append", default=[],
+        help="count events that pass a rule file")  # fmt: skip
     add("--allow-code", action="store_true", help="run the Python files that CALL rules name; they can do anything")
     add("--format", choices=("table", "csv", "json"), default="table", help="(default %(default)s)")
     add("--sort", default="", metavar="COLUMN", help="name of a column as in CSV, such as longest_ready_ns")
@@ -96,7 +69,6 @@ def add_parser(subparsers: Any) -> None:
     add_user_events(parser.add_argument)
     add_pidin(parser.add_argument)
     add_symbols(parser.add_argument)
-    parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:

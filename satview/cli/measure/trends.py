@@ -8,7 +8,7 @@ from typing import Any
 
 from satview.base.errors import UsageError
 from satview.base.process import FINE
-from satview.cli.shared.files import InputFile
+from satview.cli.shared.files import InputFile, add_command
 from satview.cli.shared.table_output import FORMATS, print_table
 
 _EPILOG = """\
@@ -19,13 +19,8 @@ opens the trace. A value is an outlier if its modified z-score is above 3.5. Nee
 
 def add_parser(subparsers: Any) -> None:
     """Add the command to the command line."""
-    parser = subparsers.add_parser(
-        "trends",
-        help="one metric across many traces, over time",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        description="Show how a metric changes from trace to trace.",
-        epilog=_EPILOG,
-    )
+    parser = add_command(subparsers, "trends", "one metric across many traces, over time",
+                         "Show how a metric changes from trace to trace.", _EPILOG)  # fmt: skip
     add = parser.add_argument
     add("fleet", nargs="?", default="", metavar="DIR", type=InputFile, help="folder of the data set")
     add("-m", "--metric", default="ready-longest", metavar="NAME", help="metric to show (default %(default)s)")
@@ -33,7 +28,6 @@ def add_parser(subparsers: Any) -> None:
     add("--list", action="store_true", help="list the metrics and exit")
     add("--outliers", action="store_true", help="only traces whose value is an outlier")
     add("--format", choices=FORMATS, default="table", help="(default %(default)s)")
-    parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:

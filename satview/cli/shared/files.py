@@ -1,4 +1,4 @@
-"""Files on the command line: an argument says by its type whether it names what is read or what is written.
+"""Commands and their files: an argument says by its type whether it names what is read or what is written.
 
 What a command reads is never what it writes: `main` asks `files_read` for everything that the arguments name and that
 belongs to it, and `satview.base.targets` refuses an output that is one of those files under any name.
@@ -22,6 +22,22 @@ class InputFile(str):
     """The name of a file or folder that a command reads: the `type` of such an argument."""
 
     __slots__ = ()
+
+
+def add_command(subparsers: Any, name: str, summary: str, description: str, epilog: str) -> argparse.ArgumentParser:
+    """Return the parser of a command, whose help prints description and epilog with their own lines.
+
+    Args:
+        subparsers: Where commands are added.
+        name: Of the command.
+        summary: A few words for the list of commands.
+        description: A sentence above the options.
+        epilog: What is below them.
+    """
+    parser: argparse.ArgumentParser = subparsers.add_parser(
+        name, help=summary, formatter_class=argparse.RawDescriptionHelpFormatter, description=description, epilog=epilog
+    )
+    return parser
 
 
 def add_user_events(add: Any) -> None:

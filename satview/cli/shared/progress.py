@@ -29,7 +29,7 @@ _MOST_NAME: Final = 40
 Report = Callable[[float], None]
 
 
-class _Line:
+class _ProgressLine:
     """What a thread of its own shows of work that the main thread does.
 
     Attributes:
@@ -87,7 +87,7 @@ def working(what: str) -> Iterator[Report]:
     Args:
         what: Such as `reading boot.kev`; names of files may hold anything.
     """
-    line = _Line(visible_line(what))
+    line = _ProgressLine(visible_line(what))
     with _shown(line):
         yield line.report
 
@@ -99,13 +99,13 @@ def going_on(what: str) -> Iterator[Callable[[str], None]]:
     Args:
         what: As for `working`.
     """
-    line = _Line(visible_line(what), has_no_end=True)
+    line = _ProgressLine(visible_line(what), has_no_end=True)
     with _shown(line):
         yield line.tell
 
 
 @contextmanager
-def _shown(line: _Line) -> Iterator[None]:
+def _shown(line: _ProgressLine) -> Iterator[None]:
     if not sys.stderr.isatty() or os.environ.get("TERM", "") in NO_TERMINALS:
         yield
         return

@@ -86,71 +86,33 @@ _REST: tuple[tuple[str, str, Any], ...] = (
 def add_logger_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of tracelogger itself, under its own letters."""
     add = parser.add_argument
-    add(
-        "-A",
-        dest="attributes",
-        metavar="name=value",
-        action="append",
-        default=[],
-        help="add an attribute to the header",
-    )
+    add("-A", dest="attributes", metavar="name=value", action="append", default=[],
+        help="add an attribute to the header")  # fmt: skip
     add("-a", dest="security", action="store_true", help="also log the Security class (7.x and later)")
     add("-b", dest="own_buffers", metavar="num", type=int, default=64, help="buffers in the logger itself (64)")
     add("-c", dest="continuous", action="store_true", help="log until a signal, same as -n 0")
-    add(
-        "-D",
-        dest="flush",
-        metavar="sec",
-        type=seconds,
-        default=0,
-        help="flush the kernel buffers at this interval",
-    )
+    add("-D", dest="flush", metavar="sec", type=seconds, default=0,
+        help="flush the kernel buffers at this interval")  # fmt: skip
     add("-d", dest="daemon", metavar="1", help="daemon mode: a control program sets filters and starts the trace")
     add("-E", dest="enable", action="store_true", help="with -d1: set the filters as in normal mode")
-    add(
-        "-F",
-        dest="without",
-        metavar="num",
-        type=int,
-        action="append",
-        default=[],
-        help="leave out: " + ", ".join(f"{n} {what}" for n, what in _FILTERS.items()),
-    )
-    add(
-        "-f",
-        dest="file",
-        metavar="file",
-        type=OutputFile,
-        default=DEFAULT_FILE,
-        help=f"output file ({DEFAULT_FILE}); - is standard output",
-    )
+    add("-F", dest="without", metavar="num", type=int, action="append", default=[],
+        help="leave out: " + ", ".join(f"{n} {what}" for n, what in _FILTERS.items()))  # fmt: skip
+    add("-f", dest="file", metavar="file", type=OutputFile, default=DEFAULT_FILE,
+        help=f"output file ({DEFAULT_FILE}); - is standard output")  # fmt: skip
     add("-k", dest="kernel_buffers", metavar="num", type=int, default=32, help="kernel buffers of 16 KiB (32)")
     add("-M", dest="mapped", action="store_true", help="map the output file; needs -S")
     add("-n", dest="iterations", metavar="num", type=int, help="buffers to log, 0 = no limit (32)")
     add("-P", dest="keep", action="store_true", help="keep the kernel buffers afterwards")
     add("-p", dest="address", metavar="addr", help="physical address of the buffers")
     add("-R", dest="reuse", action="store_true", help="reuse buffers left by -P")
-    add(
-        "-r",
-        dest="ring",
-        action="store_true",
-        help="ring mode: keep the newest buffers and save them at a signal or STOP",
-    )
+    add("-r", dest="ring", action="store_true",
+        help="ring mode: keep the newest buffers and save them at a signal or STOP")  # fmt: skip
     add("-S", dest="size", metavar="size", help="maximum size of the output; k, K, m, M")
     add("-s", dest="seconds", metavar="sec", type=seconds, default=0, help="log for this many (simulated) seconds")
-    add(
-        "-u",
-        dest="unknown",
-        action="store_true",
-        help="accepted but ignored; 8.0 has it without documenting its meaning",
-    )
-    add(
-        "-v",
-        dest="verbose",
-        action="count",
-        default=0,
-        help="more messages; -vvv: also a line per buffer with interrupts, iterations, events",
-    )
+    add("-u", dest="unknown", action="store_true",
+        help="accepted but ignored; 8.0 has it without documenting its meaning")  # fmt: skip
+    add("-v", dest="verbose", action="count", default=0,
+        help="more messages; -vvv: also a line per buffer with interrupts, iterations, events")  # fmt: skip
     add("-w", dest="wide", action="store_true", help="wide events")
 
 
@@ -160,18 +122,10 @@ def add_target_options(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--fast", action="store_true", help="fast events, even for a workload that defaults to wide events"
     )
-    group.add_argument(
-        "--workload",
-        metavar="NAME|FILE.py",
-        type=InputFile,
-        default=DEFAULT_WORKLOAD,
-        help=f"program that the target runs ({DEFAULT_WORKLOAD})",
-    )
-    group.add_argument(
-        "--target",
-        metavar="NAME",
-        help="log on the target of this name that `satview target` runs, as its shells do",
-    )
+    group.add_argument("--workload", metavar="NAME|FILE.py", type=InputFile, default=DEFAULT_WORKLOAD,
+                       help=f"program that the target runs ({DEFAULT_WORKLOAD})")  # fmt: skip
+    group.add_argument("--target", metavar="NAME",
+                       help="log on the target of this name that `satview target` runs, as its shells do")  # fmt: skip
     group.add_argument("--list-workloads", action="store_true", help="print the names of all workloads")
     group.add_argument("--seed", type=int, default=1, help="the same seed gives the same file (1)")
     group.add_argument("--cpus", type=int, default=0, help="1 to 64 (set by the workload)")
@@ -196,12 +150,8 @@ def add_target_options(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--control", metavar="FILE.py", type=InputFile, help="control program: main() yields TraceEvent() calls"
     )
-    group.add_argument(
-        "--rules",
-        metavar="FILE.satrules",
-        type=RuleFile,
-        help="log only what these rules let through, instead of all classes",
-    )
+    group.add_argument("--rules", metavar="FILE.satrules", type=RuleFile,
+                       help="log only what these rules let through, instead of all classes")  # fmt: skip
     group.add_argument(
         "--every",
         action="store_true",

@@ -49,7 +49,7 @@ from satview.gui import dialogs
 from satview.gui.capture.job import CaptureJob, CaptureRequest, failure
 from satview.gui.filters import rules_tab
 from satview.gui.theme import DARK, LIGHT, colour
-from satview.gui.widgets import MessageLine, PlainLabel, keep_quiet, resize_on_screen
+from satview.gui.widgets import MessageLine, PlainLabel, keep_quiet, line_up, resize_on_screen
 from satview.session.settings import Settings
 
 # A box for rules: marks the faulty words while one types, and says what is wrong with them.
@@ -89,14 +89,8 @@ class RuleBox(QWidget):
         self.edit.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Ignored)
         self.message = MessageLine(self)
         self.message.setWordWrap(True)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(4)
-        layout.addWidget(self.edit, 1)
-        layout.addWidget(self.message)
-        self._typing = QTimer(self)
-        self._typing.setSingleShot(True)
-        self._typing.setInterval(_TYPING_MS)
+        line_up(QVBoxLayout(self), (self.edit, 1), self.message, margins=(0, 0, 0, 0), spacing=4)
+        self._typing = QTimer(self, singleShot=True, interval=_TYPING_MS)
         self._typing.timeout.connect(self.check)
         self.edit.textChanged.connect(self._typing.start)
         self.check()
@@ -362,8 +356,7 @@ class NewCaptureDialog(QDialog):
     def _make_foot(self) -> None:
         self.message = MessageLine(self)
         self.message.setWordWrap(True)
-        self.bar = QProgressBar(self)
-        self.bar.setTextVisible(False)
+        self.bar = QProgressBar(self, textVisible=False)
         self.bar.setRange(0, 1000)
         self.bar.hide()
         self.start_button = QPushButton("Capture", self)
@@ -385,8 +378,7 @@ class NewCaptureDialog(QDialog):
         ):  # fmt: skip
             widget.setMinimumHeight(_FIELD_PX)  # what the style sheet makes of it, of which the layout knows nothing
             form.addRow(title, widget)
-        browse = QPushButton("Browse\N{HORIZONTAL ELLIPSIS}", self)
-        browse.setAutoDefault(False)
+        browse = QPushButton("Browse\N{HORIZONTAL ELLIPSIS}", self, autoDefault=False)
         browse.clicked.connect(self._browse)
         save = QHBoxLayout()
         save.addWidget(self.path, 1)
@@ -405,26 +397,14 @@ class NewCaptureDialog(QDialog):
         right.addWidget(self.rules, 1)
         right.addWidget(self._head("Save as"))
         right.addLayout(save)
-        left = QVBoxLayout()
-        left.setSpacing(9)
-        left.addWidget(self._head("Workload"))
-        left.addWidget(self.workloads, 1)
+        left = line_up(QVBoxLayout(), self._head("Workload"), (self.workloads, 1), spacing=9)
         self._editors = QWidget(self)
-        across = QHBoxLayout(self._editors)
-        across.setContentsMargins(0, 0, 0, 0)
-        across.setSpacing(22)
-        across.addLayout(left, 5)
-        across.addLayout(right, 6)
+        line_up(QHBoxLayout(self._editors), (left, 5), (right, 6), margins=(0, 0, 0, 0), spacing=22)
         foot = QHBoxLayout()
         foot.addWidget(self.message, 1)
         for button in (self.cancel_button, self.stop_button, self.start_button):
             foot.addWidget(button)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(20, 12, 20, 12)
-        layout.setSpacing(10)
-        layout.addWidget(self._editors, 1)
-        layout.addWidget(self.bar)
-        layout.addLayout(foot)
+        line_up(QVBoxLayout(self), (self._editors, 1), self.bar, foot, margins=(20, 12, 20, 12), spacing=10)
 
     def _rules_head(self) -> QHBoxLayout:
         self.rules_button = QPushButton("Open\N{HORIZONTAL ELLIPSIS}", self)
@@ -438,9 +418,7 @@ class NewCaptureDialog(QDialog):
         return head
 
     def _head(self, text: str) -> QLabel:
-        label = PlainLabel(text, self)
-        label.setProperty("role", "dim")
-        return label
+        return PlainLabel(text, self, role="dim")
 
     def _connect(self) -> None:
         self.workloads.currentItemChanged.connect(self._on_workload)
@@ -604,11 +582,10 @@ class NewCaptureDialog(QDialog):
             self.accept()
 
     @Slot(object)
-    def _on_failed(self, error: object) -> None:
+    def _on_failed(self, error: Exception) -> None:
         if self._is_mine:
             self._is_mine = False
             self._show_running(False)
-            assert isinstance(error, Exception)
             order = self._job.last_request
             assert order is not None
             self.message.say(f"{failure(error, order.path)}.", "error")

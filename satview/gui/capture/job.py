@@ -106,9 +106,7 @@ class CaptureJob(QObject):
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
-        self._job = Task(self)
-        self._job.done.connect(self._on_done)
-        self._job.failed.connect(self._on_failed)
+        self._job = Task(self, self._on_done, self._on_failed)
         self._job.progress.connect(self.progress)
         self._grows_there.connect(self._on_grows, Qt.ConnectionType.QueuedConnection)
         self._told_there.connect(self._on_told, Qt.ConnectionType.QueuedConnection)
@@ -129,10 +127,10 @@ class CaptureJob(QObject):
         """Begin a capture; one that runs is thrown away."""
         self._order, self._is_stopped = order, threading.Event()
         if isinstance(order, CaptureRequest):
-            self._job.start(partial(_carry_out, order, self._is_stopped))
+            self._job.start_reporting(partial(_carry_out, order, self._is_stopped))
         else:
             signals = (self._told_there.emit, self._grows_there.emit)
-            self._job.start(partial(_capture_on_target, order, self._is_stopped, *signals))
+            self._job.start_reporting(partial(_capture_on_target, order, self._is_stopped, *signals))
         self.began.emit(order)
         if isinstance(order, CaptureRequest) and order.is_live:
             self.grows.emit(order.path)
@@ -167,7 +165,7 @@ class CaptureJob(QObject):
         self.ended.emit()
 
     @Slot(object)
-    def _on_failed(self, error: object) -> None:
+    def _on_failed(self, error: Exception) -> None:
         self.failed.emit(error)
         self.ended.emit()
 

@@ -31,7 +31,7 @@ from satview.filters.rules.text import check_rules, read_rule_text
 from satview.gui import dialogs
 from satview.gui.capture.job import CaptureJob, TargetCaptureRequest, failure
 from satview.gui.filters import rules_tab
-from satview.gui.widgets import MessageLine, keep_quiet, resize_on_screen
+from satview.gui.widgets import MessageLine, keep_quiet, line_up, resize_on_screen
 from satview.session.settings import Settings
 from satview.target.profiles import (
     MOST_BUFFERS,
@@ -160,15 +160,13 @@ class TargetDialog(QDialog):
         rules_tab.allow_functions(self, rules, Path(request.rules_name).parent, self._allowed)
 
     def _make_editors(self) -> None:
-        self.target = QComboBox(self)
-        self.target.setEditable(True)
+        self.target = QComboBox(self, editable=True)
         self.target.setInsertPolicy(QComboBox.InsertPolicy.NoInsert)
         line = self.target.lineEdit()
         assert line is not None  # it is editable
         line.setPlaceholderText("ssh://root@192.168.1.20")
         self.is_wide = QCheckBox("Wide events: all arguments", self)
-        self.rules = QLineEdit(self)
-        self.rules.setPlaceholderText("All events")
+        self.rules = QLineEdit(self, placeholderText="All events")
         self.rules.setToolTip("A .satrules file. It says which events there are, and which of them are wide.")
         self.ending = QComboBox(self)
         self.ending.addItems(_ENDINGS)
@@ -179,8 +177,7 @@ class TargetDialog(QDialog):
         self.seconds.lineEdit().setTextMargins(4, 0, 0, 0)  # style sheets move the box, not its text
         self.files = self._spin_box(0, _MOST_FILES, " newest files stay")
         self.files.setSpecialValueText("all files stay")
-        self.disk = QLineEdit(self)
-        self.disk.setPlaceholderText("any size on the disk")
+        self.disk = QLineEdit(self, placeholderText="any size on the disk")
         self.disk.setToolTip("How much of the disk all files take at most: 500M, 2GB.")
         self.kernel_buffers = self._spin_box(1, MOST_BUFFERS, " in the kernel")
         self.kernel_buffers.setToolTip("-k of tracelogger, 16 KiB each: for bursts. A ring has so many.")
@@ -244,13 +241,7 @@ class TargetDialog(QDialog):
         foot.addStretch()
         for button in (self.close_button, self.stop_button, self.start_button):
             foot.addWidget(button)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(20, 16, 20, 12)
-        layout.setSpacing(10)
-        layout.addWidget(self._editors)
-        layout.addWidget(self.message)
-        layout.addStretch()
-        layout.addLayout(foot)
+        line_up(QVBoxLayout(self), self._editors, self.message, None, foot, margins=(20, 16, 20, 12), spacing=10)
 
     def _connect(self) -> None:
         self.target.editTextChanged.connect(self._on_target)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -29,10 +28,10 @@ from satview.base.time import Clock
 from satview.base.time_text import format_exactly
 from satview.formats.axis.assemble import FORMAT, PS_PER_S
 from satview.gui import dialogs
-from satview.gui.widgets import PlainLabel
+from satview.gui.widgets import PlainLabel, line_up
 from satview.session.axis_files import AxisRequest, plan, write_users_axis
 from satview.session.comparison import Comparison
-from satview.session.tasks import IsCancelled, Report, Task
+from satview.session.tasks import Task
 from satview.store.axis_file import AxisEntry, names_for, read_axis
 from satview.store.trace import Trace
 
@@ -47,7 +46,7 @@ _ALIGN: Final = {START: "at their starts", COUNTER: "by their counters, which be
 
 
 @dataclass(frozen=True, slots=True)
-class _Row:
+class _FileRow:
     path: Path
     name: str
     offset: str
@@ -62,10 +61,10 @@ class AxisDialog(QDialog):
         error: What is wrong.
 
     Signals:
-        made: The axis is written: its file.
+        written: The axis is written: its file.
     """
 
-    made = Signal(object)
+    written = Signal(object)
 
     def __init__(self, trace: Trace, comparison: Comparison, parent: QWidget) -> None:
         """Begin with the open file, or those of the open axis, and the second one that is compared.
@@ -80,9 +79,7 @@ class AxisDialog(QDialog):
         self.setWindowTitle("Files on one time axis")
         self._folder = trace.path.parent
         self._described = trace.payloads.described
-        self._job = Task(self)
-        self._job.done.connect(self._on_planned)
-        self._job.failed.connect(self._on_failed)
+        self._job = Task(self, self._on_planned, self._on_failed)
         self.table = QTableWidget(self)
         self.align = QComboBox(self)
         self.error = PlainLabel(self)
@@ -127,17 +124,12 @@ class AxisDialog(QDialog):
         layout = QVBoxLayout(self)
         layout.setContentsMargins(20, 18, 20, 16)
         layout.setSpacing(8)
-        hint = PlainLabel(_HINT, self)
-        hint.setProperty("role", "dim")
+        hint = PlainLabel(_HINT, self, role="dim")
         hint.setWordWrap(True)
         layout.addWidget(hint)
         layout.addWidget(self.table, 1)
-        line = QHBoxLayout()
-        line.addWidget(self._add_button)
-        line.addWidget(self._remove_button)
-        line.addStretch()
-        line.addWidget(PlainLabel("Without an offset:", self))
-        line.addWidget(self.align, 1)
+        line = line_up(QHBoxLayout(), self._add_button, self._remove_button, None,
+                       PlainLabel("Without an offset:", self), (self.align, 1))  # fmt: skip
         layout.addLayout(line)
         layout.addWidget(self.error)
         layout.addWidget(self.buttons)
@@ -145,7 +137,7 @@ class AxisDialog(QDialog):
     def add_file(self, path: Path) -> None:
         """Put one more file on the axis."""
         rows = self._rows()
-        self._append(_Row(path, names_for([*(Path(row.name) for row in rows), path])[-1], ""))
+        self._append(_FileRow(path, names_for([*(Path(row.name) for row in rows), path])[-1], ""))
         self._on_rows()
 
     def closeEvent(self, event: object) -> None:
@@ -153,7 +145,7 @@ class AxisDialog(QDialog):
         self._job.close()
         super().closeEvent(event)  # type: ignore[arg-type]
 
-    def _append(self, row: _Row) -> None:
+    def _append(self, row: _FileRow) -> None:
         position = self.table.rowCount()
         self.table.insertRow(position)
         name, offset = QTableWidgetItem(row.name), QTableWidgetItem(row.offset if position else "")
@@ -166,7 +158,7 @@ class AxisDialog(QDialog):
         for column, item in ((_NAME, name), (_FILE, file), (_OFFSET, offset)):
             self.table.setItem(position, column, item)
 
-    def _rows(self) -> list[_Row]:
+    def _rows(self) -> list[_FileRow]:
         entered = []
         for row in range(self.table.rowCount()):
             name, file, offset = (self.table.item(row, column) for column in (_NAME, _FILE, _OFFSET))
@@ -174,7 +166,7 @@ class AxisDialog(QDialog):
             assert file is not None
             assert offset is not None
             path = Path(str(file.data(Qt.ItemDataRole.UserRole)))
-            entered.append(_Row(path, name.text().strip(), offset.text().strip()))
+            entered.append(_FileRow(path, name.text().strip(), offset.text().strip()))
         return entered
 
     @Slot()
@@ -204,18 +196,18 @@ class AxisDialog(QDialog):
         request = AxisRequest(paths, names, offsets, align, described=self._described)
         self._say("")
         self.buttons.button(QDialogButtonBox.StandardButton.Open).setEnabled(False)
-        self._job.start(partial(_planned, request))
+        self._job.start(lambda is_cancelled: write_users_axis(plan(request, is_cancelled)))
 
     @Slot(object)
     def _on_planned(self, result: object) -> None:
         assert isinstance(result, Path)
-        self.made.emit(result)
+        self.written.emit(result)
         self.close()
 
     @Slot(object)
-    def _on_failed(self, error: object) -> None:
+    def _on_failed(self, error: Exception) -> None:
         if not isinstance(error, SatviewError):
-            raise error if isinstance(error, Exception) else RuntimeError(str(error))
+            raise error
         self._say(str(error))
         self._on_rows()
 
@@ -224,11 +216,7 @@ class AxisDialog(QDialog):
         self.error.setVisible(bool(text))
 
 
-def _planned(request: AxisRequest, is_cancelled: IsCancelled, _report: Report) -> Path:
-    return write_users_axis(plan(request, is_cancelled))
-
-
-def _first_rows(trace: Trace, comparison: Comparison) -> list[_Row]:
+def _first_rows(trace: Trace, comparison: Comparison) -> list[_FileRow]:
     """Return the files that are known already: those of the open axis, or the open file and the compared one."""
     if trace.format == FORMAT:
         return [_of_entry(entry) for entry in read_axis(trace.path)]
@@ -236,11 +224,11 @@ def _first_rows(trace: Trace, comparison: Comparison) -> list[_Row]:
     if comparison.second is not None:
         paths.append(comparison.second.trace.path)
         offsets.append(_offset_text(comparison.offset_ps))
-    return [_Row(path, name, offset) for path, name, offset in zip(paths, names_for(paths), offsets, strict=True)]
+    return [_FileRow(path, name, offset) for path, name, offset in zip(paths, names_for(paths), offsets, strict=True)]
 
 
-def _of_entry(entry: AxisEntry) -> _Row:
-    return _Row(entry.path, entry.name, _offset_text(entry.offset_ps))
+def _of_entry(entry: AxisEntry) -> _FileRow:
+    return _FileRow(entry.path, entry.name, _offset_text(entry.offset_ps))
 
 
 def _offset_text(offset_ps: int) -> str:

@@ -7,15 +7,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 from PySide6.QtCore import QSignalBlocker, Qt, Slot
 from PySide6.QtGui import QHideEvent, QResizeEvent, QShowEvent
-from PySide6.QtWidgets import (
-    QCheckBox,
-    QComboBox,
-    QHBoxLayout,
-    QLineEdit,
-    QSplitter,
-    QStackedWidget,
-    QWidget,
-)
+from PySide6.QtWidgets import QCheckBox, QComboBox, QHBoxLayout, QLineEdit, QSplitter, QStackedWidget, QWidget
 
 from satview.answers.comparison import KINDS, ChangedRow
 from satview.answers.table import Table
@@ -31,7 +23,7 @@ from satview.session.open_trace import OpenTrace
 from satview.session.range_view import NO_RANGE, Extent
 
 if TYPE_CHECKING:
-    from satview.gui.comparison.overlay_plot import OverlayPlot
+    from satview.gui.plots.duration_plot import OverlayPlot
 
 
 _PLOT_PX, _LEAST_PLOT_PX = 340, 140
@@ -69,8 +61,7 @@ class ComparisonPanel(AnswerPanel):
         self._shown: Changes | None = None
         self._order = "weight", True
         self.table.selectionModel().selectionChanged.connect(self._on_rows)
-        self._split = QSplitter(Qt.Orientation.Horizontal, self)
-        self._split.setChildrenCollapsible(False)
+        self._split = QSplitter(Qt.Orientation.Horizontal, self, childrenCollapsible=False)
         self._split.addWidget(self.stack)
         self._plots = QStackedWidget(self)
         self._plots.setMinimumWidth(_LEAST_PLOT_PX)
@@ -98,14 +89,12 @@ class ComparisonPanel(AnswerPanel):
         self.extent.setAccessibleName("Part of the traces")
         for extent, title in _EXTENTS.items():
             self.extent.addItem(title, extent)
-        self.words = QLineEdit(self)
-        self.words.setPlaceholderText("Words in the name or figure")
+        self.words = QLineEdit(self, placeholderText="Words in the name or figure")
         self.words.setAccessibleName("Words in the name or figure")
         self.words.setClearButtonEnabled(True)
         self.every = QCheckBox("Every figure", self)
         self.every.setToolTip("All figures of a thread, call or state, not only the one that changed most.")
-        self.statement = CutLabel(self)
-        self.statement.setProperty("role", "dim")
+        self.statement = CutLabel(self, role="dim")
         self.statement.setMinimumWidth(1)
         for widget in (self.kind, self.extent, self.words, self.every):
             line.addWidget(widget)
@@ -183,7 +172,7 @@ class ComparisonPanel(AnswerPanel):
             return
         kind, words = str(self.kind.currentData()), self.words.text().casefold().split()
         rows: dict[tuple[object, ...], int] = {}  # what changed most comes first
-        for row, change in enumerate(self._shown.found):
+        for row, change in enumerate(self._shown.figures):
             if kind in ("", change.by) and all(word in f"{change.name} {change.title}".casefold() for word in words):
                 rows.setdefault((row if self.every.isChecked() else -1, change.by, change.name), row)
         self._show_in_order(self._shown.table.at(np.array([*rows.values()], np.int64)))
@@ -193,7 +182,7 @@ class ComparisonPanel(AnswerPanel):
         """Show changes in the order that was chosen, what the logger did last: it follows what was captured."""
         name, descending = self._order
         ordered = answer.sorted_by(name, descending) if name else answer
-        changes = self._shown.found if self._shown is not None else ()
+        changes = self._shown.figures if self._shown is not None else ()
         of_logger = [changes[row].is_of_logger for row in ordered.positions.tolist()]
         ordered = ordered.at(ordered.positions[np.argsort(of_logger, kind="stable")])
         self.show_answer(ordered, name, is_descending=descending)
@@ -210,7 +199,7 @@ class ComparisonPanel(AnswerPanel):
         answer = self.model.answer
         if self._shown is None or answer is None or not 0 <= row < len(answer):
             return None
-        return self._shown.found[int(answer.positions[row])]
+        return self._shown.figures[int(answer.positions[row])]
 
     @Slot()
     def _on_rows(self) -> None:
@@ -244,7 +233,7 @@ class ComparisonPanel(AnswerPanel):
         elif self.view.extent is Extent.RANGE and self._opened.selection.time_range is None:
             said = NO_RANGE
         else:
-            said = "" if changes.found else "Nothing is known of these parts of the traces."
+            said = "" if changes.figures else "Nothing is known of these parts of the traces."
         self.show_page(said)
         self._plots.setVisible(not said)
         if changes is not self._shown:
@@ -263,7 +252,7 @@ class ComparisonPanel(AnswerPanel):
             self._plots.setCurrentWidget(self._no_plot)
             return
         if self.plot is None:
-            from satview.gui.comparison.overlay_plot import OverlayPlot  # on first use: brings pyqtgraph
+            from satview.gui.plots.duration_plot import OverlayPlot  # on first use: brings pyqtgraph
 
             self.plot = OverlayPlot(self._theme, self)
             self._plots.addWidget(self.plot)

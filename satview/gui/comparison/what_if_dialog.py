@@ -7,11 +7,14 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final
 
+import numpy as np
 from PySide6.QtCore import Qt, Slot
 from PySide6.QtGui import QTextCursor
 from PySide6.QtWidgets import (
@@ -26,20 +29,134 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from satview.analysis.partitions import first_budgets, partition_names, partition_title
 from satview.answers.whatif import OPEN
 from satview.base.child import run_satview
 from satview.base.errors import SatviewError, UsageError
 from satview.base.new_file import NewFile
 from satview.base.safe_text import tool_tip, visible_line
 from satview.base.time_text import format_duration
+from satview.events.spec import Release
+from satview.filters.expressions.complete import Completion
 from satview.gui import dialogs
 from satview.gui.comparison.beside import Beside
-from satview.gui.comparison.change_editor import CPUS_MEANING, ChangeEditor, targets_of
-from satview.gui.widgets import MessageLine, PlainLabel
+from satview.gui.filters.editing import ProposingEditor
+from satview.gui.widgets import MessageLine, PlainLabel, line_up
+from satview.linkage.latencies import latencies
+from satview.linkage.mutexes import MUTEX
+from satview.linkage.waits import waits
 from satview.session.lanes.class_loader import timing_of, timing_path
 from satview.session.open_trace import OpenTrace
-from satview.session.tasks import IsCancelled, Report, Task
+from satview.session.tasks import IsCancelled, Task
+from satview.store.losses import idle_threads
+from satview.store.trace import Trace
 from satview.whatif.changes import KEYS, parse_changes
+
+# The editor of changes, which proposes what the trace has and what can be changed of it.
+
+
+CPUS_MEANING: Final = "CPUs that the target has"
+_MOST: Final = 60
+_LOAD: Final = "load burner"
+_OF_THREADS: Final = ("priority", "policy", "runmask", "speed")
+_VALUES: Final = {"policy": ("fifo", "rr"), "inherit": ("yes", "no"), "handler": ("thread 40",),
+                  "runmask": ("0x1", "0x2", "0x3"), "period": ("10ms,work=2ms,priority=30",)}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeTarget:
+    """What something can be changed of.
+
+    Attributes:
+        name: As a change says it: `planner 1 (plan-50ms)`, `lock 0x80d4390`; empty = the whole target.
+        what: What that is, for people.
+        keys: What can be changed of it.
+    """
+
+    name: str
+    what: str
+    keys: tuple[str, ...]
+
+
+def targets_of(trace: Trace, is_cancelled: IsCancelled) -> tuple[ChangeTarget, ...]:
+    """Return what of a trace can be changed: threads, processes, locks, interrupts, partitions. Runs in a task."""
+    every_wait = waits(trace)
+    if is_cancelled():
+        return ()
+    threads = np.unique(every_wait.thread[every_wait.thread > 0])
+    threads = threads[~idle_threads(trace)[threads]]
+    processes = dict.fromkeys(trace.short_process_name(row) for row in trace.threads.process[threads].tolist())
+    locks = np.unique(every_wait.object[(every_wait.value == MUTEX) & every_wait.has_object])
+    delivered = latencies(trace)
+    # The clock interrupt, which sends pulses of timers, has no handler of a program and cannot be changed.
+    is_device = (delivered.handler_row >= 0) | (delivered.pulse_row < 0) | (trace.release is Release.QNX_8)
+    numbers = np.unique(delivered.number[is_device & (delivered.number >= 0)])
+    handled = np.unique(delivered.number[delivered.handler_row >= 0])
+    names = partition_names(trace)
+    return (
+        *(ChangeTarget(trace.thread_name(row), "thread", _OF_THREADS) for row in threads.tolist()),
+        *(ChangeTarget(name, "process", (*_OF_THREADS, "threads")) for name in processes if name),
+        *(ChangeTarget(f"lock {lock:#x}", "lock", ("inherit", "ceiling")) for lock in locks.tolist()),
+        *(ChangeTarget(f"interrupt {number:#x}", "interrupt", ("rate", "handler") if number in handled else ("rate",))
+          for number in numbers.tolist()),
+        *(ChangeTarget(f"partition {partition_title(names, number)}", "partition", ("budget",))
+          for number in first_budgets(trace)),
+    )  # fmt: skip
+
+
+def change_completions(line: str, position: int, targets: Sequence[ChangeTarget]) -> list[Completion]:
+    """Return what fits at the cursor in a line with one change, the likeliest first.
+
+    Args:
+        line: The change, finished or not.
+        position: Cursor, 0 to len(line).
+        targets: What the trace has.
+    """
+    left, equals, _ = line[:position].partition("=")
+    target, colon, key = left.rpartition(":")
+    if equals:
+        start, offered = len(left) + 1, [(value, "") for value in _VALUES.get(key.strip(), ())]
+    elif colon:
+        start, name = len(target) + 1, target.strip().casefold()
+        keys = next((one.keys for one in targets if one.name.casefold() == name),
+                    ("period",) if name.startswith("load ") else tuple(KEYS))  # fmt: skip
+        offered = [(f"{one}=", KEYS[one].rpartition(": ")[2].replace("`", "")) for one in keys]
+    else:
+        start = 0
+        offered = [("cpus=", CPUS_MEANING), *((f"{one.name}:", one.what) for one in targets),
+                   (f"{_LOAD}:period=10ms,work=2ms,priority=30", "a thread that is added")]  # fmt: skip
+    word = line[start:position].strip().casefold()
+    fits = [(not text.casefold().startswith(word), number, text, what) for number, (text, what) in enumerate(offered)
+            if word in text.casefold() and word != text.casefold()]  # fmt: skip
+    return [Completion(text, start, position, what) for _, _, text, what in sorted(fits)][:_MOST]
+
+
+class ChangeEditor(ProposingEditor):
+    """One change a line.
+
+    Attributes:
+        targets: What the trace has; none until that is known.
+    """
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.targets: tuple[ChangeTarget, ...] = ()
+        self.proposals.taken.connect(self._on_next)
+
+    def completions(self) -> tuple[list[Completion], int]:
+        """Return what fits at the cursor, and where its line begins."""
+        cursor = self.textCursor()
+        block = cursor.block()
+        return change_completions(block.text(), cursor.positionInBlock(), self.targets), block.position()
+
+    @Slot(object)
+    def _on_next(self, _completion: object) -> None:
+        """Propose what comes behind a target or a key that was taken."""
+        self.propose()
+
+
+# The dialog.
+
 
 _WIDTH_PX: Final = 700
 _EDIT_LINES: Final = 3
@@ -75,14 +192,9 @@ class WhatIfDialog(QDialog):
         self._opened, self._path, self._beside = opened, opened.trace.path, beside
         self._folder: TemporaryDirectory[str] | None = None
         self._predicted: Path | None = None
-        self._job = Task(self)
-        self._job.done.connect(self._on_done)
-        self._job.failed.connect(self._on_failed)
-        self._saving, self._looking = Task(self), Task(self)
-        self._saving.done.connect(self._on_saved)
-        self._saving.failed.connect(self._on_not_saved)
-        self._looking.done.connect(self._on_targets)
-        self._looking.failed.connect(self._on_targets)  # nothing is proposed then
+        self._job = Task(self, self._on_done, self._on_failed)
+        self._saving = Task(self, self._on_saved, self._on_not_saved)
+        self._looking = Task(self, self._on_targets, self._on_targets)  # where it failed nothing is proposed
         self.changes = ChangeEditor(self)
         self.changes.setPlainText(change)
         self.changes.setAccessibleName("Changes")
@@ -103,8 +215,7 @@ class WhatIfDialog(QDialog):
             label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         self.progress = QProgressBar(self)
         self.progress.setRange(0, 0)
-        self.predict_button = QPushButton("&Predict", self)
-        self.predict_button.setDefault(True)
+        self.predict_button = QPushButton("&Predict", self, default=True)
         self.predict_button.clicked.connect(self._on_predict)
         self.cancel_button = QPushButton("Cancel", self)
         self.cancel_button.clicked.connect(self._on_cancel)
@@ -122,8 +233,7 @@ class WhatIfDialog(QDialog):
         keys.setColumnStretch(1, 1)
         for row, (key, meaning) in enumerate({"cpus": f"{CPUS_MEANING}, without a name: `cpus=2`", **KEYS}.items()):
             for column, text in enumerate((key, meaning.replace("`", ""))):
-                label = PlainLabel(text, self)
-                label.setProperty("role", "dim")
+                label = PlainLabel(text, self, role="dim")
                 keys.addWidget(label, row, column)
         close_button = QPushButton("Close", self)
         close_button.clicked.connect(self.close)
@@ -132,13 +242,9 @@ class WhatIfDialog(QDialog):
         foot.addStretch()
         for button in (self.predict_button, self.cancel_button, self.save_button, close_button):
             foot.addWidget(button)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(20, 18, 20, 16)
-        layout.setSpacing(10)
-        layout.addWidget(PlainLabel("What to change, one TARGET:KEY=VALUE a line, such as planner 1:priority=22", self))
-        layout.addWidget(self.changes)
-        layout.addLayout(keys)
-        layout.addLayout(self._timing_line())
+        layout = line_up(QVBoxLayout(self),
+                         PlainLabel("What to change, one TARGET:KEY=VALUE a line, such as planner 1:priority=22", self),
+                         self.changes, keys, self._timing_line(), margins=(20, 18, 20, 16), spacing=10)  # fmt: skip
         if self._opened.user_file:
             described = PlainLabel(
                 visible_line(f"User events as described in {Path(self._opened.user_file).name}"), self
@@ -146,10 +252,7 @@ class WhatIfDialog(QDialog):
             described.setProperty("role", "dim")
             layout.addWidget(described)
         said = QWidget(self)
-        texts = QVBoxLayout(said)
-        texts.setContentsMargins(0, 0, 0, 0)
-        texts.addWidget(self.fit)
-        texts.addWidget(self.outcome, 1)
+        line_up(QVBoxLayout(said), self.fit, (self.outcome, 1), margins=(0, 0, 0, 0))
         scroll = QScrollArea(self)  # errors, findings and notes may be longer than a screen
         scroll.setWidget(said)
         scroll.setWidgetResizable(True)
@@ -165,11 +268,7 @@ class WhatIfDialog(QDialog):
         choose.setProperty("flat", "true")
         choose.setAutoDefault(False)
         choose.clicked.connect(self._on_choose)
-        line = QHBoxLayout()
-        line.addWidget(PlainLabel("File of timing", self))
-        line.addWidget(self.timing, 1)
-        line.addWidget(choose)
-        return line
+        return line_up(QHBoxLayout(), PlainLabel("File of timing", self), (self.timing, 1), choose)
 
     def done(self, result: int) -> None:
         """Stop what runs in the background; Escape and the frame of the window end here too."""
@@ -278,21 +377,21 @@ class WhatIfDialog(QDialog):
         self._set_busy(self._job.is_busy)
 
     @Slot(object)
-    def _on_not_saved(self, error: object) -> None:
+    def _on_not_saved(self, error: Exception) -> None:
         self._set_busy(self._job.is_busy)
         if not isinstance(error, (SatviewError, OSError)):
-            raise error if isinstance(error, Exception) else RuntimeError(str(error))
+            raise error
         self.saved.say(f"Not saved: {error}.", "error")
 
     @Slot(object)
-    def _on_failed(self, error: object) -> None:
+    def _on_failed(self, error: Exception) -> None:
         self._stop()
         if not isinstance(error, (SatviewError, OSError)):
-            raise error if isinstance(error, Exception) else RuntimeError(str(error))
+            raise error
         self._say(f"No prediction: {error}.", "error")
 
 
-def _copy(predicted: Path, path: Path, source: Path, _is_cancelled: IsCancelled, _report: Report) -> Path:
+def _copy(predicted: Path, path: Path, source: Path, _is_cancelled: IsCancelled) -> Path:
     """Write the predicted trace to another file, on a pool thread; return that.
 
     Raises:
@@ -304,9 +403,7 @@ def _copy(predicted: Path, path: Path, source: Path, _is_cancelled: IsCancelled,
     return path
 
 
-def _predict(
-    path: Path, changes: list[str], options: list[str], predicted: Path, is_cancelled: IsCancelled, _report: Report
-) -> object:
+def _predict(path: Path, changes: list[str], options: list[str], predicted: Path, is_cancelled: IsCancelled) -> object:
     """Have a prediction written to a file, on a pool thread; return what `satview whatif --format json` says of it."""
     sets = [f"--set={change}" for change in changes]
     arguments = ["whatif", str(path), *sets, *options, "-o", str(predicted), "--format", "json"]

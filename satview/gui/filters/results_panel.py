@@ -15,7 +15,7 @@ from satview.gui.event_list import EventListModel, column_widths
 from satview.gui.panel import PanelContext, TablePanel, add_copy_and_export, set_up_rows
 from satview.gui.save_events import write_list
 from satview.gui.theme import Theme
-from satview.gui.widgets import PlainLabel
+from satview.gui.widgets import PlainLabel, line_up
 from satview.session.events.event_links import hits_text
 from satview.session.open_trace import OpenTrace
 from satview.session.tasks import Task
@@ -68,22 +68,15 @@ class ResultsPanel(TablePanel[HitModel]):
         self.model = HitModel(opened, height_px, context.theme, self)
         self.table = QTableView(self)
         self._set_up(height_px)
-        self.message = PlainLabel(self)
-        self.message.setProperty("role", "dim")
+        self.message = PlainLabel(self, role="dim")
         self.message.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
         head = QHBoxLayout()
         head.setContentsMargins(10, 4, 8, 4)
         head.addWidget(self.message, 1)
         self._copy, self._export = add_copy_and_export(head, self, self.copy, self.ask_export)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(0)
-        layout.addLayout(head)
-        layout.addWidget(self.table)
+        line_up(QVBoxLayout(self), head, self.table, margins=(0, 0, 0, 0), spacing=0)
         self._doing = self._did = ""  # what the job does, and what is said when it is done
-        self._job = Task(self)
-        self._job.done.connect(self._on_done)
-        self._job.failed.connect(self._on_failed)
+        self._job = Task(self, self._on_done, self._on_failed)
         self._job.progress.connect(self._on_progress)
         opened.search.changed.connect(self._on_search)
         self.table.selectionModel().currentRowChanged.connect(self._on_row)
@@ -102,7 +95,7 @@ class ResultsPanel(TablePanel[HitModel]):
         rows = hits[[row + self.model.first_row for row in selected]] if len(selected) > 1 else hits
         more = f"; the other {len(rows) - _COPY_LIMIT:,} only fit into a file" if len(rows) > _COPY_LIMIT else ""
         self._doing, self._did = "Copying", f"Copied {min(len(rows), _COPY_LIMIT):,} events{more}"
-        self._job.start(partial(hits_text, self._opened.trace, rows[:_COPY_LIMIT]), _PATIENCE_S)
+        self._job.start_reporting(partial(hits_text, self._opened.trace, rows[:_COPY_LIMIT]), _PATIENCE_S)
 
     @Slot()
     def ask_export(self) -> None:
@@ -111,7 +104,7 @@ class ResultsPanel(TablePanel[HitModel]):
         if path is not None:
             hits = self._opened.search.hits
             self._doing, self._did = "Writing", f"Wrote {len(hits):,} events"
-            self._job.start(partial(write_list, self._opened.trace, path, hits))
+            self._job.start_reporting(partial(write_list, self._opened.trace, path, hits))
 
     def _set_up(self, height_px: int) -> None:
         table = self.table
@@ -148,7 +141,7 @@ class ResultsPanel(TablePanel[HitModel]):
         self.message.setText(self._did)
 
     @Slot(object)
-    def _on_failed(self, error: object) -> None:
+    def _on_failed(self, error: Exception) -> None:
         self.message.setText(str(error))
 
     @Slot(float)

@@ -58,7 +58,7 @@ from satview.gui.filters.editing import ProposingEditor
 from satview.gui.theme import Theme, colour
 from satview.gui.widgets import LowGrid, MessageLine, resize_on_screen
 from satview.session.open_trace import OpenTrace
-from satview.session.tasks import IsCancelled, Report, Task
+from satview.session.tasks import Task
 from satview.store.arguments import taught
 from satview.store.mark_file import Mark
 from satview.store.trace import Trace
@@ -272,15 +272,13 @@ class WouldCaptureDialog(QDialog):
         layout = QVBoxLayout(self)
         layout.addWidget(self.browser)
         layout.addWidget(buttons)
-        self._job = Task(self)
-        self._job.done.connect(self._on_answer)
-        self._job.failed.connect(self._on_failed)
+        self._job = Task(self, self._on_answer, self._on_failed)
         evaluator, trace = opened.filters.evaluator, opened.trace
 
-        def run(is_cancelled: IsCancelled, _report: Report) -> object:
-            return evaluator.alone(is_cancelled, lambda: would_capture(rules, trace, evaluator.derived))
+        def find() -> WouldCapture:
+            return would_capture(rules, trace, evaluator.derived)
 
-        self._job.start(run)
+        self._job.start(lambda is_cancelled: evaluator.alone(is_cancelled, find))
 
     def done(self, result: int) -> None:
         """Cancel the task; this is the way out for the button, Esc and the window's cross."""
@@ -293,7 +291,7 @@ class WouldCaptureDialog(QDialog):
             self.browser.setHtml(answer_html(answer))
 
     @Slot(object)
-    def _on_failed(self, error: object) -> None:
+    def _on_failed(self, error: Exception) -> None:
         self.browser.setPlainText(str(error))
 
 
@@ -454,8 +452,7 @@ class RulesTab(QWidget):
         self.apply_button.clicked.connect(partial(self._try, self.apply))
         self.editor.checked.connect(self._on_checked)
         opened.reloaded.connect(self._on_reloaded)
-        self._hits = Task(self)
-        self._hits.done.connect(self._on_hits)
+        self._hits = Task(self, self._on_hits)
         self._on_checked()
 
     def close_down(self) -> None:
@@ -505,7 +502,7 @@ class RulesTab(QWidget):
             hits = zip(trace.events.time_cycles[rows[:_MOST_HITS]].tolist(), which.tolist(), strict=False)
             return [Mark(cycles, cycles, rules.triggers[number].mark) for cycles, number in hits], len(rows)
 
-        self._hits.start(lambda is_cancelled, _report: evaluator.alone(is_cancelled, find))
+        self._hits.start(lambda is_cancelled: evaluator.alone(is_cancelled, find))
 
     @Slot(object)
     def _on_hits(self, hits: object) -> None:

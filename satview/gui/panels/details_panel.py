@@ -10,18 +10,17 @@ from PySide6.QtWidgets import QTextBrowser, QVBoxLayout, QWidget
 
 from satview.base.safe_text import html_text
 from satview.gui.colours import class_colour
-from satview.gui.panel import Panel, PanelContext
-from satview.gui.panels.links import follow, linked
+from satview.gui.panel import Panel, PanelContext, follow, linked
 from satview.gui.theme import Theme, css
 from satview.linkage.table import LinkKind
 from satview.session.events.event_text import (
     FIRST_WORDS,
     MOST_WORDS,
     Cell,
+    DetailLine,
     Details,
-    Line,
+    DetailTable,
     Section,
-    Table,
     event_details,
     highlight_details,
     link_details,
@@ -42,8 +41,7 @@ class DetailsPanel(Panel):
     def __init__(self, context: PanelContext, parent: QWidget | None = None) -> None:
         super().__init__(context, parent)
         opened = self._opened
-        self.browser = QTextBrowser(self)
-        self.browser.setOpenLinks(False)
+        self.browser = QTextBrowser(self, openLinks=False)
         self.browser.setFocusPolicy(Qt.FocusPolicy.ClickFocus)
         self.browser.setAccessibleName("Details")
         self.browser.anchorClicked.connect(self._on_link)
@@ -165,7 +163,7 @@ class DetailsPanel(Panel):
             f"{html_text(title.upper())}</p>"
         )
 
-    def _table_html(self, table: Table) -> str:
+    def _table_html(self, table: DetailTable) -> str:
         """Return a table whose first column is left, and the numbers right."""
         dim = css(self._theme.dim)
         small = f"<span style='color:{dim}; font-size:{self._theme.px(11)}px'>"
@@ -199,11 +197,11 @@ class DetailsPanel(Panel):
             f"<table cellpadding='2' cellspacing='0' style='margin:0 8px 4px 8px'>{rows}</table>"
         )
 
-    def _sentence_html(self, line: Line) -> str:
+    def _sentence_html(self, line: DetailLine) -> str:
         number = f"<b>{html_text(line.name)}</b> " if line.name else ""
         return f"<tr><td>{number}{self._linked(line, html_text(line.text))}</td></tr>"
 
-    def _linked(self, line: Line, value: str) -> str:
+    def _linked(self, line: DetailLine, value: str) -> str:
         """Return text as a link to the event or lane that a line leads to; as it is where it leads nowhere."""
         target = f"event:{line.event}" if line.event is not None else ""
         target = target or (f"thread:{line.thread}" if line.thread else "")
@@ -213,7 +211,7 @@ class DetailsPanel(Panel):
     def _link(self, target: str, value: str) -> str:
         return linked(target, value, self._theme)
 
-    def _line_html(self, line: Line) -> str:
+    def _line_html(self, line: DetailLine) -> str:
         theme = self._theme
         value = html_text(line.text)
         if line.is_code:

@@ -48,8 +48,7 @@ class DoctorPanel(AnswerPanel):
     def _head(self) -> QHBoxLayout:
         head = QHBoxLayout()
         head.setContentsMargins(10, 4, 8, 4)
-        self.statement = CutLabel("", self)
-        self.statement.setProperty("role", "dim")
+        self.statement = CutLabel("", self, role="dim")
         head.addWidget(self.statement, 1)
         self.copy_line = QPushButton("Copy command", self)
         self.capture = QPushButton("New capture\N{HORIZONTAL ELLIPSIS}", self)

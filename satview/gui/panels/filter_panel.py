@@ -18,23 +18,23 @@ from satview.base.safe_text import tool_tip
 from satview.filters.rules.fastwide import has_two_forms
 from satview.filters.views import passes
 from satview.filters.views.passes import Effect, NamedFilter
-from satview.gui.check_tree import CheckTree, Group, Leaf
+from satview.gui.check_tree import CheckTree, Leaf, LeafGroup
 from satview.gui.filters.chips import EFFECTS
 from satview.gui.filters.editing import ExpressionLine, fault_text
 from satview.gui.filters.rules_tab import RulesTab
 from satview.gui.panel import Panel, PanelContext
 from satview.gui.theme import Theme
-from satview.gui.widgets import LowGrid, MessageLine, PlainLabel
+from satview.gui.widgets import LowGrid, MessageLine, PlainLabel, line_up
 from satview.session.filtering.filter_stack import count_hits, make_columns_ready
 from satview.session.open_trace import OpenTrace
-from satview.session.tasks import IsCancelled, Report, Task
+from satview.session.tasks import Task
 from satview.store.losses import idle_threads
 from satview.store.trace import Trace
 
 # What the trees of the filter panel list: classes with their events, processes with their threads.
 
 
-def event_groups(trace: Trace) -> list[Group]:
+def event_groups(trace: Trace) -> list[LeafGroup]:
     """Return the classes of a trace in table order with the events that occur, most frequent first."""
     counts = trace.code_counts
     by_class: dict[str, list[Leaf]] = {}
@@ -45,12 +45,12 @@ def event_groups(trace: Trace) -> list[Group]:
     titles = {spec.name: spec.title for spec in trace.catalogue.classes}
     order = {spec.name: position for position, spec in enumerate(trace.catalogue.classes)}
     return [
-        Group(name, tuple(sorted(by_class[name], key=lambda leaf: -leaf.count)), titles.get(name, ""))
+        LeafGroup(name, tuple(sorted(by_class[name], key=lambda leaf: -leaf.count)), titles.get(name, ""))
         for name in sorted(by_class, key=lambda name: order.get(name, len(order)))
     ]
 
 
-def thread_groups(trace: Trace, counts: NDArray[np.int64]) -> list[Group]:
+def thread_groups(trace: Trace, counts: NDArray[np.int64]) -> list[LeafGroup]:
     """Return the processes with their threads, by number of events."""
     by_process: dict[int, list[Leaf]] = {}
     for row in range(len(trace.threads)):
@@ -60,7 +60,7 @@ def thread_groups(trace: Trace, counts: NDArray[np.int64]) -> list[Group]:
         if row or counts[0]:
             by_process.setdefault(process, []).append(Leaf(row, title, int(counts[row])))
     groups = [
-        Group(_process_title(trace, process), tuple(leaves), trace.processes.names[process])
+        LeafGroup(_process_title(trace, process), tuple(leaves), trace.processes.names[process])
         for process, leaves in by_process.items()
     ]
     return sorted(groups, key=lambda group: -sum(leaf.count for leaf in group.leaves))
@@ -95,9 +95,7 @@ class ThreadPresets(QPushButton):
         self._opened = opened
         self._selected = picked
         self._title = ""
-        self._job = Task(self)
-        self._job.done.connect(self._on_done)
-        self._job.failed.connect(self._on_failed)
+        self._job = Task(self, self._on_done, self._on_failed)
         menu = QMenu(self)
         for title, choose in (
             ("Used the CPU", passes.used_cpu),
@@ -119,11 +117,7 @@ class ThreadPresets(QPushButton):
     def _start(self, title: str, choose: Callable[[Trace], NDArray[np.bool_]]) -> None:
         trace = self._opened.trace
         self._title = title
-
-        def run(_is_cancelled: IsCancelled, _report: Report) -> object:
-            return choose(trace)
-
-        self._job.start(run)
+        self._job.start(lambda _: choose(trace))
 
     def _start_family(self) -> None:
         """Choose the selected threads and everyone they send to."""
@@ -154,9 +148,9 @@ class ThreadPresets(QPushButton):
             self._opened.filters.only_threads(rows, self._title)
 
     @Slot(object)
-    def _on_failed(self, error: object) -> None:
+    def _on_failed(self, error: Exception) -> None:
         if not isinstance(error, UsageError):
-            raise error if isinstance(error, Exception) else RuntimeError(error)
+            raise error
         self._opened.filters.failed.emit(str(error))
 
 
@@ -203,23 +197,11 @@ class ConditionBox(QWidget):
         self._find = QPushButton("Find", self)
         self.message = MessageLine(self)
         self.message.setWordWrap(True)
-        self._job = Task(self)
-        self._job.done.connect(self._on_count)
-        self._job.failed.connect(self._on_failed)
-        self._typing = QTimer(self)
-        self._typing.setSingleShot(True)
-        self._typing.setInterval(_TYPING_MS)
+        self._job = Task(self, self._on_count, self._on_failed)
+        self._typing = QTimer(self, singleShot=True, interval=_TYPING_MS)
         self._typing.timeout.connect(self._count)
-        row = QHBoxLayout()
-        row.addWidget(self.effect, 1)
-        row.addWidget(self._find)
-        row.addWidget(self._add)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(8, 6, 8, 4)
-        layout.setSpacing(6)
-        layout.addWidget(self.line)
-        layout.addWidget(self.message)
-        layout.addLayout(row)
+        row = line_up(QHBoxLayout(), (self.effect, 1), self._find, self._add)
+        line_up(QVBoxLayout(self), self.line, self.message, row, margins=(8, 6, 8, 4), spacing=6)
         self.line.checked.connect(self._on_checked)
         self.line.submitted.connect(self.submit)
         self.line.focused.connect(self._get_ready)
@@ -307,7 +289,7 @@ class ConditionBox(QWidget):
             self.message.say("\n".join([hits, *limits]), "dim")
 
     @Slot(object)
-    def _on_failed(self, error: object) -> None:
+    def _on_failed(self, error: Exception) -> None:
         self._say_error(str(error))
 
     @Slot(str)
@@ -358,8 +340,7 @@ class FilterPanel(Panel):
         QVBoxLayout(self.rules_page).setContentsMargins(0, 0, 0, 0)
         self.presets = ThreadPresets(opened, self.threads.selected_keys, self)
         self.threads.buttons.addWidget(self.presets)
-        self.tabs = QTabWidget(self)
-        self.tabs.setDocumentMode(True)
+        self.tabs = QTabWidget(self, documentMode=True)
         for widget, title in ((self.events, "Events"), (self.threads, "Processes"), (self.rules_page, "Rules")):
             self.tabs.addTab(widget, title)
         self.tabs.currentChanged.connect(self._on_tab)
@@ -446,11 +427,11 @@ class FilterPanel(Panel):
 
     def _connect(self) -> None:
         opened = self._opened
-        self.events.toggled.connect(self._on_events)
+        self.events.toggled.connect(self._opened.filters.show_codes)
         self.events.inverted.connect(self._on_invert_events)
         self.events.only_requested.connect(self._on_only_events)
         self.events.note_clicked.connect(self._on_form)
-        self.threads.toggled.connect(self._on_threads)
+        self.threads.toggled.connect(self._opened.filters.show_threads)
         self.threads.inverted.connect(self._on_invert_threads)
         self.threads.only_requested.connect(self._on_only_threads)
         self.effect.activated.connect(self._on_effect)
@@ -473,13 +454,12 @@ class FilterPanel(Panel):
         self._has_cpu = True
         basis = self._opened.basis
         self._cpu_job.start(
-            lambda cancelled, _report: Statistics(basis.trace, basis=basis, cancelled=cancelled).threads.cpu_cycles
+            lambda cancelled: Statistics(basis.trace, basis=basis, cancelled=cancelled).threads.cpu_cycles
         )
 
     def _foot(self) -> QWidget:
         widget = QWidget(self)
-        self.summary = PlainLabel(self)
-        self.summary.setProperty("role", "dim")
+        self.summary = PlainLabel(self, role="dim")
         self._reset = QPushButton("Show all", self)
         self._reset.setProperty("flat", "true")
         self._reset.clicked.connect(self._opened.filters.show_all)
@@ -490,12 +470,7 @@ class FilterPanel(Panel):
         self.summary.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
         for effect, text in _EFFECTS.items():
             self.effect.addItem(text, effect)
-        foot = QHBoxLayout(widget)
-        foot.setContentsMargins(8, 4, 8, 6)
-        foot.setSpacing(8)
-        foot.addWidget(self.effect)
-        foot.addWidget(self.summary, 1)
-        foot.addWidget(self._reset)
+        line_up(QHBoxLayout(widget), self.effect, (self.summary, 1), self._reset, margins=(8, 4, 8, 6), spacing=8)
         return widget
 
     def _show_forms(self) -> None:
@@ -518,10 +493,6 @@ class FilterPanel(Panel):
         self.summary.setToolTip(tool_tip(f"{filters.row_count:,} of {total:,} events are shown"))
         self.summary.setText("\N{HORIZONTAL ELLIPSIS}" if filters.is_pending else text)
 
-    @Slot(list, bool)
-    def _on_events(self, codes: list[int], show: bool) -> None:
-        self._opened.filters.show_codes(codes, show)
-
     @Slot(list)
     def _on_invert_events(self, codes: list[int]) -> None:
         state = self._opened.filters.state
@@ -539,10 +510,6 @@ class FilterPanel(Panel):
         if codes:
             form = _NEXT_FORM[self._opened.filters.is_wide.get(codes[0])]
             self._opened.filters.set_form(codes, _FORM_TEXT[form])
-
-    @Slot(list, bool)
-    def _on_threads(self, rows: list[int], show: bool) -> None:
-        self._opened.filters.show_threads(rows, show)
 
     @Slot(list)
     def _on_invert_threads(self, rows: list[int]) -> None:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import Final
 from zlib import crc32
 
 import numpy as np
 from numpy.typing import NDArray
-from PySide6.QtCore import QEvent, QPoint, QRectF, QSize, Qt, Signal, Slot
+from PySide6.QtCore import QEvent, QObject, QPoint, QRectF, QSize, Qt, Signal, Slot
 from PySide6.QtGui import (
     QContextMenuEvent,
     QFocusEvent,
@@ -19,7 +20,6 @@ from PySide6.QtGui import (
     QPaintEvent,
     QPen,
     QResizeEvent,
-    QShowEvent,
 )
 from PySide6.QtWidgets import (
     QAbstractScrollArea,
@@ -34,8 +34,9 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from satview.answers.flame_graph import ROOT, FlameGraph, FlameWidth
-from satview.answers.table import Known
+from satview.answers.flame_graph import ROOT, FlameGraph, FlameWidth, flame_graph
+from satview.answers.functions import function_table
+from satview.answers.table import Known, Table
 from satview.base.safe_text import counted, tool_tip, visible_line
 from satview.base.time import TimeWindow
 from satview.base.time_text import format_duration
@@ -43,9 +44,73 @@ from satview.events.states import PROCESS_HUES
 from satview.gui.colours import FADE, ink_on, mixed, process_colour
 from satview.gui.panel import Panel, PanelContext
 from satview.gui.theme import Theme, colour
-from satview.gui.widgets import CutLabel, PlainLabel
-from satview.session.panels.flame_graph import FlameView
-from satview.session.range_view import Extent
+from satview.gui.widgets import CutLabel, PlainLabel, line_up
+from satview.session.open_trace import OpenTrace
+from satview.session.range_view import Extent, ExtentAnswer
+from satview.session.tasks import IsCancelled
+from satview.store.trace import Trace
+
+_SETTLE_MS: Final = 150  # the range has to rest that long before it is added up again
+
+
+class FlameView(ExtentAnswer):
+    """Adds functions up whenever the range or their names change, and somebody looks.
+
+    Attributes:
+        graph: What was worked out last; None = nothing yet.
+    """
+
+    def __init__(self, opened: OpenTrace, parent: QObject | None = None) -> None:
+        super().__init__(opened, Extent.TRACE, _SETTLE_MS, parent)
+        self._opened = opened
+        self.graph: FlameGraph | None = None
+        self._table: Table | None = None  # of what is requested: other widths need no other
+        self._measure: FlameWidth | None = None
+        self._is_by_thread = False
+        opened.described.connect(self._later)
+
+    def show_measure(self, measure: FlameWidth) -> None:
+        """Make rectangles as wide as something else."""
+        self._measure = measure
+        self._request()
+
+    def show_by_thread(self, is_by_thread: bool) -> None:
+        """Tell processes and threads apart, or add up what they call."""
+        self._is_by_thread = is_by_thread
+        self._request()
+
+    @Slot()
+    def _request(self) -> None:
+        self._settle.stop()
+        if self._is_watched:
+            trace, window = self._opened.trace, self._extent.window()
+            self._start(partial(_graph, trace, window, self._table, self._measure, self._is_by_thread))
+
+    def _take(self, result: object) -> None:
+        if isinstance(result, FlameGraph):
+            self.graph, self._table = result, result.table
+
+    @Slot()
+    def _later(self) -> None:
+        """Add up again once things rest; what is being added up is of no use any more."""
+        self._table = None
+        self._job.cancel()
+        super()._later()
+        self.changed.emit()
+
+
+def _graph(
+    trace: Trace,
+    window: TimeWindow,
+    table: Table | None,
+    measure: FlameWidth | None,
+    is_by_thread: bool,
+    _is_cancelled: IsCancelled,
+) -> FlameGraph:
+    """Run in the task; holds the trace, no widget."""
+    table = function_table(trace, window) if table is None else table
+    return flame_graph(table, measure, is_by_thread=is_by_thread)
+
 
 _LEAST_PX: Final = 2.0  # narrower ones are drawn as one line of their level
 _LEAST_TEXT_PX: Final = 18
@@ -354,7 +419,7 @@ class FlamePanel(Panel):
     def __init__(self, context: PanelContext, parent: QWidget | None = None) -> None:
         super().__init__(context, parent)
         self.setMinimumSize(120, 64)
-        self.view = FlameView(self._opened, self)
+        self.view = self.watched = FlameView(self._opened, self)
         self.canvas = FlameCanvas(context.theme, self)
         self.measures, self.by_thread = QComboBox(self), QCheckBox("By process and thread", self)
         self.measures.setAccessibleName("What widths are")
@@ -368,17 +433,10 @@ class FlamePanel(Panel):
         self.stack = QStackedWidget(self)
         self.stack.addWidget(self.canvas)
         self.stack.addWidget(self.message)
-        head = QHBoxLayout()
-        head.setContentsMargins(8, 2, 8, 2)
-        head.setSpacing(8)
-        head.addWidget(self.measures)
-        head.addWidget(self.by_thread)
-        head.addWidget(self.statement, 1)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(0)
-        layout.addLayout(head)
-        layout.addWidget(self.stack, 1)
+        head = line_up(
+            QHBoxLayout(), self.measures, self.by_thread, (self.statement, 1), margins=(8, 2, 8, 2), spacing=8
+        )
+        line_up(QVBoxLayout(self), head, (self.stack, 1), margins=(0, 0, 0, 0), spacing=0)
         self.measures.activated.connect(self._on_measure)
         self.by_thread.toggled.connect(self.view.show_by_thread)
         self.view.changed.connect(self._on_view)
@@ -401,15 +459,6 @@ class FlamePanel(Panel):
         """Return what is known of the current rectangle, while the rectangles have the focus."""
         graph = self.canvas.graph
         return tip_of(graph, self.canvas.current) if graph is not None and self.canvas.hasFocus() else ""
-
-    def showEvent(self, event: QShowEvent) -> None:
-        """Begin to follow the trace."""
-        super().showEvent(event)
-        self.view.watch(True)
-
-    def rest(self) -> None:
-        """Stop working: nobody looks."""
-        self.view.watch(False)
 
     @Slot(int)
     def _on_measure(self, _number: int) -> None:

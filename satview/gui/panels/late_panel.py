@@ -31,13 +31,13 @@ from satview.gui import dialogs
 from satview.gui.answer_table import AnswerPanel
 from satview.gui.panel import Panel, PanelContext, select_row
 from satview.gui.theme import Theme
-from satview.gui.widgets import CutLabel, Notice
+from satview.gui.widgets import CutLabel, Notice, line_up
 from satview.session.highlight import Highlighted, Leg
 from satview.session.panels.late_view import ActivitiesView, ExplainedInstance, InstanceView
 from satview.timeline.spans import NO_EVENT
 
 if TYPE_CHECKING:
-    from satview.gui.plots.response_plot import ResponsePlot
+    from satview.gui.plots.duration_plot import ResponsePlot
 
 _SHARES: Final = (5, 3, 5)  # of the width
 _TABS: Final = {CAUSES.name: "More in slow", PATHS.name: "Paths"}  # shorter than the titles: four tabs have room
@@ -82,17 +82,11 @@ class _Tables(AnswerPanel):
         super().__init__(context, name, parent)
         self._answers: list[Table] = []
         self._drawing: tuple[str, _Responses] | None = None
-        self.tabs = QTabBar(self)
-        self.tabs.setExpanding(False)
-        self.tabs.setDrawBase(False)
+        self.tabs = QTabBar(self, expanding=False, drawBase=False)
         self.tabs.setAccessibleName(name)
         self.tabs.currentChanged.connect(self._fill)
-        self.statement = CutLabel("", self)
-        self.statement.setProperty("role", "dim")
-        head = QHBoxLayout()
-        head.setContentsMargins(2, 0, 8, 0)
-        head.addWidget(self.tabs)
-        head.addWidget(self.statement, 1)
+        self.statement = CutLabel("", self, role="dim")
+        head = line_up(QHBoxLayout(), self.tabs, (self.statement, 1), margins=(2, 0, 8, 0))
         self.add_buttons(buttons, self.statement)
         for button in self._buttons:
             button.setToolTip(tool_tip(f"Of the table {name}"))
@@ -220,7 +214,7 @@ class _Responses(QWidget):
         """Make it."""
         super().showEvent(event)
         if self.plot is None:
-            from satview.gui.plots.response_plot import ResponsePlot  # brings pyqtgraph
+            from satview.gui.plots.duration_plot import ResponsePlot  # brings pyqtgraph
 
             self.plot = ResponsePlot(self._theme, self)
             self.plot.row_requested.connect(self.row_requested)
@@ -259,8 +253,7 @@ class LatePanel(Panel):
         self.responses.row_requested.connect(self._on_instance)
         self.instances.add_drawing("Histogram", self.responses)
         self.message = Notice("", self)
-        split = QSplitter(Qt.Orientation.Horizontal, self)
-        split.setChildrenCollapsible(False)
+        split = QSplitter(Qt.Orientation.Horizontal, self, childrenCollapsible=False)
         for number, table in enumerate(self._tables):
             split.addWidget(table)
             split.setStretchFactor(number, _SHARES[number])
@@ -271,11 +264,7 @@ class LatePanel(Panel):
         self.stack = QStackedWidget(self)
         self.stack.addWidget(split)
         self.stack.addWidget(self.message)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(0)
-        layout.addLayout(head)
-        layout.addWidget(self.stack, 1)
+        line_up(QVBoxLayout(self), head, (self.stack, 1), margins=(0, 0, 0, 0), spacing=0)
         self.activities.chosen.connect(self._on_activity)
         self.instances.chosen.connect(self._on_instance)
         self.blame.looked_for.connect(self._on_looked_for)
@@ -303,14 +292,9 @@ class LatePanel(Panel):
         choose = QPushButton("Choose\N{HORIZONTAL ELLIPSIS}", self)
         choose.setProperty("flat", "true")
         choose.clicked.connect(self._on_choose)
-        head = QHBoxLayout()
-        head.setContentsMargins(8, 3, 8, 3)
-        head.setSpacing(10)
-        head.addWidget(self.says, 1)
-        head.addWidget(self.on_lanes)
-        head.addWidget(self.timing)
-        head.addWidget(choose)
-        return head
+        return line_up(
+            QHBoxLayout(), (self.says, 1), self.on_lanes, self.timing, choose, margins=(8, 3, 8, 3), spacing=10
+        )
 
     def reload(self) -> None:
         """Look for activities, at first and in a refreshed trace."""

@@ -21,7 +21,7 @@ from satview.base.safe_text import csv_text, tool_tip, visible_line
 from satview.base.time_text import format_duration, format_moment
 from satview.gui.panel import PanelContext, TablePanel, select_row, set_up_rows
 from satview.gui.theme import Theme
-from satview.gui.widgets import Notice, PlainLabel
+from satview.gui.widgets import Notice, PlainLabel, line_up
 from satview.session.open_trace import OpenTrace
 from satview.store.mark_file import TEXT_MAX, Mark
 
@@ -138,26 +138,15 @@ class MarksPanel(TablePanel[MarksModel]):
         self.setMinimumSize(120, 64)
         self.model = MarksModel(self._opened, self)
         self.table = QTableView(self)
-        self.line = QLineEdit(self)
-        self.line.setPlaceholderText("Find a note")
-        self.line.setClearButtonEnabled(True)
+        self.line = QLineEdit(self, placeholderText="Find a note", clearButtonEnabled=True)
         self.line.textChanged.connect(borrowed(self.model.look_for))
-        self.count = PlainLabel(self)
-        self.count.setProperty("role", "dim")
+        self.count = PlainLabel(self, role="dim")
         self._nothing = Notice(_NONE, self)
         self._stack = QStackedWidget(self)
         self._stack.addWidget(self.table)
         self._stack.addWidget(self._nothing)
-        head = QHBoxLayout()
-        head.setContentsMargins(8, 4, 8, 4)
-        head.setSpacing(10)
-        head.addWidget(self.line, 1)
-        head.addWidget(self.count)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(0)
-        layout.addLayout(head)
-        layout.addWidget(self._stack, 1)
+        head = line_up(QHBoxLayout(), (self.line, 1), self.count, margins=(8, 4, 8, 4), spacing=10)
+        line_up(QVBoxLayout(self), head, (self._stack, 1), margins=(0, 0, 0, 0), spacing=0)
         self._set_up_table(context.settings.number("events/row_height_px"))
         self.model.modelReset.connect(self._on_reset)
         self._opened.marks.changed.connect(self._follow)

@@ -28,7 +28,7 @@ from satview.gui.filters.editing import ProposingEditor
 from satview.gui.panel import Panel, PanelContext, set_up_rows
 from satview.gui.plots.panel import are_imported, import_plots
 from satview.gui.theme import Theme
-from satview.gui.widgets import Notice, PlainLabel
+from satview.gui.widgets import Notice, PlainLabel, line_up
 from satview.session.panels.sql import (
     Drawing,
     cell_text,
@@ -42,6 +42,7 @@ from satview.session.panels.sql import (
 from satview.session.tasks import Task
 from satview.store.trace import Trace
 from satview.tables.arguments import kind_rows
+from satview.tables.query_process import close_processes, start_early
 from satview.tables.views import views
 
 if TYPE_CHECKING:
@@ -122,7 +123,7 @@ class QueryEditor(ProposingEditor):
             super().keyPressEvent(event)
 
 
-class Shown(StrEnum):
+class ResultView(StrEnum):
     """How a result shows."""
 
     ROWS = "Rows"
@@ -154,25 +155,20 @@ class SqlPanel(Panel):
         self.views = QComboBox(self)
         self.views.setAccessibleName("Views")
         self.run_button = QPushButton("Run", self)
-        self.message = PlainLabel("", self)
-        self.message.setProperty("role", "dim")
+        self.message = PlainLabel("", self, role="dim")
         self.message.setWordWrap(True)
         self.model = ResultModel(self)
         self.table = QTableView(self)
         set_up_rows(self.table, self.model, "Result", context.settings.number("events/row_height_px"))
-        self.shown = QTabBar(self)
-        self.shown.setExpanding(False)
-        self.shown.setDrawBase(False)
+        self.shown = QTabBar(self, expanding=False, drawBase=False)
         self.shown.setAccessibleName("How the answer shows")
-        for shown in Shown:
+        for shown in ResultView:
             self.shown.addTab(shown.value)
         self.value = QComboBox(self)
         self.value.setAccessibleName("Column that is plotted")
         self.value.hide()
         self.plot: ResultPlot | None = None
-        self._modules = Task(self)
-        self._modules.done.connect(self._show)
-        self._modules.failed.connect(self._on_no_modules)
+        self._modules = Task(self, self._show, self._on_no_modules)
         self._drawing: Drawing | str = ""
         self.reason = Notice("", self)
         self._lay_out()
@@ -181,9 +177,7 @@ class SqlPanel(Panel):
         labels.width_requested.connect(self._set_left)
         self.shown.currentChanged.connect(self._show)
         self.value.activated.connect(self._show)
-        self._job = Task(self)
-        self._job.done.connect(self._on_done)
-        self._job.failed.connect(self._on_failed)
+        self._job = Task(self, self._on_done, self._on_failed)
         self._requested: Trace | None = None  # whose rows are shown: those of a trace that has grown since are others
         self.editor.run_requested.connect(self.run)
         self.run_button.clicked.connect(self._on_button)
@@ -196,16 +190,12 @@ class SqlPanel(Panel):
         self._job.close()
         self._modules.close()
         if self.views.count():  # it was seen
-            from satview.tables.query_process import close_processes
-
             close_processes(self._opened.trace)
 
     def reload(self) -> None:
         """List the views at first; read them again when the trace has grown."""
         if not self.views.count():
             self._fill_views()
-            from satview.tables.query_process import start_early
-
             start_early(self._opened.trace)
         if self._requested is not None and self._requested is not self._opened.trace:
             self.run()
@@ -235,18 +225,9 @@ class SqlPanel(Panel):
         buttons = QVBoxLayout()
         buttons.addWidget(self.views)
         buttons.addWidget(self.run_button)
-        head = QHBoxLayout()
-        head.setContentsMargins(8, 4, 8, 4)
-        head.addWidget(self.editor, 1)
-        head.addLayout(buttons)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(0)
-        layout.addLayout(head)
-        line = QHBoxLayout()
-        line.setContentsMargins(2, 0, 8, 2)
-        line.addWidget(self.shown)
-        line.addWidget(self.value)
+        head = line_up(QHBoxLayout(), (self.editor, 1), buttons, margins=(8, 4, 8, 4))
+        layout = line_up(QVBoxLayout(self), head, margins=(0, 0, 0, 0), spacing=0)
+        line = line_up(QHBoxLayout(), self.shown, self.value, margins=(2, 0, 8, 2))
         self.message.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
         self.message.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
         line.addWidget(self.message, 1)
@@ -278,8 +259,6 @@ class SqlPanel(Panel):
     def _on_view(self, index: int) -> None:
         name = self.views.itemData(index)
         if name:
-            from satview.tables.views import views  # as above
-
             view = views()[name]
             self.editor.setPlainText(query_of(view, self._opened.trace, self._opened.viewport.window))
             self.views.setCurrentIndex(0)
@@ -319,17 +298,17 @@ class SqlPanel(Panel):
     @Slot()
     def _show(self) -> None:
         """Show rows, plot or lanes; where nothing can be drawn, why."""
-        shown = list(Shown)[self.shown.currentIndex()]
+        shown = list(ResultView)[self.shown.currentIndex()]
         drawing = self._drawing
-        self.value.setVisible(shown is Shown.PLOT and self.value.count() > 0)
-        if shown is Shown.ROWS or not drawing:
+        self.value.setVisible(shown is ResultView.PLOT and self.value.count() > 0)
+        if shown is ResultView.ROWS or not drawing:
             self._stack.setCurrentWidget(self.table)
             return
         if isinstance(drawing, str):
             self._refuse(drawing)
-        elif shown is Shown.LANES and not drawing.has_ends:
+        elif shown is ResultView.LANES and not drawing.has_ends:
             self._refuse("No column gives a duration: a lane needs end_ns, length_ns or cycles next to the start.")
-        elif shown is Shown.PLOT and not drawing.values:
+        elif shown is ResultView.PLOT and not drawing.values:
             self._refuse("No column has values to plot.")
         elif self.plot is None and not are_imported():
             self._refuse("Loading plots\N{HORIZONTAL ELLIPSIS}")
@@ -343,7 +322,7 @@ class SqlPanel(Panel):
                 self.plot.row_requested.connect(self._go_to_row)
                 self._stack.addWidget(self.plot)
             self._stack.setCurrentWidget(self.plot)
-            self.plot.show_drawing(drawing, self.value.currentData() if shown is Shown.PLOT else None)
+            self.plot.show_drawing(drawing, self.value.currentData() if shown is ResultView.PLOT else None)
 
     def _refuse(self, reason: str) -> None:
         self.reason.setText(reason)

@@ -27,8 +27,7 @@ class VerdictsPanel(AnswerPanel):
         super().__init__(context, "Verdicts", parent)
         self._report = context.report
         self.statement = CutLabel("", self)
-        self.missing = PlainLabel("", self)
-        self.missing.setProperty("role", "dim")
+        self.missing = PlainLabel("", self, role="dim")
         self.missing.setWordWrap(True)
         self.missing.setContentsMargins(8, 4, 8, 4)
         head = QHBoxLayout()

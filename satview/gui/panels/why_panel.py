@@ -11,8 +11,7 @@ from satview.analysis.reasons.why import ChainLine, WhyStep, chain_lines
 from satview.base.safe_text import html_text
 from satview.base.time_text import format_duration, format_moment
 from satview.gui.colours import ink_on, state_colour
-from satview.gui.panel import Panel, PanelContext
-from satview.gui.panels.links import follow, linked
+from satview.gui.panel import Panel, PanelContext, follow, linked
 from satview.gui.theme import Theme, css
 from satview.session.events.event_text import why_details
 
@@ -29,8 +28,7 @@ class WhyPanel(Panel):
 
     def __init__(self, context: PanelContext, parent: QWidget | None = None) -> None:
         super().__init__(context, parent)
-        self.browser = QTextBrowser(self)
-        self.browser.setOpenLinks(False)
+        self.browser = QTextBrowser(self, openLinks=False)
         self.browser.setAccessibleName("Why?")
         self.browser.anchorClicked.connect(self._on_link)
         self.browser.setContextMenuPolicy(Qt.ContextMenuPolicy.NoContextMenu)

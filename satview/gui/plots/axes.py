@@ -23,7 +23,7 @@ _Levels = list[tuple[float, list[float]]]
 pg.setConfigOptions(exitCleanup=False, antialias=False)
 
 
-class TimeAxis(pg.AxisItem):  # type: ignore[misc]  # pyqtgraph has no type hints
+class PlotTimeAxis(pg.AxisItem):  # type: ignore[misc]  # pyqtgraph has no type hints
     """Time in the words of the ruler. Positions are cycles since `origin`, so that floats hold them exactly.
 
     Attributes:

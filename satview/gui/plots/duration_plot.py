@@ -1,4 +1,4 @@
-"""A histogram of durations with its percentiles, and the worst of what a bar counts."""
+"""Histograms of durations: with percentiles and the worst of what a bar counts, of responses, of two traces."""
 
 from __future__ import annotations
 
@@ -7,16 +7,22 @@ from typing import Final
 
 import numpy as np
 import pyqtgraph as pg
+from numpy.typing import NDArray
 from PySide6.QtCore import Qt, Signal, Slot
+from PySide6.QtGui import QPalette
 from PySide6.QtWidgets import QHBoxLayout, QTreeWidget, QTreeWidgetItem, QVBoxLayout, QWidget
 
-from satview.analysis.times.occurrences import event_of
+from satview.analysis.times.occurrences import event_of, histogram
+from satview.answers.activity_lanes import IN_TIME, LATE
 from satview.base.safe_text import visible_line
 from satview.base.time_text import format_duration, format_moment
-from satview.gui.plots.axes import CountAxis, DurationAxis, height, new_plot, paint_with
+from satview.gui.colours import state_colour
+from satview.gui.plots.axes import CountAxis, DurationAxis, ShareAxis, height, new_plot, paint_with
 from satview.gui.theme import Theme, colour
-from satview.gui.widgets import PlainLabel
+from satview.gui.widgets import CutLabel, PlainLabel, line_up
+from satview.session.comparison import Overlaid
 from satview.session.open_trace import OpenTrace
+from satview.session.panels.late_view import ExplainedInstance
 from satview.session.panels.plots import DurationsPlotted
 
 WORST: Final = 20
@@ -24,7 +30,14 @@ _WORST_PX: Final = 400
 _RIGHT_PX: Final = 20  # half of the text at the last tick
 _EVENT: Final = int(Qt.ItemDataRole.UserRole)
 _LEAST_SHARE: Final = 0.04  # of the height: where the lowest text of a mark may be
-_ROOM: Final = 1.7  # height of the plot in that of the tallest bar
+# Heights of the plots in those of their tallest bars: with room for texts of marks, for that of the deadline, for none.
+_ROOM_FOR_MARKS: Final = 1.7
+_ROOM_FOR_DEADLINE: Final = 1.25
+_ROOM_OVERLAID: Final = 1.08
+_MARGIN: Final = 0.04  # of the width, on both sides of responses
+_TEXT_AT: Final = 0.93  # of the height: the text of the deadline
+_LINE_PX: Final = 2
+_SIGNS: Final = ("\N{BLACK VERTICAL RECTANGLE} before", "\N{BOX DRAWINGS LIGHT HORIZONTAL} after")
 
 
 class DurationPlot(QWidget):
@@ -52,8 +65,7 @@ class DurationPlot(QWidget):
         self.plot.scene().sigMouseClicked.connect(self._on_click)
         self._marks: list[pg.InfiniteLine] = []
         self.plot.getViewBox().sigResized.connect(self._space_marks)
-        self.head = PlainLabel(self)
-        self.head.setProperty("role", "dim")
+        self.head = PlainLabel(self, role="dim")
         self.head.setContentsMargins(8, 4, 8, 4)
         self.worst = QTreeWidget(self)
         self.worst.setAccessibleName("Longest")
@@ -66,16 +78,8 @@ class DurationPlot(QWidget):
             self.worst.setColumnWidth(column, width_px)
         side = QWidget(self)
         side.setFixedWidth(_WORST_PX)
-        beside = QVBoxLayout(side)
-        beside.setContentsMargins(0, 0, 0, 0)
-        beside.setSpacing(0)
-        beside.addWidget(self.head)
-        beside.addWidget(self.worst, 1)
-        layout = QHBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(0)
-        layout.addWidget(self.plot, 1)
-        layout.addWidget(side)
+        line_up(QVBoxLayout(side), self.head, (self.worst, 1), margins=(0, 0, 0, 0), spacing=0)
+        line_up(QHBoxLayout(self), (self.plot, 1), side, margins=(0, 0, 0, 0), spacing=0)
         self.set_theme(theme)
 
     def set_theme(self, theme: Theme) -> None:
@@ -95,7 +99,7 @@ class DurationPlot(QWidget):
             margin = 0.04 * float(edges[-1] - edges[0])
             self.plot.setLimits(xMin=float(edges[0]) - margin, xMax=float(edges[-1]) + margin)
             self.plot.setXRange(float(edges[0]), float(edges[-1]), padding=0.03)
-            self.plot.setYRange(0, top * _ROOM, padding=0)  # room for the texts of the marks
+            self.plot.setYRange(0, top * _ROOM_FOR_MARKS, padding=0)
 
     def forget_positions(self) -> None:
         """List nothing until the next histogram: events have other rows in another reading of the file."""
@@ -155,7 +159,7 @@ class DurationPlot(QWidget):
         plotted, trace = self._plotted, self._opened.trace
         if plotted is None or plotted.histogram is None:
             return
-        durations, bars = plotted.found, plotted.histogram
+        durations, bars = plotted.occurrences, plotted.histogram
         among = bars.bin == self.bar if self.bar is not None else None
         for row in durations.longest(WORST, among).tolist():
             start, thread = int(durations.start[row]), int(durations.thread[row])
@@ -192,3 +196,176 @@ class DurationPlot(QWidget):
         event = item.data(0, _EVENT)
         if isinstance(event, int):
             self.event_requested.emit(event)
+
+
+class ResponsePlot(QWidget):
+    """The histogram of the responses of an activity.
+
+    Attributes:
+        plot: The pyqtgraph widget.
+
+    Signals:
+        row_requested: A bar was clicked: the row of the worst instance that it counts.
+    """
+
+    row_requested = Signal(int)
+
+    def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._theme = theme
+        self._shown: ExplainedInstance | None = None
+        self.plot = new_plot(DurationAxis("bottom"), CountAxis("left"), "Histogram of responses")
+        self.plot.getPlotItem().layout.setContentsMargins(0, 4, _RIGHT_PX, 0)
+        self.plot.scene().sigMouseClicked.connect(self._on_click)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.addWidget(self.plot)
+        self.set_theme(theme)
+
+    def set_theme(self, theme: Theme) -> None:
+        """Draw in other colours."""
+        self._theme = theme
+        paint_with(self.plot, theme)
+        self._draw()
+
+    def show_responses(self, shown: ExplainedInstance | None) -> None:
+        """Draw the responses of an activity; None draws nothing."""
+        is_other = shown is None or self._shown is None or shown.responses is not self._shown.responses
+        self._shown = shown
+        self._draw()
+        if is_other and shown is not None and shown.responses is not None:
+            drawn, deadline = shown.responses, self._deadline_log10
+            edges = [
+                float(drawn.edges_log10[0]),
+                float(drawn.edges_log10[-1]),
+                *([] if deadline is None else [deadline]),
+            ]
+            margin = _MARGIN * (max(edges) - min(edges))
+            self.plot.setLimits(xMin=min(edges) - margin, xMax=max(edges) + margin)
+            self.plot.setXRange(min(edges) - margin, max(edges) + margin, padding=0)
+            self.plot.setYRange(0, height(int(drawn.counts.max())) * _ROOM_FOR_DEADLINE, padding=0)
+
+    @property
+    def _deadline_log10(self) -> float | None:
+        if self._shown is None:
+            return None
+        late, cycles = self._shown.late, self._shown.late.learned.activities[self._shown.activity].deadline_cycles
+        return math.log10(max(1, late.trace.clock.duration_ns(cycles))) if cycles > 0 else None
+
+    def _draw(self) -> None:
+        self.plot.clear()
+        drawn = self._shown.responses if self._shown is not None else None
+        if self._shown is None or drawn is None:
+            return
+        theme, deadline = self._theme, self._deadline_log10
+        in_time = theme.accent if deadline is None else state_colour(IN_TIME, theme) or 0
+        late = state_colour(LATE, theme) or 0
+        brushes = [colour(in_time if bar < drawn.first_beyond else late) for bar in range(len(drawn.counts))]
+        pens = [pg.mkPen(colour(theme.base))] * len(drawn.counts)
+        if self._shown.row < len(drawn.bin):  # that of the instance that is explained
+            pens[int(drawn.bin[self._shown.row])] = pg.mkPen(colour(theme.text), width=2)
+        edges, tall = drawn.edges_log10, np.log10(drawn.counts + 1)
+        self.plot.addItem(pg.BarGraphItem(x0=edges[:-1], x1=edges[1:], y0=0, height=tall, brushes=brushes, pens=pens))
+        if deadline is not None:
+            low, high = min(float(edges[0]), deadline), max(float(edges[-1]), deadline)
+            side = (deadline - low) / (high - low) if high > low else 0.5  # where the line is: the text is never cut
+            words = {"color": colour(theme.text), "fill": colour(theme.base, 215), "position": _TEXT_AT,
+                     "anchors": [(side, 0.5), (side, 0.5)]}  # fmt: skip
+            pen = pg.mkPen(colour(theme.text), style=Qt.PenStyle.DashLine)
+            name = f"deadline {format_duration(round(10**deadline))}"
+            self.plot.addItem(pg.InfiniteLine(pos=deadline, angle=90, pen=pen, label=name, labelOpts=words))
+
+    def _on_click(self, click: pg.GraphicsScene.mouseEvents.MouseClickEvent) -> None:
+        drawn, box = self._shown.responses if self._shown is not None else None, self.plot.getViewBox()
+        if drawn is None or click.button() != Qt.MouseButton.LeftButton:
+            return
+        if box.sceneBoundingRect().contains(click.scenePos()):
+            bar = int(np.searchsorted(drawn.edges_log10, box.mapSceneToView(click.scenePos()).x(), side="right")) - 1
+            rows = np.flatnonzero(drawn.bin == bar)  # the worst first, as in the table
+            if len(rows):
+                self.row_requested.emit(int(rows[0]))
+
+
+class OverlayPlot(QWidget):
+    """Shares of occurrences by their duration, so that traces of different lengths compare.
+
+    Attributes:
+        plot: The pyqtgraph widget.
+        heads: What is said of the first trace and of the second.
+        shares: What is drawn: float64 (bins,), of the first trace and the second; None = nothing.
+    """
+
+    def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._theme = theme
+        self._overlaid: Overlaid | None = None
+        self.shares: tuple[NDArray[np.float64], NDArray[np.float64]] | None = None
+        self._x_axis = DurationAxis("bottom")
+        self.plot = new_plot(self._x_axis, ShareAxis("left"), "Histograms of both traces")
+        self.plot.getPlotItem().layout.setContentsMargins(0, 0, _RIGHT_PX, 0)
+        self.heads = CutLabel(self), CutLabel(self)
+        head = QVBoxLayout()  # below each other: they fit a narrow plot
+        head.setContentsMargins(8, 4, 8, 2)
+        head.setSpacing(0)
+        for label in self.heads:
+            label.setMinimumWidth(1)
+            head.addWidget(label)
+        line_up(QVBoxLayout(self), head, (self.plot, 1), margins=(0, 0, 0, 0), spacing=0)
+        self.set_theme(theme)
+
+    def set_theme(self, theme: Theme) -> None:
+        """Draw in other colours."""
+        self._theme = theme
+        paint_with(self.plot, theme)
+        self._draw()
+
+    def show_overlaid(self, overlaid: Overlaid | None) -> None:
+        """Draw other histograms, or none."""
+        self._overlaid = overlaid
+        self._draw()
+
+    def _draw(self) -> None:
+        self.plot.clear()
+        self.shares = None
+        overlaid, theme = self._overlaid, self._theme
+        if overlaid is None or not any(map(len, overlaid.sides)):
+            return
+        bars = histogram(np.concatenate(overlaid.sides))
+        edges, bins = bars.edges_log10, len(bars.counts)
+        split = np.split(bars.bin, [len(overlaid.sides[0])])
+        old, new = (np.bincount(part, minlength=bins) / max(1, len(part)) for part in split)
+        self.shares = old, new
+        self.plot.addItem(
+            pg.BarGraphItem(x0=edges[:-1], x1=edges[1:], y0=0, height=old, brush=colour(theme.faint, 150),
+                            pen=pg.mkPen(colour(theme.base)))
+        )  # fmt: skip
+        # A histogram with an empty bin at either end, so that its outline comes down to the axis.
+        width = float(edges[1] - edges[0])
+        outline = np.concatenate(([edges[0] - width], edges, [edges[-1] + width]))
+        self.plot.addItem(
+            pg.PlotCurveItem(outline, np.concatenate(([0.0], new, [0.0])), stepMode="center",
+                             pen=pg.mkPen(colour(theme.accent), width=_LINE_PX))
+        )  # fmt: skip
+        for side, (values, rgb) in enumerate(zip(overlaid.sides, (theme.dim, theme.accent), strict=True)):
+            self._mark_median(side, values, rgb)
+        top = float(max(old.max(), new.max()))
+        margin = 0.04 * float(edges[-1] - edges[0]) + width
+        self.plot.setLimits(xMin=float(edges[0]) - margin, xMax=float(edges[-1]) + margin)
+        self.plot.setXRange(float(edges[0]) - width, float(edges[-1]) + width, padding=0.03)
+        self.plot.setYRange(0, top * _ROOM_OVERLAID, padding=0)
+
+    def _mark_median(self, side: int, values: NDArray[np.int64], rgb: int) -> None:
+        """Draw a line at the median of one trace, and say it above the plot, where it overprints nothing."""
+        median_ns = int(np.percentile(values, 50, method="inverted_cdf")) if len(values) else 0
+        label = self.heads[side]
+        palette = label.palette()
+        palette.setColor(QPalette.ColorRole.WindowText, colour(rgb))
+        label.setPalette(palette)
+        if not len(values):
+            label.setText(f"{_SIGNS[side]}: none")
+            return
+        label.setText(f"{_SIGNS[side]}: half within {format_duration(median_ns)}, of {len(values):,}")
+        style = Qt.PenStyle.DashLine if side == 0 else Qt.PenStyle.SolidLine
+        self.plot.addItem(
+            pg.InfiniteLine(pos=math.log10(max(1, median_ns)), angle=90, pen=pg.mkPen(colour(rgb), style=style))
+        )

@@ -34,9 +34,9 @@ from satview.base.time_text import format_duration
 from satview.formats.registry import source_files
 from satview.gui import dialogs
 from satview.gui.panel import Panel, PanelContext
-from satview.gui.pictures import save_drawing, save_png
+from satview.gui.swimlane.picture_files import save_drawing, save_png
 from satview.gui.theme import Theme
-from satview.gui.widgets import Notice, PlainLabel
+from satview.gui.widgets import Notice, PlainLabel, line_up
 from satview.session.panels.plots import (
     CountsPlotted,
     DurationsPlotted,
@@ -47,7 +47,7 @@ from satview.session.panels.plots import (
     write_csv,
 )
 from satview.session.range_view import NO_RANGE, Extent
-from satview.session.tasks import IsCancelled, Report, Task
+from satview.session.tasks import IsCancelled, Task
 
 if TYPE_CHECKING:
     from satview.gui.plots.duration_plot import DurationPlot
@@ -68,8 +68,8 @@ def reason_for(plotted: Plotted | None) -> str:
     if plotted.histogram is not None:
         return ""
     of_whom = whose(plotted)
-    if plotted.found.unfinished:
-        count = f"{plotted.found.unfinished:,}"
+    if plotted.occurrences.unfinished:
+        count = f"{plotted.occurrences.unfinished:,}"
         return f"{plotted.measure.title}: the trace holds both ends of none of the {count}{of_whom}."
     return (
         f"{plotted.measure.title}: none{of_whom} begins in this part of the trace.\n"
@@ -93,7 +93,7 @@ def are_imported() -> bool:
     return all(name in sys.modules for name in _MODULES)
 
 
-def import_plots(_is_cancelled: IsCancelled, _report: Report) -> None:
+def import_plots(_is_cancelled: IsCancelled) -> None:
     """Import them; the function of a task."""
     for name in _MODULES:
         import_module(name)
@@ -132,16 +132,9 @@ class PlotsPanel(Panel):
         self.durations: DurationPlot | None = None
         self.counts: CountPlot | None = None
         self._drawn: object = None
-        self._job = Task(self)
-        self._job.done.connect(self._on_exported)
-        self._job.failed.connect(self._on_exported)
-        self._modules = Task(self)
-        self._modules.done.connect(self._make_next)
-        self._modules.failed.connect(self._on_no_modules)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(0)
-        layout.addLayout(self._head())
+        self._job = Task(self, self._on_exported, self._on_exported)
+        self._modules = Task(self, self._make_next, self._on_no_modules)
+        layout = line_up(QVBoxLayout(self), self._head(), margins=(0, 0, 0, 0), spacing=0)
         self._options = QStackedWidget(self)
         self._options.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
         self._options.addWidget(self._load_options())
@@ -214,9 +207,7 @@ class PlotsPanel(Panel):
             plot.resize(size)
 
     def _head(self) -> QHBoxLayout:
-        self.tabs = QTabBar(self)
-        self.tabs.setExpanding(False)
-        self.tabs.setDrawBase(False)
+        self.tabs = QTabBar(self, expanding=False, drawBase=False)
         self.tabs.setAccessibleName("Plot")
         for plot_kind in PlotKind:
             self.tabs.addTab(plot_kind.value)
@@ -232,8 +223,7 @@ class PlotsPanel(Panel):
         head = QHBoxLayout()
         head.setContentsMargins(2, 0, 8, 0)
         head.addWidget(self.tabs)
-        self.statement = PlainLabel(self)
-        self.statement.setProperty("role", "dim")
+        self.statement = PlainLabel(self, role="dim")
         self.statement.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
         self.statement.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
         head.addWidget(self.statement, 1)
@@ -289,12 +279,12 @@ class PlotsPanel(Panel):
 
     def _fill_measures(self) -> None:
         """List what the trace has durations of; what is requested stays."""
-        found = measures(self._opened.trace)
+        offered = measures(self._opened.trace)
         self.measure.blockSignals(True)
         self.measure.clear()
-        for measure in found:
+        for measure in offered:
             self.measure.addItem(measure.title, measure)
-        keys = [measure.key for measure in found]
+        keys = [measure.key for measure in offered]
         self.measure.setCurrentIndex(keys.index(self.view.measure.key) if self.view.measure.key in keys else 0)
         self.measure.blockSignals(False)
 
@@ -336,8 +326,8 @@ class PlotsPanel(Panel):
         QTimer.singleShot(0, self, self._make_next)
 
     @Slot(object)
-    def _on_no_modules(self, error: object) -> None:
-        raise error if isinstance(error, Exception) else RuntimeError(str(error))  # the last-resort dialog shows it
+    def _on_no_modules(self, error: Exception) -> None:
+        raise error  # the last-resort dialog shows it
 
     @Slot(int)
     def _on_tab(self, number: int) -> None:
@@ -399,9 +389,9 @@ class PlotsPanel(Panel):
         else:
             self.durations.show_durations(plotted)
             of_whom = whose(plotted)
-            left_out = plotted.found.unfinished
+            left_out = plotted.occurrences.unfinished
             self._say(
-                f"{len(plotted.found):,} times{of_whom}"
+                f"{len(plotted.occurrences):,} times{of_whom}"
                 + (f"; {left_out:,} more without both ends in the trace" if left_out else ""),
                 plotted.trust,
             )

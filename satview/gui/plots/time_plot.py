@@ -17,8 +17,9 @@ from satview.base.safe_text import tool_tip, visible_line
 from satview.base.time import TimeWindow
 from satview.events.states import INTERRUPT
 from satview.gui.colours import class_colour, mixed, process_colour, state_colour
-from satview.gui.plots.axes import LEFT_PX, TimeAxis, new_plot, paint_with
+from satview.gui.plots.axes import LEFT_PX, PlotTimeAxis, new_plot, paint_with
 from satview.gui.theme import Theme, colour
+from satview.gui.widgets import line_up
 from satview.session.open_trace import OpenTrace
 from satview.session.panels.plots import CountsPlotted, LoadPlotted
 from satview.session.panels.sql import Drawing
@@ -61,7 +62,7 @@ class TimePlot(QWidget):
         super().__init__(parent)
         self._opened, self._theme = opened, theme
         self._is_following = False
-        self._axis = TimeAxis(opened)
+        self._axis = PlotTimeAxis(opened)
         self.plot = new_plot(self._axis, None, title)
         self.plot.setLabel("left", left)
         self.legend = QListWidget(self)
@@ -73,11 +74,7 @@ class TimePlot(QWidget):
         self.legend.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         self.legend.setTextElideMode(Qt.TextElideMode.ElideMiddle)
         self.legend.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        layout = QHBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(0)
-        layout.addWidget(self.legend)
-        layout.addWidget(self.plot, 1)
+        line_up(QHBoxLayout(self), self.legend, (self.plot, 1), margins=(0, 0, 0, 0), spacing=0)
         self.plot.getViewBox().sigXRangeChanged.connect(self._on_plot_moved)
         self.plot.scene().sigMouseClicked.connect(self._on_click)
         opened.viewport.window_changed.connect(self.follow)
@@ -348,9 +345,7 @@ class ResultPlot(TimePlot):
         self._drawing: Drawing | None = None
         self._value: str | None = None  # None = lanes
         super().__init__(opened, left_px, theme, "Result of the query", "", parent)
-        self._redraw = QTimer(self)
-        self._redraw.setSingleShot(True)
-        self._redraw.setInterval(0)
+        self._redraw = QTimer(self, singleShot=True, interval=0)
         self._redraw.timeout.connect(self.draw)
         opened.viewport.window_changed.connect(self._redraw.start)
 

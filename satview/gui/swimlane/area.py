@@ -26,16 +26,15 @@ from satview.analysis.needs import has_class, has_no_states
 from satview.base.safe_text import counted, tool_tip, visible_line
 from satview.events.states import QUIET_PROCESS
 from satview.events.wire import WireClass
-from satview.gui.pictures import save_drawing
 from satview.gui.swimlane.labels import LaneLabels
 from satview.gui.swimlane.legend import Legend
 from satview.gui.swimlane.mouse import HoverCard, SwimlaneMouse
 from satview.gui.swimlane.overview import OverviewStrip
-from satview.gui.swimlane.picture import LanePicture
+from satview.gui.swimlane.picture_files import ExplainedPicture, save_drawing
 from satview.gui.swimlane.ruler import Ruler
 from satview.gui.swimlane.view import SwimlaneView
 from satview.gui.theme import Theme
-from satview.gui.widgets import FRAME_MS, PlainLabel, paint_next_frame
+from satview.gui.widgets import FRAME_MS, PlainLabel, line_up, paint_next_frame
 from satview.session.arrow_source import ArrowMode
 from satview.session.lanes.lane_arrangement import SortBy
 from satview.session.lanes.lane_row import LaneRow
@@ -80,8 +79,7 @@ class NoStates(QWidget):
     def _make(self) -> None:
         """Make what it shows: nearly every trace has states, and its window waits for what it makes."""
         self._is_made = True
-        self.command = QLineEdit(self)
-        self.command.setReadOnly(True)
+        self.command = QLineEdit(self, readOnly=True)
         self.command.setFont(QFontDatabase.systemFont(QFontDatabase.SystemFont.FixedFont))
         self.command.setAccessibleName("Command line of the capture")
         self._text = PlainLabel("", self)
@@ -93,8 +91,7 @@ class NoStates(QWidget):
         page = QWidget(self)
         card = QFrame(page)
         card.setMaximumWidth(_CARD_PX)
-        title = PlainLabel("No states of threads in this trace", card)
-        title.setProperty("role", "title")
+        title = PlainLabel("No states of threads in this trace", card, role="title")
         self.copy_line = QPushButton("Copy", card)
         self.copy_line.clicked.connect(self._on_copy)
         self.capture = QPushButton("New capture\N{HORIZONTAL ELLIPSIS}", card)
@@ -107,13 +104,7 @@ class NoStates(QWidget):
         for button in (self.capture, self.show_lanes):
             buttons.addWidget(button)
         buttons.addStretch()
-        inside = QVBoxLayout(card)
-        inside.setContentsMargins(16, 12, 16, 12)
-        inside.setSpacing(10)
-        inside.addWidget(title)
-        inside.addWidget(self._text)
-        inside.addLayout(line)
-        inside.addLayout(buttons)
+        line_up(QVBoxLayout(card), title, self._text, line, buttons, margins=(16, 12, 16, 12), spacing=10)
         middle = QHBoxLayout(page)
         middle.addStretch(1)
         middle.addWidget(card, 100, Qt.AlignmentFlag.AlignVCenter)
@@ -190,8 +181,7 @@ class Motion(QObject):
         self._zoom = 0
         self._pan = 0
         self._since_s = 0.0
-        self._timer = QTimer(self)
-        self._timer.setInterval(FRAME_MS)
+        self._timer = QTimer(self, interval=FRAME_MS)
         self._timer.timeout.connect(self._on_frame)
 
     def zoom(self, direction: int) -> None:
@@ -353,7 +343,7 @@ class SwimlaneArea(QWidget):
         """
         self.hover.hide()
         lanes = self.view.geometry().united(self.overview.geometry()).united(self.labels.geometry())
-        picture = LanePicture(self, lanes, self._opened, self._theme)
+        picture = ExplainedPicture(self, lanes, self._opened, self._theme)
         ratio = self.devicePixelRatioF()
 
         save_drawing(picture.draw, picture.size, picture.title, path, reading, ratio, streams=streams)

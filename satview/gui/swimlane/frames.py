@@ -19,19 +19,19 @@ from satview.answers.activity_lanes import LATE
 from satview.base.time import TimeWindow
 from satview.events.states import NOT_A_STATE, SEEN_EVENT, STATES, VALUE_COUNT
 from satview.gui.colours import DARK_INK, FADE, LIGHT_INK, class_colour, mixed, state_colour
-from satview.gui.swimlane.fills import EVENTS
+from satview.gui.swimlane.fills import EVENTS, draw_rectangles, needs_vectors, rectangles
 from satview.gui.swimlane.lane_image import (
     OPAQUE,
     SEEN_INTERRUPT,
     LanePalette,
     LanePicture,
-    Marks,
     Pixels,
+    ShownMarks,
     Ticks,
     band_edges,
     image_of,
 )
-from satview.gui.swimlane.lane_source import LaneSource, Request, Values
+from satview.gui.swimlane.lane_source import LaneRequest, LaneSource, Values
 from satview.gui.swimlane.preview_lane import draw_preview_lane
 from satview.gui.swimlane.scale import TimeScale
 from satview.gui.swimlane.shares import Stack, StackSource
@@ -46,7 +46,6 @@ from satview.gui.swimlane.text import (
     placed,
     stack_texts,
 )
-from satview.gui.swimlane.vector_lanes import draw_rectangles, needs_vectors, rectangles
 from satview.gui.theme import Theme, colour
 from satview.session.filtering.filter_stack import FilterView
 from satview.session.lanes.lane_row import LaneRow
@@ -116,7 +115,7 @@ class Frame:
         cpus: How many CPUs the height of lanes of processes is.
     """
 
-    request: Request
+    request: LaneRequest
     scale: TimeScale
     height_px: int
     scroll_px: int
@@ -209,12 +208,12 @@ class BandPicture:
         """Return whether it was painted for what a frame shows."""
         return self.window == frame.scale.window and self.pixels.shape[1] == frame.width_px
 
-    def covered(self, frame: Frame) -> Covered | None:
+    def covered(self, frame: Frame) -> CoveredColumns | None:
         """Return what it covers of a frame."""
         return covered(self.window, self.pixels.shape[1], frame.scale.window, frame.width_px)
 
 
-class Covered(NamedTuple):
+class CoveredColumns(NamedTuple):
     """What a picture of another window covers of a frame.
 
     Attributes:
@@ -326,13 +325,11 @@ def bands_of(rows: Sequence[LaneRow], ratio: float) -> list[Band]:
     return [_band(tuple(band)) for _, band in groupby(rows, lambda row: int(row.y_px * ratio) // _BAND_PX)]
 
 
-@lru_cache(maxsize=1024)
-def _band(rows: tuple[LaneRow, ...]) -> Band:
-    return Band(rows)
+_band: Final = lru_cache(maxsize=1024)(Band)
 
 
 @lru_cache(maxsize=64)
-def covered(picture: TimeWindow, picture_px: int, window: TimeWindow, width_px: int) -> Covered | None:
+def covered(picture: TimeWindow, picture_px: int, window: TimeWindow, width_px: int) -> CoveredColumns | None:
     """Return what a picture covers of a frame, None if that is nothing or too coarse.
 
     Args:
@@ -349,7 +346,7 @@ def covered(picture: TimeWindow, picture_px: int, window: TimeWindow, width_px: 
     # Exact until the division: what is left are whole cycles times pixels.
     left, right = ((column * picture.length - ahead * picture_px) * width_px / (picture_px * window.length)
                    for column in (begin, stop))  # fmt: skip
-    return Covered(begin, stop, left, right)
+    return CoveredColumns(begin, stop, left, right)
 
 
 def draw_band(painter: QPainter, picture: BandPicture | None, area: QRectF, frame: Frame, theme: Theme) -> None:
@@ -410,14 +407,14 @@ class TickSource:
         self._hit = np.uint32(theme.hit | OPAQUE)
 
     @property
-    def above_shares(self) -> Marks:
+    def above_shares(self) -> ShownMarks:
         """Which marks show above shares: those of events that a filter selects by conditions, rules or boxes."""
         filters = self.opened.filters
         if filters.view.by_passes is not None or (self._marks & ~filters.codes).any():
-            return Marks.ALL
-        return Marks.NONE if filters.view.marked is None and filters.view.dimmed is None else Marks.TICKS
+            return ShownMarks.ALL
+        return ShownMarks.NONE if filters.view.marked is None and filters.view.dimmed is None else ShownMarks.TICKS
 
-    def ticks(self, request: Request) -> list[Ticks]:
+    def ticks(self, request: LaneRequest) -> list[Ticks]:
         """Return the marks of what a frame shows; none where there are too many."""
         trace, view = self.opened.trace, self.opened.filters.view
         part = trace.rows_between(request.window)
@@ -437,7 +434,7 @@ class TickSource:
             ]
         return ticks
 
-    def marked(self, request: Request) -> list[Ticks]:
+    def marked(self, request: LaneRequest) -> list[Ticks]:
         """Return the events that a filter marks, in the colour of hits, however many events there are."""
         marked = self.opened.filters.view.marked
         if marked is None:
@@ -448,7 +445,7 @@ class TickSource:
             for position, column, events in self._some(request, np.flatnonzero(marked[part]) + part.start)
         ]
 
-    def deadlines(self, request: Request) -> list[Ticks]:
+    def deadlines(self, request: LaneRequest) -> list[Ticks]:
         """Return the deadlines of activities: those that were missed, however many, others where they are few."""
         theme, edges, marks = self._theme, pixel_edges(request.window, request.width_px), []
         line = (mixed(theme.text, theme.base, FADE) if self.fades else theme.text) | OPAQUE
@@ -471,7 +468,7 @@ class TickSource:
                     marks.append(Ticks(of_lane, columns, colours, line=line))
         return marks
 
-    def _bright(self, request: Request) -> list[Ticks]:
+    def _bright(self, request: LaneRequest) -> list[Ticks]:
         """Return the events that stay bright while all others fade, however many events there are."""
         trace, view = self.opened.trace, self.opened.filters.view
         if view.dimmed is None or self.fades:
@@ -486,7 +483,7 @@ class TickSource:
         ]
 
     def _some(
-        self, request: Request, rows: NDArray[np.intp]
+        self, request: LaneRequest, rows: NDArray[np.intp]
     ) -> Iterator[tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.unsignedinteger]]]:
         """Yield position, column and row of events, of very many but a part."""
         rows = rows[:: len(rows) // _MARKED_PER_FRAME + 1]
@@ -549,7 +546,7 @@ class BandPainter:
         self._make_palette()
 
     @property
-    def marks(self) -> Marks:
+    def marks(self) -> ShownMarks:
         """Which marks of events show above shares."""
         return self._ticks.above_shares
 
@@ -619,7 +616,7 @@ class BandPainter:
         starts = (interval_starts(self._opened.timeline, row.index, scale, width_px) for row in rows)
         return {position: columns for position, columns in enumerate(starts) if columns is not None}
 
-    def _overlay(self, part: Request) -> tuple[NDArray[np.bool_] | None, NDArray[np.bool_] | None]:
+    def _overlay(self, part: LaneRequest) -> tuple[NDArray[np.bool_] | None, NDArray[np.bool_] | None]:
         """Return the pixels that fade and those that are marked."""
         overlay = self._source.overlay
         if overlay.does_nothing:

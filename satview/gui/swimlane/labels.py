@@ -23,9 +23,9 @@ from PySide6.QtWidgets import QToolTip, QWidget
 from satview.base.safe_text import tool_tip, visible_line
 from satview.base.time import TimeWindow
 from satview.gui.colours import state_colour
+from satview.gui.swimlane.fills import needs_vectors
 from satview.gui.swimlane.shares import figure, quiet_figure
 from satview.gui.swimlane.text import FittedTexts, LaidText, TextSheet
-from satview.gui.swimlane.vector_lanes import needs_vectors
 from satview.gui.swimlane.view import SwimlaneView
 from satview.gui.theme import Theme, colour
 from satview.session.events.event_text import lane_path
@@ -146,9 +146,7 @@ class LaneLabels(QWidget):
         opened.lanes.changed.connect(self.update)
         opened.selection.changed.connect(self.update)
         view.scrolled.connect(self.update)
-        self._figures = QTimer(self)
-        self._figures.setSingleShot(True)
-        self._figures.setInterval(_FIGURES_MS)
+        self._figures = QTimer(self, singleShot=True, interval=_FIGURES_MS)
         self._figures.timeout.connect(self._draw_figures)
         opened.viewport.window_changed.connect(self._follow_window)
         view.source.refined.connect(self.update)

@@ -47,7 +47,7 @@ _BLANK, _GAP, _LINE, _FIXED = range(4)  # strips that all lanes share, and where
 SEEN_INTERRUPT: Final = states.ABSENT | states.SEEN_RUNNING | states.SEEN_EVENT
 
 
-class Kind(IntEnum):
+class PixelRowKind(IntEnum):
     """Kinds of pixel rows."""
 
     TICKS = 0
@@ -58,7 +58,7 @@ class Kind(IntEnum):
     BLANK = 5
 
 
-class Marks(Enum):
+class ShownMarks(Enum):
     """Which marks of events show above shares, where there mostly are too many for them to say anything."""
 
     NONE = 0
@@ -127,7 +127,7 @@ class LanePalette:
         table = np.where(_stands_out(highlighted), table, faded) if highlighted else table.copy()
         if hidden_values:
             keys = np.flatnonzero(np.isin(np.arange(256) & states.VALUE_MASK, list(hidden_values)))
-            for kind in (Kind.INNER, Kind.FOOT, Kind.OUTER, Kind.LOWER):
+            for kind in (PixelRowKind.INNER, PixelRowKind.FOOT, PixelRowKind.OUTER, PixelRowKind.LOWER):
                 table[kind, keys] = theme.base | OPAQUE
         self.table = table
         self.faded = faded
@@ -149,12 +149,12 @@ def _stands_out(highlighted: frozenset[int]) -> NDArray[np.bool_]:
     """Return which entries of a table of colours are highlighted, bool (6, 256)."""
     keys = np.arange(256)
     of_value = np.isin(keys & states.VALUE_MASK, list(highlighted))
-    out = np.tile(of_value, (len(Kind), 1))
-    out[Kind.TICKS] = fills.EVENTS in highlighted
+    out = np.tile(of_value, (len(PixelRowKind), 1))
+    out[PixelRowKind.TICKS] = fills.EVENTS in highlighted
     # The foot of a pixel shows what ran in it, whatever it shows above.
     ran = (keys & states.SEEN_RUNNING != 0) & ~states.IS_BUSY[keys & states.VALUE_MASK]
     shows_running = fills.RAN in highlighted or states.RUNNING in highlighted
-    for kind in (Kind.FOOT, Kind.LOWER):
+    for kind in (PixelRowKind.FOOT, PixelRowKind.LOWER):
         out[kind] = np.where(ran, shows_running, of_value)
     if states.INTERRUPT in highlighted:
         out[:, SEEN_INTERRUPT] = True
@@ -164,7 +164,7 @@ def _stands_out(highlighted: frozenset[int]) -> NDArray[np.bool_]:
 @lru_cache(maxsize=8)
 def _lane_table(theme: Theme) -> NDArray[np.uint32]:
     """Return the colours of a theme while nothing is hidden; shared, not to be changed."""
-    table = np.full((len(Kind), 256), theme.base | OPAQUE, np.uint32)
+    table = np.full((len(PixelRowKind), 256), theme.base | OPAQUE, np.uint32)
     running = lane_colour(states.RUNNING, state_colour(states.RUNNING, theme) or 0, theme)
     tick = mixed(theme.dim, theme.base, 0.55)
     for key in range(256):
@@ -172,16 +172,16 @@ def _lane_table(theme: Theme) -> NDArray[np.uint32]:
         own = state_colour(value, theme)
         if key == SEEN_INTERRUPT:
             interrupt = state_colour(states.INTERRUPT, theme) or 0
-            table[Kind.INNER, key] = table[Kind.FOOT, key] = mixed(interrupt, theme.base, 0.5) | OPAQUE
+            table[PixelRowKind.INNER, key] = table[PixelRowKind.FOOT, key] = mixed(interrupt, theme.base, 0.5) | OPAQUE
         if key & states.SEEN_EVENT:
-            table[Kind.TICKS, key] = tick | OPAQUE
+            table[PixelRowKind.TICKS, key] = tick | OPAQUE
         if own is None:
             continue
-        table[Kind.INNER, key] = table[Kind.FOOT, key] = lane_colour(value, own, theme)
+        table[PixelRowKind.INNER, key] = table[PixelRowKind.FOOT, key] = lane_colour(value, own, theme)
         if is_thick(value, theme.looks):
-            table[Kind.OUTER, key] = table[Kind.LOWER, key] = lane_colour(value, own, theme)
+            table[PixelRowKind.OUTER, key] = table[PixelRowKind.LOWER, key] = lane_colour(value, own, theme)
         if key & states.SEEN_RUNNING and not states.IS_BUSY[value] and value != states.ABSENT:
-            table[Kind.FOOT, key] = table[Kind.LOWER, key] = running
+            table[PixelRowKind.FOOT, key] = table[PixelRowKind.LOWER, key] = running
     return table
 
 
@@ -216,7 +216,7 @@ class LanePicture:
     faded: NDArray[np.bool_] | None = None
     lit: NDArray[np.bool_] | None = None
     stacks: dict[int, Stack] = field(default_factory=dict)
-    marks: Marks = Marks.NONE
+    marks: ShownMarks = ShownMarks.NONE
     is_dense: bool = True
 
     def pixels(self) -> Pixels:
@@ -261,7 +261,7 @@ class LanePicture:
                 bar = stack_of_lane(self.rows[position], self.scroll_px, self.ratio, self.marks, stack)
                 draw = _draw_shares if stack.is_heat else draw_stack
                 draw(out, stack, bar[0] - top, bar[1] - top, int(self.palette.background))
-                if self.is_dense and self.marks is Marks.NONE and stack.cpus:
+                if self.is_dense and self.marks is ShownMarks.NONE and stack.cpus:
                     _draw_heat(out, stack, self.rows[position].height_px, bar[1] - top, self.ratio, self.palette)
                 if self.faded is not None and not stack.shows_faded:
                     bar_rows = out[max(0, bar[0] - top) : max(0, bar[1] - top)]
@@ -344,28 +344,28 @@ def _strips(picture: LanePicture) -> Pixels:
     """Return the different rows of a picture: a blank one, a gap and a line, then each lane's of each kind."""
     values, palette = picture.values, picture.palette
     count, width = values.shape
-    strips = np.empty((_FIXED + len(Kind) * count, width), np.uint32)
-    of_kinds = strips[_FIXED:].reshape(len(Kind), count, width)
+    strips = np.empty((_FIXED + len(PixelRowKind) * count, width), np.uint32)
+    of_kinds = strips[_FIXED:].reshape(len(PixelRowKind), count, width)
     np.take(palette.table, values, axis=1, out=of_kinds, mode="clip")
-    bars = of_kinds[Kind.OUTER : Kind.BLANK]
+    bars = of_kinds[PixelRowKind.OUTER : PixelRowKind.BLANK]
     if picture.faded is not None:
-        bars[:, picture.faded] = palette.faded[Kind.OUTER : Kind.BLANK, values[picture.faded]]
+        bars[:, picture.faded] = palette.faded[PixelRowKind.OUTER : PixelRowKind.BLANK, values[picture.faded]]
     strips[_BLANK], strips[_GAP], strips[_LINE] = palette.background, palette.gap, palette.line
     for position, columns in picture.edges.items():
         _draw_edges(bars[:, position], columns, int(palette.background))
     if picture.lit is not None:
-        bars[Kind.FOOT - Kind.OUTER :, picture.lit] = palette.hit
-    hides = (Marks.TICKS, Marks.NONE) if picture.is_dense else ()
+        bars[PixelRowKind.FOOT - PixelRowKind.OUTER :, picture.lit] = palette.hit
+    hides = (ShownMarks.TICKS, ShownMarks.NONE) if picture.is_dense else ()
     bare = [position for position, stack in picture.stacks.items()
-            if picture.marks in (hides if stack.cpus else (Marks.TICKS,))]  # fmt: skip
-    of_kinds[Kind.TICKS, bare] = palette.background
+            if picture.marks in (hides if stack.cpus else (ShownMarks.TICKS,))]  # fmt: skip
+    of_kinds[PixelRowKind.TICKS, bare] = palette.background
     for tick in picture.ticks:
         for step in range(max(1, round(2 * picture.ratio))):
             columns = np.minimum(tick.column + step, width - 1)
-            of_kinds[Kind.TICKS, tick.position, columns] = tick.colour
+            of_kinds[PixelRowKind.TICKS, tick.position, columns] = tick.colour
         for step in range(max(1, round(picture.ratio)) if tick.line else 0):
             columns = np.minimum(tick.column + step, width - 1)
-            of_kinds[Kind.OUTER : Kind.BLANK, tick.position, columns] = tick.line
+            of_kinds[PixelRowKind.OUTER : PixelRowKind.BLANK, tick.position, columns] = tick.line
     return strips
 
 
@@ -377,7 +377,7 @@ def band_edges(rows: Sequence[LaneRow], scroll_px: int, ratio: float) -> tuple[i
     )
 
 
-def stack_of_lane(row: LaneRow, scroll_px: int, ratio: float, marks: Marks, stack: Stack) -> tuple[int, int]:
+def stack_of_lane(row: LaneRow, scroll_px: int, ratio: float, marks: ShownMarks, stack: Stack) -> tuple[int, int]:
     """Return the first device pixel row of a lane that stacks shares, and the one behind its last.
 
     Args:
@@ -389,7 +389,7 @@ def stack_of_lane(row: LaneRow, scroll_px: int, ratio: float, marks: Marks, stac
     """
     top, bottom = (round((y_px - scroll_px) * ratio) for y_px in (row.y_px, row.y_px + row.height_px))
     parts = bands(bottom - top, ratio)
-    has_room = marks is Marks.NONE and not (stack.cpus or stack.keeps_all)
+    has_room = marks is ShownMarks.NONE and not (stack.cpus or stack.keeps_all)
     return top + (parts.ticks_top if has_room else parts.bar_top), top + parts.bar_end
 
 
@@ -408,7 +408,7 @@ def _draw_edges(strips: Pixels, columns: NDArray[np.int64], background: int) -> 
     strips[:, columns] = np.where(colours == background, colours, darker)
 
 
-class _Layout(NamedTuple):
+class _StripLayout(NamedTuple):
     """Which strip each device pixel row of some lanes shows, integers (height,).
 
     Of a picture of `count` lanes it is that at `kind * count + base`, for rows of lanes (`of_lane` is 1, else 0)
@@ -421,7 +421,7 @@ class _Layout(NamedTuple):
 
 
 @lru_cache(maxsize=512)
-def _layout_of(rows: tuple[LaneRow, ...], scroll_px: int, ratio: float) -> _Layout:
+def _layout_of(rows: tuple[LaneRow, ...], scroll_px: int, ratio: float) -> _StripLayout:
     begin, end = band_edges(rows, scroll_px, ratio)
     kinds, base, of_lane = (np.zeros(max(1, end - begin), np.intp) for _ in range(3))
     base[:] = _GAP
@@ -430,13 +430,13 @@ def _layout_of(rows: tuple[LaneRow, ...], scroll_px: int, ratio: float) -> _Layo
         kinds[top:bottom], base[top:bottom], of_lane[top:bottom] = 0, _BLANK, 0
         parts = bands(bottom - top, ratio)
         for kind, start, stop in (
-            (Kind.TICKS, parts.ticks_top, parts.ticks_end),
-            (Kind.OUTER, parts.bar_top, parts.bar_end),
-            (Kind.LOWER, parts.lower_top, parts.bar_end),
-            (Kind.INNER, parts.inner_top, min(parts.inner_end, parts.lower_top)),
-            (Kind.FOOT, parts.lower_top, parts.inner_end),
+            (PixelRowKind.TICKS, parts.ticks_top, parts.ticks_end),
+            (PixelRowKind.OUTER, parts.bar_top, parts.bar_end),
+            (PixelRowKind.LOWER, parts.lower_top, parts.bar_end),
+            (PixelRowKind.INNER, parts.inner_top, min(parts.inner_end, parts.lower_top)),
+            (PixelRowKind.FOOT, parts.lower_top, parts.inner_end),
         ):
             lines = slice(top + start, min(top + stop, bottom))
             kinds[lines], base[lines], of_lane[lines] = kind, _FIXED + position, 1
         kinds[bottom - 1 : bottom], base[bottom - 1 : bottom], of_lane[bottom - 1 : bottom] = 0, _LINE, 0
-    return _Layout(kinds, base, of_lane)
+    return _StripLayout(kinds, base, of_lane)

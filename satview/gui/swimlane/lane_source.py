@@ -31,7 +31,7 @@ _MARKS_PER_FRAME = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class LaneRequest:
     """What a frame shows.
 
     Attributes:
@@ -63,18 +63,14 @@ class LaneSource(QObject):
         super().__init__(parent)
         self._timeline = opened.timeline
         self._filters = opened.filters
-        self._requested: Request | None = None
-        self._due: Request | None = None  # of what the task makes exact values
-        self._exact: tuple[Request, Values] | None = None
+        self._requested: LaneRequest | None = None
+        self._due: LaneRequest | None = None  # of what the task makes exact values
+        self._exact: tuple[LaneRequest, Values] | None = None
         self._marks = mark_codes()
         self.overlay = LaneOverlay(self._timeline, self._filters.view)
-        self._job = Task(self)
-        self._job.done.connect(self._on_done)
-        self._job.failed.connect(self._on_failed)
+        self._job = Task(self, self._on_done, self._on_failed)
         self._job.progress.connect(self.refined)  # some lanes are built: draw them
-        self._rest = QTimer(self)
-        self._rest.setSingleShot(True)
-        self._rest.setInterval(_REST_MS)
+        self._rest = QTimer(self, singleShot=True, interval=_REST_MS)
         self._rest.timeout.connect(self._refine)
         opened.filters.view_changed.connect(self._on_filter)
 
@@ -83,7 +79,7 @@ class LaneSource(QObject):
         """True if the values of what shows are exact."""
         return self._exact is not None and self._exact[0] == self._requested
 
-    def show(self, request: Request) -> None:
+    def show(self, request: LaneRequest) -> None:
         """Have exact values made of what shows from now on, once that rests; at once where there is nothing to see."""
         if self._requested == request:
             return
@@ -97,7 +93,7 @@ class LaneSource(QObject):
         else:
             self._rest.start()
 
-    def values(self, part: Request) -> Values:
+    def values(self, part: LaneRequest) -> Values:
         """Return value and flags of every pixel of some lanes, or all, of what shows: uint8, shape (lanes, width)."""
         if self._exact is not None and self._exact[0] == self._requested:
             request, values = self._exact
@@ -125,9 +121,11 @@ class LaneSource(QObject):
             return
         self._due = self._requested
         if not self._job.is_busy:  # else it sees what is due, or is started again by `_on_done`
-            self._job.start(partial(refined, self._timeline, self._get_due, self._filter_of_now(), self.overlay))
+            self._job.start_reporting(
+                partial(refined, self._timeline, self._get_due, self._filter_of_now(), self.overlay)
+            )
 
-    def _get_due(self) -> Request:
+    def _get_due(self) -> LaneRequest:
         assert self._due is not None
         return self._due
 
@@ -141,8 +139,8 @@ class LaneSource(QObject):
         self.refined.emit()
 
     @Slot(object)
-    def _on_failed(self, error: object) -> None:
-        raise error if isinstance(error, Exception) else RuntimeError(error)  # the last-resort dialog shows it
+    def _on_failed(self, error: Exception) -> None:
+        raise error  # the last-resort dialog shows it
 
     @Slot()
     def _on_filter(self) -> None:
@@ -169,7 +167,7 @@ class MarkFilter:
 
 
 def with_filter(
-    timeline: Timeline, values: Values, request: Request, shown: MarkFilter | None, limit: int = 1 << 62
+    timeline: Timeline, values: Values, request: LaneRequest, shown: MarkFilter | None, limit: int = 1 << 62
 ) -> Values:
     """Return the values with marks of those events only that the filter shows.
 
@@ -197,7 +195,7 @@ def with_filter(
     return values
 
 
-def with_overlay(values: Values, request: Request, overlay: LaneOverlay, *, waits: bool) -> Values:
+def with_overlay(values: Values, request: LaneRequest, overlay: LaneOverlay, *, waits: bool) -> Values:
     """Return the values without the intervals that conditions hide; what fades or is marked is made ready."""
     if overlay.does_nothing:
         return values
@@ -212,12 +210,12 @@ def with_overlay(values: Values, request: Request, overlay: LaneOverlay, *, wait
 
 def refined(
     timeline: Timeline,
-    requested: Callable[[], Request],
+    requested: Callable[[], LaneRequest],
     shown: MarkFilter | None,
     overlay: LaneOverlay | None,
     is_cancelled: IsCancelled,
     report: Report,
-) -> tuple[Request, Values] | None:
+) -> tuple[LaneRequest, Values] | None:
     """Build the lanes that are missing, then draw exactly; None if it was cancelled.
 
     Args:
@@ -240,7 +238,7 @@ def refined(
 
 def _build(
     timeline: Timeline,
-    request: Request,
+    request: LaneRequest,
     are_gone: Callable[[frozenset[int]], bool],
     is_cancelled: IsCancelled,
     report: Report,
@@ -274,7 +272,7 @@ def _make(timeline: Timeline, lanes: Sequence[int], is_cancelled: IsCancelled) -
 
 def _drawn(
     timeline: Timeline,
-    request: Request,
+    request: LaneRequest,
     shown: MarkFilter | None,
     overlay: LaneOverlay | None,
     is_cancelled: IsCancelled,
@@ -299,7 +297,7 @@ def _drawn(
     return values if overlay is None else with_overlay(values, request, overlay, waits=True)
 
 
-def column_blocks(request: Request, event_count: int) -> list[tuple[slice, TimeWindow]]:
+def column_blocks(request: LaneRequest, event_count: int) -> list[tuple[slice, TimeWindow]]:
     """Return blocks of pixels with the windows they show, few events in each.
 
     numpy holds the interpreter for some steps of an exact raster; in small bites the window stays alive meanwhile.

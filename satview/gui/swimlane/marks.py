@@ -25,7 +25,7 @@ from satview.gui.theme import Theme, colour
 from satview.linkage.chain import Hop, NamedHop
 from satview.linkage.table import Certainty
 from satview.session.arrow_source import ArrowMode, ArrowSource
-from satview.session.highlight import Highlighted, WaitsFor
+from satview.session.highlight import Highlighted, ShownWait
 from satview.session.lanes.lane_row import LaneRow
 from satview.session.open_trace import OpenTrace
 from satview.timeline.arrows import ARROW_NAMES, ArrowGroups, ArrowKind
@@ -90,7 +90,7 @@ def _draw_hops(
 
 
 def _draw_waits(
-    painter: QPainter, opened: OpenTrace, waits: Sequence[WaitsFor], scroll_px: int, scale: TimeScale, theme: Theme
+    painter: QPainter, opened: OpenTrace, waits: Sequence[ShownWait], scroll_px: int, scale: TimeScale, theme: Theme
 ) -> None:
     """Draw an arrow from each thread that waits to who has what it waits for, and outline that one meanwhile."""
     rows = opened.lanes.rows if waits else ()
@@ -728,10 +728,11 @@ def draw_path(
     painter.setRenderHint(QPainter.RenderHint.Antialiasing)
     last: QPointF | None = None
     for piece in visible_pieces(answer.path, scale):
-        y = _height(opened, int(answer.path.on_thread[piece]), heights)
-        if y is None:
+        lane = lane_in(opened, opened.lane_of_thread(int(answer.path.on_thread[piece])), heights)
+        if lane is None:
             last = None
             continue
+        y = heights[lane]
         left, right = scale.x(int(answer.path.start_cycles[piece])), scale.x(int(answer.path.end_cycles[piece]))
         points = [QPointF(max(left, -8.0), y), QPointF(min(right, scale.width_px + 8.0), y)]
         kind = PieceKind(int(answer.path.kind[piece]))
@@ -756,14 +757,6 @@ def visible_pieces(path: CriticalPath, scale: TimeScale) -> list[int]:
     order = np.lexsort((-length, pixel))
     keep = np.append(True, pixel[order][1:] != pixel[order][:-1])
     return [begin + int(position) for position in np.sort(order[keep])]
-
-
-def _height(opened: OpenTrace, thread: int, heights: dict[int, float]) -> float | None:
-    """Return where the line of a thread is drawn: on its lane, or on the one that it is folded into."""
-    lane = opened.lane_of_thread(thread)
-    if lane is not None and lane not in heights:
-        lane = opened.timeline.infos[lane].parent
-    return heights.get(lane) if lane is not None else None
 
 
 def _line(painter: QPainter, points: list[QPointF], style: Qt.PenStyle, theme: Theme) -> None:

@@ -56,7 +56,7 @@ class NamedMark:
 
 
 @dataclass(frozen=True, slots=True)
-class _Placed:
+class _PlacedMark:
     """Where a mark is drawn: its line, and its name, which is an empty rectangle where there is no room."""
 
     mark: NamedMark
@@ -78,7 +78,7 @@ class NamedMarks(QObject):
         super().__init__(parent)
         self._opened = opened
         self._cases: tuple[Verdicts | None, _Cases] = None, _Cases.of(opened, None)
-        self._placed: list[_Placed] = []
+        self._placed: list[_PlacedMark] = []
         opened.verdicts.changed.connect(self.changed)
         opened.why.changed.connect(self.changed)
 
@@ -126,7 +126,7 @@ class NamedMarks(QObject):
                 continue
             box = across_line(label, wide, tops[lane] + _LINE_Y_PX, metrics)
             line = QRectF(left, tops[lane], right - left, _LINE_Y_PX + _PICK_PX)
-            self._placed.append(_Placed(mark, line, box if has_label else QRectF(), text))
+            self._placed.append(_PlacedMark(mark, line, box if has_label else QRectF(), text))
         painter.save()
         painter.setFont(font)
         for placed in self._placed:
@@ -247,7 +247,7 @@ def _is_free(taken: Sequence[tuple[float, float]], left: float, right: float) ->
     return all(right + _GAP_PX <= other_left or left >= other_right + _GAP_PX for other_left, other_right in taken)
 
 
-def _draw_line(painter: QPainter, placed: _Placed, theme: Theme) -> None:
+def _draw_line(painter: QPainter, placed: _PlacedMark, theme: Theme) -> None:
     """Draw a bracket along a mark."""
     if not placed.mark.has_line:
         return
@@ -258,7 +258,7 @@ def _draw_line(painter: QPainter, placed: _Placed, theme: Theme) -> None:
         painter.drawLines(lines)
 
 
-def _draw_name(painter: QPainter, placed: _Placed, theme: Theme) -> None:
+def _draw_name(painter: QPainter, placed: _PlacedMark, theme: Theme) -> None:
     """Draw the name of a mark across its line: between two lanes, where it hides no name of a state."""
     if not placed.label.isEmpty():
         painter.fillRect(placed.label, colour(theme.base, 235))

@@ -52,7 +52,7 @@ _LEAST_FIGURE: Final = 0.005  # CPUs: less would be written as none
 _HANDLE_LEAST_PX: Final = 6.0
 
 
-class _Part(Enum):
+class _HandlePart(Enum):
     NONE = auto()
     LEFT = auto()
     BODY = auto()
@@ -77,7 +77,7 @@ class OverviewStrip(QWidget):
         self._theme = theme
         self._picture: QPixmap | None = None
         self.shown_use: CpuUse | None = None
-        self._dragged = _Part.NONE
+        self._dragged = _HandlePart.NONE
         self._offset_cycles = 0
         for signal in (
             opened.viewport.window_changed,
@@ -114,9 +114,9 @@ class OverviewStrip(QWidget):
             return
         cycles, viewport = self._scale.cycles(event.position().x()), self._opened.viewport
         self._dragged = self._part_at(event.position().x())
-        if self._dragged is _Part.NONE:
+        if self._dragged is _HandlePart.NONE:
             viewport.centre(cycles)
-            self._dragged = _Part.BODY
+            self._dragged = _HandlePart.BODY
         self._offset_cycles = cycles - viewport.window.start
 
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
@@ -124,18 +124,18 @@ class OverviewStrip(QWidget):
         x = event.position().x()
         cycles, viewport = self._scale.cycles(x), self._opened.viewport
         window = viewport.window
-        if self._dragged is _Part.BODY:
+        if self._dragged is _HandlePart.BODY:
             viewport.move(window.shifted(cycles - self._offset_cycles - window.start))
-        elif self._dragged is _Part.LEFT:
+        elif self._dragged is _HandlePart.LEFT:
             viewport.move(TimeWindow(min(cycles, window.end - 1), window.end))
-        elif self._dragged is _Part.RIGHT:
+        elif self._dragged is _HandlePart.RIGHT:
             viewport.move(TimeWindow(window.start, max(cycles, window.start + 1)))
         else:
             shapes = {
-                _Part.LEFT: Qt.CursorShape.SizeHorCursor,
-                _Part.RIGHT: Qt.CursorShape.SizeHorCursor,
-                _Part.BODY: Qt.CursorShape.OpenHandCursor,
-                _Part.NONE: Qt.CursorShape.ArrowCursor,
+                _HandlePart.LEFT: Qt.CursorShape.SizeHorCursor,
+                _HandlePart.RIGHT: Qt.CursorShape.SizeHorCursor,
+                _HandlePart.BODY: Qt.CursorShape.OpenHandCursor,
+                _HandlePart.NONE: Qt.CursorShape.ArrowCursor,
             }
             self.setCursor(shapes[self._part_at(x)])
 
@@ -148,7 +148,7 @@ class OverviewStrip(QWidget):
 
     def mouseReleaseEvent(self, _event: QMouseEvent) -> None:
         """End a click or a drag."""
-        self._dragged = _Part.NONE
+        self._dragged = _HandlePart.NONE
 
     def mouseDoubleClickEvent(self, _event: QMouseEvent) -> None:
         """Answer a double click."""
@@ -190,17 +190,17 @@ class OverviewStrip(QWidget):
             left, right = middle - _HANDLE_LEAST_PX / 2, middle + _HANDLE_LEAST_PX / 2
         return left, right
 
-    def _part_at(self, x: float) -> _Part:
+    def _part_at(self, x: float) -> _HandlePart:
         left, right = self._handle()
         if self._opened.viewport.is_whole:
-            grips = ((left, _Part.LEFT), (right, _Part.RIGHT))
-            return next((part for edge, part in grips if abs(x - edge) <= _GRIP_PX), _Part.BODY)
+            grips = ((left, _HandlePart.LEFT), (right, _HandlePart.RIGHT))
+            return next((part for edge, part in grips if abs(x - edge) <= _GRIP_PX), _HandlePart.BODY)
         if right - left > 3 * _GRIP_PX:
             if abs(x - left) <= _GRIP_PX:
-                return _Part.LEFT
+                return _HandlePart.LEFT
             if abs(x - right) <= _GRIP_PX:
-                return _Part.RIGHT
-        return _Part.BODY if left - _GRIP_PX <= x <= right + _GRIP_PX else _Part.NONE
+                return _HandlePart.RIGHT
+        return _HandlePart.BODY if left - _GRIP_PX <= x <= right + _GRIP_PX else _HandlePart.NONE
 
     def _draw_positions(self, painter: QPainter) -> None:
         opened, scale, theme = self._opened, self._scale, self._theme

@@ -18,7 +18,7 @@ from satview.events import states
 from satview.gui.colours import FADE, OTHER_NAMES, mixed, state_colour
 from satview.gui.swimlane import fills
 from satview.gui.swimlane.fills import draw_tops, lane_colour
-from satview.gui.swimlane.lane_source import LaneSource, Request
+from satview.gui.swimlane.lane_source import LaneRequest, LaneSource
 from satview.gui.swimlane.scale import TimeScale
 from satview.gui.theme import Theme
 from satview.session.lanes.lane_overlay import LaneOverlay
@@ -28,7 +28,7 @@ from satview.store.axis import file_window
 from satview.timeline.lane import Counter
 from satview.timeline.lane_info import LaneInfo, LaneKind
 from satview.timeline.lane_tree import Timeline
-from satview.timeline.shares import Shares
+from satview.timeline.shares import LaneShares
 from satview.timeline.spans import NO_EVENT, LaneSpans, pixel_edges
 from satview.timeline.state_lanes import USER
 
@@ -397,7 +397,7 @@ class LaneOrder(NamedTuple):
         columns: int64 (values,), where each is among those of the shares.
     """
 
-    shares: Shares
+    shares: LaneShares
     values: tuple[int, ...]
     columns: NDArray[np.int64]
 
@@ -405,7 +405,7 @@ class LaneOrder(NamedTuple):
 Orders = dict[int, LaneOrder]  # by lane
 
 
-def _order_of(orders: Orders, lane: int, shares: Shares, info: LaneInfo, whole: TimeWindow) -> LaneOrder:
+def _order_of(orders: Orders, lane: int, shares: LaneShares, info: LaneInfo, whole: TimeWindow) -> LaneOrder:
     """Return how a lane is stacked: what works first, on CPUs who works most; from `orders`, or put there."""
     known = orders.get(lane)
     if known is not None and known.shares is shares:
@@ -416,7 +416,7 @@ def _order_of(orders: Orders, lane: int, shares: Shares, info: LaneInfo, whole: 
     return orders[lane]
 
 
-def _order(shares: Shares, info: LaneInfo, whole: TimeWindow) -> list[int]:
+def _order(shares: LaneShares, info: LaneInfo, whole: TimeWindow) -> list[int]:
     values = shares.values.tolist()
     if not _is_cpu(info) or states.RUNNING in values:
         lowest = [states.RUNNING, states.KERNEL_CALL, states.INTERRUPT, states.READY]
@@ -568,7 +568,7 @@ class StackSource:
     def stacks(
         self,
         rows: tuple[LaneRow, ...],
-        request: Request,
+        request: LaneRequest,
         scale: TimeScale,
         theme: Theme,
         hidden: frozenset[int],

@@ -19,9 +19,9 @@ from satview.base.time import TimeWindow
 from satview.events import states
 from satview.gui.colours import hatch_of, ink_on, state_colour
 from satview.gui.swimlane.cpu_use import names_of_values
+from satview.gui.swimlane.fills import needs_vectors
 from satview.gui.swimlane.scale import TimeScale
 from satview.gui.swimlane.shares import Stack
-from satview.gui.swimlane.vector_lanes import needs_vectors
 from satview.gui.theme import Theme, colour
 from satview.session.lanes.lane_arrangement import Label
 from satview.session.lanes.lane_row import LaneRow

@@ -16,15 +16,8 @@ from satview.gui.colours import FADE
 from satview.gui.swimlane.fills import draw_lost, lost_spans
 from satview.gui.swimlane.frames import Frame, LaneLayer, clock
 from satview.gui.swimlane.lane_image import heat_of, image_of, stack_of_lane
-from satview.gui.swimlane.lane_source import LaneSource, Request
-from satview.gui.swimlane.marks import (
-    ArrowLayer,
-    draw_arrows,
-    draw_cursors,
-    draw_marks,
-    draw_path,
-    draw_range,
-)
+from satview.gui.swimlane.lane_source import LaneRequest, LaneSource
+from satview.gui.swimlane.marks import ArrowLayer, draw_arrows, draw_cursors, draw_marks, draw_path, draw_range
 from satview.gui.swimlane.named_marks import NamedMarks
 from satview.gui.swimlane.scale import TimeScale
 from satview.gui.swimlane.shares import Stack, are_dense, cpus_high, quiet_use
@@ -83,9 +76,7 @@ class SwimlaneView(QWidget):
         self.hovered: tuple[LaneRow, float, float] | None = None
         self.rubber: tuple[float, float] | None = None
         self.frame_s = FRAME_S
-        self._next = QTimer(self)
-        self._next.setSingleShot(True)
-        self._next.setInterval(0)
+        self._next = QTimer(self, singleShot=True, interval=0)
         self._next.timeout.connect(self.update)
         self.answers_first = True
         self._is_reloading = False
@@ -282,7 +273,7 @@ class SwimlaneView(QWidget):
         """Draw lanes and all that is over them; return whether all is exact, for which a time may be too short."""
         ratio, height, theme = self.devicePixelRatioF(), float(self.height()), self._theme
         width_px = max(1, round(self.width() * ratio))
-        request = Request(tuple(row.index for row in rows), scale.window, width_px, self._opened.lanes.shows_kinds)
+        request = LaneRequest(tuple(row.index for row in rows), scale.window, width_px, self._opened.lanes.shows_kinds)
         is_dense = are_dense(self._opened.timeline, scale)
         cpus = cpus_high(self._opened.timeline, scale, width_px, is_dense)
         frame = Frame(request, scale, self.height(), self.scroll_px, ratio, self.shows_shares, is_dense, cpus)

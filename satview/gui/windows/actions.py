@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QMainWindow, QMenu, QToolBar, QWidget
 
 from satview.base.safe_text import tool_tip
 from satview.gui.theme import Theme, icon
-from satview.session.commands import Binding, Command, CommandRegistry, KeyBindings, Menu, Needs, Scope
+from satview.session.commands import Binding, Command, CommandRegistry, KeyBindings, KeyScope, Menu, Needs
 
 
 class CommandActions(QObject):
@@ -41,8 +41,7 @@ class CommandActions(QObject):
         self.menus: dict[Menu, QMenu] = {}
         self._submenus: dict[str, QMenu] = {}
         self._lane_scope: list[QAction] = []
-        self._refresh_later = QTimer(self)
-        self._refresh_later.setSingleShot(True)
+        self._refresh_later = QTimer(self, singleShot=True)
         self._refresh_later.timeout.connect(self.refresh)
         for binding in registry:
             self._add(binding, window)
@@ -130,7 +129,7 @@ class CommandActions(QObject):
         action.setStatusTip("")
         action.setCheckable(command.is_checkable)
         action.setAutoRepeat(not command.is_held)
-        if command.scope is Scope.LANES:
+        if command.scope is KeyScope.LANES:
             action.setShortcutContext(Qt.ShortcutContext.WidgetWithChildrenShortcut)
             self._lane_scope.append(action)
         else:

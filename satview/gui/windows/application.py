@@ -10,15 +10,7 @@ from pathlib import Path
 from types import MappingProxyType, TracebackType
 from typing import TYPE_CHECKING, Final
 
-from PySide6.QtCore import (
-    QMessageLogContext,
-    QObject,
-    QTimer,
-    QtMsgType,
-    Signal,
-    Slot,
-    qInstallMessageHandler,
-)
+from PySide6.QtCore import QMessageLogContext, QObject, QTimer, QtMsgType, Signal, Slot, qInstallMessageHandler
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QApplication
 from shiboken6 import isValid
@@ -38,8 +30,8 @@ from satview.session.trace_link import TraceLink
 if TYPE_CHECKING:
     from satview.gui.running_instance import InstanceServer
     from satview.gui.trends import TrendsWindow
-    from satview.gui.windows.ending import Outcome
-    from satview.gui.windows.first_look import FirstLooks
+    from satview.gui.windows.ending import FilesOutcome
+    from satview.gui.windows.looks import FirstLooks
     from satview.gui.windows.window_commands import CaptureCommands
     from satview.store.time_ranges import Location
 
@@ -127,7 +119,7 @@ class Application(QObject):
     def open_links(self, links: list[TraceLink], window: MainWindow | None = None, is_followed: bool = False) -> None:
         """Open files and go to positions in them; arguments as of `open_files`."""
         from satview.gui.dialogs import may_open  # the first window does not wait for them
-        from satview.gui.windows.first_look import FirstLooks
+        from satview.gui.windows.looks import FirstLooks
         from satview.session.session import Stage
 
         looks = self._looks = self._looks or FirstLooks(self)
@@ -148,7 +140,7 @@ class Application(QObject):
         Raises:
             UsageError: The file that shows has no such range or event.
         """
-        from satview.gui.windows.first_look import look_at
+        from satview.gui.windows.looks import look_at
 
         path = link.path.absolute()
         for shown in (window, *self.windows):
@@ -315,9 +307,9 @@ def _run_windows(app: QApplication, application: Application, links: list[TraceL
     app.processEvents()  # the window is on the screen before anything else is imported
 
     app.setWindowIcon(app_icon())
-    from satview.gui.windows.ending import Ending, Outcome
+    from satview.gui.windows.ending import Ending, FilesOutcome
 
-    outcome, ending = Outcome(), Ending(application, application.close_unasked)
+    outcome, ending = FilesOutcome(), Ending(application, application.close_unasked)
     with ending.signals.watched():
         if window is not None:
             window.make_document()
@@ -340,7 +332,7 @@ def _server(application: Application) -> InstanceServer:
     return InstanceServer(application.open_for_others, application)
 
 
-def _until_closed(app: QApplication, outcome: Outcome) -> int:
+def _until_closed(app: QApplication, outcome: FilesOutcome) -> int:
     # No signal has come so far; those that come from here on end the loop.
     app.exec()
     return outcome.code

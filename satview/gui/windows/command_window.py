@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING, Final
 from PySide6.QtCore import QObject, QTimer, Signal, Slot
 from PySide6.QtWidgets import QMainWindow
 
+from satview.session.commands import CommandRegistry, KeyBindings, keys_file
 from satview.session.loading.recent_files import RecentFiles
 from satview.session.settings import Settings
 from satview.session.state_files import StateFiles
+from satview.session.trace_link import ViewLinks
 
 if TYPE_CHECKING:
     from satview.gui.capture.job import CaptureJob
@@ -21,9 +23,7 @@ if TYPE_CHECKING:
     from satview.gui.windows.preview_page import PreviewPage
     from satview.gui.windows.workspace import Workspace
     from satview.gui.windows.workspace_keeper import WorkspaceKeeper
-    from satview.session.commands import CommandRegistry, KeyBindings
     from satview.session.session import Session
-    from satview.session.trace_link import ViewLinks
 
 
 # Runs Python's garbage collector in the GUI thread only.
@@ -97,15 +97,11 @@ class Shared:
     @cached_property
     def keys(self) -> KeyBindings:
         """Which keys run which commands."""
-        from satview.session.commands import KeyBindings, keys_file  # brings all commands: once a window shows
-
         return KeyBindings(keys_file() if self._has_users_keys else None)
 
     @cached_property
     def view_links(self) -> ViewLinks:
         """Which views show the same."""
-        from satview.session.trace_link import ViewLinks  # once a window shows
-
         return ViewLinks()
 
 

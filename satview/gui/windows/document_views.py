@@ -10,11 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from PySide6 import QtWidgets
 from PySide6.QtCore import QObject, QPoint, Qt, QTimer, Signal, Slot
-from PySide6.QtWidgets import (
-    QApplication,
-    QMenu,
-    QStackedWidget,
-)
+from PySide6.QtWidgets import QApplication, QMenu, QStackedWidget
 
 from satview.base.errors import WriteError
 from satview.base.memory import borrowed
@@ -25,7 +21,7 @@ from satview.gui.windows.pages import FailedPage, LoadingPage
 from satview.session.commands import FIRST_PANELS, PANELS
 from satview.session.loading.loading_tasks import Prepare
 from satview.session.session import Stage
-from satview.session.tasks import IsCancelled, Report, Task, dismantle
+from satview.session.tasks import IsCancelled, Task, dismantle
 
 if TYPE_CHECKING:
     from satview.events.catalogue import Catalogue
@@ -86,7 +82,7 @@ def _import_views() -> None:
         set_apart()
 
 
-def _import_panels(catalogue: Catalogue, _is_cancelled: IsCancelled, _report: Report) -> None:
+def _import_panels(catalogue: Catalogue, _is_cancelled: IsCancelled) -> None:
     with _importing:
         for name in dir(QtWidgets):  # PySide6 makes all kinds of widgets at once, when the first viewport is requested
             getattr(QtWidgets, name)
@@ -129,9 +125,7 @@ class DocumentViews(QObject):
         self.loading, self.failed = LoadingPage(window), FailedPage(window)
         for page in (self.loading, self.failed):
             pages.addWidget(page)
-        self._cache_timer = QTimer(self)
-        self._cache_timer.setSingleShot(True)
-        self._cache_timer.setInterval(_CACHE_AFTER_MS)
+        self._cache_timer = QTimer(self, singleShot=True, interval=_CACHE_AFTER_MS)
         self._cache_timer.timeout.connect(self._cache)
         self._import = Task(self)
         self._imported_for: Workspace | None = None

@@ -117,7 +117,7 @@ class Ending(QObject):
         QApplication.exit(self.code)  # the loops of open dialogs as well
 
 
-class Outcome(QObject):
+class FilesOutcome(QObject):
     """Notes how the files of the command line ended, for the exit code; prints what failed."""
 
     def __init__(self, parent: QObject | None = None) -> None:

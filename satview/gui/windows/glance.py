@@ -2,18 +2,97 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import partial
 
 from PySide6.QtCore import QSize, Qt, Signal, Slot
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QHBoxLayout, QSizePolicy, QToolBar, QToolButton, QWidget
 
+from satview.analysis.needs import PRIORITIES, has_no_states
+from satview.analysis.verdicts.verdict import Severity
+from satview.answers.verdicts import Verdicts
 from satview.base.memory import borrowed
-from satview.base.safe_text import menu_text, tool_tip
+from satview.base.safe_text import counted, menu_text, tool_tip
+from satview.base.time_text import format_duration
 from satview.gui.swimlane.cpu_use import busy_share, knows_use
 from satview.gui.theme import restyle
+from satview.gui.widgets import line_up
 from satview.session.open_trace import OpenTrace
-from satview.session.panels.glance import Part, lack_part, loss_part, size_part, verdict_part
+from satview.store.problems import KINDS
+from satview.store.trace import Trace
+
+
+@dataclass(frozen=True, slots=True)
+class GlancePart:
+    """A few words, and the panel that says more.
+
+    Attributes:
+        text: The words.
+        panel: Name of the panel.
+        tone: `error`, `warning`, or empty where nothing is wrong.
+        hint: What a click shows.
+    """
+
+    text: str
+    panel: str
+    tone: str = ""
+    hint: str = ""
+
+
+def size_part(trace: Trace, busy: float | None) -> GlancePart:
+    """Return how long the trace is and how busy its CPUs were, 0 to 1, once that is known."""
+    length = format_duration(trace.clock.duration_ns(trace.window.length))
+    if trace.pairs is not None:  # of a threads library, which knows nothing of CPUs
+        threads = counted(len(trace.threads) - 1, "thread")
+        return GlancePart(f"{length}, {threads}", "statistics", hint="Show statistics")
+    of_cpus = f" {busy:.0%} busy".replace("%", " %") if busy is not None else ""
+    return GlancePart(f"{length}, {counted(trace.cpu_count, 'CPU')}{of_cpus}", "statistics", hint="Show statistics")
+
+
+def verdict_part(trace: Trace, verdicts: Verdicts) -> GlancePart:
+    """Return the most severe verdict with its longest case, and how many more there are."""
+    wrong = [verdict for verdict in verdicts.verdicts if verdict.severity is not Severity.INFO]
+    if not wrong:
+        if verdicts.verdicts:  # none that is wrong for certain; the status bar counts them too
+            return GlancePart(f"nothing wrong for certain, {verdicts.summary}", "verdicts", hint=verdicts.summary)
+        unknown = len(verdicts.undecided)
+        doubt = f", {counted(unknown, 'kind')} of verdict undecided" if unknown else ""
+        return GlancePart(f"nothing wrong found{doubt}", "verdicts", hint=verdicts.summary)
+    worst = wrong[0]
+    length = format_duration(trace.clock.duration_ns(max(
+        case.end_cycles - case.start_cycles for case in worst.occurrences)))  # fmt: skip
+    times = len(worst.occurrences)
+    lasts = f" of {length}" if times == 1 else f" {times:,} times, longest {length}"
+    more = f", {counted(len(wrong) - 1, 'more verdict')}" if len(wrong) > 1 else ""
+    return GlancePart(f"{worst.kind.replace('-', ' ')}{lasts}{more}", "verdicts", str(worst.severity), worst.says)
+
+
+def loss_part(trace: Trace) -> GlancePart:
+    """Return whether anything of the file was lost."""
+    counts = trace.problems.counts()
+    costly = [f"{KINDS[slug].title.lower()}: {count:,}" for slug, count in counts.items() if KINDS[slug].costs_data]
+    if not costly:
+        return GlancePart("nothing lost", "problems", hint="Show problems of the file")
+    more = "\N{HORIZONTAL ELLIPSIS}" if len(costly) > 2 else ""
+    return GlancePart(", ".join(costly[:2]) + more, "problems", "warning", "Show problems of the file")
+
+
+def lack_part(trace: Trace, knows_priorities: bool | None) -> GlancePart | None:
+    """Return what a trace that cannot answer most questions lacks, and what to capture; None if nothing is known.
+
+    Args:
+        trace: The trace.
+        knows_priorities: As `has_priorities` says; None as long as that is not known.
+    """
+    if not trace.release.is_qnx or trace.pairs is not None or not len(trace.events):
+        return None
+    if has_no_states(trace):
+        return GlancePart("no states of threads: capture the class THREAD", "doctor", "warning", "Show what to capture")
+    if knows_priorities is False:
+        return GlancePart(f"no priorities: {PRIORITIES.remedy}", "doctor", "warning", "Show what to capture")
+    return None
+
 
 _LEAST_PX = 60
 
@@ -36,10 +115,7 @@ class Glance(QWidget):
         super().__init__(bar)
         self._opened, self._bar = opened, bar
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Preferred)
-        line = QHBoxLayout(self)
-        line.setContentsMargins(12, 0, 0, 0)
-        line.setSpacing(0)
-        line.addStretch()
+        line = line_up(QHBoxLayout(self), None, margins=(12, 0, 0, 0), spacing=0)
         self.buttons: dict[str, QToolButton] = {}
         for name in ("size", "loss", "lack", "verdict"):
             button = self.buttons[name] = QToolButton(self)
@@ -79,7 +155,7 @@ class Glance(QWidget):
         super().resizeEvent(event)
         self._fit()
 
-    def _show(self, name: str, part: Part | None) -> None:
+    def _show(self, name: str, part: GlancePart | None) -> None:
         button = self.buttons[name]
         if part is None:
             self._panels.pop(name, None)

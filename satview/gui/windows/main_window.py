@@ -241,14 +241,13 @@ class MainWindow(CommandWindow):
 
     def _make_commands(self) -> None:
         from satview.gui.windows.actions import CommandActions  # with the rest of a complete window
+        from satview.gui.windows.looks import SessionCommands
         from satview.gui.windows.trace_commands import TraceCommands
         from satview.gui.windows.window_commands import WindowCommands
 
         self.registry = CommandRegistry(COMMANDS)
         trace_commands = TraceCommands(self, self.settings)
         WindowCommands(self, self.settings).bind(self.registry)
-        from satview.gui.windows.session_commands import SessionCommands
-
         SessionCommands(self).bind(self.registry)
         self.captures.bind(self.registry)
         trace_commands.bind(self.registry)

@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QProgressBar, QPushBu
 
 from satview.base.errors import TraceFormatError
 from satview.base.safe_text import menu_text, tool_tip
-from satview.gui.widgets import PlainLabel
+from satview.gui.widgets import PlainLabel, line_up
 from satview.session.loading.recent_files import RecentFiles
 
 _CARD_PX = 460
@@ -42,10 +42,7 @@ class _Card(QWidget):
         self.box.setContentsMargins(28, 24, 28, 24)
         self.box.setSpacing(10)
         # Without an alignment flag on the card: with one, Qt forgets that wrapped text needs height for its width.
-        across = QHBoxLayout()
-        across.addStretch()
-        across.addWidget(card)
-        across.addStretch()
+        across = line_up(QHBoxLayout(), None, card, None)
         outer = QVBoxLayout(self)
         outer.addStretch(2)
         outer.addLayout(across)
@@ -87,11 +84,7 @@ class WelcomePage(_Card):
         sample.clicked.connect(self.sample_requested)
         capture = _button("New capture\N{HORIZONTAL ELLIPSIS}", self)
         capture.clicked.connect(self.capture_requested)
-        row = QHBoxLayout()
-        row.addWidget(button)
-        row.addWidget(sample)
-        row.addWidget(capture)
-        row.addStretch()
+        row = line_up(QHBoxLayout(), button, sample, capture, None)
         self.box.addLayout(row)
         self.box.addWidget(_label("Press ? for keys", "faint", self))
         self._recent_box = QVBoxLayout()
@@ -164,8 +157,7 @@ class LoadingPage(_Card):
         super().__init__(parent)
         self.title = _label("", "title", self)
         self.text = _label("", "dim", self)
-        self.bar = QProgressBar(self)
-        self.bar.setTextVisible(False)
+        self.bar = QProgressBar(self, textVisible=False)
         self.bar.setRange(0, 1000)
         self.cancel = _button("Cancel", self)
         self.cancel.clicked.connect(self.cancel_requested)
@@ -216,10 +208,7 @@ class FailedPage(_Card):
         other = _button("Open another\N{HORIZONTAL ELLIPSIS}", self)
         other.setProperty("primary", "true")
         other.clicked.connect(self.open_requested)
-        row = QHBoxLayout()
-        row.addStretch()
-        row.addWidget(again)
-        row.addWidget(other)
+        row = line_up(QHBoxLayout(), None, again, other)
         for label in (self.title, self.what, self.remedy, self.position):
             self.box.addWidget(label)
         self.box.addLayout(row)

@@ -12,16 +12,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 from PySide6.QtCore import QLineF, QPointF, QRectF, Qt, Signal, Slot
-from PySide6.QtGui import (
-    QFont,
-    QKeyEvent,
-    QMouseEvent,
-    QPainter,
-    QPaintEvent,
-    QPolygonF,
-    QResizeEvent,
-    QWheelEvent,
-)
+from PySide6.QtGui import QFont, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPolygonF, QResizeEvent, QWheelEvent
 from PySide6.QtWidgets import QHBoxLayout, QProgressBar, QPushButton, QVBoxLayout, QWidget
 
 from satview.base.debug import timed
@@ -32,7 +23,7 @@ from satview.gui.swimlane.fills import draw_lost, lost_spans
 from satview.gui.swimlane.preview_lane import BIN_PX, draw_preview_lane, hatch
 from satview.gui.swimlane.scale import TimeScale, draw_ticks, ticks
 from satview.gui.theme import Theme, colour
-from satview.gui.widgets import PlainLabel
+from satview.gui.widgets import PlainLabel, line_up
 from satview.session.viewport import PreviewView
 
 STRIP_PX: Final = 44
@@ -254,26 +245,15 @@ class PreviewPage(QWidget):
     def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.lanes = PreviewLanes(theme, self)
-        self.note = PlainLabel("", self)
-        self.note.setProperty("role", "dim")
-        self.bar = QProgressBar(self)
-        self.bar.setTextVisible(False)
+        self.note = PlainLabel("", self, role="dim")
+        self.bar = QProgressBar(self, textVisible=False)
         self.bar.setRange(0, 1000)
         self.bar.setFixedWidth(160)
         self.cancel = QPushButton("Cancel", self)
         self.cancel.clicked.connect(self.cancel_requested)
         self._positions, self._name = 0, ""
-        line = QHBoxLayout()
-        line.setContentsMargins(10, 5, 8, 5)
-        line.setSpacing(10)
-        line.addWidget(self.note, 1)
-        line.addWidget(self.bar)
-        line.addWidget(self.cancel)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(0)
-        layout.addLayout(line)
-        layout.addWidget(self.lanes, 1)
+        line = line_up(QHBoxLayout(), (self.note, 1), self.bar, self.cancel, margins=(10, 5, 8, 5), spacing=10)
+        line_up(QVBoxLayout(self), line, (self.lanes, 1), margins=(0, 0, 0, 0), spacing=0)
 
     def begin(self, path: Path, view: PreviewView) -> None:
         """Show a preview."""

@@ -15,10 +15,10 @@ from satview.base.errors import SatviewError
 from satview.base.targets import find_target
 from satview.formats.registry import source_files
 from satview.gui.comparison.panel import ComparisonPanel
-from satview.gui.pictures import save_png
+from satview.gui.swimlane.picture_files import save_png
 from satview.gui.windows.application import Application, make_qt_application, silence_offscreen
 from satview.gui.windows.command_window import Shared
-from satview.gui.windows.first_look import show_link
+from satview.gui.windows.looks import show_link
 from satview.gui.windows.main_window import MainWindow
 from satview.session.loading.recent_files import RecentFiles
 from satview.session.session import Stage

@@ -14,6 +14,7 @@ from satview.base.errors import UsageError
 from satview.base.safe_text import visible_line
 from satview.base.time_text import range_text
 from satview.events.user_events import parse_rules
+from satview.formats.registry import source_files
 from satview.gui import dialogs
 from satview.gui.comparison.axis_dialog import AxisDialog
 from satview.gui.comparison.what_if_dialog import WhatIfDialog
@@ -34,6 +35,8 @@ from satview.timeline.lane_classes import LANE_CLASSES, LaneClass, Owner
 if TYPE_CHECKING:
     from satview.gui.windows.command_window import CommandWindow
     from satview.gui.windows.workspace import Workspace
+    from satview.session.filtering.filter_stack import FilterStack
+    from satview.session.highlight import Selection
     from satview.session.open_trace import OpenTrace
 
 
@@ -61,25 +64,25 @@ class LaneCommands:
         for command_id, action in self._lane_commands():
             registry.bind(command_id, partial(run, action))
         registry.bind("lanes.pin", partial(run, self._pin), self._is_pinned)
-        registry.bind("lanes.hide_empty", partial(run, self._hide_empty), self._hides_empty)
+        registry.bind("lanes.hide_empty", partial(run, self._hide_empty), lambda: self._opened.lanes.hides_empty)
         registry.bind("view.cpu_kinds", partial(run, self._show_kinds), self._shows_kinds)
         for sort in SortBy:
-            is_it = partial(self._is_sorted, sort)
+            is_it = partial(lambda sort: self._arrangement.sort is sort, sort)
             registry.bind(f"lanes.sort_{sort.value}", partial(run, partial(_sort, sort)), is_it)
         for group in GroupBy:
             action = _ask_groups if group is GroupBy.PATTERN else partial(_group, group)
-            registry.bind(f"lanes.group_{group.value}", partial(run, action), partial(self._is_grouped, group))
-
+            is_it = partial(lambda group: self._arrangement.group is group, group)
+            registry.bind(f"lanes.group_{group.value}", partial(run, action), is_it)
         registry.bind("lanes.user_file", partial(run, self._ask_user_file))
         registry.bind("lanes.no_user_file", partial(run, self._forget_user_file))
         registry.bind("lanes.symbols", partial(run, _ask_symbols))
         registry.bind("lanes.pidin", partial(run, _ask_names))
         registry.bind("lanes.user_rules", partial(run, self._ask_user_rules))
-        for each in LANE_CLASSES:
-            shows = partial(self._shows_class, each.name)
-            registry.bind(f"lanes.show_{each.name}", partial(run, partial(self._toggle_class, each)), shows)
+        for lane_class in LANE_CLASSES:
+            shows = partial(lambda name: name in self._arrangement.classes, lane_class.name)
+            registry.bind(f"lanes.show_{lane_class.name}", partial(run, partial(self._toggle_class, lane_class)), shows)
         for label in Label:
-            is_on = partial(self._has_label, label)
+            is_on = partial(lambda label: label in self._arrangement.labels, label)
             registry.bind(f"view.label_{label.value}", partial(run, partial(self._toggle_label, label)), is_on)
 
     def _lane_commands(self) -> tuple[tuple[str, Run], ...]:
@@ -99,29 +102,22 @@ class LaneCommands:
         views.active.opened.lanes.pin(self._lane())
 
     def _is_pinned(self) -> bool:
-        lane = self._workspace().active.opened.selection.lane
-        return lane is not None and self._workspace().active.opened.lanes.is_pinned(lane)
+        lane = self._opened.selection.lane
+        return lane is not None and self._opened.lanes.is_pinned(lane)
 
     def _hide_empty(self, views: Workspace) -> None:
         lanes = views.active.opened.lanes
         lanes.hide_empty(not lanes.hides_empty, views.active.opened.viewport.window)
 
-    def _hides_empty(self) -> bool:
-        return self._workspace().active.opened.lanes.hides_empty
-
     def _show_kinds(self, views: Workspace) -> None:
         shows = not self._shows_kinds()
         views.active.opened.lanes.show_kinds(shows)
-        if shows and not any(
-            views.active.opened.timeline.infos[lane].cpu >= 0 for lane in views.active.area.view.stacks
-        ):
+        infos = views.active.opened.timeline.infos
+        if shows and not any(infos[lane].cpu >= 0 for lane in views.active.area.view.stacks):
             views.report("When zoomed out, CPU lanes now show kinds of work; bars still show what runs")
 
     def _shows_kinds(self) -> bool:
-        return self._workspace().active.opened.lanes.shows_kinds
-
-    def _shows_class(self, name: str) -> bool:
-        return name in self._arrangement.classes
+        return self._opened.lanes.shows_kinds
 
     def _toggle_class(self, lane_class: LaneClass, views: Workspace) -> None:
         """Show or hide lanes of events; the next trace begins with the same ones."""
@@ -165,7 +161,7 @@ class LaneCommands:
 
     def _show_users(self, views: Workspace) -> None:
         """Show lanes of user events, if there are any."""
-        if not any(each.name == "user" for each in views.active.opened.timeline.lane_classes()):
+        if not any(lane_class.name == "user" for lane_class in views.active.opened.timeline.lane_classes()):
             return
         lanes = views.active.opened.lanes
         lanes.show_classes(lanes.arrangement.classes | {"user"})
@@ -181,30 +177,24 @@ class LaneCommands:
         }[lane_class.owner_kind]
         views.report(f"The {lane_class.title} lanes are {where}")
 
-    def _has_label(self, label: Label) -> bool:
-        return label in self._arrangement.labels
-
     def _toggle_label(self, label: Label, views: Workspace) -> None:
         """Switch a label of these lanes; the next trace begins with the same ones."""
         lanes = views.active.opened.lanes
         lanes.set_labels(lanes.arrangement.labels ^ {label})
-        on = [each.value for each in Label if each in lanes.arrangement.labels]
-        self._settings.set("swimlane/labels", ",".join(on))
+        self._settings.set("swimlane/labels", ",".join(on.value for on in Label if on in lanes.arrangement.labels))
 
     def _lane(self) -> int:
-        lane = self._workspace().active.opened.selection.lane
+        lane = self._opened.selection.lane
         assert lane is not None, "the command needs a lane"
         return lane
 
     @property
+    def _opened(self) -> OpenTrace:
+        return self._workspace().active.opened
+
+    @property
     def _arrangement(self) -> LaneArrangement:
-        return self._workspace().active.opened.lanes.arrangement
-
-    def _is_sorted(self, sort: SortBy) -> bool:
-        return self._arrangement.sort is sort
-
-    def _is_grouped(self, group: GroupBy) -> bool:
-        return self._arrangement.group is group
+        return self._opened.lanes.arrangement
 
 
 def _sort(sort: SortBy, views: Workspace) -> None:
@@ -246,21 +236,12 @@ class MarkCommands:
             registry.bind(command_id, partial(self._run, run))
 
     def _commands(self) -> tuple[tuple[str, Run], ...]:
+        selection = self._selection
         return (
-            (
-                "marks.cursor_a",
-                lambda views: views.active.opened.selection.set_cursors(
-                    self._here(), views.active.opened.selection.cursor_b
-                ),
-            ),
-            (
-                "marks.cursor_b",
-                lambda views: views.active.opened.selection.set_cursors(
-                    views.active.opened.selection.cursor_a, self._here()
-                ),
-            ),
-            ("marks.clear_cursors", lambda views: views.active.opened.selection.set_cursors(None, None)),
-            ("marks.range", lambda views: views.active.opened.selection.set_range(views.active.navigation.target())),
+            ("marks.cursor_a", lambda _: selection().set_cursors(self._here(), selection().cursor_b)),
+            ("marks.cursor_b", lambda _: selection().set_cursors(selection().cursor_a, self._here())),
+            ("marks.clear_cursors", lambda _: selection().set_cursors(None, None)),
+            ("marks.range", lambda views: selection().set_range(views.active.navigation.target())),
             ("marks.type_range", self._ask_range),
             ("marks.temporary", lambda _: self._add_mark("", is_temporary=True)),
             ("marks.bookmark", lambda _: self._add_mark("")),
@@ -270,14 +251,16 @@ class MarkCommands:
             ("marks.remove", self._remove_mark),
         )
 
+    def _selection(self) -> Selection:
+        return self._workspace().active.opened.selection
+
     def _here(self) -> int:
         """Return the moment that a key is about: an edge or event at the mouse, else the selection, else the middle."""
-        opened, cycles = self._workspace().active.opened, self._workspace().active.motion.anchor()
+        active = self._workspace().active
+        opened, cycles = active.opened, active.motion.anchor()
         if cycles != opened.selection.mouse_cycles:
             return cycles
-        return snapped(
-            opened, cycles, self._workspace().active.area.view.scale.length(SNAP_PX), opened.selection.mouse_lane
-        )
+        return snapped(opened, cycles, active.area.view.scale.length(SNAP_PX), opened.selection.mouse_lane)
 
     def _ask_range(self, views: Workspace) -> None:
         before, clock = views.active.opened.selection.time_range, views.active.opened.trace.clock
@@ -295,7 +278,7 @@ class MarkCommands:
 
     def _range_of_mark(self) -> tuple[int, int]:
         """Return start and end of what a mark is set on: the selected range, else the moment at the mouse."""
-        time_range = self._workspace().active.opened.selection.time_range
+        time_range = self._selection().time_range
         return (time_range.start, time_range.end) if time_range is not None else (self._here(),) * 2
 
     def _add_mark(self, text: str, is_temporary: bool = False, span: tuple[int, int] | None = None) -> None:
@@ -304,22 +287,16 @@ class MarkCommands:
 
     def _ask_note(self, views: Workspace) -> None:
         span = self._range_of_mark()  # now: while somebody types, the mouse may be anywhere
-        here = [
-            mark for mark in views.active.opened.marks if (mark.start_cycles, mark.end_cycles) == span and mark.text
-        ]
+        marks = views.active.opened.marks
+        here = [mark for mark in marks if (mark.start_cycles, mark.end_cycles) == span and mark.text]
 
         def keep(text: str) -> None:
             for mark in here:
-                views.active.opened.marks.remove(mark)
+                marks.remove(mark)
             self._add_mark(text, span=span)
 
-        LinePrompt(
-            "Note on the selected range or moment",
-            "Text of the note",
-            keep,
-            self._window,
-            here[-1].text if here else "",
-        )
+        before = here[-1].text if here else ""
+        LinePrompt("Note on the selected range or moment", "Text of the note", keep, self._window, before)
 
     def _remove_mark(self, views: Workspace) -> None:
         selected = views.active.opened.marks.selected
@@ -374,7 +351,7 @@ class ComparisonCommands:
 
     def _together(self, views: Workspace) -> None:
         dialog = AxisDialog(views.opened.trace, views.comparison, self._window)
-        dialog.made.connect(self._open_axis)
+        dialog.written.connect(self._open_axis)
         dialog.show()
 
     def _open_axis(self, path: object) -> None:
@@ -395,11 +372,7 @@ class TraceCommands:
 
     def bind(self, registry: CommandRegistry) -> None:
         """Bind all of them."""
-        for command_id, run in (
-            *self._view_commands(),
-            *self._go_commands(),
-            *self._edit_commands(),
-        ):
+        for command_id, run in (*self._view_commands(), *self._go_commands(), *self._edit_commands()):
             registry.bind(command_id, partial(self.run, run))
         MarkCommands(self._window, self.run, lambda: self.workspace).bind(registry)
         LaneCommands(self.run, lambda: self.workspace, self._settings).bind(registry)
@@ -409,13 +382,13 @@ class TraceCommands:
         registry.bind("view.split", partial(self.run, self._split), lambda: self.workspace.is_split)
         registry.bind("view.another", self._window.another_requested.emit)
         registry.bind("view.linked", partial(self.run, self._toggle_linked), self._is_linked)
-        registry.bind("view.shares", self._toggle_shares, partial(self._settings.flag, "swimlane/shares"))
-        registry.bind("view.legend", self._toggle_legend, partial(self._settings.flag, "swimlane/show_legend"))
+        for command_id, key in (("view.shares", "swimlane/shares"), ("view.legend", "swimlane/show_legend")):
+            registry.bind(command_id, partial(self._toggle, key), partial(self._settings.flag, key))
         for row in PANELS:
             shows = partial(self._panel_shows, row.name)
             registry.bind(f"panels.{row.name}", partial(self._toggle_panel, row.name), shows)
-        registry.bind("panels.bottom", self._toggle_bottom)
-        registry.bind("panels.reset", self._arrange)
+        registry.bind("panels.bottom", partial(self.run, lambda views: views.toggle_bottom()))
+        registry.bind("panels.reset", partial(self.run, lambda views: views.arrange()))
 
     def is_met(self, needs: Needs) -> bool:
         """Return whether what a command needs is there."""
@@ -501,6 +474,9 @@ class TraceCommands:
         )
 
     def _edit_commands(self) -> tuple[tuple[str, Run], ...]:
+        def filters() -> FilterStack:
+            return self._opened.filters
+
         return (
             ("edit.undo", self._undo),
             ("edit.redo", self._redo),
@@ -510,23 +486,11 @@ class TraceCommands:
             ("edit.find_next", lambda views: views.active.navigation.step_hit(ON)),
             ("edit.find_previous", lambda views: views.active.navigation.step_hit(BACK)),
             ("edit.clear", self._clear),
-            (
-                "filter.only_thread",
-                lambda views: views.active.opened.filters.only_threads([self._thread()], "only this thread"),
-            ),
-            (
-                "filter.hide_thread",
-                lambda views: views.active.opened.filters.show_threads([self._thread()], False, "hide this thread"),
-            ),
-            (
-                "filter.only_event",
-                lambda views: views.active.opened.filters.only_codes([self._code()], "only this kind of event"),
-            ),
-            (
-                "filter.hide_event",
-                lambda views: views.active.opened.filters.show_codes([self._code()], False, "hide this kind of event"),
-            ),
-            ("filter.show_all", lambda views: views.active.opened.filters.show_all()),
+            ("filter.only_thread", lambda _: filters().only_threads([self._thread()], "only this thread")),
+            ("filter.hide_thread", lambda _: filters().show_threads([self._thread()], False, "hide this thread")),
+            ("filter.only_event", lambda _: filters().only_codes([self._code()], "only this kind of event")),
+            ("filter.hide_event", lambda _: filters().show_codes([self._code()], False, "hide this kind of event")),
+            ("filter.show_all", lambda _: filters().show_all()),
             ("file.save_events", self._save_events),
             ("file.export_picture", self._export_picture),
         )
@@ -631,11 +595,8 @@ class TraceCommands:
     def _is_linked(self) -> bool:
         return all(self._window.shared.view_links.has(view) for view in self.workspace.views())
 
-    def _toggle_legend(self) -> None:
-        self._settings.set("swimlane/show_legend", not self._settings.flag("swimlane/show_legend"))
-
-    def _toggle_shares(self) -> None:
-        self._settings.set("swimlane/shares", not self._settings.flag("swimlane/shares"))
+    def _toggle(self, key: str) -> None:
+        self._settings.set(key, not self._settings.flag(key))
 
     def _set_arrows(self, mode: str) -> None:
         # All arrows are switched on and off by one key; what comes back is the arrows of the selection.
@@ -651,12 +612,6 @@ class TraceCommands:
     def _panel_shows(self, name: str) -> bool:
         return self.workspace.panel_shows(name)
 
-    def _toggle_bottom(self) -> None:
-        self.workspace.toggle_bottom()
-
-    def _arrange(self) -> None:
-        self.workspace.arrange()
-
     def _ask_time(self, views: Workspace) -> None:
         LinePrompt(
             "Go to a time, a range, cycles or an event number",
@@ -667,9 +622,8 @@ class TraceCommands:
 
     def _ask_lane(self, views: Workspace) -> None:
         timeline, show = views.active.opened.timeline, views.active.navigation.show_lane
-        options = [
-            Option(lane_path(timeline, info.index), info.subtitle, partial(show, info.index)) for info in timeline.infos
-        ]
+        options = [Option(lane_path(timeline, info.index), info.subtitle, partial(show, info.index))
+                   for info in timeline.infos]  # fmt: skip
         QuickPick(options, "Process, thread, CPU or interrupts", "No lane matches", self._window)
 
     def _save_events(self, views: Workspace) -> None:
@@ -679,8 +633,6 @@ class TraceCommands:
         suggestion = Path(f"{views.active.opened.trace.path.stem}.png")
         path = dialogs.ask_save(self._window, suggestion, "PNG (*.png);;SVG (*.svg);;PDF (*.pdf)")
         if path is not None:
-            from satview.formats.registry import source_files  # with the trace, not before: brings numpy
-
             views.active.area.save_picture(path, source_files(views.active.opened.trace.path))
             views.report(f"Saved {path.name}")
 

@@ -27,12 +27,12 @@ from satview.gui.help_dialogs import InfoDialog, KeysDialog, PluginsDialog
 from satview.gui.quick_pick import LinePrompt, Option, QuickPick
 from satview.gui.settings_dialog import SettingsDialog, StateLooksDialog
 from satview.gui.theme import Theme, css
-from satview.gui.widgets import PlainLabel
+from satview.gui.widgets import PlainLabel, line_up
 from satview.gui.windows.actions import CommandActions
 from satview.session.commands import MOUSE_HELP, CommandRegistry, Menu
 from satview.session.session import Stage
 from satview.session.settings import Settings
-from satview.session.tasks import IsCancelled, Report, Task
+from satview.session.tasks import Task
 from satview.session.trace_link import parse_link
 
 if TYPE_CHECKING:
@@ -53,23 +53,14 @@ class KeyOverlay(QFrame):
         self._registry = registry
         self._actions = actions
         self._theme = theme
-        self.search = QLineEdit(self)
-        self.search.setPlaceholderText("Find a key")
+        self.search = QLineEdit(self, placeholderText="Find a key")
         self.search.textChanged.connect(self._fill)
         close = QPushButton("Close", self)
         close.clicked.connect(self.close)
-        title = PlainLabel("Keys and mouse", self)
-        title.setProperty("role", "title")
-        head = QHBoxLayout()
-        head.addWidget(title)
-        head.addStretch()
-        head.addWidget(self.search)
-        head.addWidget(close)
+        title = PlainLabel("Keys and mouse", self, role="title")
+        head = line_up(QHBoxLayout(), title, None, self.search, close)
         self.browser = QTextBrowser(self)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(20, 16, 20, 16)
-        layout.addLayout(head)
-        layout.addWidget(self.browser)
+        line_up(QVBoxLayout(self), head, self.browser, margins=(20, 16, 20, 16))
         self.resize(min(1060, parent.width() - 40), min(760, parent.height() - 60))
         self.move((parent.width() - self.width()) // 2, (parent.height() - self.height()) // 2)
         self._fill("")
@@ -145,10 +136,6 @@ _DEMO_S = 120
 _NS_PER_S = 1_000_000_000
 
 
-def _import_dialog(module: str, _is_cancelled: IsCancelled, _report: Report) -> None:
-    import_module(module)
-
-
 class CaptureCommands(QObject):
     """Binds the commands of one window and shows how its captures end."""
 
@@ -159,9 +146,7 @@ class CaptureCommands(QObject):
         self._wanted = _DIALOG
         self._followed: Path | None = None
         self._is_followed_elsewhere = False
-        self._import = Task(self)
-        self._import.done.connect(self._show_wanted)
-        self._import.failed.connect(self._on_not_imported)
+        self._import = Task(self, self._show_wanted, self._on_not_imported)
         self._folder: tempfile.TemporaryDirectory[str] | None = None
         job, session = window.capture_job, window.session
         job.began.connect(self._on_began)
@@ -199,7 +184,7 @@ class CaptureCommands(QObject):
         if module in sys.modules:
             self._show_wanted()
         elif not self._import.is_busy:
-            self._import.start(partial(_import_dialog, module))
+            self._import.start(lambda _: import_module(module))
 
     @Slot()
     def _show_wanted(self) -> None:
@@ -229,8 +214,8 @@ class CaptureCommands(QObject):
         dialog.activateWindow()
 
     @Slot(object)
-    def _on_not_imported(self, error: object) -> None:
-        raise error if isinstance(error, Exception) else RuntimeError(str(error))  # the last-resort dialog shows it
+    def _on_not_imported(self, error: Exception) -> None:
+        raise error  # the last-resort dialog shows it
 
     @Slot()
     def toggle_stick(self) -> None:
@@ -326,8 +311,7 @@ class CaptureCommands(QObject):
             OutcomeDialog(outcome, self._window).show()
 
     @Slot(object)
-    def _on_failed(self, error: object) -> None:
-        assert isinstance(error, Exception)
+    def _on_failed(self, error: Exception) -> None:
         if not isinstance(error, (SatviewError, OSError, MemoryError)):
             raise error  # the last-resort dialog shows it
 
@@ -349,15 +333,15 @@ class WindowCommands:
         window = self._window
         registry.bind("file.open", self._open)
         registry.bind("file.open_link", self._open_link)
-        registry.bind("file.sample", self._open_sample)
+        registry.bind("file.sample", lambda: window.files_requested.emit([sample_trace()]))
         registry.bind("file.trends", self._open_trends)
         registry.bind("file.new_window", window.window_requested.emit)
         registry.bind("file.reload", self._reload)
         registry.bind("file.info", self._info)
-        registry.bind("file.settings", self._show_settings)
-        registry.bind("file.state_looks", self._show_state_looks)
-        registry.bind("file.keys", self._change_keys)
-        registry.bind("file.close", self._close)
+        registry.bind("file.settings", lambda: SettingsDialog(self._settings, window).show())
+        registry.bind("file.state_looks", lambda: StateLooksDialog(self._settings, window).show())
+        registry.bind("file.keys", lambda: KeysDialog(window.shared.keys, window).show())
+        registry.bind("file.close", window.close)
         registry.bind("file.quit", window.quit_requested.emit)
         for option in ("system", "light", "dark"):
             registry.bind(
@@ -366,12 +350,9 @@ class WindowCommands:
                 partial(self._is_theme, option),
             )
         registry.bind("help.palette", self._palette)
-        registry.bind("help.keys", self._keys)
-        registry.bind("help.plugins", self._plugins)
+        registry.bind("help.keys", lambda: KeyOverlay(window.registry, window.actions_by_id, window.theme, window))
+        registry.bind("help.plugins", lambda: PluginsDialog(window).show())
         registry.bind("help.about", lambda: dialogs.about(window))
-
-    def _close(self) -> None:
-        self._window.close()
 
     def _open(self) -> None:
         recent = self._window.recent.files()
@@ -395,9 +376,6 @@ class WindowCommands:
             raise UsageError(f"there is no file {str(link.path)[:200]!r}")
         self._window.link_requested.emit(link)
 
-    def _open_sample(self) -> None:
-        self._window.files_requested.emit([sample_trace()])
-
     def _open_trends(self) -> None:
         folder = dialogs.ask_folder(self._window, "Data set of traces")
         if folder is None:
@@ -420,15 +398,6 @@ class WindowCommands:
         if opened is not None:
             InfoDialog(opened.trace, self._window).show()
 
-    def _show_settings(self) -> None:
-        SettingsDialog(self._settings, self._window).show()
-
-    def _show_state_looks(self) -> None:
-        StateLooksDialog(self._settings, self._window).show()
-
-    def _change_keys(self) -> None:
-        KeysDialog(self._window.shared.keys, self._window).show()
-
     def _is_theme(self, option: str) -> bool:
         return self._settings.text("window/theme") == option
 
@@ -443,10 +412,3 @@ class WindowCommands:
                 keys = ", ".join(key.toString(QKeySequence.SequenceFormat.NativeText) for key in action.shortcuts())
                 options.append(Option(f"{area}: {binding.command.whole_title}", keys, action.trigger))
         QuickPick(options, "Command", "No command matches", self._window)
-
-    def _plugins(self) -> None:
-        PluginsDialog(self._window).show()
-
-    def _keys(self) -> None:
-
-        KeyOverlay(self._window.registry, self._window.actions_by_id, self._window.theme, self._window)

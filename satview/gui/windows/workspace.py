@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import Final, TypeVar
 
 from PySide6.QtCore import QEvent, QObject, QPoint, Qt, QTimer, Signal, Slot
 from PySide6.QtWidgets import (
@@ -26,7 +26,6 @@ from satview.base.safe_text import counted, menu_text, tool_tip, visible_line
 from satview.base.time import TimeWindow
 from satview.base.time_text import format_duration, format_moment
 from satview.gui.comparison.beside import Beside
-from satview.gui.docks import KeptSizes, put_layout, scroll_tabs, shows, take_layout
 from satview.gui.event_list import EventListPanel
 from satview.gui.filters.chips import ChipBar
 from satview.gui.find_bar import FindBar
@@ -37,7 +36,15 @@ from satview.gui.panels.verdicts_panel import VerdictsPanel
 from satview.gui.swimlane.area import Motion, SwimlaneArea
 from satview.gui.theme import Theme, restyle
 from satview.gui.widgets import FRAME_MS, CutLabel, PlainLabel, keep_quiet
-from satview.gui.windows.drawer import Drawer, one_topic_in_each_row
+from satview.gui.windows.docks import (
+    Drawer,
+    KeptSizes,
+    one_topic_in_each_row,
+    put_layout,
+    scroll_tabs,
+    shows,
+    take_layout,
+)
 from satview.gui.windows.glance import Glance
 from satview.session.commands import FIRST_PANELS, PANELS, Side
 from satview.session.comparison import Comparison
@@ -49,11 +56,6 @@ from satview.session.settings import Settings
 from satview.session.stored_json import Stored, StoredJson
 from satview.session.tasks import dismantle
 from satview.session.workspace_file import PanelLayout, from_text, to_text
-
-if TYPE_CHECKING:
-    from satview.gui.panels.filter_panel import FilterPanel
-    from satview.gui.panels.verdicts_panel import VerdictsPanel
-
 
 # The panels of a workspace, each made when somebody first looks at it.
 
@@ -196,15 +198,8 @@ class StatusFields(QWidget):
         opened.reloaded.connect(self._show_problems)
         opened.reloaded.connect(self._show_range)
         opened.verdicts.changed.connect(self._show_verdicts)
-        for show in (
-            self._show_mouse,
-            self._show_selected,
-            self._show_cursors,
-            self._show_range,
-            self._show_window,
-            self._show_problems,
-            self._show_verdicts,
-        ):
+        for show in (self._show_mouse, self._show_selected, self._show_cursors, self._show_range, self._show_window,
+                     self._show_problems, self._show_verdicts):  # fmt: skip
             show()
 
     def take_out(self) -> None:
@@ -235,12 +230,10 @@ class StatusFields(QWidget):
 
     @Slot()
     def _show_cursors(self) -> None:
-        first, second = self._opened.selection.cursor_a, self._opened.selection.cursor_b
-        parts = [
-            f"{letter} {self._time(cycles)}" for letter, cycles in (("A", first), ("B", second)) if cycles is not None
-        ]
-        if first is not None and second is not None:
-            length = length_text(second - first, self._opened.trace.clock)
+        a, b = self._opened.selection.cursor_a, self._opened.selection.cursor_b
+        parts = [f"{letter} {self._time(cycles)}" for letter, cycles in (("A", a), ("B", b)) if cycles is not None]
+        if a is not None and b is not None:
+            length = length_text(b - a, self._opened.trace.clock)
             parts.insert(0, f"\N{GREEK CAPITAL LETTER DELTA} {length}")  # first: what is last may be cut
         self.cursors.setText("   ".join(parts))
 
@@ -279,20 +272,17 @@ class StatusFields(QWidget):
         search, state = self._opened.verdicts, ""
         text, hint = "Check for verdicts", "Click to look for deadlocks, inversions, and threads that wait long"
         if search.is_busy:
-            text, hint = (
-                "Checking\N{HORIZONTAL ELLIPSIS}",
-                "Looking for deadlocks, inversions, threads that wait long",
-            )
+            text = "Checking\N{HORIZONTAL ELLIPSIS}"
+            hint = "Looking for deadlocks, inversions, threads that wait long"
         elif search.error:
             text, hint = "Verdicts: not known", search.error
-        elif search.found is not None:
-            found = search.found
-            text = found.summary
-            lines = [f"{verdict.severity}: {verdict.kind}" for verdict in found.verdicts[:_VERDICTS_AT_MOST]]
-            lines += [f"and {left} more"] if (left := len(found.verdicts) - len(lines)) > 0 else []
-            lines += ["Undecided: " + ", ".join(found.undecided["kind"])] if len(found.undecided) else []
+        elif (answer := search.found) is not None:
+            text = answer.summary
+            lines = [f"{verdict.severity}: {verdict.kind}" for verdict in answer.verdicts[:_VERDICTS_AT_MOST]]
+            lines += [f"and {left} more"] if (left := len(answer.verdicts) - len(lines)) > 0 else []
+            lines += ["Undecided: " + ", ".join(answer.undecided["kind"])] if len(answer.undecided) else []
             hint = "\n".join(lines) or "Found no deadlocks, inversions, or threads that wait too long"
-            state = str(found.verdicts[0].severity) if found.verdicts else ""
+            state = str(answer.verdicts[0].severity) if answer.verdicts else ""
         self.verdicts.setText(text)
         self.verdicts.setToolTip(tool_tip(hint))
         restyle(self.verdicts, "state", state)
@@ -484,8 +474,8 @@ class Workspace(QWidget):
     @Slot()
     def _title_verdicts(self) -> None:
         """Show in the tab how many verdicts there are."""
-        found = self.opened.verdicts.found
-        count = f" ({len(found.verdicts)})" if found is not None and found.verdicts else ""
+        answer = self.opened.verdicts.found
+        count = f" ({len(answer.verdicts)})" if answer is not None and answer.verdicts else ""
         self.docks["verdicts"].setWindowTitle(f"Verdicts{count}")
 
     @Slot()
@@ -497,16 +487,16 @@ class Workspace(QWidget):
         if self._is_arranging:
             return
         self.drawer.refresh()
-        made = False
+        has_made_one = False
         for name in self.panels:
             shows = self.panel_shows(name)
             if shows:
                 self.docks[name].setFeatures(_WITH_BUTTONS)
             if shows and name not in self.panels.made:
-                if made:  # the next one after the frames that wait: both take longer than one may
+                if has_made_one:  # the next one after the frames that wait: both take longer than one may
                     QTimer.singleShot(FRAME_MS, self, self._freshen)
                     continue
-                made = True
+                has_made_one = True
             if shows or name in self.panels.made:
                 self.panels[name].setVisible(shows)
             if shows and name in self._stale:
@@ -742,12 +732,12 @@ class Workspace(QWidget):
     @Slot(str)
     def _edit_filter(self, name: str) -> None:
         self.show_panel("filter")
-        self.panel(_filter_panel()).edit(name)
+        self.panel(FilterPanel).edit(name)
 
     @Slot()
     def _show_rules(self) -> None:
         self.show_panel("filter")
-        self.panel(_filter_panel()).show_rules()
+        self.panel(FilterPanel).show_rules()
 
     @Slot()
     def _show_problems(self) -> None:
@@ -758,16 +748,8 @@ class Workspace(QWidget):
         """Show the panel that says more of what the tool bar says, with the worst verdict."""
         self.show_panel(name)
         if name == "verdicts":
-            self.panel(_verdicts_panel()).show_worst()
+            self.panel(VerdictsPanel).show_worst()
 
     @Slot()
     def _show_verdicts(self) -> None:
         self.show_panel("verdicts")
-
-
-def _verdicts_panel() -> type[VerdictsPanel]:
-    return VerdictsPanel
-
-
-def _filter_panel() -> type[FilterPanel]:
-    return FilterPanel

@@ -24,7 +24,7 @@ from satview.session.put_state import (
     take_view,
 )
 from satview.session.state_files import StateFiles, is_same, sign_of
-from satview.session.tasks import IsCancelled, Report, Task
+from satview.session.tasks import Task
 from satview.session.trace_link import ViewLinks
 from satview.session.workspace_file import (
     PanelsState,
@@ -35,7 +35,6 @@ from satview.session.workspace_file import (
     from_json,
     to_json,
 )
-from satview.timeline.lane_tree import Timeline
 
 if TYPE_CHECKING:
     from satview.gui.pane import Pane
@@ -70,11 +69,8 @@ class WorkspaceKeeper(QObject):
         self.file = files.of_trace(path) if is_lasting else StateFiles().of_trace(path)
         self.file.setParent(self)
         self._waiting: SelectionState | None = None
-        self._building = Task(self)
-        self._building.done.connect(self._on_built)
-        self._timer = QTimer(self)
-        self._timer.setSingleShot(True)
-        self._timer.setInterval(_CACHE_AFTER_MS)
+        self._building = Task(self, self._on_built)
+        self._timer = QTimer(self, singleShot=True, interval=_CACHE_AFTER_MS)
         self._timer.timeout.connect(self.save)
 
     def begin(self, is_followed: bool) -> None:
@@ -133,7 +129,8 @@ class WorkspaceKeeper(QObject):
             lane = opened.selection.lane
             if state.selection.span_start is not None and opened.selection.span is None and lane is not None:
                 self._waiting = state.selection  # for the lane: to build it here would hold the window
-                self._building.start(partial(_build, opened.timeline, lane))
+                timeline, selected = opened.timeline, [lane]
+                self._building.start(lambda is_cancelled: timeline.build(selected, is_cancelled))
         if state.compared is not None and same and Path(state.compared.path).is_file():
             views.beside.open(Path(state.compared.path), state.compared)
         if state.view is not None:
@@ -290,8 +287,3 @@ def scroll_to(pane: Pane, state: ViewState) -> None:
     keys = lane_keys(pane.opened.timeline)
     top = next((row for row in pane.opened.lanes.rows if keys[row.index] == state.top), None)
     pane.area.view.scroll_to(0 if top is None else top.y_px + state.top_px)
-
-
-def _build(timeline: Timeline, lane: int, is_cancelled: IsCancelled, _report: Report) -> None:
-    """Make a lane ready, on a worker thread."""
-    timeline.build([lane], is_cancelled)

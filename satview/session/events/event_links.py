@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Final
 
 import numpy as np
@@ -94,8 +93,7 @@ class EventLinks(QObject):
         self._trace: Trace | None = None
         self._event: int | None = None
         self.found = FoundLinks()
-        self._job = Task(self)
-        self._job.done.connect(self._on_found)
+        self._job = Task(self, self._on_found)
         selection.changed.connect(self._on_selection)
 
     @property
@@ -125,7 +123,7 @@ class EventLinks(QObject):
             else:
                 if len(trace.events) <= _PAIRS_AT_ONCE or are_made(trace):
                     self.found = FoundLinks(link_of(trace, event))
-                self._job.start(partial(_find_links, trace, event))  # the first time it makes all links of the trace
+                self._job.start(lambda _: find_links(trace, event))  # the first time it makes all links of the trace
         self.changed.emit()
 
     @Slot(object)
@@ -145,8 +143,3 @@ def find_links(trace: Trace, event: int) -> FoundLinks:
                           argument_names(trace, event))  # fmt: skip
     except SourceChangedError:  # the window says so by itself
         return FoundLinks()
-
-
-def _find_links(trace: Trace, event: int, _is_cancelled: IsCancelled, _report: Report) -> FoundLinks:
-    """Do the same as a job; it holds the trace, no widget."""
-    return find_links(trace, event)

@@ -19,7 +19,7 @@ from satview.events import wire
 from satview.events.layout import canonical
 from satview.events.spec import Argument, arguments_text
 from satview.events.states import STATE_BY_VALUE, UNKNOWN
-from satview.filters.rules.fastwide import LoggedForm, logged_form
+from satview.filters.rules.fastwide import logged_form
 from satview.formats.symbols import symbols_of
 from satview.linkage.blockers import blockers, owner_of
 from satview.linkage.calls import Fate
@@ -40,14 +40,9 @@ from satview.timeline.spans import Span
 _UNKNOWN = "not in the trace"
 
 
-def form_of(trace: Trace, event: int, *, is_wide: bool) -> LoggedForm:
-    """Return the form an event would have been logged in."""
-    return logged_form(trace, event, wide=is_wide)
-
-
 def arguments_as(trace: Trace, event: int, *, is_wide: bool, most: int | None = None) -> tuple[Argument, ...]:
     """Return the arguments of an event in one of its forms; those that the trace does not have say so."""
-    payload, form = trace.payloads.decode(event, most), form_of(trace, event, is_wide=is_wide)
+    payload, form = trace.payloads.decode(event, most), logged_form(trace, event, wide=is_wide)
     if form.form in ("same", "failed", "raw", payload.form):
         return payload.arguments
     known = {canonical(argument.name): argument for argument in payload.arguments}
@@ -257,7 +252,7 @@ _RULES: Final[dict[str, Callable[[_Of, str, int], Meaning | None]]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class DetailLine:
     """One line of the details.
 
     Attributes:
@@ -293,7 +288,7 @@ class Section:
     """
 
     title: str
-    lines: tuple[Line, ...]
+    lines: tuple[DetailLine, ...]
     is_prose: bool = False
 
 
@@ -315,7 +310,7 @@ class Cell:
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class DetailTable:
     """Rows of values under a title; the first column names the row.
 
     Attributes:
@@ -355,7 +350,7 @@ class Details:
     subtitle: str
     kind: str
     sections: tuple[Section, ...] = field(default=())
-    tables: tuple[Table, ...] = ()
+    tables: tuple[DetailTable, ...] = ()
 
     def as_text(self) -> str:
         """Return it as plain text for the clipboard."""
@@ -399,23 +394,23 @@ def connection_sections(trace: Trace, event: int, connected: Connections | None)
         return ()
     lines = [_step_line(trace, event, step) for step in (*connected.causes, *connected.effects)]
     if connected.fate is not None:
-        lines.append(Line("Returns", _FATES[connected.fate]))
+        lines.append(DetailLine("Returns", _FATES[connected.fate]))
     if connected.waits_for is not None:
         lines += wait_lines(trace, connected.waits_for)
     return (Section("Cause and effect", tuple(lines)),) if lines else ()
 
 
-def _step_line(trace: Trace, event: int, step: Step) -> Line:
+def _step_line(trace: Trace, event: int, step: Step) -> DetailLine:
     thread = int(trace.events.thread[step.row])
     cycles = int(trace.events.time_cycles[step.row]) - int(trace.events.time_cycles[event])
     notes = [trace.thread_name(thread)] if thread else []
     notes.append(f"{format_duration(trace.clock.duration_ns(abs(cycles)))} {'earlier' if cycles < 0 else 'later'}")
     if step.certainty is not Certainty.EXACT:
         notes.append("inferred" if step.certainty is Certainty.INFERRED else "a guess")
-    return Line(str(step.relation), event_name(trace, step.row), ", ".join(notes), event=step.row)
+    return DetailLine(str(step.relation), event_name(trace, step.row), ", ".join(notes), event=step.row)
 
 
-def wait_lines(trace: Trace, wait: WaitedFor) -> list[Line]:
+def wait_lines(trace: Trace, wait: WaitedFor) -> list[DetailLine]:
     """Return whom and what a thread waits for, and that the wait never ends where it does not."""
     kind = _OBJECTS.get(STATE_BY_VALUE[wait.value].name, "object")
     where = "" if wait.object is None else f"{kind} {wait.object:#x}"
@@ -424,25 +419,26 @@ def wait_lines(trace: Trace, wait: WaitedFor) -> list[Line]:
         notes.append("inferred")
     lines = []
     if wait.thread >= 0:
-        lines.append(Line("Waits for", trace.thread_name(wait.thread), ", ".join(notes), thread=wait.thread))
+        lines.append(DetailLine("Waits for", trace.thread_name(wait.thread), ", ".join(notes), thread=wait.thread))
     elif wait.pid >= 0:
         row = trace.processes.row(wait.pid) or 0
-        lines.append(Line("Waits for", f"any thread of {trace.name_of_pid(wait.pid)}", ", ".join(notes), process=row))
+        who = f"any thread of {trace.name_of_pid(wait.pid)}"
+        lines.append(DetailLine("Waits for", who, ", ".join(notes), process=row))
     elif where:
-        lines.append(Line("Waits for", where))
+        lines.append(DetailLine("Waits for", where))
     if wait.is_open:
-        lines.append(Line("", "The wait lasts to the end of the trace."))
+        lines.append(DetailLine("", "The wait lasts to the end of the trace."))
     return lines
 
 
-def argument_line(argument: Argument, meaning: Meaning | None) -> Line:
+def argument_line(argument: Argument, meaning: Meaning | None) -> DetailLine:
     """Return the line of an argument, with what it means where that is known."""
     if meaning is None:
-        return Line(argument.name, argument.text, argument.note, is_code=True)
+        return DetailLine(argument.name, argument.text, argument.note, is_code=True)
     sure = "" if meaning.certainty is Certainty.EXACT else meaning.certainty.name.lower()
-    return Line(argument.name, argument.text, ", ".join(filter(None, (argument.note, sure))),
-                meaning.event if meaning.event >= 0 else None, is_code=True, thread=meaning.thread,
-                process=meaning.process, means=meaning.text)  # fmt: skip
+    return DetailLine(argument.name, argument.text, ", ".join(filter(None, (argument.note, sure))),
+                      meaning.event if meaning.event >= 0 else None, is_code=True, thread=meaning.thread,
+                      process=meaning.process, means=meaning.text)  # fmt: skip
 
 
 def event_name(trace: Trace, event: int) -> str:
@@ -516,20 +512,20 @@ def event_details(
     """
     spec = trace.spec(event)
     if is_wide is not None:
-        is_wide = None if form_of(trace, event, is_wide=is_wide).form not in ("fast", "wide") else is_wide
+        is_wide = None if logged_form(trace, event, wide=is_wide).form not in ("fast", "wide") else is_wide
     thread = int(trace.events.thread[event])
     calls = ", ".join(f"{call}()" for call in spec.calls)
     described = trace.payloads.described.get(spec.code)
-    what = [Line("Class", spec.class_name)]
+    what = [DetailLine("Class", spec.class_name)]
     if spec.label and spec.label != spec.name:
-        what.append(Line("Printed as", spec.label))
+        what.append(DetailLine("Printed as", spec.label))
     if described is not None and described.name:
-        what.append(Line("Described as", visible_line(described.name)))
+        what.append(DetailLine("Described as", visible_line(described.name)))
     if calls:
-        what.append(Line("Public call", calls))
+        what.append(DetailLine("Public call", calls))
     if spec.when:
-        what.append(Line("When", spec.when))
-    what += [Line("Number", f"{event + 1:,} of {len(trace.events):,}"), *_link_lines(trace, event, link)]
+        what.append(DetailLine("When", spec.when))
+    what += [DetailLine("Number", f"{event + 1:,} of {len(trace.events):,}"), *_link_lines(trace, event, link)]
     return Details(
         title=spec.name,
         subtitle=trace.thread_name(thread) if thread else trace.cpu_title(int(trace.events.cpu[event])),
@@ -553,14 +549,14 @@ def why_details(trace: Trace, steps: Sequence[WhyStep], error: str = "") -> Deta
     """
     if not steps:
         text = error or "Looking for the answer\N{HORIZONTAL ELLIPSIS}"
-        return Details("Why?", "", "answer", (Section("Answer", (Line("", text),), is_prose=True),))
+        return Details("Why?", "", "answer", (Section("Answer", (DetailLine("", text),), is_prose=True),))
     lines = []
     for shown in chain_lines(trace, steps):
-        lines.append(Line("" if shown.is_folded else f"{shown.step + 1}.", shown.says))
+        lines.append(DetailLine("" if shown.is_folded else f"{shown.step + 1}.", shown.says))
         step = steps[shown.step]
         row = step.cause_row if step.cause_row >= 0 else step.row
         if row >= 0:
-            lines.append(Line("", event_name(trace, row), event=row))
+            lines.append(DetailLine("", event_name(trace, row), event=row))
     start = steps[0]
     when = format_moment(start.at_cycles, trace.clock)
     return Details(f"Why {start.state}?", f"{trace.thread_name(start.thread)} at {when}", "answer",
@@ -585,7 +581,7 @@ def trace_rows(trace: Trace) -> Iterator[tuple[str, str]]:
 
 def trace_details(trace: Trace) -> Details:
     """Return what is known of a trace as a whole: shown while nothing is selected."""
-    lines = tuple(Line(name, text) for name, text in trace_rows(trace) if name != "File")
+    lines = tuple(DetailLine(name, text) for name, text in trace_rows(trace) if name != "File")
     return Details(trace.title, _folder_text(trace.path), "trace", (Section("Trace", lines),))
 
 
@@ -606,13 +602,13 @@ def link_details(trace: Trace, link: NamedHop) -> Details:
     lines = []
     for title, row in zip(("From", "To"), ends, strict=True):
         lines += [
-            Line(title, event_name(trace, row), event=row),
-            Line("", _actor(trace, row)),
-            Line("", format_moment(int(times[row]), trace.clock)),
+            DetailLine(title, event_name(trace, row), event=row),
+            DetailLine("", _actor(trace, row)),
+            DetailLine("", format_moment(int(times[row]), trace.clock)),
         ]
-    lines.append(Line("Takes", format_duration(trace.clock.duration_ns(cycles)), f"{cycles:,} cycles"))
+    lines.append(DetailLine("Takes", format_duration(trace.clock.duration_ns(cycles)), f"{cycles:,} cycles"))
     if link.certainty is not Certainty.EXACT:
-        lines.append(Line("Certainty", link.certainty.name.lower()))
+        lines.append(DetailLine("Certainty", link.certainty.name.lower()))
     names = (_actor(trace, row) for row in ends)
     return Details(link.name, " \N{RIGHTWARDS ARROW} ".join(names), "link", (Section("Link", tuple(lines)),))
 
@@ -620,7 +616,7 @@ def link_details(trace: Trace, link: NamedHop) -> Details:
 def highlight_details(title: str, says: str) -> Details:
     """Return what is said of what is drawn over the lanes: a verdict, by its kind."""
     return Details(
-        title, "drawn over the lanes", "verdict", (Section("What happens", (Line("", says),), is_prose=True),)
+        title, "drawn over the lanes", "verdict", (Section("What happens", (DetailLine("", says),), is_prose=True),)
     )
 
 
@@ -647,21 +643,21 @@ def span_details(timeline: Timeline, lane: int, span: Span, waits: WaitedFor | N
     trust = _trust_in_length(timeline, lane, span)
     length = f"{sign(trust.mark)} {format_duration(length_ns)}".lstrip()
     note = ", ".join(filter(None, (f"{span.end_cycles - span.start_cycles:,} cycles", trust.reason)))
-    lines = [Line("Meaning", meaning)] if (meaning := info.meaning(span.value)) else []
+    lines = [DetailLine("Meaning", meaning)] if (meaning := info.meaning(span.value)) else []
     lines += [
-        Line("From", format_moment(span.start_cycles, trace.clock)),
-        Line("To", format_moment(span.end_cycles, trace.clock)),
-        Line("Length", length, note),
+        DetailLine("From", format_moment(span.start_cycles, trace.clock)),
+        DetailLine("To", format_moment(span.end_cycles, trace.clock)),
+        DetailLine("Length", length, note),
     ]
     if waits is not None and waits.value == span.value:
         lines += wait_lines(trace, waits)
     if span.thread > 0:
-        lines.append(Line("Thread", trace.thread_name(span.thread)))
+        lines.append(DetailLine("Thread", trace.thread_name(span.thread)))
     if 0 <= span.event < len(trace.events):
-        lines.append(Line("Begun by", event_name(trace, span.event), event=span.event))
+        lines.append(DetailLine("Begun by", event_name(trace, span.event), event=span.event))
     following = _event_at_end(timeline, lane, span)
     if following is not None:
-        lines.append(Line("Ended by", event_name(trace, following), event=following))
+        lines.append(DetailLine("Ended by", event_name(trace, following), event=following))
     return Details(
         timeline.label(span),
         f"{lane_path(timeline, lane)}  {info.subtitle}".strip(),
@@ -672,14 +668,13 @@ def span_details(timeline: Timeline, lane: int, span: Span, waits: WaitedFor | N
 
 def _moment_details(timeline: Timeline, lane: int, span: Span) -> Details:
     """Return what is known of a moment of a lane of events, which lasts for nothing."""
-    trace, lines = timeline.trace, list[Line]()
+    trace, lines = timeline.trace, list[DetailLine]()
     if 0 <= span.event < len(trace.events):
         when = format_moment(int(trace.events.time_cycles[span.event]), trace.clock)
-        lines = [Line("At", when), Line("Event", event_name(trace, span.event), event=span.event)]
+        lines = [DetailLine("At", when), DetailLine("Event", event_name(trace, span.event), event=span.event)]
+    moment = (Section("Moment", tuple(lines)),)
     title = timeline.label(span) or "nothing yet"
-    return Details(
-        title, lane_path(timeline, lane), lane_kind(timeline.infos[lane]), (Section("Moment", tuple(lines)),)
-    )
+    return Details(title, lane_path(timeline, lane), lane_kind(timeline.infos[lane]), moment)
 
 
 def _trust_in_length(timeline: Timeline, lane: int, span: Span) -> Trust:
@@ -720,34 +715,29 @@ def _event_at_end(timeline: Timeline, lane: int, span: Span) -> int | None:
     return after.event
 
 
-def _location_lines(trace: Trace, event: int) -> tuple[Line, ...]:
+def _location_lines(trace: Trace, event: int) -> tuple[DetailLine, ...]:
     cycles = int(trace.events.time_cycles[event])
     thread = int(trace.events.thread[event])
-    lines = [Line("Time", format_moment(cycles, trace.clock), "from start")]
+    lines = [DetailLine("Time", format_moment(cycles, trace.clock), "from start")]
     if trace.clock.is_absolute and trace.clock.boot_time_s is not None:  # else nobody says where the counter began
         since_boot_ns = cycles * NS_PER_S // trace.clock.cycles_per_s
-        lines.append(Line("Since boot", format_time(since_boot_ns)))
-    lines.append(Line("Cycles", f"{cycles:,}", hex_cycles(cycles), is_code=True))
+        lines.append(DetailLine("Since boot", format_time(since_boot_ns)))
+    lines.append(DetailLine("Cycles", f"{cycles:,}", hex_cycles(cycles), is_code=True))
     wall = trace.clock.wall_time(cycles)
     if wall is not None:
-        lines.append(Line("Date", f"{wall:%Y-%m-%d %H:%M:%S} UTC", "approximate"))
+        lines.append(DetailLine("Date", f"{wall:%Y-%m-%d %H:%M:%S} UTC", "approximate"))
     kind, _, number = trace.cpu_title(int(trace.events.cpu[event])).rpartition(" ")
-    lines.append(Line(kind, number))
+    lines.append(DetailLine(kind, number))
     process = int(trace.threads.process[thread])
     if thread:
         pid = int(trace.processes.pid[process])
         name = trace.processes.names[process] or trace.process_name(process)
-        lines.append(Line("Process", name, _noted(f"pid {pid}", trace.process_name_source(process)), process=process))
+        note = _noted(f"pid {pid}", trace.process_name_source(process))
+        lines.append(DetailLine("Process", name, note, process=process))
         if int(trace.threads.tid[thread]) > 0:
             tid = int(trace.threads.tid[thread])
-            lines.append(
-                Line(
-                    "Thread",
-                    trace.thread_name(thread),
-                    _noted(f"tid {tid}", trace.thread_name_source(thread)),
-                    thread=thread,
-                )
-            )
+            note = _noted(f"tid {tid}", trace.thread_name_source(thread))
+            lines.append(DetailLine("Thread", trace.thread_name(thread), note, thread=thread))
     return tuple(lines)
 
 
@@ -755,23 +745,23 @@ def _noted(*notes: str) -> str:
     return ", ".join(note for note in notes if note)
 
 
-def _link_lines(trace: Trace, event: int, link: Link | None) -> list[Line]:
+def _link_lines(trace: Trace, event: int, link: Link | None) -> list[DetailLine]:
     if link is None:
         return []
     times, last = trace.events.time_cycles, len(trace.events) - 1
     cycles = int(times[min(link.to_row, last)]) - int(times[link.from_row])
     length = format_duration(trace.clock.duration_ns(cycles))
     if link.kind is LinkKind.STATE:
-        until = Line("Until", "the end of the trace")
+        until = DetailLine("Until", "the end of the trace")
         if link.to_row <= last:
-            until = Line("Until", event_name(trace, link.to_row), event=link.to_row)
-        return [until, Line("Length", length, f"{cycles:,} cycles")]
+            until = DetailLine("Until", event_name(trace, link.to_row), event=link.to_row)
+        return [until, DetailLine("Length", length, f"{cycles:,} cycles")]
     is_begin = link.from_row == event
     other = link.to_row if is_begin else link.from_row
     note = "" if link.certainty is Certainty.EXACT else "next on this CPU; the calling thread is not known"
     return [
-        Line("Ends with" if is_begin else "Began with", event_name(trace, other), note, event=other),
-        Line("Duration", length, f"{cycles:,} cycles"),
+        DetailLine("Ends with" if is_begin else "Began with", event_name(trace, other), note, event=other),
+        DetailLine("Duration", length, f"{cycles:,} cycles"),
     ]
 
 
@@ -796,17 +786,17 @@ def _argument_sections(
     if payload.words:
         rows = [payload.words[i : i + 2] for i in range(0, min(len(payload.words), most), 2)]
         words = tuple(
-            Line(f"{i * 2}", "  ".join(f"{word:08x}" for word in row), is_code=True) for i, row in enumerate(rows)
+            DetailLine(f"{i * 2}", "  ".join(f"{word:08x}" for word in row), is_code=True) for i, row in enumerate(rows)
         )
         sections.append(Section("Raw words", words + _left_out(len(payload.words) - 2 * len(rows), most)))
     return tuple(sections)
 
 
-def _left_out(words: int, most: int) -> tuple[Line, ...]:
+def _left_out(words: int, most: int) -> tuple[DetailLine, ...]:
     """Return the line that represents words that do not show; a click on it shows more, up to a bound."""
     if words <= 0:
         return ()
     text = f"\N{HORIZONTAL ELLIPSIS} {words:,} more words"
     if most < MOST_WORDS:
-        return (Line("", text + ": show more", is_more=True),)
-    return (Line("", text, "traceprinter prints them all"),)
+        return (DetailLine("", text + ": show more", is_more=True),)
+    return (DetailLine("", text, "traceprinter prints them all"),)

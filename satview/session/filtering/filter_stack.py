@@ -24,7 +24,7 @@ from satview.filters.rows import EventMask
 from satview.filters.rules.handlers import FunctionRule, HandlerFile, Handlers
 from satview.filters.rules.text import without_comment
 from satview.filters.views.passes import Effect, NamedFilter, PassEvaluator, PassStack, never
-from satview.session.tasks import IsCancelled, Report, Task, TaskFunction
+from satview.session.tasks import IsCancelled, Task, TaskFunction
 from satview.store.tables import EventTable
 from satview.store.trace import Trace
 
@@ -244,19 +244,17 @@ class _StoppableRule:
         return self._rule(derived)
 
 
-def evaluate(evaluator: FilterEvaluator, state: FilterState, is_cancelled: IsCancelled, _report: Report) -> FilterView:
+def evaluate(evaluator: FilterEvaluator, state: FilterState, is_cancelled: IsCancelled) -> FilterView:
     """Return what a filter does to the trace."""
     return evaluator.alone(is_cancelled, lambda: evaluator.view(state))
 
 
-def count_hits(evaluator: FilterEvaluator, item: NamedFilter, is_cancelled: IsCancelled, _report: Report) -> int:
+def count_hits(evaluator: FilterEvaluator, item: NamedFilter, is_cancelled: IsCancelled) -> int:
     """Return how many events a pass fits."""
     return evaluator.alone(is_cancelled, lambda: evaluator.result(PassStack((item,))).counts[item.name])
 
 
-def find_hits(
-    evaluator: FilterEvaluator, item: NamedFilter, is_cancelled: IsCancelled, _report: Report
-) -> NDArray[np.uint32]:
+def find_hits(evaluator: FilterEvaluator, item: NamedFilter, is_cancelled: IsCancelled) -> NDArray[np.uint32]:
     """Return the rows of the events that a pass fits, ascending.
 
     Returns:
@@ -265,7 +263,7 @@ def find_hits(
     return evaluator.alone(is_cancelled, lambda: event_rows.rows_of(evaluator.mask(item)))
 
 
-def make_columns_ready(evaluator: FilterEvaluator, is_cancelled: IsCancelled, _report: Report) -> None:
+def make_columns_ready(evaluator: FilterEvaluator, is_cancelled: IsCancelled) -> None:
     """Compute the derived columns while a condition is being typed, so that the first duration is no slower."""
     evaluator.alone(is_cancelled, evaluator.derived.make_ready)
 
@@ -366,9 +364,7 @@ class FilterStack(QObject):
         super().__init__(parent)
         self._events = trace.events
         self._history = history
-        self._job = Task(self)
-        self._job.done.connect(self._on_view)
-        self._job.failed.connect(self._on_failed)
+        self._job = Task(self, self._on_view, self._on_failed)
         self.evaluator = FilterEvaluator(trace)
         self.state = FilterState(_all(CODE_COUNT), _all(len(trace.threads)))
         self.view = FilterView(selected=len(trace.events))
@@ -538,7 +534,7 @@ class FilterStack(QObject):
         else:
             function: TaskFunction = partial(evaluate, self.evaluator, state)
             if is_plain:
-                function = partial(_rows_of, self._events, state.codes, state.threads)
+                function = partial(passing_rows, self._events, state.codes, state.threads)
             self._job.start(function, _PATIENCE_S if len(self._events) <= _AT_ONCE else 0.0)
             if self._job.is_busy:
                 self.changed.emit()
@@ -558,21 +554,14 @@ class FilterStack(QObject):
         self.view_changed.emit()
 
     @Slot(object)
-    def _on_failed(self, error: object) -> None:
+    def _on_failed(self, error: Exception) -> None:
         if not isinstance(error, SatviewError):
-            raise error if isinstance(error, Exception) else RuntimeError(error)
+            raise error
         self.failed.emit(str(error))
 
 
 def _view_of_rows(rows: NDArray[np.uint32]) -> FilterView:
     return FilterView(rows=rows, selected=len(rows))
-
-
-def _rows_of(
-    events: EventTable, codes: Mask, threads: Mask, is_cancelled: IsCancelled, _report: Report
-) -> NDArray[np.uint32]:
-    """Run in the task; holds arrays only."""
-    return passing_rows(events, codes, threads, is_cancelled)
 
 
 def passing_rows(

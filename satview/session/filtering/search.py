@@ -20,7 +20,7 @@ from satview.filters.expressions.semantics import FIELDS
 from satview.filters.expressions.syntax import looks_like_condition
 from satview.filters.views.passes import NamedFilter
 from satview.session.filtering.filter_stack import FilterEvaluator, find_hits
-from satview.session.tasks import IsCancelled, Report, Task, TaskFunction
+from satview.session.tasks import IsCancelled, Task, TaskFunction
 from satview.store.arguments import taught
 from satview.store.trace import Trace
 
@@ -52,9 +52,7 @@ class Search(QObject):
         super().__init__(parent)
         self._trace = trace
         self._evaluator = evaluator or FilterEvaluator(trace)
-        self._job = Task(self)
-        self._job.done.connect(self._on_hits)
-        self._job.failed.connect(self._on_failed)
+        self._job = Task(self, self._on_hits, self._on_failed)
         self.text = ""
         self.error = ""
         self.hits: NDArray[np.uint32] = np.empty(0, np.uint32)
@@ -106,9 +104,9 @@ class Search(QObject):
         return self.hits if shown is None else np.intersect1d(self.hits, shown, assume_unique=True)
 
     @Slot(object)
-    def _on_failed(self, error: object) -> None:
+    def _on_failed(self, error: Exception) -> None:
         if not isinstance(error, SatviewError):
-            raise error if isinstance(error, Exception) else RuntimeError(error)
+            raise error
         self.error = str(error)
         self.changed.emit()
 
@@ -149,9 +147,7 @@ def fits_of(text: str) -> Callable[[str], bool]:
     return lambda name: requested in name.casefold()
 
 
-def find_names(
-    trace: Trace, fits: Callable[[str], bool], is_cancelled: IsCancelled, _report: Report
-) -> NDArray[np.uint32]:
+def find_names(trace: Trace, fits: Callable[[str], bool], is_cancelled: IsCancelled) -> NDArray[np.uint32]:
     """Return the rows of events whose name or thread matches, ascending: two tables of names, one pass over the events.
 
     Returns:

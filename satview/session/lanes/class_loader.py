@@ -14,7 +14,7 @@ from satview.base.errors import SourceChangedError, UsageError
 from satview.events.user_events import Descriptions, UserEvent, parse_rules
 from satview.formats.user_event_file import read_user_events
 from satview.session.settings import Settings
-from satview.session.tasks import IsCancelled, Report, Task
+from satview.session.tasks import IsCancelled, Task
 from satview.store.trace import Trace
 from satview.timeline.lane_tree import Timeline
 from satview.timeline.tracks.user import UserLanes
@@ -90,9 +90,7 @@ class ClassLoader(QObject):
         super().__init__(parent)
         self._timeline, self._requested, self._described, self._settings = timeline, requested, described, settings
         self._timing_file = timing_file
-        self._job = Task(self)
-        self._job.done.connect(self._on_done)
-        self._job.failed.connect(self._on_failed)
+        self._job = Task(self, self._on_done, self._on_failed)
         settings.changed.connect(self._on_setting)
 
     @property
@@ -133,7 +131,7 @@ class ClassLoader(QObject):
             self.describe()
 
     @Slot(object)
-    def _on_done(self, error: object) -> None:
+    def _on_done(self, error: Exception) -> None:
         self.loaded.emit()
         if error:
             self.failed.emit(str(error))
@@ -143,9 +141,9 @@ class ClassLoader(QObject):
         self._job.close()
 
     @Slot(object)
-    def _on_failed(self, error: object) -> None:
+    def _on_failed(self, error: Exception) -> None:
         if not isinstance(error, SourceChangedError):  # that the window says by itself
-            raise error if isinstance(error, Exception) else RuntimeError(str(error))
+            raise error
 
 
 def _shown(
@@ -155,7 +153,6 @@ def _shown(
     rules: str,
     timing_file: str,
     is_cancelled: IsCancelled,
-    _report: Report,
 ) -> str:
     """Run in the task, which holds no widget; return what is wrong with rules or the file of timing, or nothing."""
     error, user = "", UserLanes(described)

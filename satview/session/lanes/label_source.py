@@ -20,7 +20,7 @@ from satview.filters.derived_columns import logged_priorities
 from satview.linkage.blockers import blockers
 from satview.linkage.rows import rows_of_class, rows_of_codes, thread_rows
 from satview.session.lanes.lane_arrangement import Label
-from satview.session.tasks import IsCancelled, Report, Task
+from satview.session.tasks import IsCancelled, Task
 from satview.store.arguments import argument_under, arguments
 from satview.store.tables import UNKNOWN_THREAD
 from satview.store.trace import Trace
@@ -33,7 +33,7 @@ _Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Priorities:
+class ThreadPriorities:
     """Priorities as wide thread events log them, by thread and then by time.
 
     Attributes:
@@ -47,7 +47,7 @@ class Priorities:
     own: _Ints
 
     @classmethod
-    def of(cls, trace: Trace) -> Priorities:
+    def of(cls, trace: Trace) -> ThreadPriorities:
         """Return those of a trace."""
         keys, now = logged_priorities(trace)
         if not len(keys):
@@ -116,7 +116,7 @@ class IntervalLabels:
         self._trace = trace
         self._cache: dict[Label, dict[int, str]] = {label: {} for label in Label}
         self._ready = {Label.CPU: True}
-        self._priorities: Priorities | None = None
+        self._priorities: ThreadPriorities | None = None
         self._calls = _NONE.astype(np.int64)
         self._waits = _NONE.astype(np.int64), _NONE.astype(np.intp)
         self._partitions: dict[int, str] = {}
@@ -184,7 +184,7 @@ class IntervalLabels:
         return [f"CPU {cpu}" if is_on else "" for cpu, is_on in zip(cpus.tolist(), runs.tolist(), strict=True)]
 
     def _make_priorities(self) -> None:
-        self._priorities = Priorities.of(self._trace)
+        self._priorities = ThreadPriorities.of(self._trace)
 
     def _priority_texts(self, rows: NDArray[np.int64]) -> list[str]:
         assert self._priorities is not None
@@ -262,9 +262,7 @@ class LabelSource(QObject):
         self._labels = IntervalLabels(trace)
         self._failed: frozenset[Label] = frozenset()
         self._requested: frozenset[Label] = frozenset()
-        self._job = Task(self)
-        self._job.done.connect(self._on_done)
-        self._job.failed.connect(self._on_failed)
+        self._job = Task(self, self._on_done, self._on_failed)
 
     @property
     def is_busy(self) -> bool:
@@ -294,15 +292,13 @@ class LabelSource(QObject):
         self.refined.emit()
 
     @Slot(object)
-    def _on_failed(self, error: object) -> None:
+    def _on_failed(self, error: Exception) -> None:
         self._failed |= self._requested
         if not isinstance(error, SourceChangedError):  # that the window says by itself
-            raise error if isinstance(error, Exception) else RuntimeError(str(error))
+            raise error
 
 
-def _made_ready(
-    labels: IntervalLabels, requested: frozenset[Label], _is_cancelled: IsCancelled, _report: Report
-) -> IntervalLabels:
+def _made_ready(labels: IntervalLabels, requested: frozenset[Label], _is_cancelled: IsCancelled) -> IntervalLabels:
     """Run in the task; holds no widget."""
     labels.make_ready(requested)
     return labels

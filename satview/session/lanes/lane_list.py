@@ -95,7 +95,7 @@ class LaneIndex:
 
 
 @dataclass(frozen=True, slots=True)
-class Block:
+class LaneBlock:
     """Lanes of one group, one below the other.
 
     Attributes:
@@ -151,14 +151,14 @@ class LaneLayout:
                 return block.tops
         return self._ordered(self._lanes.children(self._lanes.infos[index].parent))
 
-    def blocks(self) -> tuple[Block, ...]:
+    def blocks(self) -> tuple[LaneBlock, ...]:
         """Return all lanes but pinned ones, by group; hidden ones included."""
         tops = self._lanes.children(-1)
         cpus = [index for index in tops if self._lanes.is_about_cpus(index)]
         events = [index for index in tops if self._lanes.is_of_events(index)]
         apart = {*cpus, *events}
         others = [index for index in tops if index not in apart]
-        blocks = [*self._blocks("cpu", cpus, IDLE_CPUS, self._idle), Block("events", None, self._ordered(events))]
+        blocks = [*self._blocks("cpu", cpus, IDLE_CPUS, self._idle), LaneBlock("events", None, self._ordered(events))]
         if not self._now.groups:
             return (*blocks, *self._blocks("process", others, QUIET, self._quiet))
         in_groups: set[int] = set()
@@ -166,19 +166,19 @@ class LaneLayout:
         for group in self._now.groups:
             members = self._lanes.indices_of(group.members)
             nests = any(self._lanes.infos[index].kind is LaneKind.PROCESS for index in members)
-            blocks.append(Block(group.title, group, self._ordered(members), nests))
+            blocks.append(LaneBlock(group.title, group, self._ordered(members), nests))
             in_groups.update(members)
         units = others if nests else [unit for top in others for unit in self._units(top)]
         rest = [index for index in units if index not in in_groups]
         if rest:
-            blocks.append(Block("", LaneGroup(OTHERS, frozenset()), self._ordered(rest), nests))
+            blocks.append(LaneBlock("", LaneGroup(OTHERS, frozenset()), self._ordered(rest), nests))
         return tuple(blocks)
 
-    def _blocks(self, name: str, lanes: Sequence[int], title: str, folded: frozenset[int]) -> Iterator[Block]:
+    def _blocks(self, name: str, lanes: Sequence[int], title: str, folded: frozenset[int]) -> Iterator[LaneBlock]:
         """Yield lanes without a heading, then those that go under one, if any."""
-        yield Block(name, None, self._ordered(index for index in lanes if index not in folded))
+        yield LaneBlock(name, None, self._ordered(index for index in lanes if index not in folded))
         if under := [index for index in lanes if index in folded]:
-            yield Block(title, LaneGroup(title, self._lanes.keys_of(under)), self._ordered(under))
+            yield LaneBlock(title, LaneGroup(title, self._lanes.keys_of(under)), self._ordered(under))
 
     def _units(self, top: int) -> list[int]:
         """Return the lanes under a process that groups are made of, or itself if it has none."""
@@ -210,7 +210,7 @@ class LaneLayout:
                 y_px += rows[-1].height_px
         return tuple(rows), tuple(heads)
 
-    def _lanes_of(self, block: Block, tops: tuple[int, ...]) -> Iterator[tuple[int, int]]:
+    def _lanes_of(self, block: LaneBlock, tops: tuple[int, ...]) -> Iterator[tuple[int, int]]:
         for top in tops:
             shown = self._only_thread(top) if block.nests else top
             if shown not in self._pinned:

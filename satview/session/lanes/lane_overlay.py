@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from satview.events.states import ABSENT, RUNNING, SEEN_EVENT, SEEN_RUNNING
 from satview.session.filtering.filter_stack import FilterView, Mask
 from satview.timeline.lane_tree import Timeline
-from satview.timeline.shares import Shares
+from satview.timeline.shares import LaneShares
 from satview.timeline.spans import NO_EVENT, LaneSpans
 
 _AT_ONCE: Final = 50_000  # intervals of a lane that a frame may look at; longer lanes wait for the worker
@@ -30,7 +30,7 @@ class LaneOverlay:
         self._timeline = timeline
         self._view = view
         self._sums: dict[tuple[int, str], NDArray[np.uint32]] = {}
-        self._shares: dict[tuple[int, str], Shares] = {}
+        self._shares: dict[tuple[int, str], LaneShares] = {}
 
     @property
     def does_nothing(self) -> bool:
@@ -83,7 +83,7 @@ class LaneOverlay:
             return None
         return self._pixels(lanes, "marked", self._view.marked, edges, waits, every=False)
 
-    def shown(self, lane: int, waits: bool) -> Shares | None:
+    def shown(self, lane: int, waits: bool) -> LaneShares | None:
         """Return how a lane divides its time where what conditions hide is nothing; None = that is not known now.
 
         Args:
@@ -95,7 +95,7 @@ class LaneOverlay:
             return self._timeline.lane(lane).shares if self._timeline.is_ready(lane) else None
         return self._share(lane, "shown", shown, waits)
 
-    def plain(self, lane: int, waits: bool) -> Shares | None:
+    def plain(self, lane: int, waits: bool) -> LaneShares | None:
         """Return the same where what fades is nothing too."""
         dimmed = self._view.dimmed
         return self.shown(lane, waits) if dimmed is None else self._share(lane, "dimmed", dimmed, waits)
@@ -106,7 +106,7 @@ class LaneOverlay:
             self.plain(lane, waits=False) is not None for lane in lanes if self._timeline.is_ready(lane)
         )
 
-    def _share(self, lane: int, name: str, events: Mask, waits: bool) -> Shares | None:
+    def _share(self, lane: int, name: str, events: Mask, waits: bool) -> LaneShares | None:
         key = (lane, name)
         if key not in self._shares:
             if not self._timeline.is_ready(lane) or (
@@ -119,7 +119,7 @@ class LaneOverlay:
                 return of if of is not None and not len(of.spans) else None
             remains = (sums[1:] != sums[:-1]) == (name == "shown")
             value = np.where(remains, of.spans.value, np.uint8(ABSENT))
-            shares = Shares.of(replace(of.spans, value=value))
+            shares = LaneShares.of(replace(of.spans, value=value))
             shares.make_bins(self._timeline.trace.window)
             self._shares[key] = shares
         return self._shares[key]

@@ -21,7 +21,7 @@ from satview.filters.diagnostics import ExpressionError
 from satview.filters.expressions.pattern import glob
 from satview.session.lanes.lane_arrangement import GroupBy, LaneGroup, SortBy
 from satview.session.lanes.lane_list import LaneIndex, LaneList
-from satview.session.tasks import IsCancelled, Report, Task
+from satview.session.tasks import IsCancelled, Task
 from satview.store.losses import idle_threads
 from satview.store.trace import LOGGER, OF_CAPTURE, Trace
 from satview.timeline.lane_tree import LaneInfo, LaneKind, Timeline
@@ -300,10 +300,7 @@ class LaneSorter(QObject):
     def __init__(self, lanes: LaneList, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._lanes = lanes
-        self._sorting, self._grouping = Task(self), Task(self)
-        for job in (self._sorting, self._grouping):
-            job.done.connect(self._on_done)
-            job.failed.connect(self._on_failed)
+        self._sorting, self._grouping = (Task(self, self._on_done, self._on_failed) for _ in range(2))
 
     @property
     def is_busy(self) -> bool:
@@ -361,15 +358,13 @@ class LaneSorter(QObject):
                 self.failed.emit(_SILENT[result.group])
 
     @Slot(object)
-    def _on_failed(self, error: object) -> None:
+    def _on_failed(self, error: Exception) -> None:
         if not isinstance(error, SatviewError):
-            raise error if isinstance(error, Exception) else RuntimeError(error)
+            raise error
         self.failed.emit(str(error))
 
 
-def _sorted(
-    timeline: Timeline, basis: Basis, sort: SortBy, window: TimeWindow, is_cancelled: IsCancelled, _report: Report
-) -> _Sorted:
+def _sorted(timeline: Timeline, basis: Basis, sort: SortBy, window: TimeWindow, is_cancelled: IsCancelled) -> _Sorted:
     """Run in the task; holds no widget."""
     needs_none = sort in (SortBy.TRACE, SortBy.NAME)
     figures = None if needs_none else sort_figures(basis, sort, window, is_cancelled)
@@ -381,7 +376,6 @@ def _grouped(
     group: GroupBy,
     patterns: str,
     _is_cancelled: IsCancelled,
-    _report: Report,
 ) -> _Grouped:
     """Run in the task."""
     return _Grouped(group, find(), patterns)

@@ -48,8 +48,7 @@ class Follow(QObject):
         self._arrivals: list[tuple[float, int]] = []
         self._began_s = 0.0
         self._next_s = 0.0
-        self._timer = QTimer(self)
-        self._timer.setInterval(POLL_MS)
+        self._timer = QTimer(self, interval=POLL_MS)
         self._timer.timeout.connect(self._poll)
         self._timer.start()
 

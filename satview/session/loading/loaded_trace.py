@@ -57,7 +57,7 @@ class LoadedTrace:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Shown:
+class ShownState:
     """What a window shows of a trace, and what has to be ready of a longer reading before it may be shown instead.
 
     Attributes:
@@ -89,7 +89,7 @@ class Reload:
     """
 
     loaded: LoadedTrace
-    shown: Shown
+    shown: ShownState
     moved: dict[int, int]
     state: FilterState
     evaluator: FilterEvaluator
@@ -97,7 +97,7 @@ class Reload:
     overlay: LaneOverlay
     hits: NDArray[np.uint32]
 
-    def fits(self, shown: Shown) -> bool:
+    def fits(self, shown: ShownState) -> bool:
         """Return whether all is ready for what shows by now; else `prepared` has to be queried again."""
         own = self.shown
         is_same = (own.timeline, own.state, own.text) == (shown.timeline, shown.state, shown.text)
@@ -116,7 +116,7 @@ def read_on(file: GrowingFile, is_cancelled: IsCancelled, report: Report) -> Loa
     return LoadedTrace.of(trace, file.restart)
 
 
-def prepared(loaded: LoadedTrace, shown: Shown, is_cancelled: IsCancelled) -> Reload:
+def prepared(loaded: LoadedTrace, shown: ShownState, is_cancelled: IsCancelled) -> Reload:
     """Make everything ready that a window needs to show a longer reading.
 
     Raises:
@@ -150,7 +150,7 @@ def prepared(loaded: LoadedTrace, shown: Shown, is_cancelled: IsCancelled) -> Re
     return Reload(loaded, shown, moved, state, evaluator, view, overlay, hits)
 
 
-def named_reading(path: Path, shown: Shown, is_cancelled: IsCancelled) -> Reload:
+def named_reading(path: Path, shown: ShownState, is_cancelled: IsCancelled) -> Reload:
     """Make what shows ready with the names that a text of pidin adds.
 
     Raises:
@@ -192,12 +192,8 @@ def _hits(trace: Trace, evaluator: FilterEvaluator, text: str, is_cancelled: IsC
     if not text:
         return nothing
     try:
-        hits = task_for(text, trace, evaluator)(is_cancelled, _ignore)
+        hits = task_for(text, trace, evaluator)(is_cancelled)
     except UsageError:  # the find bar says why since the text was typed
         return nothing
     assert isinstance(hits, np.ndarray)
     return hits
-
-
-def _ignore(_share: float) -> None:
-    pass

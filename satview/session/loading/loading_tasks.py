@@ -29,7 +29,7 @@ from satview.session.loading.follow import Follow
 from satview.session.tasks import IsCancelled, Report
 
 if TYPE_CHECKING:
-    from satview.session.loading.loaded_trace import LoadedTrace, Shown
+    from satview.session.loading.loaded_trace import LoadedTrace, ShownState
 
 
 # Which files are put into the cache of decoded traces, and where it is. Imports no numpy: it is needed at start-up.
@@ -272,7 +272,7 @@ def _import_views(prepare: Prepare | None) -> None:
 def read_more(
     follow: Follow,
     prepare: Prepare | None,
-    shown: Shown | None,
+    shown: ShownState | None,
     is_cancelled: IsCancelled,
     report: Report,
 ) -> object:
@@ -301,16 +301,14 @@ def read_more(
     return ready
 
 
-def prepare_loaded(loaded: LoadedTrace, shown: Shown, is_cancelled: IsCancelled, _report: Report) -> object:
+def prepare_loaded(loaded: LoadedTrace, shown: ShownState, is_cancelled: IsCancelled) -> object:
     """Return a reading made ready for what shows by now."""
     from satview.session.loading.loaded_trace import prepared
 
     return prepared(loaded, shown, is_cancelled)
 
 
-def cache_loaded(
-    loaded: LoadedTrace, lanes: list[int], cache_bytes: int, is_cancelled: IsCancelled, _report: Report
-) -> object:
+def cache_loaded(loaded: LoadedTrace, lanes: list[int], cache_bytes: int, is_cancelled: IsCancelled) -> object:
     """Write a decoded file into the cache; return whether it is in it."""
     return TraceCache(cache_folder(), cache_bytes).store(loaded, lanes, is_cancelled)
 
@@ -345,7 +343,7 @@ def _show_sample(
         show(preview_of(sample))
 
 
-def read_names(path: Path, shown: Shown, is_cancelled: IsCancelled, _report: Report) -> object:
+def read_names(path: Path, shown: ShownState, is_cancelled: IsCancelled) -> object:
     """Return what shows, made ready with the names that a text of pidin adds.
 
     Raises:

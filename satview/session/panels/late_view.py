@@ -17,7 +17,7 @@ from satview.base.errors import Cancelled
 from satview.session.lanes.class_loader import timing_of
 from satview.session.open_trace import OpenTrace
 from satview.session.questions import Answer
-from satview.session.tasks import IsCancelled, Report
+from satview.session.tasks import IsCancelled
 from satview.store.trace import Trace
 
 
@@ -58,7 +58,7 @@ class ActivitiesView(Answer):
         self.found = result if isinstance(result, FoundActivities) else None
 
 
-def _find(trace: Trace, timing_file: str, _is_cancelled: IsCancelled, _report: Report) -> FoundActivities:
+def _find(trace: Trace, timing_file: str, _is_cancelled: IsCancelled) -> FoundActivities:
     """Run in the task; holds the trace, no widget."""
     answers = late(trace, timing_of(trace, timing_file))
     return FoundActivities(answers, answers.activities(), answers.chains(), answers.most_telling())
@@ -166,7 +166,7 @@ class InstanceView(Answer):
 
 
 def _explain(
-    asked: Late, activity: int, row: int, same: ExplainedInstance | None, is_cancelled: IsCancelled, _report: Report
+    asked: Late, activity: int, row: int, same: ExplainedInstance | None, is_cancelled: IsCancelled
 ) -> ExplainedInstance:
     """Run in the task; what another instance of the same activity has is not computed again."""
     positions = same.positions if same is not None else asked.worst(activity)

@@ -29,7 +29,7 @@ from satview.session.filtering.filter_stack import FilterEvaluator
 from satview.session.filtering.search import task_for
 from satview.session.open_trace import OpenTrace
 from satview.session.range_view import Extent, ExtentAnswer
-from satview.session.tasks import IsCancelled, Report
+from satview.session.tasks import IsCancelled
 from satview.store.trace import Trace
 
 # Plots worked out on the worker thread: load over time, histograms of durations, and their tables as CSV.
@@ -85,7 +85,7 @@ class DurationsPlotted:
 
     Attributes:
         measure: What it is of.
-        found: The occurrences.
+        occurrences: The occurrences.
         duration_ns: int64, (n,), how long each took.
         histogram: Their histogram; None = there are none.
         marks: Text and nanoseconds of p50, p90, p99, p99.9 and the longest.
@@ -95,7 +95,7 @@ class DurationsPlotted:
     """
 
     measure: Measure
-    found: Occurrences
+    occurrences: Occurrences
     duration_ns: NDArray[np.int64]
     histogram: Histogram | None
     marks: tuple[tuple[str, int], ...]
@@ -137,9 +137,7 @@ class CountsPlotted:
 Plotted = LoadPlotted | DurationsPlotted | CountsPlotted
 
 
-def plot_load(
-    trace: Trace, basis: Basis, window: TimeWindow, by: LoadBy, is_cancelled: IsCancelled, _report: Report
-) -> LoadPlotted:
+def plot_load(trace: Trace, basis: Basis, window: TimeWindow, by: LoadBy, is_cancelled: IsCancelled) -> LoadPlotted:
     """Return the load of a window.
 
     Raises:
@@ -164,7 +162,6 @@ def plot_durations(
     threads: NDArray[np.bool_] | None,
     whose: str,
     is_cancelled: IsCancelled,
-    _report: Report,
 ) -> DurationsPlotted:
     """Return the histogram of a measure over a window, of some threads or of all (None).
 
@@ -190,7 +187,6 @@ def plot_counts(
     conditions: tuple[str, ...],
     count: int,
     is_cancelled: IsCancelled,
-    report: Report,
 ) -> CountsPlotted:
     """Return how many events fit each condition in each division of a window; without any, how many of each class.
 
@@ -199,7 +195,7 @@ def plot_counts(
         Cancelled: A newer request came.
     """
     if conditions:
-        of_conditions = [task_for(text, trace, evaluator)(is_cancelled, report) for text in conditions]
+        of_conditions = [task_for(text, trace, evaluator)(is_cancelled) for text in conditions]
         kinds = [rows for rows in of_conditions if isinstance(rows, np.ndarray)]
         titles = conditions
     else:
@@ -223,9 +219,7 @@ def _by_class(
     return tuple(catalogue.classes[number].name for number in order), kinds
 
 
-def write_csv(
-    trace: Trace, plotted: Plotted, path: Path, reading: Sequence[Path], _is_cancelled: IsCancelled, _report: Report
-) -> str:
+def write_csv(trace: Trace, plotted: Plotted, path: Path, reading: Sequence[Path], _is_cancelled: IsCancelled) -> str:
     """Write the table of a plot; return what is said of it.
 
     Raises:

@@ -14,7 +14,7 @@ from satview.base.safe_text import visible_line
 from satview.base.time import Clock, TimeWindow
 from satview.filters.expressions.complete import Completion
 from satview.session.lanes.class_loader import timing_of
-from satview.session.tasks import IsCancelled, Report
+from satview.session.tasks import IsCancelled
 from satview.store.trace import Trace
 from satview.tables.question import Limits
 from satview.tables.result import value_text
@@ -216,7 +216,7 @@ _ANSWER_BYTES: Final = 256 << 20
 _SAMPLES: Final = {"bin_ns": "10000000", "thread_row": "1", "deadline_ns": "1000000"}
 
 
-def run_query(trace: Trace, query: str, timing_file: str, is_cancelled: IsCancelled, _report: Report) -> Result:
+def run_query(trace: Trace, query: str, timing_file: str, is_cancelled: IsCancelled) -> Result:
     """Return the result of a query, on a worker thread.
 
     Args:

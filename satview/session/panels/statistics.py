@@ -23,7 +23,7 @@ from satview.base.new_file import new_text_file
 from satview.base.time import TimeWindow
 from satview.session.open_trace import OpenTrace
 from satview.session.range_view import Extent, ExtentAnswer
-from satview.session.tasks import IsCancelled, Report
+from satview.session.tasks import IsCancelled
 from satview.store.trace import Trace
 
 # Statistics worked out on the worker thread: a table with what is said of it, and its export.
@@ -72,7 +72,7 @@ class Counted:
         return f"{self.lost}: counts are lower bounds" if self.lost else ""
 
 
-class Found:
+class RangeStatistics:
     """The statistics of one range and filter: what was worked out for one table serves the next. No widget."""
 
     def __init__(
@@ -90,7 +90,7 @@ class Found:
         self._kinds = 0
         self._is_cancelled: IsCancelled = bool  # of the task that runs now
 
-    def is_like(self, other: Found) -> bool:
+    def is_like(self, other: RangeStatistics) -> bool:
         """Return whether these are the statistics of the same range and filter."""
         threads, others = self._threads, other._threads
         same_threads = threads is others or (
@@ -103,7 +103,7 @@ class Found:
             and (self._window, self._follows) == (other._window, other._follows)
         )
 
-    def counted(self, key: str, is_cancelled: IsCancelled, _report: Report) -> object:
+    def counted(self, key: str, is_cancelled: IsCancelled) -> object:
         """Return a `Counted`; runs on the worker, one at a time."""
         self._is_cancelled = is_cancelled
         trace = self._trace
@@ -141,7 +141,7 @@ class Found:
         return self._is_cancelled()
 
 
-def write_table(table: Table, path: Path, reading: Sequence[Path], _is_cancelled: IsCancelled, _report: Report) -> int:
+def write_table(table: Table, path: Path, reading: Sequence[Path], _is_cancelled: IsCancelled) -> int:
     """Write an answer to a CSV file; return the number of lines, the line of names left out.
 
     Args:
@@ -178,7 +178,7 @@ class StatisticsView(ExtentAnswer):
         self.counted: Counted | None = None
         self.key = "thread"
         self.follows = False
-        self._found: Found | None = None
+        self._found: RangeStatistics | None = None
         opened.filters.view_changed.connect(self._on_filter)
         opened.described.connect(self._on_described)
         opened.filters.changed.connect(self.changed)
@@ -220,7 +220,7 @@ class StatisticsView(ExtentAnswer):
         filters, trace, window = self._opened.filters, self._opened.trace, self._extent.window()
         rows = filters.rows if self.follows else None
         threads = filters.threads if self.follows else None
-        requested = Found(trace, window, self.follows, rows, threads, self._opened.basis)
+        requested = RangeStatistics(trace, window, self.follows, rows, threads, self._opened.basis)
         if self._found is None or not self._found.is_like(requested):
             self._found = requested
         self._start(partial(self._found.counted, self.key))

@@ -23,10 +23,10 @@ from satview.store.losses import losses
 from satview.store.tables import UNKNOWN_THREAD
 from satview.store.trace import Trace
 from satview.timeline.lane_classes import LANE_CLASS_BY_NAME, LaneClass, Owner
-from satview.timeline.tracks.track import Found, Rows, hues
+from satview.timeline.tracks.track import Rows, TrackRows, hues
 from satview.timeline.tracks.user import UserLanes, user_lanes
 
-Finder = Callable[[Trace, LaneClass, UserLanes], list[Found]]
+Finder = Callable[[Trace, LaneClass, UserLanes], list[TrackRows]]
 _CALL_NUMBER: Final = 0x7F
 _FREQUENCY_HUE: Final = 2  # blue
 _FUNC_ENTER: Final = 10
@@ -35,7 +35,7 @@ _DELIVERY: Final = wire.code(wire.WireClass.INT, 7)
 _POWER_CPU, _POWER_IDLE, _POWER_START = 0xFFFF, 0x10000, 0x20000  # of word 0 of SYSTEM POWER
 
 
-def moments(trace: Trace, lane_class: LaneClass, _user: UserLanes) -> list[Found]:
+def moments(trace: Trace, lane_class: LaneClass, _user: UserLanes) -> list[TrackRows]:
     """Return the events of a class one by one."""
     rows = _rows(trace, lane_class.codes)
     if lane_class.owner_kind is Owner.TRACE:  # of no CPU, process or thread: each file has its own
@@ -46,7 +46,7 @@ def moments(trace: Trace, lane_class: LaneClass, _user: UserLanes) -> list[Found
     return [_moments(trace, rows, _owners(trace, rows, lane_class.owner_kind), lane_class.owner_kind, lane_class.title)]
 
 
-def calls(trace: Trace, lane_class: LaneClass, _user: UserLanes) -> list[Found]:
+def calls(trace: Trace, lane_class: LaneClass, _user: UserLanes) -> list[TrackRows]:
     """Return kernel calls of threads; those that have not returned as the trace ends go on to its end."""
     table = link_table(trace, LinkKind.CALL)
     known = np.flatnonzero((trace.events.thread[table.from_row] != UNKNOWN_THREAD) & (table.to_row != OPEN))
@@ -60,7 +60,7 @@ def calls(trace: Trace, lane_class: LaneClass, _user: UserLanes) -> list[Found]:
     return [_spans(trace, lane_class, begin, over, trace.events.thread[begin], value)]
 
 
-def handlers(trace: Trace, lane_class: LaneClass, _user: UserLanes) -> list[Found]:
+def handlers(trace: Trace, lane_class: LaneClass, _user: UserLanes) -> list[TrackRows]:
     """Return interrupt handlers by CPU, in the colours of their processes; of 8.0 the deliveries."""
     table = link_table(trace, LinkKind.HANDLER)
     known = table.to_row != OPEN
@@ -73,7 +73,7 @@ def handlers(trace: Trace, lane_class: LaneClass, _user: UserLanes) -> list[Foun
     return lanes
 
 
-def functions(trace: Trace, lane_class: LaneClass, _user: UserLanes) -> list[Found]:
+def functions(trace: Trace, lane_class: LaneClass, _user: UserLanes) -> list[TrackRows]:
     """Return functions of threads; those that have not returned as the trace ends go on to its end."""
     begin, over = function_calls(trace)
     names = argument(trace, begin, "thisfn")[0]
@@ -102,7 +102,7 @@ def function_calls(trace: Trace) -> tuple[Rows, Rows]:
     return _with_open(trace, rows[entries], rows[exits], waiting)
 
 
-def guests(trace: Trace, lane_class: LaneClass, _user: UserLanes) -> list[Found]:
+def guests(trace: Trace, lane_class: LaneClass, _user: UserLanes) -> list[TrackRows]:
     """Return when threads of virtual CPUs ran their guests, and what else they logged of them."""
     rows = _rows(trace, lane_class.codes)
     rows = rows[stable_order(trace.events.thread[rows])]
@@ -122,7 +122,7 @@ def guests(trace: Trace, lane_class: LaneClass, _user: UserLanes) -> list[Found]
     return lanes
 
 
-def frequencies(trace: Trace, lane_class: LaneClass, _user: UserLanes) -> list[Found]:
+def frequencies(trace: Trace, lane_class: LaneClass, _user: UserLanes) -> list[TrackRows]:
     """Return the throughput mode of each CPU: what ends of changes show. The first one holds from the start.
 
     The power manager logs the mode of every CPU as tracing begins. Source: format description, system event 15.
@@ -133,11 +133,11 @@ def frequencies(trace: Trace, lane_class: LaneClass, _user: UserLanes) -> list[F
     _, earliest = np.unique(cpu, return_index=True)
     start[earliest] = trace.window.start
     value = hues(np.full(len(changes), _FREQUENCY_HUE))
-    return [Found(Owner.CPU, cpu, start, start, rows[changes], value, lane_class.title,
-                  number=mode[changes].astype(np.float64), text="mode {mode}")]  # fmt: skip
+    return [TrackRows(Owner.CPU, cpu, start, start, rows[changes], value, lane_class.title,
+                      number=mode[changes].astype(np.float64), text="mode {mode}")]  # fmt: skip
 
 
-def idle_modes(trace: Trace, lane_class: LaneClass, _user: UserLanes) -> list[Found]:
+def idle_modes(trace: Trace, lane_class: LaneClass, _user: UserLanes) -> list[TrackRows]:
     """Return when CPUs sleep: from an entry to the CPU's next event of idle. Entries and exits need not pair."""
     rows, bits, _ = _power(trace)
     changes = np.flatnonzero(bits & _POWER_IDLE)
@@ -151,7 +151,7 @@ def idle_modes(trace: Trace, lane_class: LaneClass, _user: UserLanes) -> list[Fo
     return [_spans(trace, lane_class, begin, end, cpu[begins], value)]
 
 
-def user_events(trace: Trace, lane_class: LaneClass, user: UserLanes) -> list[Found]:
+def user_events(trace: Trace, lane_class: LaneClass, user: UserLanes) -> list[TrackRows]:
     """Return user events by number, as their descriptions or rules say."""
     return user_lanes(trace, _rows(trace, lane_class.codes), user)
 
@@ -213,9 +213,9 @@ def _power(trace: Trace) -> tuple[Rows, NDArray[np.int64], NDArray[np.int64]]:
 
 def _moments(
     trace: Trace, rows: Rows, owner: NDArray[np.integer], owner_kind: Owner, title: str, key: str = ""
-) -> Found:
-    time = trace.events.time_cycles[rows]
-    return Found(owner_kind, owner.astype(np.int64), time, time, rows, hues(np.zeros(len(rows), np.int64)), title, key)
+) -> TrackRows:
+    time, value = trace.events.time_cycles[rows], hues(np.zeros(len(rows), np.int64))
+    return TrackRows(owner_kind, owner.astype(np.int64), time, time, rows, value, title, key)
 
 
 def _spans(
@@ -225,7 +225,7 @@ def _spans(
     over: Rows,
     owner: NDArray[np.integer],
     value: NDArray[np.uint8],
-) -> Found:
+) -> TrackRows:
     """Return intervals from event to event; those without an end last until the trace ends."""
     time = trace.events.time_cycles
     end = np.full(len(over), trace.window.end, np.int64)
@@ -233,10 +233,10 @@ def _spans(
     start = time[begin]
     # What begins and ends in one cycle still shows.
     end = np.maximum(end, start + 1)
-    return Found(lane_class.owner_kind, owner.astype(np.int64), start, end, begin, value, lane_class.title)
+    return TrackRows(lane_class.owner_kind, owner.astype(np.int64), start, end, begin, value, lane_class.title)
 
 
-def _nothing(_trace: Trace, _lane_class: LaneClass, _user: UserLanes) -> list[Found]:
+def _nothing(_trace: Trace, _lane_class: LaneClass, _user: UserLanes) -> list[TrackRows]:
     return []
 
 

@@ -23,7 +23,7 @@ Rows = NDArray[np.uint32]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Found:
+class TrackRows:
     """Intervals, moments or numbers of events; every column has shape (n,), in any order.
 
     Attributes:
@@ -59,7 +59,7 @@ class Found:
     def __len__(self) -> int:
         return len(self.event)
 
-    def take(self, positions: NDArray[np.integer]) -> Found:
+    def take(self, positions: NDArray[np.integer]) -> TrackRows:
         """Return some of them."""
         number = self.number[positions] if self.number is not None else None
         deadline = self.deadline[positions] if self.deadline is not None else None
@@ -70,8 +70,8 @@ class Found:
             self.event[positions],
             self.value[positions],
         )
-        return Found(self.owner_kind, *columns, self.title, self.key, self.subtitle, number, self.text, deadline,
-                     self.meanings)  # fmt: skip
+        return TrackRows(self.owner_kind, *columns, self.title, self.key, self.subtitle, number, self.text, deadline,
+                         self.meanings)  # fmt: skip
 
 
 def hues(numbers: NDArray[np.integer]) -> NDArray[np.uint8]:
@@ -98,7 +98,7 @@ class Track:
     """
 
     lane_class: LaneClass
-    found: Found
+    found: TrackRows
     depth: int
     is_whole: bool = False
 
@@ -158,7 +158,7 @@ class Track:
         return named, _numbers(drawn, spans) if drawn.number is not None else None
 
 
-def _numbers(drawn: Found, spans: LaneSpans) -> NDArray[np.float64]:
+def _numbers(drawn: TrackRows, spans: LaneSpans) -> NDArray[np.float64]:
     """Return what a counter shows in every interval; NaN before its first event."""
     assert drawn.number is not None
     of_event = np.searchsorted(drawn.event, spans.event)  # events ascend, as their times do
@@ -245,7 +245,7 @@ def _short(value: int | str | bytes, text: str) -> str:
     return value if isinstance(value, str) else text
 
 
-def tracks_of(lane_class: LaneClass, drawn: Found) -> Iterator[Track]:
+def tracks_of(lane_class: LaneClass, drawn: TrackRows) -> Iterator[Track]:
     """Yield the lanes that intervals and moments need: one for each owner and depth, in this order.
 
     Those of processes are preceded by one for all.
@@ -263,7 +263,7 @@ def tracks_of(lane_class: LaneClass, drawn: Found) -> Iterator[Track]:
         yield Track(lane_class, by_owner.take(np.arange(begin, stop)), int(depth[begin]))
 
 
-def depths(drawn: Found) -> NDArray[np.int64]:
+def depths(drawn: TrackRows) -> NDArray[np.int64]:
     """Return within how many others of its owner every interval begins, int64 (n,), at most 31."""
     count = len(drawn)
     owner, time = np.tile(drawn.owner, 2), np.concatenate((drawn.start, drawn.end))

@@ -20,7 +20,7 @@ from satview.store.axis import by_file
 from satview.store.tables import UNKNOWN_THREAD
 from satview.store.trace import Trace
 from satview.timeline.lane_classes import Owner
-from satview.timeline.tracks.track import Found, Rows, hues
+from satview.timeline.tracks.track import Rows, TrackRows, hues
 
 _WORD = UserField("", 4, is_signed=True)
 _TEXT_WORDS = 64
@@ -40,7 +40,7 @@ class UserLanes:
     rules: tuple[UserRule, ...] = ()
 
 
-def user_lanes(trace: Trace, rows: Rows, user: UserLanes) -> list[Found]:
+def user_lanes(trace: Trace, rows: Rows, user: UserLanes) -> list[TrackRows]:
     """Return the lanes of the user events of a trace: one for each number that no rule of an interval has.
 
     Args:
@@ -49,7 +49,7 @@ def user_lanes(trace: Trace, rows: Rows, user: UserLanes) -> list[Found]:
         user: What is known of them.
     """
     numbers = trace.events.code[rows] & wire.EVENT_MASK
-    lanes, in_intervals = list[Found](), set[int]()
+    lanes, in_intervals = list[TrackRows](), set[int]()
     for rule in (*user.rules, *pairs_by_name(user.events)):
         if rule.kind is UserRuleKind.INTERVAL and rule.number not in in_intervals:
             of_rule = _intervals(trace, rows, rule, user)
@@ -62,7 +62,7 @@ def user_lanes(trace: Trace, rows: Rows, user: UserLanes) -> list[Found]:
     return lanes
 
 
-def _lane(trace: Trace, rows: Rows, number: int, user: UserLanes, file: str) -> Found:
+def _lane(trace: Trace, rows: Rows, number: int, user: UserLanes, file: str) -> TrackRows:
     """Return a counter or moments of one number, of one file."""
     event = user.events.get(number)
     rule = next((rule for rule in user.rules if rule.number == number and rule.kind is not UserRuleKind.INTERVAL), None)
@@ -77,18 +77,18 @@ def _lane(trace: Trace, rows: Rows, number: int, user: UserLanes, file: str) -> 
     text = partial(_text, trace, event)
     if values is not None:
         text = partial(_counter_text, trace, rows, values, event)
-    return Found(Owner.TRACE, owner, time, time, rows, hues(owner + number), f"{file}{title}", f"{file}{number}",
-                 subtitle, values, text)  # fmt: skip
+    return TrackRows(Owner.TRACE, owner, time, time, rows, hues(owner + number), f"{file}{title}", f"{file}{number}",
+                     subtitle, values, text)  # fmt: skip
 
 
-def _intervals(trace: Trace, rows: Rows, rule: UserRule, user: UserLanes) -> Found:
+def _intervals(trace: Trace, rows: Rows, rule: UserRule, user: UserLanes) -> TrackRows:
     begin_rows, end_rows = interval_rows(trace, rows, rule.number, rule.end_number)
     event = user.events.get(rule.number)
     name = rule.name or (event.name if event is not None else "") or f"event {rule.number}"
     time, owner = trace.events.time_cycles, trace.events.thread[begin_rows].astype(np.int64)
-    return Found(Owner.THREAD, owner, time[begin_rows], np.maximum(time[end_rows], time[begin_rows] + 1), begin_rows,
-                 hues(np.full(len(begin_rows), rule.number)), name, f"{rule.number}-{rule.end_number}",
-                 f"{rule.number}..{rule.end_number}", text=partial(_text, trace, event, name))  # fmt: skip
+    return TrackRows(Owner.THREAD, owner, time[begin_rows], np.maximum(time[end_rows], time[begin_rows] + 1),
+                     begin_rows, hues(np.full(len(begin_rows), rule.number)), name, f"{rule.number}-{rule.end_number}",
+                     f"{rule.number}..{rule.end_number}", text=partial(_text, trace, event, name))  # fmt: skip
 
 
 def interval_rows(trace: Trace, rows: Rows, number: int, end_number: int) -> tuple[Rows, Rows]:

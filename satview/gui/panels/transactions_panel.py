@@ -1,0 +1,328 @@
+"""The panel of messages, pulses and interrupts, the slowest first: what it shows, its filter, its table."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import partial
+from typing import Final
+
+from PySide6.QtCore import QObject, Qt, QTimer, Signal, Slot
+from PySide6.QtGui import QShowEvent
+from PySide6.QtWidgets import QDockWidget, QHBoxLayout, QLineEdit, QSizePolicy, QTabBar, QWidget
+
+from satview.answers.latencies import LatencyFilter, latency_figures, latency_table
+from satview.answers.table import Table
+from satview.answers.transactions import TransactionFilter, transaction_table
+from satview.base.safe_text import tool_tip
+from satview.base.time import TimeWindow
+from satview.gui.answer_table import AnswerPanel
+from satview.gui.panel import PanelContext
+from satview.gui.widgets import CutLabel
+from satview.session.open_trace import OpenTrace
+from satview.session.questions import Answer
+from satview.session.tasks import IsCancelled
+from satview.store.trace import Trace
+
+# What the panel shows: which kind of rows, filter, order and range; worked out in the background.
+
+
+class RowMode(StrEnum):
+    """What the rows are; the values are titles."""
+
+    MESSAGES = "Messages"
+    LATENCIES = "Pulses and interrupts"
+    FIGURES = "Latencies by source"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FoundRows:
+    """What was found.
+
+    Attributes:
+        mode: What the rows are.
+        window: The range they are in; None = the whole trace.
+        total: How many there are without filter and range.
+        table: The rows, in the order they show.
+    """
+
+    mode: RowMode
+    window: TimeWindow | None
+    total: int
+    table: Table
+
+
+class TransactionView(Answer):
+    """Follows filter, order and selected range once somebody looks.
+
+    Attributes:
+        mode: What the rows are.
+        client, server: Filter of messages; in the other modes `server` is that of threads.
+        number: Type of message, or number of the interrupt; None = any.
+        found: What shows; None = nothing yet.
+    """
+
+    def __init__(self, opened: OpenTrace, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._opened = opened
+        self.mode = RowMode.MESSAGES
+        self.client = self.server = ""
+        self.number: int | None = None
+        self.found: FoundRows | None = None
+        self._orders: dict[RowMode, tuple[str, bool]] = {}
+
+    @property
+    def order(self) -> tuple[str, bool]:
+        """The column that rows are sorted by, empty for that of the question, and whether the largest come first."""
+        return self._orders.get(self.mode, ("", True))
+
+    def set_mode(self, mode: RowMode, client: str = "", server: str = "", number: int | None = None) -> None:
+        """Show rows of another kind, those that pass a filter."""
+        if mode is not self.mode:
+            self.mode, self.found = mode, None
+            self.client, self.server, self.number = client, server, number
+            self.start()
+
+    def set_filter(self, client: str, server: str, number: int | None) -> None:
+        """Show the rows that pass a filter."""
+        if (client, server, number) != (self.client, self.server, self.number):
+            self.client, self.server, self.number = client, server, number
+            self.start()
+
+    def sort(self, name: str, *, descending: bool) -> None:
+        """Show the rows in the order of a column."""
+        if (name, descending) != self.order:
+            self._orders[self.mode] = name, descending
+            self.start()
+
+    @Slot()
+    def start(self) -> None:
+        """Look for what is to be shown now."""
+        window = self._opened.selection.time_range
+        requested: TransactionFilter | LatencyFilter = LatencyFilter(self.number, self.server, window)
+        if self.mode is RowMode.MESSAGES:
+            requested = TransactionFilter(self.client, self.server, self.number, window)
+        self._start(partial(_find, self._opened.trace, self.mode, requested, self.order))
+
+    def _take(self, result: object) -> None:
+        self.found = result if isinstance(result, FoundRows) else None
+
+
+def _find(
+    trace: Trace, mode: RowMode, requested: TransactionFilter | LatencyFilter, order: tuple[str, bool],
+    _is_cancelled: IsCancelled,
+) -> FoundRows:  # fmt: skip
+    """Run in the task; holds the trace, no widget."""
+    if isinstance(requested, TransactionFilter):
+        rows = transaction_table(trace, requested)
+    else:
+        rows = latency_table(trace, requested)
+    table = latency_figures(trace, rows) if mode is RowMode.FIGURES else rows
+    name, descending = order
+    if name or table.question.sort_name:
+        table = table.sorted_by(name or table.question.sort_name, descending)
+    total = len(rows) if mode is RowMode.FIGURES else rows.total
+    return FoundRows(mode, requested.window, total, table)
+
+
+# The filter of the table of transactions: who, to whom, which number; and what it leaves.
+
+
+LineFilter = tuple[str, str, int | None]  # client, server or thread, number
+NO_FILTER: Final[LineFilter] = ("", "", None)
+_TYPING_MS: Final = 200  # after the last letter
+_FIELD_PX: Final = 190
+_NAME_TIP: Final = "Part of a name, a pid, or PID:TID"
+_NUMBER_TIP: Final = "A number, in decimal or with 0x"
+
+
+class FilterLine(QWidget):
+    """Three fields and a sentence.
+
+    Attributes:
+        client, server, number: The fields; the first one is for messages only, the second is that of threads else.
+        statement: What is shown, in words.
+        requested: The filter, as it was last complete.
+
+    Signals:
+        changed: `requested` changed.
+    """
+
+    changed = Signal()
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.requested = NO_FILTER
+        self._said = ""
+        self._typing = QTimer(self, singleShot=True, interval=_TYPING_MS)
+        self._typing.timeout.connect(self._on_typed)
+        self.client, self.server, self.number = (QLineEdit(self) for _ in range(3))
+        line = QHBoxLayout(self)
+        line.setContentsMargins(8, 3, 8, 3)
+        line.setSpacing(6)
+        for field in (self.client, self.server, self.number):
+            field.setMaximumWidth(_FIELD_PX)
+            field.setClearButtonEnabled(True)
+            field.setToolTip(tool_tip(_NUMBER_TIP if field is self.number else _NAME_TIP))
+            field.textChanged.connect(self._typing.start)
+            field.returnPressed.connect(self._on_typed)
+            line.addWidget(field, 1)
+        self.statement = CutLabel(self, role="dim")
+        self.statement.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
+        line.addSpacing(6)
+        line.addWidget(self.statement, 2)
+        self.begin(is_of_messages=True)
+
+    def begin(self, *, is_of_messages: bool) -> None:
+        """Build the line, of messages or of latencies, without a condition."""
+        for field in (self.client, self.server, self.number):
+            field.clear()
+        self._typing.stop()
+        self.requested = NO_FILTER
+        self.client.setVisible(is_of_messages)
+        names = ("Client: name or pid", "Server: name or pid", "Type: 0x100") if is_of_messages else (
+            "", "Thread: name or pid", "Interrupt: 0x1b")  # fmt: skip
+        for field, text in zip((self.client, self.server, self.number), names, strict=True):
+            field.setPlaceholderText(text)
+            field.setAccessibleName(text)
+
+    def say(self, text: str) -> None:
+        """Show what the filter leaves."""
+        self._said = text
+        self.statement.setText(text)
+
+    def close_down(self) -> None:
+        """Wait for no more letters."""
+        self._typing.stop()
+
+    @Slot()
+    def _on_typed(self) -> None:
+        self._typing.stop()
+        text = self.number.text().strip()
+        try:
+            number = None if not text else int(text, 16) if text[:2].lower() == "0x" else int(text)
+        except ValueError:
+            self.statement.setText("The number is to be decimal, or hexadecimal with 0x in front")
+            return
+        self.statement.setText(self._said)
+        requested = (self.client.text(), self.server.text(), number)
+        if requested != self.requested:
+            self.requested = requested
+            self.changed.emit()
+
+
+# The panel.
+
+
+class TransactionsPanel(AnswerPanel):
+    """The table of transactions and latencies. Works only while it can be seen.
+
+    Attributes:
+        view: What is looked for.
+        line: The filter, and what it leaves.
+    """
+
+    waits_to_be_seen = True
+
+    saved_fields = ("tabs", "line.client", "line.server", "line.number")
+
+    def __init__(self, context: PanelContext, parent: QWidget | None = None) -> None:
+        super().__init__(context, "Transactions", parent)
+        self.setMinimumSize(120, 64)
+        self.view = TransactionView(self._opened, self)
+        self._is_stale = True
+        self._shown: FoundRows | None = None
+        self._dock: QDockWidget | None = None
+        self.line = FilterLine(self)
+        self.line.changed.connect(self._on_filter)
+        self._lay_out(self._head(), self.line, self.stack)
+        self.view.changed.connect(self._on_found)
+        self._opened.selection.range_changed.connect(self._on_range)
+
+    def reload(self) -> None:
+        """Look for rows, at first and in a refreshed trace."""
+        self._is_stale = False
+        self.view.start()
+
+    def close_down(self) -> None:
+        """Cancel the background tasks."""
+        super().close_down()
+        self.line.close_down()
+        self.view.close()
+
+    def sort(self, name: str, *, descending: bool) -> None:
+        """Show the rows in the order of a column."""
+        self.view.sort(name, descending=descending)
+
+    def _head(self) -> QHBoxLayout:
+        self.tabs = QTabBar(self, expanding=False, drawBase=False)
+        self.tabs.setAccessibleName("Messages or latencies")
+        for mode in RowMode:
+            self.tabs.setTabData(self.tabs.addTab(mode.value), mode)
+        self.tabs.currentChanged.connect(self._on_tab)
+        head = QHBoxLayout()
+        head.setContentsMargins(2, 0, 8, 0)
+        head.addWidget(self.tabs, 1)
+        self.add_buttons(head, self.line.statement)
+        return head
+
+    @Slot()
+    def _on_found(self) -> None:
+        answer, view = self.view.found, self.view
+        if answer is None:
+            self.show_page(view.error or "Looking\N{HORIZONTAL ELLIPSIS}")
+            return
+        if view.is_busy:  # what shows stays until there is better
+            return
+        if self._shown is not answer:
+            self._shown = answer
+            name, descending = view.order
+            self.show_answer(answer.table, name or answer.table.question.sort_name, is_descending=descending)
+        self._say()
+
+    def _say(self) -> None:
+        """Say what the filter leaves, or why there is nothing."""
+        answer = self.view.found
+        assert answer is not None
+        where = "the selected range" if answer.window is not None else "the trace"
+        kind = "messages" if answer.mode is RowMode.MESSAGES else "pulses and interrupts that wake threads"
+        doubts = "".join(f"; {doubt}" for doubt in answer.table.doubts())
+        if answer.mode is RowMode.FIGURES:
+            self.line.say(f"Of {answer.total:,} {kind} in {where}{doubts}")
+        else:
+            self.line.say(f"{len(answer.table):,} of {answer.total:,} {kind}" + (
+                ", those that begin in the selected range" if answer.window is not None else "") + doubts)  # fmt: skip
+        fits = " that fit the filter" if self.line.requested != NO_FILTER else ""
+        if answer.table.cannot_tell and not answer.total:
+            self.show_page(answer.table.says_why_empty)
+        else:
+            self.show_page("" if len(answer.table) else f"There are no {kind} in {where}{fits}.")
+
+    @Slot()
+    def _on_filter(self) -> None:
+        self.view.set_filter(*self.line.requested)
+
+    @Slot(int)
+    def _on_tab(self, number: int) -> None:
+        mode = RowMode(self.tabs.tabData(number))  # Qt keeps the text of it
+        self.line.begin(is_of_messages=mode is RowMode.MESSAGES)
+        self.view.set_mode(mode, *self.line.requested)
+
+    @Slot()
+    def _on_range(self) -> None:
+        self._is_stale = True
+        self._catch_up()
+
+    @Slot()
+    def _catch_up(self) -> None:
+        """Look for the rows of another range, once the panel can be seen; one behind another tab cannot."""
+        if self._is_stale and self.view.found is not None and not self.visibleRegion().isEmpty():
+            self.reload()
+
+    def showEvent(self, event: QShowEvent) -> None:
+        """Follow the dock: it knows when the panel comes to the front of others."""
+        super().showEvent(event)
+        dock = self.parentWidget()
+        if isinstance(dock, QDockWidget) and dock is not self._dock:
+            self._dock = dock
+            dock.visibilityChanged.connect(self._catch_up, Qt.ConnectionType.QueuedConnection)  # after it is laid out
