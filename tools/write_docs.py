@@ -22,7 +22,7 @@ from satview.events.modes import Mode
 from satview.events.spec import Release
 from satview.filters.expressions.semantics import FIELDS
 from satview.formats.kev.details import REST, struct_of
-from satview.formats.kev.head.header import HEADER, page_structs
+from satview.formats.kev.header import HEADER, page_structs
 from satview.session.commands import COMMANDS, MOUSE_HELP
 from satview.tables.schema import SCHEMAS
 from satview.tables.views import views
@@ -334,7 +334,7 @@ def structs_page() -> str:
     lines = [
         "# What is where in a .kev file",
         "",
-        "<!-- Written by tools/write_docs.py from satview/formats/kev/head/header.py and details.py. -->",
+        "<!-- Written by tools/write_docs.py from satview/formats/kev/header.py and details.py. -->",
         "",
         "A file is a text header, the system page of the target, and slots of 16 bytes. Numbers have the byte order",
         "that the header names.",

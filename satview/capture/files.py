@@ -19,8 +19,8 @@ from satview.base.errors import SatviewError, UsageError, WriteError
 from satview.base.new_file import NewFile
 from satview.capture.sim.parts.target import Target
 from satview.events.spec import Release
-from satview.formats.kev.head.header import header_bytes
-from satview.formats.kev.head.syspage import GLOBAL_CLOCK, syspage_bytes
+from satview.formats.kev.header import header_bytes
+from satview.formats.kev.syspage import GLOBAL_CLOCK, syspage_bytes
 from satview.formats.kev.writer import slots_as_bytes, standard_header
 
 _KIND = {Release.QNX_6: 0, Release.QNX_6_6: 0, Release.QNX_7: 0x100, Release.QNX_8: 0x1100}

@@ -87,7 +87,7 @@ def describe() -> str:
     return f"compiled ({LIBRARY.name})"
 
 
-class Pass:
+class BoundCall:
     """A function of the library with its first arguments; it can be called again and again, from any thread.
 
     Args:
@@ -116,8 +116,8 @@ class Pass:
 
 
 def call(name: str, *arguments: Any) -> int:
-    """Call a function once, as `Pass` does."""
-    return Pass(name, *arguments)()
+    """Call a function once, as `BoundCall` does."""
+    return BoundCall(name, *arguments)()
 
 
 def _words(arguments: tuple[Any, ...]) -> list[int]:

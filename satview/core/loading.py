@@ -29,7 +29,7 @@ class Grouped:
 
     Attributes:
         length: Slots that are done: up to where a later event begins.
-        at: uint32 (n,), first slot of each event within the chunk.
+        first_slot: uint32 (n,), of each event within the chunk.
         size: uint32 (n,), its adjacent slots.
         stamp: uint32 (n,).
         trait: uint8 (n,), traits of its code.
@@ -45,7 +45,7 @@ class Grouped:
     """
 
     length: int
-    at: NDArray[np.uint32]
+    first_slot: NDArray[np.uint32]
     size: NDArray[np.uint32]
     stamp: NDArray[np.uint32]
     trait: NDArray[np.uint8]
@@ -74,7 +74,7 @@ class Grouper:
     def __init__(self, traits: NDArray[np.uint8], buffer_code: int, capacity: int) -> None:
         self._traits, self._buffer_code = traits, buffer_code
         types = {"trait": np.uint8, "run_before": np.int64, "run_closes": np.bool_, "key": np.uint64}
-        names = ("at", "size", "stamp", "trait", "opened", "run_at", "run_size", "run_before", "run_closes",
+        names = ("first_slot", "size", "stamp", "trait", "opened", "run_at", "run_size", "run_before", "run_closes",
                  "zero", "key", "state_row", "rare", "unknown")  # fmt: skip
         # Pages are real once written, so that room for what hardly ever comes costs nothing.
         self._columns: dict[str, NDArray[Any]] = {

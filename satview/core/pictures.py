@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from satview.core.library import Pass, call
+from satview.core.library import BoundCall, call
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ class Raster:
     """
 
     def __init__(self, edges: NDArray[np.int64], busy: NDArray[np.uint8], out: NDArray[np.uint8]) -> None:
-        self._raster, self._out = Pass("raster", edges, busy), out
+        self._raster, self._out = BoundCall("raster", edges, busy), out
 
     def draw(self, row: int, start: NDArray[np.int64], value: NDArray[np.uint8], end: int) -> None:
         """Write the value that covers most of each pixel, with the flag of those in which anything ran.
@@ -176,7 +176,7 @@ class ShareSums:
     ) -> None:
         starts, time, rows = (None, *start) if isinstance(start, tuple) else (start, None, None)
         self._kinds = index.shape[1]
-        self._shares = Pass(
+        self._shares = BoundCall(
             "shares", starts, time, rows, value, end, every, kind_of, weight, self._kinds, begins, index
         )  # fmt: skip
 

@@ -164,12 +164,12 @@ class Missing:
 
     Attributes:
         cut: (k,), since when, each time.
-        lost, found: (m,), the same, ranges that touch as one: since when, and until when.
+        lost, regained: (m,), the same, ranges that touch as one: since when, and until when.
     """
 
     cut: NDArray[np.int64]
     lost: NDArray[np.int64]
-    found: NDArray[np.int64]
+    regained: NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,12 +217,12 @@ def scheduling(
     )  # fmt: skip
     for table, names in ((sums.runs, RUN_SUMS), (sums.cpus, CPU_SUMS)):
         table[:, [name.endswith("_start") for name in names]] = -1  # without one
-    cut, lost, found_again = map(np.ascontiguousarray, (missing.cut, missing.lost, missing.found))
-    gone, back = lost[found_again - lost > 1], found_again[found_again - lost > 1]
+    cut, lost, regained = map(np.ascontiguousarray, (missing.cut, missing.lost, missing.regained))
+    gone, back = lost[regained - lost > 1], regained[regained - lost > 1]
     now = np.empty((threads, _THREAD_WORDS), np.int64)
     is_other = call(
         "scheduling", *map(np.ascontiguousarray, (code, thread, cpu, time, rules.kind, rules.value, idle)),
-        *(getattr(rules, name) for name in _RULES), cpus, cut, lost, found_again, gone, back, now, sums.states,
+        *(getattr(rules, name) for name in _RULES), cpus, cut, lost, regained, gone, back, now, sums.states,
         sums.runs, sums.cpus, sums.busy, sums.known,
     )  # fmt: skip
     if is_other:

@@ -16,26 +16,26 @@ class Groups(NamedTuple):
     """What a chunk of slots is made of: g groups, of which e begin an event.
 
     Attributes:
-        at: int64 (g + 1,), first slot of each group; the last element is the number of slots.
+        group_slot: int64 (g + 1,), first slot of each group; the last element is the number of slots.
         is_whole: bool (g,), an event with all its slots.
         event: int64 (g,), the last event that begins in it or before it, -1 for none.
         code: uint32 (e,), of each event.
         cpu: uint8 (e,).
         stamp: uint32 (e,).
-        first: int64 (e,), its first slot.
+        first_slot: int64 (e,).
         other: int64, groups that are events without their end, or tails without their event.
         begun: int64, groups that begin a combine event.
         zeros: How many groups are a slot of zeros.
         zero: The first of their slots, -1 for none.
     """
 
-    at: NDArray[np.int64]
+    group_slot: NDArray[np.int64]
     is_whole: NDArray[np.bool_]
     event: NDArray[np.int64]
     code: NDArray[np.uint32]
     cpu: NDArray[np.uint8]
     stamp: NDArray[np.uint32]
-    first: NDArray[np.int64]
+    first_slot: NDArray[np.int64]
     other: NDArray[np.int64]
     begun: NDArray[np.int64]
     zeros: int
@@ -50,13 +50,13 @@ def groups(slots: NDArray[np.uint32], most_slots: int) -> Groups:
         most_slots: Of an event that is whole.
     """
     types = {"is_whole": np.bool_, "code": np.uint32, "cpu": np.uint8, "stamp": np.uint32}
-    names = ("at", "is_whole", "event", "code", "cpu", "stamp", "first", "other", "begun")
+    names = ("group_slot", "is_whole", "event", "code", "cpu", "stamp", "first_slot", "other", "begun")
     columns: dict[str, NDArray[Any]] = {name: np.empty(len(slots) + 1, types.get(name, np.int64)) for name in names}
     counts = np.zeros(_COUNTS, np.int64)
     call("stream_groups", slots, most_slots, *columns.values(), counts)
     size, events, others, begun, zeros, zero = counts.tolist()
-    sizes = dict.fromkeys(("code", "cpu", "stamp", "first"), events)
-    sizes |= {"at": size + 1, "other": others, "begun": begun}
+    sizes = dict.fromkeys(("code", "cpu", "stamp", "first_slot"), events)
+    sizes |= {"group_slot": size + 1, "other": others, "begun": begun}
     return Groups(
         **{name: column[: sizes.get(name, size)] for name, column in columns.items()}, zeros=zeros, zero=zero
     )  # fmt: skip
@@ -116,5 +116,15 @@ def deliver(
     )  # fmt: skip
     time, thread = np.ascontiguousarray(time, np.int64), np.ascontiguousarray(thread, np.uint32)
     before = (done.last, done.header, done.stamp, done.time, done.thread, done.start, done.words)
-    call("deliver", slots, chunk_groups.at, chunk_groups.is_whole, chunk_groups.event, time, thread, *before, *columns)
+    call(
+        "deliver",
+        slots,
+        chunk_groups.group_slot,
+        chunk_groups.is_whole,
+        chunk_groups.event,
+        time,
+        thread,
+        *before,
+        *columns,
+    )
     return columns._replace(words=columns.words[: int(columns.start[-1])])

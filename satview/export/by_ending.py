@@ -26,7 +26,7 @@ from satview.export.listing_part import write_event_list, write_listing
 from satview.export.perfetto import write_chrome, write_perfetto
 from satview.export.subset import Bools, SubsetReport, nameless_text, write_subset
 from satview.export.tables import write_by_class, write_folder, write_table
-from satview.formats.kev.head.header import FROM_LISTING
+from satview.formats.kev.header import FROM_LISTING
 from satview.formats.kev.payloads import SlotPayloads
 from satview.formats.kev.writer import write_kev
 from satview.formats.registry import source_files

@@ -25,7 +25,7 @@ from satview.events.user_events import UserEvent
 from satview.export.listing_columns import fields_column
 from satview.export.listing_forms import Form, Style, make_form
 from satview.export.listing_lines import CoreLines, Head, Lines, Rows
-from satview.formats.kev.growth.stream import Batch
+from satview.formats.kev.stream import Batch
 from satview.formats.listing.head import head_lines, slot_lines, stray_line
 from satview.formats.source import TraceSource
 

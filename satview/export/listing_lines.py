@@ -25,8 +25,8 @@ from satview.events.variants import DOUBTFUL, ERRNO_WORD, EXITS, FAILED_FOR_VEND
 from satview.export import listing_columns as columns
 from satview.export.listing_columns import EventGroup, TemplateColumn
 from satview.export.listing_forms import Form
-from satview.formats.kev.growth.stream import Batch
 from satview.formats.kev.notation import plain_text
+from satview.formats.kev.stream import Batch
 from satview.formats.source import TraceSource
 
 _CONVERSION: Final = re.compile(r"%(?:%|(0?)(\d*)([dxs])|.|$)", re.DOTALL)

@@ -23,7 +23,7 @@ from satview.events.spec import EventSpec, Release
 from satview.export.listing import Printer, TextRows, layout_of
 from satview.export.listing_forms import Form, Style
 from satview.export.listing_lines import Head, Lines, RecordRows
-from satview.formats.kev.growth.stream import Batch
+from satview.formats.kev.stream import Batch
 from satview.formats.registry import source_files
 from satview.formats.source import TraceSource, opened
 from satview.store.trace import Trace

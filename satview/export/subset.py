@@ -44,7 +44,7 @@ from satview.events.wire import (
 from satview.events.words import name_bytes
 from satview.filters.derived_columns import state_rows
 from satview.filters.rows import chunks
-from satview.formats.kev.head.header import holds_key, is_key
+from satview.formats.kev.header import holds_key, is_key
 from satview.formats.kev.payloads import SlotPayloads
 from satview.formats.kev.writer import SlotWriter, slots_as_bytes, write_start
 from satview.formats.registry import source_files

@@ -17,10 +17,10 @@ from satview.events.catalogue import Catalogue, catalogue, listed_catalogue
 from satview.events.spec import Release
 from satview.events.wire import SLOT_BYTES
 from satview.formats.kev.assemble import LISTING, choose_rate, choose_release, clock_surroundings
-from satview.formats.kev.growth.stream import EventStream, blocks_of_array, blocks_of_file
-from satview.formats.kev.head.header import BEGIN, END, FROM_LISTING, MAX_HEADER_BYTES, key_byte_order, parse_header
-from satview.formats.kev.head.syspage import parse_syspage
+from satview.formats.kev.header import BEGIN, END, FROM_LISTING, MAX_HEADER_BYTES, key_byte_order, parse_header
 from satview.formats.kev.reader import SAMPLE_SLOTS, byte_order_of
+from satview.formats.kev.stream import EventStream, blocks_of_array, blocks_of_file
+from satview.formats.kev.syspage import parse_syspage
 from satview.formats.linux import reader as linux
 from satview.formats.listing.model import StampNotation
 from satview.formats.listing.reader import read_listing

@@ -10,7 +10,7 @@ import msgspec
 from satview.base.errors import UsageError
 from satview.base.shared_file import DamagedFileError, as_declared, parsed_json
 from satview.events.wire import CODE_COUNT
-from satview.filters.views.passes import Effect, NamedFilter, PassStack
+from satview.filters.views.passes import Effect, Pass, PassStack
 from satview.session.lanes.lane_arrangement import GroupBy, SortBy
 from satview.session.lanes.lane_row import LaneKey
 
@@ -275,7 +275,7 @@ class FilterPart:
     shows: bool = False
     threads: Many[OwnedThread] = ()
     effect: Effect = Effect.HIDE
-    passes: Many[NamedFilter] = ()
+    passes: Many[Pass] = ()
     combination: Text = ""
     forms: Many[CodeForm] = ()
 

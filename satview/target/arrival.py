@@ -23,7 +23,7 @@ from satview.events import wire
 from satview.events.catalogue import release_of
 from satview.events.spec import Release
 from satview.events.wire import SLOT_BYTES
-from satview.formats.kev.head.header import BEGIN, END, MAX_HEADER_BYTES, header_bytes, key_byte_order, parse_header
+from satview.formats.kev.header import BEGIN, END, MAX_HEADER_BYTES, header_bytes, key_byte_order, parse_header
 from satview.target.profiles import TargetError
 
 _SHARED: Final = -1  # instead of a CPU, before 8.0: all CPUs fill the same buffers

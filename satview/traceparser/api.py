@@ -32,7 +32,7 @@ from satview.events import wire
 from satview.events.class_table import external_classes, plain_classes
 from satview.events.spec import Release
 from satview.events.wire import WireClass
-from satview.formats.kev.growth.stream import Batch
+from satview.formats.kev.stream import Batch
 from satview.formats.listing import head
 from satview.formats.source import TraceSource, source_of
 from satview.traceparser.constants import ERROR_TEXTS, Debug, Error, Info, Sort, info_key

@@ -19,7 +19,7 @@ from satview.filters.expressions.expression import Expression
 from satview.filters.rows import EventMask
 from satview.filters.rules.rule_set import RuleSet
 from satview.filters.rules.switches import C
-from satview.filters.views.passes import NamedFilter, PassEvaluator, PassStack
+from satview.filters.views.passes import Pass, PassEvaluator, PassStack
 from satview.formats.kev.reader import open_kev
 from satview.linkage.calls import calls
 from satview.linkage.interrupts import interrupts
@@ -116,8 +116,6 @@ def run(args: list[str]) -> None:
         lambda: [info.duration_ns(np.arange(part.start, part.stop)) for part in event_rows.chunks(len(trace.events))],
     )
     evaluator = PassEvaluator(trace, info)
-    stack = PassStack(
-        (NamedFilter("a", expression="cpu == 1"), NamedFilter("b", expression="class == COMM", is_inverted=True))
-    )
+    stack = PassStack((Pass("a", expression="cpu == 1"), Pass("b", expression="class == COMM", is_inverted=True)))
     evaluator.result(stack)
     report("a pass switched on and off again (answers cached)", lambda: evaluator.result(stack))

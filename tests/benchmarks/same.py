@@ -26,7 +26,7 @@ from satview.analysis.statistics import Statistics
 from satview.analysis.wait_graph import runs_and_overlaps
 from satview.capture.workloads import registry
 from satview.events.spec import Release
-from satview.formats.kev.head.header import header_bytes
+from satview.formats.kev.header import header_bytes
 from satview.formats.kev.reader import open_kev, read_start
 from satview.timeline.lane_tree import Timeline
 from tests.benchmarks.made_traces import make_slots

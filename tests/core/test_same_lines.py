@@ -16,8 +16,8 @@ from satview.events.spec import Release
 from satview.export.listing import ListedEvents, PrintedFormat, Printer, TextRows
 from satview.export.listing_forms import Style
 from satview.export.listing_lines import FORMATS, RecordRows
-from satview.formats.kev.growth.stream import EventStream
-from satview.formats.kev.head.header import header_bytes
+from satview.formats.kev.header import header_bytes
+from satview.formats.kev.stream import EventStream
 from satview.formats.kev.writer import SlotWriter
 from satview.formats.source import source_of
 from satview.store.problems import Problems

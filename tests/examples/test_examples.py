@@ -11,7 +11,7 @@ import pytest
 
 from satview.events import wire
 from satview.events.wire import WireClass
-from satview.formats.kev.head.header import header_bytes
+from satview.formats.kev.header import header_bytes
 from satview.formats.kev.writer import SlotWriter
 
 FOLDER = Path(__file__).resolve().parents[2] / "examples"

@@ -21,9 +21,9 @@ from satview.export.listing_columns import message_texts
 from satview.export.listing_forms import Style
 from satview.export.listing_lines import RecordRows
 from satview.formats.kev.details import decode_payload
-from satview.formats.kev.growth.stream import CHUNK_SLOTS
-from satview.formats.kev.head.header import header_bytes
+from satview.formats.kev.header import header_bytes
 from satview.formats.kev.notation import message_text
+from satview.formats.kev.stream import CHUNK_SLOTS
 from satview.formats.kev.writer import SlotWriter
 from satview.formats.listing.head import key_column
 from satview.formats.listing.reader import open_listing, read_listing

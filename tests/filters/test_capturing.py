@@ -13,7 +13,7 @@ from satview.filters.external import ExternalClass as C
 from satview.filters.rules.building import build
 from satview.filters.rules.capturing import AllOf, check_capture, check_condition, explain, for_capture
 from satview.filters.rules.text import parse_rules
-from satview.filters.views.passes import NamedFilter, pass_limits
+from satview.filters.views.passes import Pass, pass_limits
 
 
 def faults(text, release=Release.QNX_7, is_wide=False):
@@ -120,9 +120,9 @@ def test_explain_and_chips_say_it_too():
     text = "ADDALLCLASSES\nADDCLASSEVHANDLER THREAD WHERE length > 1ms\n"
     notes = explain(parse_rules(text, Release.QNX_7), Release.QNX_7)
     assert [(note.line, note.column) for note in notes if "only later" in note.message] == [(2, 32)]
-    assert "only later" in pass_limits(NamedFilter("A", rules=text), Release.QNX_7)[0]
-    assert "only later" in pass_limits(NamedFilter("A", expression="duration > 1ms"), Release.QNX_7)[0]
-    assert not pass_limits(NamedFilter("A", expression="pid == 7 and failed"), Release.QNX_7)
+    assert "only later" in pass_limits(Pass("A", rules=text), Release.QNX_7)[0]
+    assert "only later" in pass_limits(Pass("A", expression="duration > 1ms"), Release.QNX_7)[0]
+    assert not pass_limits(Pass("A", expression="pid == 7 and failed"), Release.QNX_7)
     marks = check_condition(Expression("pid == 1 and arg.sparts > 2", Release.QNX_7))
     assert [(mark.start, mark.end) for mark in marks] == [(13, 23)]
 

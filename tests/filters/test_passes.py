@@ -9,13 +9,13 @@ from satview.base.errors import UsageError
 from satview.events.wire import CODE_COUNT
 from satview.filters.diagnostics import ExpressionError, RuleError
 from satview.filters.expressions.expression import Expression
-from satview.filters.views.passes import Effect, NamedFilter, PassEvaluator, PassStack, UndoHistory, parse_combination
+from satview.filters.views.passes import Effect, Pass, PassEvaluator, PassStack, UndoHistory, parse_combination
 from satview.filters.views.selection import rules_of_selection
 from tests.filters.made import random_trace
 
-CALLS = NamedFilter("calls", expression="class in (KER_CALL, KER_EXIT, INT_CALL)", effect=Effect.MARK)
-DISK = NamedFilter("disk", expression='name ~ "devb-*"', effect=Effect.DIM)
-FIRST = NamedFilter("first cpu", rules="WHERE cpu == 0", effect=Effect.HIDE)
+CALLS = Pass("calls", expression="class in (KER_CALL, KER_EXIT, INT_CALL)", effect=Effect.MARK)
+DISK = Pass("disk", expression='name ~ "devb-*"', effect=Effect.DIM)
+FIRST = Pass("first cpu", rules="WHERE cpu == 0", effect=Effect.HIDE)
 
 
 @pytest.fixture(scope="module")
@@ -36,7 +36,7 @@ def test_effects(trace):
 
 
 def test_a_pass_that_is_off_counts_and_does_nothing(trace):
-    stack = PassStack((CALLS, NamedFilter("disk", expression='name ~ "devb-*"', is_on=False)))
+    stack = PassStack((CALLS, Pass("disk", expression='name ~ "devb-*"', is_on=False)))
     result = PassEvaluator(trace).result(stack)
     assert not result.hidden.any()
     assert result.counts["disk"] > 0
@@ -45,9 +45,9 @@ def test_a_pass_that_is_off_counts_and_does_nothing(trace):
 
 def test_inverted_and_both_rules_and_expression(trace):
     evaluator = PassEvaluator(trace)
-    both = NamedFilter("both", rules="DELALLCLASSES\nADDCLASS COMM", expression="cpu == 1")
+    both = Pass("both", rules="DELALLCLASSES\nADDCLASS COMM", expression="cpu == 1")
     plain = evaluator.result(PassStack((both,)))
-    inverse = evaluator.result(PassStack((NamedFilter("both", both.rules, both.expression, is_inverted=True),)))
+    inverse = evaluator.result(PassStack((Pass("both", both.rules, both.expression, is_inverted=True),)))
     assert plain.counts["both"] == int(((trace.events.code >> 10 == 7) & (trace.events.cpu == 1)).sum())
     assert plain.counts["both"] + inverse.counts["both"] == len(trace.events)
     assert (plain.hidden ^ inverse.hidden).all()
@@ -55,7 +55,7 @@ def test_inverted_and_both_rules_and_expression(trace):
 
 def test_what_is_unknown_is_in_neither_of_a_filter_and_its_inverse(trace):
     """The same as what the inverted filter becomes as text."""
-    item = NamedFilter("coid", expression="arg.coid > 2")
+    item = Pass("coid", expression="arg.coid > 2")
     evaluator = PassEvaluator(trace)
     plain, inverse = (evaluator.result(PassStack((replace(item, is_inverted=way),))).hits for way in (False, True))
     known = Expression("arg.coid is known", trace.release).mask(trace)
@@ -66,7 +66,7 @@ def test_what_is_unknown_is_in_neither_of_a_filter_and_its_inverse(trace):
     stack = PassStack((replace(item, is_inverted=True),))
     rules = rules_of_selection(trace, np.ones(CODE_COUNT, np.bool_), np.ones(len(trace.threads), np.bool_), stack)
     assert "WHERE not (arg.coid > 2)" in rules
-    hits = evaluator.mask(NamedFilter("again", rules=rules))
+    hits = evaluator.mask(Pass("again", rules=rules))
     assert hits.tolist() == inverse.tolist()
     combined = evaluator.result(PassStack((item,)).combined("not (coid and coid)")).hits
     assert combined.tolist() == inverse.tolist()
@@ -129,12 +129,12 @@ def test_undo_and_redo():
 
 def test_faulty_passes_raise_their_fault(trace):
     with pytest.raises(RuleError, match="no class"):
-        PassEvaluator(trace).mask(NamedFilter("bad", rules="ADDCLASS COMN"))
+        PassEvaluator(trace).mask(Pass("bad", rules="ADDCLASS COMN"))
 
 
 def test_answers_are_kept_and_cannot_be_spoilt(trace):
     evaluator = PassEvaluator(trace)
     first = evaluator.mask(CALLS)
-    assert evaluator.mask(NamedFilter("other name", expression=CALLS.expression)) is first
+    assert evaluator.mask(Pass("other name", expression=CALLS.expression)) is first
     with pytest.raises(ValueError, match="read-only"):
         first[:] = np.True_

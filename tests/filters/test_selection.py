@@ -20,7 +20,7 @@ from satview.filters.rules.building import build
 from satview.filters.rules.fastwide import inserted_by_code
 from satview.filters.rules.rule_set import RuleSet
 from satview.filters.rules.text import parse_rules
-from satview.filters.views.passes import Effect, NamedFilter, PassStack
+from satview.filters.views.passes import Effect, Pass, PassStack
 from satview.filters.views.selection import rules_of_selection, switch_of
 from tests.filters.made import (
     MSG_SENDV,
@@ -130,10 +130,10 @@ def test_conditions_become_where_lines():
     trace = made(BUSY)
     stack = PassStack(
         (
-            NamedFilter("A", expression="arg.coid > 2"),
-            NamedFilter("B", expression="cpu == 1", is_inverted=True),
-            NamedFilter("C", expression="pid == 7", effect=Effect.DIM),
-            NamedFilter("D", expression="pid == 9", is_on=False),
+            Pass("A", expression="arg.coid > 2"),
+            Pass("B", expression="cpu == 1", is_inverted=True),
+            Pass("C", expression="pid == 7", effect=Effect.DIM),
+            Pass("D", expression="pid == 9", is_on=False),
         )
     )
     found = lines(rules_of_selection(trace, *everything(trace), stack))
@@ -142,18 +142,18 @@ def test_conditions_become_where_lines():
     assert lines(rules_of_selection(trace, *everything(trace), combined))[-1] == (
         "WHERE (arg.coid > 2) or not ((pid == 7) and not (cpu == 1))"
     )
-    off = combined.changed("B", NamedFilter("B", expression="cpu == 1", is_on=False))
+    off = combined.changed("B", Pass("B", expression="cpu == 1", is_on=False))
     assert lines(rules_of_selection(trace, *everything(trace), off))[-1] == "WHERE (arg.coid > 2) or not ((pid == 7))"
 
 
 def test_texts_and_patterns_of_conditions_stay_as_they_are():
     trace = made(BUSY)
-    stack = PassStack((NamedFilter("A", expression='name ==  "a  b"\n  or text ~ /c  # d/'),))
+    stack = PassStack((Pass("A", expression='name ==  "a  b"\n  or text ~ /c  # d/'),))
     text = rules_of_selection(trace, *everything(trace), stack)
     assert lines(text)[-1] == 'WHERE (name == "a  b" or text ~ /c  # d/)'
     assert parse_rules(text, trace.release)[-1].condition == '(name == "a  b" or text ~ /c  # d/)'
     with pytest.raises(UsageError, match="line break"):
-        rules_of_selection(trace, *everything(trace), PassStack((NamedFilter("A", expression='name == "a\nb"'),)))
+        rules_of_selection(trace, *everything(trace), PassStack((Pass("A", expression='name == "a\nb"'),)))
 
 
 def test_a_name_that_does_not_fit_into_a_line_stays_a_number():
@@ -172,7 +172,7 @@ def test_a_name_that_does_not_fit_into_a_line_stays_a_number():
 
 def test_rules_stay_as_they_were_written_or_are_named():
     trace = made(BUSY)
-    stack = PassStack((NamedFilter("A", rules="ADDCLASS THREAD # all\n"), NamedFilter("B", expression="cpu == 0")))
+    stack = PassStack((Pass("A", rules="ADDCLASS THREAD # all\n"), Pass("B", expression="cpu == 0")))
     codes, threads = everything(trace)
     assert rules_of_selection(trace, codes, threads, stack) == "ADDCLASS THREAD # all\nWHERE (cpu == 0)\n"
     codes[RUNNING] = False

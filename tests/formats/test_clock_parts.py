@@ -464,7 +464,7 @@ def test_runs_of_time_events():
     """A run ends where the level changes, at a CPU's other claims, and never between crossings."""
     found = clock("sttxxtttt", [0, 0, 0, 0, 0, 0, 0, 7, 7], breaks=[65])
     assert found.run.tolist() == [0, 1, 1, 2, 2, 3, 3, 4, 4]
-    assert found.first.tolist() == [0, 1, 3, 5, 7]
+    assert found.run_start.tolist() == [0, 1, 3, 5, 7]
     assert found.level.tolist() == [0, 0, 0, 0, 7]
     assert found.weight.tolist() == [0, 2, 0, 2, 2]
     assert found.passed.tolist() == [0, 0, 2, 0, 0]

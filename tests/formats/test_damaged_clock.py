@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from satview.events import wire
 from satview.formats.kev.clocks.clock_review import LOOK_AHEAD_EVENTS
-from satview.formats.kev.growth.growing import GrowingFile
+from satview.formats.kev.growing import GrowingFile
 from satview.formats.kev.reader import open_kev
 from satview.formats.kev.writer import slots_as_bytes, write_start
 from satview.formats.source import source_of

@@ -18,8 +18,8 @@ from satview.events.spec import Release
 from satview.formats.kev import decode as decode_module
 from satview.formats.kev.assemble import trace_from_slots
 from satview.formats.kev.decode import Decoder
-from satview.formats.kev.growth.growing import GrowingFile
-from satview.formats.kev.head.header import header_bytes
+from satview.formats.kev.growing import GrowingFile
+from satview.formats.kev.header import header_bytes
 from satview.formats.kev.reader import open_kev
 from satview.store.problems import Problems
 from tests.formats.test_decode import HEADER, opened, slot_lists

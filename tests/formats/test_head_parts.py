@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from satview.base.errors import TraceFormatError
-from satview.formats.kev.head.header import parse_header, slot_byte_order
-from satview.formats.kev.head.syspage import GLOBAL_CLOCK, fits, parse_syspage, syspage_bytes
+from satview.formats.kev.header import parse_header, slot_byte_order
 from satview.formats.kev.reader import byte_order_of, read_start, report_header
+from satview.formats.kev.syspage import GLOBAL_CLOCK, fits, parse_syspage, syspage_bytes
 from satview.store.head import Header
 from satview.store.problems import Problems
 

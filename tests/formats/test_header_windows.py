@@ -13,8 +13,8 @@ from satview.capture.sim.parts.target import target
 from satview.capture.workloads import registry
 from satview.events.spec import Release
 from satview.export.by_ending import write_verbatim
-from satview.formats.kev.head import header
-from satview.formats.kev.head.header import header_bytes, parse_header
+from satview.formats.kev import header
+from satview.formats.kev.header import header_bytes, parse_header
 from satview.formats.registry import open_trace
 from tests.helpers.extent import fewer
 from tests.helpers.header_windows import why_it_hangs

@@ -10,9 +10,9 @@ import pytest
 from satview.events import wire
 from satview.formats.kev import open_events
 from satview.formats.kev.clocks.rollover import ROLLOVER
-from satview.formats.kev.growth.stream import EventStream
 from satview.formats.kev.open_events import OpenEvents, TailRuns, pairs_of
 from satview.formats.kev.slots import combine
+from satview.formats.kev.stream import EventStream
 from satview.store.problems import Problems
 from tests.benchmarks.made_traces import make_slots
 from tests.fuzz.traces import damaged

@@ -15,7 +15,7 @@ from satview.base.errors import Cancelled, TraceFormatError
 from satview.events import wire
 from satview.events.spec import Release
 from satview.formats import registry, source, unpacked
-from satview.formats.kev.head.header import header_bytes
+from satview.formats.kev.header import header_bytes
 from satview.formats.kev.reader import score
 from satview.formats.kev.writer import SlotWriter, write_kev
 from satview.formats.source import opened, source_of

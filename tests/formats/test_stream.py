@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 from satview.base.errors import TraceFormatError
 from satview.events import wire
 from satview.events.wire import Struct
+from satview.formats.kev import stream
 from satview.formats.kev.assemble import trace_from_slots
-from satview.formats.kev.growth import stream
-from satview.formats.kev.growth.stream import EventStream, blocks_of_array
-from satview.formats.kev.head.header import FROM_LISTING, header_bytes
+from satview.formats.kev.header import FROM_LISTING, header_bytes
 from satview.formats.kev.open_events import MAX_OPEN
+from satview.formats.kev.stream import EventStream, blocks_of_array
 from satview.formats.kev.writer import SlotWriter
 from satview.formats.source import opened, source_of
 from satview.store.head import Header

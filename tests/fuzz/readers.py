@@ -11,7 +11,7 @@ import numpy as np
 from satview.base.errors import TraceFormatError
 from satview.export.listing import Printer, TextRows, default_time, layout_of
 from satview.export.listing_forms import Style
-from satview.formats.kev.growth.growing import GrowingFile
+from satview.formats.kev.growing import GrowingFile
 from satview.formats.kev.reader import open_kev
 from satview.formats.listing.reader import open_listing
 from satview.formats.registry import open_trace

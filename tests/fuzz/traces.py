@@ -19,7 +19,7 @@ from satview.events.spec import Release
 from satview.events.unixware import interfaces
 from satview.export.listing import Printer, TextRows, default_time
 from satview.export.listing_forms import Style
-from satview.formats.kev.head.header import header_bytes
+from satview.formats.kev.header import header_bytes
 from satview.formats.kev.writer import SlotWriter
 from satview.formats.source import source_of
 from tests.fuzz.mutation import BAD_NUMBERS, mutate, mutate_lines

@@ -11,7 +11,7 @@ import pytest
 
 from satview.events import wire
 from satview.events.spec import Release
-from satview.formats.kev.growth.growing import GrowingFile
+from satview.formats.kev.growing import GrowingFile
 from satview.formats.kev.payloads import WordsAhead
 from satview.formats.kev.reader import open_kev
 from satview.formats.registry import open_trace

@@ -8,7 +8,7 @@ import pytest
 from satview.base.errors import Cancelled
 from satview.events import wire
 from satview.filters.expressions.expression import Expression
-from satview.filters.views.passes import Effect, NamedFilter
+from satview.filters.views.passes import Effect, Pass
 from satview.session.filtering.filter_stack import count_hits
 from satview.session.lanes.lane_overlay import LaneOverlay
 from satview.session.panels.event_conditions import of_event, proposals
@@ -105,7 +105,7 @@ def test_newest_filter_wins(opened, qtbot):
 
 
 def test_cancelled_count_stops(opened):
-    given = opened.filters.evaluator, NamedFilter("x", "", "cpu == 0")
+    given = opened.filters.evaluator, Pass("x", "", "cpu == 0")
     with pytest.raises(Cancelled):
         count_hits(*given, lambda: True)
     assert count_hits(*given, lambda: False) == len(rows_that_fit(opened, "cpu == 0"))

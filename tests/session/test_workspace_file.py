@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from satview.base.shared_file import DamagedFileError
-from satview.filters.views.passes import Effect, NamedFilter
+from satview.filters.views.passes import Effect, Pass
 from satview.session.lanes.lane_arrangement import GroupBy, SortBy
 from satview.session.workspace_file import (
     CodeRange,
@@ -86,7 +86,7 @@ def test_a_file_written_before_means_what_it_meant_and_is_written_alike():
     assert state.filter is not None
     assert state.filter.hidden_codes == (CodeRange(0, 4100), CodeRange(4102, 32767))
     assert state.filter.threads == (OwnedThread(3, 1, "server", "main", 2),)
-    assert state.filter.passes == (NamedFilter("A", "", "event != BUFFER", Effect.DIM),)
+    assert state.filter.passes == (Pass("A", "", "event != BUFFER", Effect.DIM),)
     assert state.filter.stack().combination == "not A"
     assert state.panels is not None
     assert state.panels.layout is not None

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from satview.events import wire
 from satview.events.wire import WireClass
-from satview.formats.kev.head.header import header_bytes
+from satview.formats.kev.header import header_bytes
 from satview.formats.kev.writer import SlotWriter
 from satview.traceparser import constants
 

@@ -268,7 +268,7 @@ class Effect(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class NamedFilter:
+class Pass:
     """One named filter.
 
     Attributes:
@@ -299,7 +299,7 @@ class PassStack:
             that is off is left out of it, with its `not`. Empty = all passes that are on must hold.
     """
 
-    passes: tuple[NamedFilter, ...] = ()
+    passes: tuple[Pass, ...] = ()
     combination: str = ""
 
     def __post_init__(self) -> None:
@@ -309,7 +309,7 @@ class PassStack:
         if len(names) > PASS_LIMIT:
             raise UsageError(f"there can be {PASS_LIMIT} filters at a time")
 
-    def added(self, item: NamedFilter) -> PassStack:
+    def added(self, item: Pass) -> PassStack:
         """Return the stack with one pass more."""
         return replace(self, passes=(*self.passes, item))
 
@@ -318,7 +318,7 @@ class PassStack:
         combination = "" if name in names_in(self.combination) else self.combination
         return PassStack(tuple(item for item in self.passes if item.name != name), combination)
 
-    def changed(self, name: str, item: NamedFilter) -> PassStack:
+    def changed(self, name: str, item: Pass) -> PassStack:
         """Return the stack with a pass replaced by another."""
         return replace(self, passes=tuple(item if old.name == name else old for old in self.passes))
 
@@ -398,7 +398,7 @@ class PassEvaluator:
         self._limit = _CACHE_LIMIT
         self._is_cancelled: Callable[[], bool] = never
 
-    def mask(self, item: NamedFilter, negated: bool = False) -> Bools:
+    def mask(self, item: Pass, negated: bool = False) -> Bools:
         """Return the events that fit a pass, or (`negated`) those that do not, whether it is inverted or not.
 
         Returns:
@@ -417,7 +417,7 @@ class PassEvaluator:
             cache[key] = result
         return cache[key]
 
-    def _fresh(self, item: NamedFilter, negated: bool) -> Bools:
+    def _fresh(self, item: Pass, negated: bool) -> Bools:
         trace = self._trace
         result = np.full(len(trace.events), not negated)
         rows = None
@@ -449,7 +449,7 @@ class PassEvaluator:
         except ExpressionError:
             return build(rules, release, self._load)
 
-    def shown(self, item: NamedFilter, negated: bool = False) -> Bools:
+    def shown(self, item: Pass, negated: bool = False) -> Bools:
         """Return the events that a pass represents, or (`negated`) those that it does not, as `mask` does."""
         return self.mask(item, negated is not item.is_inverted)
 
@@ -475,7 +475,7 @@ class PassEvaluator:
             counts, masks, self._combined(stack, masks, active), hidden, dimmed & ~hidden, marked & ~hidden
         )
 
-    def _combined(self, stack: PassStack, masks: dict[str, Bools], active: Iterable[NamedFilter]) -> Bools:
+    def _combined(self, stack: PassStack, masks: dict[str, Bools], active: Iterable[Pass]) -> Bools:
         hits = np.ones(len(self._trace.events), np.bool_)
         if stack.combination:
             by_name = {item.name: item for item in active}
@@ -495,7 +495,7 @@ def never() -> bool:
     return False
 
 
-def pass_limits(item: NamedFilter, release: Release) -> tuple[str, ...]:
+def pass_limits(item: Pass, release: Release) -> tuple[str, ...]:
     """Return what of a filter of a view no capture can test, one sentence each without a full stop."""
     faults: list[Diagnostic] = []
     if item.rules.strip():

@@ -24,7 +24,7 @@ from satview.filters.rules.rule_set import RuleSet
 from satview.filters.rules.switches import COMM_ERROR, COMM_REPLY, C
 from satview.filters.rules.text import Rule, rules_text
 from satview.filters.rules.writing import rules_of
-from satview.filters.views.passes import Effect, NamedFilter, PassStack, names_in, parse_combination
+from satview.filters.views.passes import Effect, Pass, PassStack, names_in, parse_combination
 from satview.store.trace import Trace
 
 _WITH_PIDS: Final = (C.KERCALL, C.THREAD, C.VTHREAD, C.COMM)
@@ -207,7 +207,7 @@ def _numbers(numbers: NDArray[np.integer]) -> str:
 # ---- conditions --------------------------------------------------------------------------------------------------
 
 
-def _hiding(stack: PassStack) -> list[NamedFilter]:
+def _hiding(stack: PassStack) -> list[Pass]:
     return [item for item in stack.passes if item.is_on and item.effect is Effect.HIDE]
 
 
@@ -223,7 +223,7 @@ def _conditions(stack: PassStack) -> tuple[str, bool]:
     return f"WHERE {text}\n" if text else "", True
 
 
-def _condition(item: NamedFilter) -> str:
+def _condition(item: Pass) -> str:
     text = _on_one_line(item.expression) or "1 == 1"
     return f"not ({text})" if item.is_inverted else f"({text})"
 

@@ -22,8 +22,7 @@ from satview.formats.kev.clocks.clock_review import correct, misplaced
 from satview.formats.kev.clocks.consensus import ClockVerdicts, Surroundings
 from satview.formats.kev.decode import Decoder
 from satview.formats.kev.decoded import Decoded
-from satview.formats.kev.head.header import FROM_LISTING
-from satview.formats.kev.head.syspage import GLOBAL_CLOCK, VERSIONED, parse_syspage
+from satview.formats.kev.header import FROM_LISTING
 from satview.formats.kev.missing import cut_buffers, no_gaps, open_interrupts
 from satview.formats.kev.names_tail import (
     MOST_EVENTS,
@@ -53,6 +52,7 @@ from satview.formats.kev.slots.buffers import (
     report_ring_tail,
 )
 from satview.formats.kev.slots.slot_source import SlotSource, source_of
+from satview.formats.kev.syspage import GLOBAL_CLOCK, VERSIONED, parse_syspage
 from satview.store.doubts import count_cpus
 from satview.store.head import Header, SystemInfo
 from satview.store.problems import Problems

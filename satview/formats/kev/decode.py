@@ -144,7 +144,7 @@ class _Chunk:
 
     @property
     def events(self) -> int:
-        return len(self.grouped.at)
+        return len(self.grouped.first_slot)
 
     @property
     def end(self) -> int:
@@ -332,7 +332,7 @@ class Decoder:
         grouped = grouper.group(part, start, first_row, *columns, is_last=end >= len(self._slots))
         if grouped.longest > _MAX_NARROW_SLOTS and self.slots.dtype == np.uint16:
             self._widen("slots", first_row)
-            self.slots[first_row : first_row + len(grouped.at)] = grouped.size
+            self.slots[first_row : first_row + len(grouped.first_slot)] = grouped.size
         return _Chunk(start, part, grouped)
 
     def _place(self, chunk: _Chunk) -> None:
@@ -341,7 +341,7 @@ class Decoder:
         if len(grouped.zero):
             self._parts.note_empty(start + grouped.zero.astype(np.intp))
         if len(grouped.opened) or len(grouped.run_at):
-            opened, open_slots = grouped.opened.astype(np.intp), grouped.at[grouped.opened].astype(np.intp)
+            opened, open_slots = grouped.opened.astype(np.intp), grouped.first_slot[grouped.opened].astype(np.intp)
             runs = (grouped.run_at.astype(np.intp), grouped.run_size.astype(np.intp),
                     grouped.run_before.astype(np.intp), grouped.run_closes)  # fmt: skip
             self._parts.note_unmatched(
@@ -353,14 +353,14 @@ class Decoder:
         code, cpu = self.code[rows], self.cpu[rows]
         rare = grouped.rare.astype(np.intp)
         self._parts.note_unknown(grouped.unknown.astype(np.intp), code, first_row)
-        discontinuities = self._discontinuities_at(part, grouped.at, code, cpu, rare)
+        discontinuities = self._discontinuities_at(part, grouped.first_slot, code, cpu, rare)
         self._clock.review.add_breaks([(row + first_row, ring) for row, ring in discontinuities])
-        self._position(rows, part, grouped.at, code, cpu, grouped.stamp, rare)
+        self._position(rows, part, grouped.first_slot, code, cpu, grouped.stamp, rare)
         threads = self._numbered(grouped.key)
         jumps = np.array(discontinuities, np.int64).reshape(-1, 2).T
         loading.owners(cpu, grouped.trait, threads, jumps, self._running, self.thread[rows])
         self._parts.state_rows.append(grouped.state_row.copy())
-        self._parts.note_rare(first_row, rare, part[grouped.at[rare]])
+        self._parts.note_rare(first_row, rare, part[grouped.first_slot[rare]])
         self.count += chunk.events
 
     def _position(

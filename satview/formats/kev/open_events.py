@@ -161,12 +161,12 @@ def without_contested(slots: NDArray[np.uint32], groups: Groups, open_keys: NDAr
         groups: Its groups.
         open_keys: uint64, keys of events that earlier chunks left open.
     """
-    opens = groups.other[slots[groups.at[groups.other], 0] < FIRST_TAIL]
+    opens = groups.other[slots[groups.group_slot[groups.other], 0] < FIRST_TAIL]
     if not len(open_keys) and not len(opens):
         return groups
     # First the events with one of these keys, which are few: comparing all events of the chunk would cost a sort.
     every = np.unique(np.concatenate((keys_of(slots, groups, opens), open_keys)))
-    begun = streaming.with_keys(slots, groups.at, groups.begun, every)
+    begun = streaming.with_keys(slots, groups.group_slot, groups.begun, every)
     keys = np.concatenate((keys_of(slots, groups, begun), open_keys))
     is_known = np.ones(len(keys), np.bool_)
     is_known[: len(begun)] = ~groups.is_whole[begun]
@@ -180,7 +180,7 @@ def without_contested(slots: NDArray[np.uint32], groups: Groups, open_keys: NDAr
 
 def keys_of(slots: NDArray[np.uint32], groups: Groups, numbers: NDArray[np.int64]) -> NDArray[np.uint64]:
     """Return the keys of some groups, uint64 (n,)."""
-    first_slots = groups.at[numbers]
+    first_slots = groups.group_slot[numbers]
     return combine.keys(slots[first_slots, 0], slots[first_slots, 1])
 
 
@@ -206,7 +206,7 @@ class TailRuns(NamedTuple):
     Attributes:
         key: uint64, CPU, class, event and stamp.
         row: int64, of a head its event, of tails the last event before them.
-        first: int64, first slot.
+        start: int64, first slot.
         end: int64, the one behind the last.
         header: uint32, of the first slot.
         stamp: uint32.
@@ -217,7 +217,7 @@ class TailRuns(NamedTuple):
 
     key: NDArray[np.uint64]
     row: NDArray[np.int64]
-    first: NDArray[np.int64]
+    start: NDArray[np.int64]
     end: NDArray[np.int64]
     header: NDArray[np.uint32]
     stamp: NDArray[np.uint32]
@@ -249,7 +249,7 @@ def pairs_of(
     heads, tails = order[head_positions], order[head_positions + 1]
     fits = runs.opens[heads] & ~runs.closes[heads] & ~runs.opens[tails] & runs.closes[tails]
     fits &= np.abs(runs.now[tails] - time[runs.row[heads]]) < ROLLOVER
-    fits &= (runs.end[heads] - runs.first[heads]) + (runs.end[tails] - runs.first[tails]) <= MAX_SLOTS
+    fits &= (runs.end[heads] - runs.start[heads]) + (runs.end[tails] - runs.start[tails]) <= MAX_SLOTS
     if len(open_keys):
         fits &= ~np.isin(runs.key[heads], open_keys)
     return heads[fits], tails[fits]
@@ -269,7 +269,7 @@ def ended_by(
     """
     order = np.argsort(tails.end)
     heads, tails = heads.at(order), tails.at(order)
-    first_slots = np.stack((heads.first, tails.first), axis=1).ravel()
+    first_slots = np.stack((heads.start, tails.start), axis=1).ravel()
     count = np.stack((heads.end, tails.end), axis=1).ravel() - first_slots
     start = np.concatenate(([0], np.cumsum(count)[1::2])).astype(np.int64)
     return StreamColumns(

@@ -21,9 +21,9 @@ from satview.base.errors import TraceFormatError
 from satview.events import wire
 from satview.events.wire import SLOT_BYTES
 from satview.formats.kev.assemble import trace_from_slots
-from satview.formats.kev.head.header import BEGIN, MAX_HEADER_BYTES, key_byte_order, parse_header, slot_byte_order
-from satview.formats.kev.head.syspage import fits
+from satview.formats.kev.header import BEGIN, MAX_HEADER_BYTES, key_byte_order, parse_header, slot_byte_order
 from satview.formats.kev.slots.slot_source import FileSlots, ScatteredSlots, SourceFile
+from satview.formats.kev.syspage import fits
 from satview.store.head import Header
 from satview.store.problems import Problems
 from satview.store.trace import Trace

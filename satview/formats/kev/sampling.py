@@ -23,7 +23,7 @@ from satview.events.spec import Release
 from satview.formats.kev.assemble import trace_from_slots
 from satview.formats.kev.clocks.rollover import ROLLOVER
 from satview.formats.kev.clocks.rollover import unwrap as unwrap_stamp
-from satview.formats.kev.head.header import BEGIN
+from satview.formats.kev.header import BEGIN
 from satview.formats.kev.reader import KevStart, read_start
 from satview.formats.kev.slots.slot_source import SlotSource
 from satview.store.problems import Problems

@@ -19,9 +19,9 @@ from satview.base.time import Clock
 from satview.events.catalogue import catalogue
 from satview.events.spec import Release
 from satview.events.wire import CODE_COUNT
-from satview.formats.kev.head.syspage import parse_syspage
 from satview.formats.kev.payloads import SlotPayloads
 from satview.formats.kev.reader import KevStart
+from satview.formats.kev.syspage import parse_syspage
 from satview.store.problems import Problems
 from satview.store.tables import BufferTable, EventTable, Fragments, ProcessTable, StateIndex, ThreadTable
 from satview.store.trace import Trace

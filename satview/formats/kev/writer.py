@@ -14,7 +14,7 @@ from satview.base.new_file import NewFile
 from satview.base.targets import Sources
 from satview.events.wire import CPU_MASK, CPU_SHIFT, STRUCT_SHIFT, Struct
 from satview.events.words import text_words
-from satview.formats.kev.head.header import header_bytes
+from satview.formats.kev.header import header_bytes
 
 
 class SlotWriter:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from satview.events import wire
-from satview.formats.kev.head.syspage import CPU_ENTRY_BYTES
+from satview.formats.kev.syspage import CPU_ENTRY_BYTES
 from satview.store.head import Header, SystemInfo
 
 _SECTIONS: tuple[tuple[str, ...], ...] = (

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from satview.events.spec import Release
 from satview.events.wire import CPU_SHIFT, STRUCT_SHIFT, Struct
 from satview.events.words import WORD_MASK
-from satview.formats.kev.head.header import plain_pairs
+from satview.formats.kev.header import plain_pairs
 from satview.store.head import Header
 from satview.store.problems import Problems
 

@@ -28,7 +28,7 @@ from satview.events.catalogue import catalogue, release_of
 from satview.events.spec import EventSpec, Release
 from satview.events.wire import CONTROL_TIME, WireClass
 from satview.formats.kev.assemble import LISTING, trace_from_slots
-from satview.formats.kev.head.header import holds_key, is_key
+from satview.formats.kev.header import holds_key, is_key
 from satview.formats.kev.payloads import SlotPayloads
 from satview.formats.listing.events import EventParser, LineFit, Parsed
 from satview.formats.listing.model import MOST_UNLISTED, Listing, Stamps

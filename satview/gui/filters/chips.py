@@ -24,7 +24,7 @@ from PySide6.QtWidgets import (
 
 from satview.base.errors import UsageError
 from satview.base.safe_text import menu_text, tool_tip
-from satview.filters.views.passes import Effect, NamedFilter, pass_limits
+from satview.filters.views.passes import Effect, Pass, pass_limits
 from satview.gui.quick_pick import LinePrompt
 from satview.gui.theme import Theme, css
 from satview.gui.widgets import PlainLabel
@@ -330,7 +330,7 @@ class ChipBar(QFrame):
                 texts[key] = ChipText(text, count, tip, "mark" if state.effect is Effect.MARK else "on")
         return texts
 
-    def _pass_text(self, item: NamedFilter) -> ChipText:
+    def _pass_text(self, item: Pass) -> ChipText:
         filters = self._opened.filters
         hits = filters.view.counts.get(item.name)
         title = pass_title(item)
@@ -399,7 +399,7 @@ class ChipBar(QFrame):
     def _remove(self, name: str) -> None:
         self._opened.filters.remove_pass(name)
 
-    def _find(self, item: NamedFilter) -> None:
+    def _find(self, item: Pass) -> None:
         self._opened.search.find(item.expression)
 
     def _ask_combination(self) -> None:

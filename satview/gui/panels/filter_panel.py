@@ -17,7 +17,7 @@ from satview.base.errors import UsageError
 from satview.base.safe_text import tool_tip
 from satview.filters.rules.fastwide import has_two_forms
 from satview.filters.views import passes
-from satview.filters.views.passes import Effect, NamedFilter
+from satview.filters.views.passes import Effect, Pass
 from satview.gui.check_tree import CheckTree, Leaf, LeafGroup
 from satview.gui.filters.chips import EFFECTS
 from satview.gui.filters.editing import ExpressionLine, fault_text
@@ -279,7 +279,7 @@ class ConditionBox(QWidget):
 
     @Slot()
     def _count(self) -> None:
-        self._job.start(partial(count_hits, self._opened.filters.evaluator, NamedFilter("x", "", self.line.text())))
+        self._job.start(partial(count_hits, self._opened.filters.evaluator, Pass("x", "", self.line.text())))
 
     @Slot(object)
     def _on_count(self, count: object) -> None:

@@ -23,7 +23,7 @@ from satview.filters.event_context import EventContext
 from satview.filters.rows import EventMask
 from satview.filters.rules.handlers import FunctionRule, HandlerFile, Handlers
 from satview.filters.rules.text import without_comment
-from satview.filters.views.passes import Effect, NamedFilter, PassEvaluator, PassStack, never
+from satview.filters.views.passes import Effect, Pass, PassEvaluator, PassStack, never
 from satview.session.tasks import IsCancelled, Task, TaskFunction
 from satview.store.tables import EventTable
 from satview.store.trace import Trace
@@ -98,7 +98,7 @@ def new_name(stack: PassStack) -> str:
     return next(letter + number for number in rounds for letter in _NAMES if letter + number not in taken)
 
 
-def pass_title(item: NamedFilter) -> str:
+def pass_title(item: Pass) -> str:
     """Return what a pass is about, on one line."""
     lines = [without_comment(line).strip() for line in item.rules.splitlines()]
     rules = "; ".join(line for line in lines if line)
@@ -249,12 +249,12 @@ def evaluate(evaluator: FilterEvaluator, state: FilterState, is_cancelled: IsCan
     return evaluator.alone(is_cancelled, lambda: evaluator.view(state))
 
 
-def count_hits(evaluator: FilterEvaluator, item: NamedFilter, is_cancelled: IsCancelled) -> int:
+def count_hits(evaluator: FilterEvaluator, item: Pass, is_cancelled: IsCancelled) -> int:
     """Return how many events a pass fits."""
     return evaluator.alone(is_cancelled, lambda: evaluator.result(PassStack((item,))).counts[item.name])
 
 
-def find_hits(evaluator: FilterEvaluator, item: NamedFilter, is_cancelled: IsCancelled) -> NDArray[np.uint32]:
+def find_hits(evaluator: FilterEvaluator, item: Pass, is_cancelled: IsCancelled) -> NDArray[np.uint32]:
     """Return the rows of the events that a pass fits, ascending.
 
     Returns:
@@ -453,7 +453,7 @@ class FilterStack(QObject):
             UsageError: There are too many.
         """
         name = new_name(self.state.stack)
-        item = NamedFilter(name, rules, expression, effect)
+        item = Pass(name, rules, expression, effect)
         self.put(replace(self.state, stack=self.state.stack.added(item)), "new filter")
         return name
 
@@ -479,7 +479,7 @@ class FilterStack(QObject):
         """Evaluate the same filter again: a file of handlers may have changed."""
         self._apply(self.state)
 
-    def pass_named(self, name: str) -> NamedFilter:
+    def pass_named(self, name: str) -> Pass:
         """Return a pass by its name."""
         return next(item for item in self.state.stack.passes if item.name == name)
 

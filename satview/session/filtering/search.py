@@ -18,7 +18,7 @@ from satview.filters.expressions.expression import Expression
 from satview.filters.expressions.pattern import regex
 from satview.filters.expressions.semantics import FIELDS
 from satview.filters.expressions.syntax import looks_like_condition
-from satview.filters.views.passes import NamedFilter
+from satview.filters.views.passes import Pass
 from satview.session.filtering.filter_stack import FilterEvaluator, find_hits
 from satview.session.tasks import IsCancelled, Task, TaskFunction
 from satview.store.arguments import taught
@@ -132,7 +132,7 @@ def task_for(text: str, trace: Trace, evaluator: FilterEvaluator) -> TaskFunctio
             return partial(find_names, trace, fits_of(text))
         except ExpressionError as fault:
             raise UsageError(f"pattern, column {fault.start + 1}: {fault.message}") from fault
-    return partial(find_hits, evaluator, NamedFilter("search", "", text))
+    return partial(find_hits, evaluator, Pass("search", "", text))
 
 
 def fits_of(text: str) -> Callable[[str], bool]:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from satview.base.errors import SatviewError, UsageError
-from satview.formats.kev.growth.growing import GrowingFile
+from satview.formats.kev.growing import GrowingFile
 from satview.formats.pidin import read_pidin, with_names
 from satview.formats.symbols import add_symbols, symbols_of
 from satview.session.filtering.filter_stack import FilterEvaluator, FilterState, FilterView

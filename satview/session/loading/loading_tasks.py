@@ -24,7 +24,7 @@ from satview.base.memory import give_back
 from satview.base.resources import resource_path
 from satview.base.shared_file import DamagedFileError
 from satview.base.threads import Begun
-from satview.formats.kev.head.header import BEGIN
+from satview.formats.kev.header import BEGIN
 from satview.session.loading.follow import Follow
 from satview.session.tasks import IsCancelled, Report
 
@@ -288,7 +288,7 @@ def read_more(
     Raises:
         SatviewError, Cancelled: As `read_file`.
     """
-    from satview.formats.kev.growth.growing import GrowingFile
+    from satview.formats.kev.growing import GrowingFile
     from satview.session.loading.loaded_trace import prepared, read_on
 
     if follow.file is None:

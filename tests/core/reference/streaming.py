@@ -40,7 +40,7 @@ def with_keys(slots, at, group, keys):
 def deliver(slots, found, time, thread, done):
     """Return whole events of a chunk and those that tails have ended, by their last slots."""
     whole = np.flatnonzero(found.is_whole)
-    at, end, rows = found.at[whole], found.at[whole + 1], found.event[whole]
+    at, end, rows = found.group_slot[whole], found.group_slot[whole + 1], found.event[whole]
     sizes = np.concatenate((2 * (end - at), np.diff(done.start)))
     # Words of events that tails have ended are behind those of the chunk's slots.
     old = np.concatenate((2 * at, done.start[:-1] + 2 * len(slots)))

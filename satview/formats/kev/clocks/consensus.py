@@ -160,7 +160,7 @@ class _Clock:
         claims: What was noted about it.
         most_bits: As many bits as the stamps behind a gap may show that there was no pause.
         run: (claims,), the run of each.
-        first: (runs,), the claim that begins each.
+        run_start: (runs,), the claim that begins each.
         level: (runs,), rollovers by which its TIME events are off where stamps lead from the CPU's first event on.
         weight: (runs,), TIME events.
         passed: (runs,), rollovers that each passed without the TIME that belongs there.
@@ -174,7 +174,7 @@ class _Clock:
     claims: WalkNotes
     most_bits: float
     run: NDArray[np.intp]
-    first: NDArray[np.intp]
+    run_start: NDArray[np.intp]
     level: NDArray[np.int64]
     weight: NDArray[np.int64]
     passed: NDArray[np.int64]
@@ -244,7 +244,7 @@ class _Clock:
 
     def column(self, name: str) -> NDArray[np.int64]:
         """Return a column of the claims that begin its runs, int64 (runs,)."""
-        values: NDArray[np.int64] = getattr(self.claims, name)[self.first]
+        values: NDArray[np.int64] = getattr(self.claims, name)[self.run_start]
         return values
 
     def ties(self) -> NDArray[np.float64]:
@@ -430,7 +430,7 @@ class Consensus:
 
         A kernel without a tick logs nothing while nothing happens, on any CPU.
         """
-        start, end = clock.claims.value[clock.first[1:] - 1], clock.column("value")[1:]
+        start, end = clock.claims.value[clock.run_start[1:] - 1], clock.column("value")[1:]
         is_shared = np.zeros(len(start), np.bool_)
         for other in others:
             begins, ends = other.silences()
@@ -475,8 +475,10 @@ class Consensus:
         One that was there before, as if a buffer came late, agrees half with the latest of these levels. Of a long run
         the mean of some claims counts: at the beginning of a file nothing comes before them.
         """
-        last = np.append(clock.first[1:], len(clock.run)) - 1
-        some = (clock.first[:, None] + (last - clock.first)[:, None] * np.arange(_ASKED) // (_ASKED - 1)).ravel()
+        last = np.append(clock.run_start[1:], len(clock.run)) - 1
+        some = (
+            clock.run_start[:, None] + (last - clock.run_start)[:, None] * np.arange(_ASKED) // (_ASKED - 1)
+        ).ravel()
         runs = clock.run[some]
         time = clock.claims.value[some, None] + (candidates - clock.level[:, None])[runs] * ROLLOVER
         agree = np.zeros(time.shape)

@@ -15,7 +15,7 @@ from satview.events.catalogue import Catalogue
 from satview.events.wire import SLOT_BYTES
 from satview.formats.kev.assemble import trace_from_slots
 from satview.formats.kev.decode import Decoder
-from satview.formats.kev.head.header import BEGIN, MAX_HEADER_BYTES, parse_header
+from satview.formats.kev.header import BEGIN, MAX_HEADER_BYTES, parse_header
 from satview.formats.kev.reader import SAMPLE_SLOTS, byte_order_of, report_header
 from satview.formats.kev.slots.slot_source import FileSlots, SlotSource, SourceFile
 from satview.store.head import Header

@@ -263,7 +263,7 @@ class EventStream:
     def _placed(self, slots: NDArray[np.uint32]) -> _TimedChunk:
         """Find the events of a chunk and their times, which later TIME events may still correct."""
         groups = streaming.groups(slots, combine.MAX_SLOTS)
-        code, cpu, first_slots = groups.code, groups.cpu, groups.first
+        code, cpu, first_slots = groups.code, groups.cpu, groups.first_slot
         marks = np.flatnonzero((code == wire.CONTROL_BUFFER) | (code == wire.CONTROL_DROPPED))
         discontinuities = self._discontinuities.find(
             marks, cpu[marks], slots[first_slots[marks], 2], code[marks] == wire.CONTROL_DROPPED
@@ -287,7 +287,7 @@ class EventStream:
             np.concatenate(columns)
             for columns in zip(*((chunk.groups.code, chunk.groups.cpu, chunk.time) for chunk in waiting), strict=True)
         )
-        slots = np.concatenate([chunk.slots[chunk.groups.first] for chunk in waiting])
+        slots = np.concatenate([chunk.slots[chunk.groups.first_slot] for chunk in waiting])
         surroundings = self._clock.review.surroundings
         if not is_ring(surroundings, code, slots[:, 2:]):
             return self._clock.verdicts().corrections
@@ -338,7 +338,7 @@ class EventStream:
         """Return the thread of every event that begins in a chunk."""
         code, cpu = chunk.groups.code, chunk.groups.cpu
         subjects = np.flatnonzero(wire.are_of_threads(code))
-        first_slots = chunk.groups.first[subjects]
+        first_slots = chunk.groups.first_slot[subjects]
         keys = np.ascontiguousarray(chunk.slots[first_slots, 2:4]).view(np.uint64)[:, 0]
         numbers = self._numbers.numbers(keys)
         traits, threads = np.zeros(len(code), np.uint8), np.empty(len(code), np.uint32)
@@ -353,7 +353,7 @@ class EventStream:
         code, cpu = groups.code, groups.cpu
         time = np.empty(len(code), np.int64)
         rows, buffers = np.flatnonzero(code == wire.CONTROL_TIME), np.flatnonzero(code == wire.CONTROL_BUFFER)
-        chunk = ClockChunk.of(slots[groups.first[rows]], groups.stamp, cpu, rows, buffers, self._count)
+        chunk = ClockChunk.of(slots[groups.first_slot[rows]], groups.stamp, cpu, rows, buffers, self._count)
         held = self._hold_back(chunk)
         self._clock.unwrap(self._clock.hold(chunk, held, self._clock.last, time), time[held:])
         return time
@@ -384,7 +384,7 @@ class EventStream:
         """Open events, and give runs of tails to the oldest open event of their CPU, stamp, class and number."""
         if not len(groups.other):
             return ended((), ()), np.empty(0, np.int64)
-        begin, end = groups.at[groups.other], groups.at[groups.other + 1]
+        begin, end = groups.group_slot[groups.other], groups.group_slot[groups.other + 1]
         heads = slots[begin]
         keys, opens = combine.keys(heads[:, 0], heads[:, 1]), heads[:, 0] < FIRST_TAIL
         open_keys = self._open.keys()
@@ -398,7 +398,7 @@ class EventStream:
         closes = slots[end - 1, 0] >> _KIND_SHIFT == _END
         runs = TailRuns(keys, rows, begin, end, heads[:, 0], heads[:, 1], opens, closes, now).at(has_event)
         near = ended((), ())
-        if self._open.has_room(len(runs.key), 2 * int((runs.end - runs.first).sum())):
+        if self._open.has_room(len(runs.key), 2 * int((runs.end - runs.start).sum())):
             head_rows, tail_rows = pairs_of(runs, open_keys, time)
             near = ended_by(slots, runs.at(head_rows), runs.at(tail_rows), time, thread)
             runs = runs.at(np.delete(np.arange(len(runs.key)), np.concatenate((head_rows, tail_rows))))

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from construct import StreamError
 
-from satview.formats.kev.head.header import page_structs
+from satview.formats.kev.header import page_structs
 from satview.store.head import CpuInfo, SystemInfo
 
 PROCESSORS: Final = {

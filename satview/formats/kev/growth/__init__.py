@@ -1,1 +1,0 @@
-"""Files that are still written: what is decoded goes on where it stopped."""

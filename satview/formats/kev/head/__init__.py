@@ -1,1 +1,0 @@
-"""What precedes the slots: the header and the system page."""
