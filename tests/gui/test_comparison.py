@@ -171,6 +171,7 @@ def test_figures_are_never_cut_off_where_words_can_be(panel, compared, qtbot, si
     assert panel.table.columnWidth(0) == 400
 
 
+@pytest.mark.thorough
 def test_keys_act_on_the_trace_whose_lanes_have_the_keyboard(compared, comparison, qtbot):
     second = compared.workspace.panes.second
     second.area.view.setFocus()
@@ -298,6 +299,7 @@ def test_a_yes_holds_for_the_files_that_were_shown_only(outside, tmp_path):
         open_trace(axis)
 
 
+@pytest.mark.thorough
 def test_what_the_logger_did_is_listed_after_the_system(empty_window, load, tmp_path, qtbot, monkeypatch):
     """Of things that all changed: that of tracelogger changed most, and is last and dim."""
     for name, length in (("before", 20_000), ("after", 400_000)):

@@ -50,6 +50,7 @@ def colour_of(panel, title):
     return panel.model.index(row_of(panel, title), 0).data(Qt.ItemDataRole.ForegroundRole).rgb() & 0xFFFFFF
 
 
+@pytest.mark.thorough
 def test_nothing_is_requested_before_the_panel_is_seen(window, qtbot):
     doctor = window.session.opened.doctor
     assert doctor.found is None
@@ -123,6 +124,7 @@ def test_a_trace_with_states_shows_its_lanes(window):
     assert not window.workspace.area.no_states.isVisible()
 
 
+@pytest.mark.thorough
 def test_figures_carry_their_marks(window, qtbot):
     window.workspace.show_panel("statistics")
     panel = window.workspace.panels["statistics"]

@@ -280,6 +280,7 @@ class TestPixels:
         assert model.index(other, 0).data(ground) is None
         assert model.index(other, 0).data(Qt.ItemDataRole.ForegroundRole) is not None
 
+    @pytest.mark.thorough
     @pytest.mark.parametrize("theme", [LIGHT, DARK], ids=["light", "dark"])
     def test_dimmed_text_can_be_read_and_is_fainter(self, window, opened, settled, theme):
         window.set_theme(theme)
@@ -397,6 +398,7 @@ class TestTrees:
         tree = panel.threads.tree
         qtbot.waitUntil(lambda: any("%" in tree.topLevelItem(i).text(2) for i in range(tree.topLevelItemCount())))
 
+    @pytest.mark.thorough
     def test_cpu_share_counts_no_time_of_lost_buffers(self, application, load, qtbot, tmp_path):
         maker = SlotWriter()
         for number, time, pid in ((1, 0, 7), (3, 900_000, 12), (4, 950_000, 12)):
@@ -432,6 +434,7 @@ class TestRules:
         qtbot.mouseClick(panel.rules.apply_button, LEFT)
         assert settled().row_count == 2
 
+    @pytest.mark.thorough
     def test_triggers_show_where_they_hit_as_marks(self, panel, opened, qtbot):
         panel.tabs.setCurrentWidget(panel.rules_page)
         panel.rules.editor.setPlainText('WHEN class == USREVENT THEN MARK "seen"; STOP')

@@ -265,6 +265,7 @@ class Paints(QObject):
         return False
 
 
+@pytest.mark.thorough
 def test_names_overview_and_list_are_painted_after_the_lanes_of_the_longer_reading(writer, follow, qtbot):
     writer.write(0.4)
     window = follow(writer.path)
@@ -580,6 +581,7 @@ def test_listings_cannot_be_followed(empty_window, load, tmp_path, writer, monke
     assert "Only .kev files" in window.statusBar().currentMessage()
 
 
+@pytest.mark.thorough
 def test_views_are_not_replaced_while_the_user_is_at_it(writer, follow, qtbot):
     writer.write(0.4)
     window = follow(writer.path)
@@ -628,6 +630,7 @@ def test_live_demo_runs_in_a_window_and_leaves_nothing(empty_window, qtbot):
     assert not path.parent.exists()
 
 
+@pytest.mark.thorough
 def test_command_line_checks_follow():
     done = subprocess.run(
         [sys.executable, "-m", "satview", "--follow"], capture_output=True, text=True, timeout=60, check=False

@@ -153,6 +153,7 @@ def test_processes_are_sorted_by_use_and_quiet_ones_folded(dense, qtbot):
     assert len(titles(dense)) == 8
 
 
+@pytest.mark.thorough
 def test_the_row_of_quiet_processes_shows_their_use_together(dense):
     """In every bin: the statistics of the 14, and strength of colour by it."""
     opened, view = dense.session.opened, dense.workspace.area.view
@@ -188,6 +189,7 @@ def test_lanes_that_somebody_arranged_stay_as_they_are(dense):
     assert not opened.lanes.heads
 
 
+@pytest.mark.thorough
 def test_few_lanes_are_sorted_too_but_not_folded(empty_window, load, tmp_path):
     """In the lesson `middle` runs most, then `low`; the logger and the kernel, which is first in the file, are last."""
     path = tmp_path / "inversion.kev"
@@ -207,6 +209,7 @@ def many_cpus(tmp_path_factory):
     return path
 
 
+@pytest.mark.thorough
 def test_cpus_on_which_nothing_ran_are_one_row(empty_window, load, many_cpus, qtbot):
     """By the statistics these 7 were idle all the time; one that ran for a moment keeps its lane."""
     window = load(empty_window, many_cpus)
@@ -225,6 +228,7 @@ def test_cpus_on_which_nothing_ran_are_one_row(empty_window, load, many_cpus, qt
     assert opened.lanes.row_of(lane) is not None
 
 
+@pytest.mark.thorough
 def test_the_overview_is_as_high_as_ever_needed(empty_window, load, many_cpus, qtbot):
     """Of 18 CPUs no more than 5 are in use at once: the height is 5 of them, and the strip says so."""
     window = load(empty_window, many_cpus)
@@ -235,6 +239,7 @@ def test_the_overview_is_as_high_as_ever_needed(empty_window, load, many_cpus, q
     assert 4 < use.most.max() <= 5
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("height", "unfolded"),
     [(1000, []), (1300, ["map_update"]), (2160, ["map_update", "sensor_fusion", "planner", "hmi"])],

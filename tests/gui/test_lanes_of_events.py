@@ -191,6 +191,7 @@ def test_descriptions_from_a_file(window, qtbot, tmp_path, monkeypatch):
     assert opened.filters.row_count == 0, "no event has the argument any more"
 
 
+@pytest.mark.thorough
 def test_a_trace_keeps_the_file_that_describes_its_events(window, application, load, qtbot, tmp_path, monkeypatch):
     path = tmp_path / "events.xml"
     monkeypatch.setattr(dialogs, "ask_file", lambda *_: path)
@@ -231,6 +232,7 @@ def test_programs_name_functions_in_lanes_and_details(window, application, load,
     assert "there is no such folder" in application.windows[0].statusBar().currentMessage()
 
 
+@pytest.mark.thorough
 def test_a_text_of_pidin_names_processes_and_threads(window, application, load, qtbot, tmp_path, monkeypatch):
     """Thread 1 of alpha has a name there, pid 3 another one than in the trace; the trace keeps the text."""
     text = tmp_path / "board.txt"

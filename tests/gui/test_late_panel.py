@@ -139,6 +139,7 @@ def test_a_file_of_timing_is_obeyed_and_its_error_is_a_sentence(empty_window, lo
     assert texts(panel.activities, 0)["Misses"] == "0"
 
 
+@pytest.mark.thorough
 def test_a_saved_file_of_timing_is_used_at_once(empty_window, load, looping, qtbot):
     looping.with_name("timing.toml").write_text('["control 1"]\ndeadline = "5us"\n')
     window = load(empty_window, looping)
@@ -146,6 +147,7 @@ def test_a_saved_file_of_timing_is_used_at_once(empty_window, load, looping, qtb
     assert texts(show(window, qtbot).activities, 0)["Misses"] == "3"
 
 
+@pytest.mark.thorough
 def test_a_saved_window_has_its_lanes_of_activities_and_their_deadlines(empty_window, load, looping, qtbot):
     looping.with_name("timing.toml").write_text('["control 1"]\ndeadline = "5us"\n')
     opened = load(empty_window, looping).session.opened
@@ -161,6 +163,7 @@ def test_a_saved_window_has_its_lanes_of_activities_and_their_deadlines(empty_wi
     assert opened.timeline.infos[lane].track.found.value.tolist().count(LATE) == 3
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="the system has no pipes in folders")
 def test_a_pipe_in_place_of_a_file_of_timing_is_not_waited_for(empty_window, load, looping, qtbot):
     os.mkfifo(looping.with_name("timing.toml"))
@@ -176,6 +179,7 @@ def test_a_trace_without_activities_says_so(window, qtbot):
     assert panel.says.text() == ""
 
 
+@pytest.mark.thorough
 def test_a_thread_that_does_nothing_again_is_reported(empty_window, load, looping, qtbot):
     window = load(empty_window, looping)
     hog = next(row for row in range(len(window.session.opened.trace.threads))
@@ -261,6 +265,7 @@ def test_activities_on_the_lanes_are_red_where_late_and_a_click_explains_them(em
     assert "control 1" not in [opened.timeline.infos[row.unit].title for row in opened.lanes.rows]
 
 
+@pytest.mark.thorough
 def test_a_missed_deadline_shows_however_little_of_the_time_it_is(empty_window, load, tmp_path, qtbot):
     """One of 4,000 rounds is late: 0.01 % of the time, a pixel of whose bin is red, and a tick above."""
     path = rounds_of_a_loop(4_000, (2_000,)).write(tmp_path / "long.kev")
@@ -280,6 +285,7 @@ def test_a_missed_deadline_shows_however_little_of_the_time_it_is(empty_window, 
     assert {y < row.height_px / 3 for _, y in of_late} == {True, False}, "a tick above, and in the stack"
 
 
+@pytest.mark.thorough
 def test_a_key_explains_the_bar_that_is_selected_on_a_lane(empty_window, load, looping, qtbot):
     window = load(empty_window, looping)
     opened = window.session.opened
@@ -296,6 +302,7 @@ def test_a_key_explains_the_bar_that_is_selected_on_a_lane(empty_window, load, l
     assert panel.on_lanes.isChecked()
 
 
+@pytest.mark.thorough
 def test_lanes_of_activities_say_why_there_are_none(empty_window, load, looping, window, qtbot):
     """Of a trace in which nothing comes again; and of a file of timing that names what is not there."""
     window.actions_by_id.by_id["lanes.show_activities"].trigger()
@@ -347,6 +354,7 @@ def moving_trace(tmp_path):
     return moving(tmp_path).path
 
 
+@pytest.mark.thorough
 def test_what_is_more_in_slow_ones_is_behind_a_tab_and_leads_to_its_event(empty_window, load, moving_trace, qtbot):
     window = load(empty_window, moving_trace)
     panel = show(window, qtbot)
@@ -368,6 +376,7 @@ def test_what_is_more_in_slow_ones_is_behind_a_tab_and_leads_to_its_event(empty_
         assert int(found.late.found.instances.start_cycles[found.positions[found.row]]) - BASE == 100_000
 
 
+@pytest.mark.thorough
 def test_a_path_of_slow_ones_shows_the_slow_one_with_most_of_it(empty_window, load, tmp_path, qtbot):
     trace = traced(locking, 405, tmp_path, Release.QNX_8, modes=WIDE, skew_ns=0).trace
     window = load(empty_window, trace.path)

@@ -354,6 +354,7 @@ def test_the_legend_explains_what_a_filter_marks(window, opened, qtbot):
     qtbot.waitUntil(lambda: not legend.area_of("marked by a filter").isEmpty())
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("theme", [LIGHT, DARK])
 def test_what_a_filter_highlights_keeps_its_colour_and_the_rest_fades(window, opened, qtbot, theme):
     """Of the client its waits for a reply are highlighted."""

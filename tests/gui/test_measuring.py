@@ -48,6 +48,7 @@ def test_a_cursor_snaps_to_the_edge_under_the_mouse(view, opened, x_of, ns_of):
     assert (ns_of(opened.selection.cursor_a), ns_of(opened.selection.cursor_b)) == (4_000, 9_000)
 
 
+@pytest.mark.thorough
 def test_a_cursor_is_dragged_by_its_letter_and_snaps(ruler, opened, x_of, ns_of):
     at = opened.trace.clock.cycles
     opened.selection.set_cursors(at(2_500), at(6_300))
@@ -69,6 +70,7 @@ def test_a_range_on_the_ruler_snaps_to_ticks(ruler, opened, x_of, ns_of):
     assert ns_of(found.end) > 8_000  # Alt: where the mouse was
 
 
+@pytest.mark.thorough
 def test_a_range_on_the_ruler_snaps_to_events_of_any_lane_with_ctrl(ruler, opened, x_of, ns_of):
     drag(ruler, QPoint(x_of(2_000) + 4, 10), QPoint(x_of(8_001) + 4, 10), modifiers=CONTROL)
     found = opened.selection.time_range

@@ -3,6 +3,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -107,6 +108,7 @@ def darkest_of_the_height(window):
     return min(image.pixel(x, y) >> 16 & 0xFF for x in range(image.width() - 40, image.width() - 8) for y in (11, 14))
 
 
+@pytest.mark.thorough
 def test_the_height_stays_readable_outside_of_what_the_lanes_show(empty_window, load):
     window = load(empty_window, SAMPLE)
     viewport = window.session.opened.viewport
@@ -114,6 +116,7 @@ def test_the_height_stays_readable_outside_of_what_the_lanes_show(empty_window, 
     assert darkest_of_the_height(window) < 140  # grey text; under the veil it was paler than 170
 
 
+@pytest.mark.thorough
 def test_a_task_of_linux_keeps_what_follows_a_slash_in_its_name(empty_window, load, tmp_path):
     path = tmp_path / "schedule"
     path.write_text(linux_scene.TEXT.replace("client", "kworker/1"), encoding="ascii")

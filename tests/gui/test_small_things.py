@@ -134,6 +134,7 @@ def test_the_panel_with_the_keyboard_has_a_frame(window, name):
     assert view.grab().toImage().pixel(view.width() // 2, view.height() - 1) & 0xFFFFFF == LIGHT.accent
 
 
+@pytest.mark.thorough
 def test_the_wheel_scrolls_lanes_and_zooms_with_ctrl_as_the_readme_says(window, view, opened, qtbot):
     readme = (Path(__file__).parents[2] / "README.md").read_text()
     assert "Scroll with the mouse wheel, zoom with `Ctrl`+wheel" in readme
@@ -161,6 +162,7 @@ def turn(widget, position, modifiers):
     QApplication.sendEvent(widget, event)
 
 
+@pytest.mark.thorough
 def test_a_larger_text_makes_icons_and_lanes_larger(empty_window, load, application, qtbot):
     window = load(empty_window, Path(__file__).parents[2] / "sample_traces" / "dense-4cpu.kev")
     lanes = window.session.opened.lanes
@@ -201,6 +203,7 @@ def test_details_show_the_trace_while_nothing_is_selected(window, view, opened):
     assert "scene.kev" in browser.toPlainText()
 
 
+@pytest.mark.thorough
 def test_details_say_where_a_trace_is_without_the_way_to_the_current_folder(empty_window, load, tmp_path, monkeypatch):
     (tmp_path / "runs").mkdir()
     path = scene(tmp_path / "runs")
@@ -212,6 +215,7 @@ def test_details_say_where_a_trace_is_without_the_way_to_the_current_folder(empt
     assert f"{path.name}  trace\n{tmp_path / 'runs'}\n" in details.browser.toPlainText()
 
 
+@pytest.mark.thorough
 def test_the_head_above_the_names_is_cut_with_an_ellipsis(window, opened, qtbot):
     area = window.workspace.area
     head = area._heads[1]

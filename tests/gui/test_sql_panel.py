@@ -99,6 +99,7 @@ def test_a_query_is_stopped(panel, qtbot):
     assert cells(panel) == [["1"]]
 
 
+@pytest.mark.thorough
 def test_a_query_is_stopped_within_a_function(panel, qtbot):
     """The click is answered at once, and a fifth of a second later nothing computes any more."""
     run_query(panel, qtbot, "select 1 as one")
@@ -117,6 +118,7 @@ def test_a_query_is_stopped_within_a_function(panel, qtbot):
     assert cells(panel) == [["2"]]
 
 
+@pytest.mark.thorough
 def test_the_process_of_queries_is_closed_with_the_panel(panel, qtbot):
     run_query(panel, qtbot, "select count(*) as n from event")
     [process] = waiting.of_owner(owner_number(panel._opened.trace))
@@ -262,6 +264,7 @@ def test_many_groups_and_nulls(opened):
     assert drawing_of(opened.trace, sql(opened.trace, "select null::bigint as time_ns")) == "No row has a time."
 
 
+@pytest.mark.thorough
 def test_tables_on_activities_follow_the_file_of_timing(empty_window, load, tmp_path, qtbot):
     """Three of 40 rounds take longer than the 5 us of the file, none longer than the period."""
     window = load(empty_window, rounds_of_a_loop().write(tmp_path / "looping.kev"))

@@ -94,6 +94,7 @@ def test_an_address_that_is_none_is_said_at_once(empty_window, qtbot, tmp_path):
     assert not empty_window.capture_job.is_busy
 
 
+@pytest.mark.thorough
 def test_a_window_that_closes_leaves_the_board_clean(empty_window, targets, board, qtbot, tmp_path):  # noqa: F811
     begin(empty_window, qtbot, tmp_path / "run.kev")
     qtbot.waitUntil(lambda: bool(board.loggers()), timeout=30_000)
@@ -383,6 +384,7 @@ def test_losses_of_8_0_are_shown_while_it_runs(empty_window, targets, board, qtb
     outcome.close()
 
 
+@pytest.mark.thorough
 def test_two_cpus_of_a_simulated_8_0_are_followed(empty_window, targets_folder, qtbot, tmp_path):  # noqa: F811
     there = Resident("eight", ["client-server"], release=Release.QNX_8, cpus=2)
     try:

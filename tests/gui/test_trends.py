@@ -88,6 +88,7 @@ def test_a_figure_that_cannot_be_made_is_told(trends, qtbot):
     assert "not" in trends.message.text()
 
 
+@pytest.mark.thorough
 def test_both_themes(trends):
     from satview.gui import theme
 
@@ -96,6 +97,7 @@ def test_both_themes(trends):
         assert not trends.grab().isNull()
 
 
+@pytest.mark.thorough
 def test_the_command_asks_for_a_folder(empty_window, application, fleet, tmp_path, monkeypatch, qtbot):
     reported = []
     monkeypatch.setattr(dialogs, "report", lambda _parent, title, text, **_: reported.append((title, text)))

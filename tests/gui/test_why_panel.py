@@ -71,6 +71,7 @@ def test_a_click_on_an_event_of_a_sentence_selects_it(answered, empty_window, qt
     assert empty_window.session.opened.selection.event == 142_729
 
 
+@pytest.mark.thorough
 def test_copy_takes_the_answer_while_the_panel_has_the_keyboard(answered, empty_window, qtbot):
     answered.browser.setFocus()
     empty_window.registry["edit.copy"].run()
