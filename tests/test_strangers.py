@@ -15,6 +15,7 @@ import sys
 import sysconfig
 import tempfile
 from pathlib import Path
+from types import SimpleNamespace
 
 import anyio
 import pytest
@@ -253,65 +254,69 @@ def test_rules_run_no_file_that_they_name(stranger):
     assert "numpy.py is code and was not allowed to run" in done.stderr.decode()
 
 
-@pytest.fixture
-def call(stranger):
-    """Return a function that calls tools of a server in the folder, over pipes; (is_error, text) of each."""
+@pytest.fixture(scope="module")
+def served(stranger):
+    """Let one server in the folder, over pipes, answer all requests; return those to refuse, the others, all answers.
+
+    An answer is (is_error, text). The last of the answers is the list of traces.
+    """
     mcp = pytest.importorskip("mcp")
     from mcp.client.stdio import StdioServerParameters, stdio_client
 
-    def calls(*requests):
-        async def requested():
-            scratch = stranger.parent / "scratch"
-            scratch.mkdir(exist_ok=True)
-            environment = {"PATH": os.environ["PATH"], "HOME": str(stranger.parent), "QT_QPA_PLATFORM": "offscreen",
-                           "TMPDIR": str(scratch)}  # fmt: skip
-            start = StdioServerParameters(command=str(SCRIPT), args=["mcp", "."], cwd=stranger, env=environment)
-            async with mcp.Client(stdio_client(start)) as client:
-                answers = [await client.call_tool(name, arguments) for name, arguments in requests]
-                return [(bool(answer.is_error), str(answer.content[0])) for answer in answers]
-
-        return anyio.run(requested)
-
-    return calls
-
-
-def test_every_tool_of_the_server_stays_in_its_folder_and_leaves_no_file(stranger, call):
-    before = sorted(stranger.rglob("*"))
     outside = [str(stranger.parent / "secret.kev"), "../secret.kev", "link.kev", "a\0b", "a\nb", "\u2028"]
     outside += fewer(AXES, 1)
-    requests = [("look", {"trace": name}) for name in outside]
-    requests += [("verdicts", {"trace": name}) for name in outside]
-    requests += [("late", {"trace": name}) for name in outside]
-    requests += [(tool, {"trace": "t.kev", "timing": name}) for tool in ("late", "verdicts") for name in outside]
-    requests += [("why", {"trace": name, "thread": "t-1", "at": "5us"}) for name in outside]
-    requests += [("sql", {"trace": name, "query": "select name from process"}) for name in outside]
-    requests += [("picture", {"trace": name}) for name in ("whole.sataxis", "link.kev", "a\0b")]
+    bad = [(tool, {"trace": name}) for tool in ("look", "verdicts", "late") for name in outside]
+    bad += [(tool, {"trace": "t.kev", "timing": name}) for tool in ("late", "verdicts") for name in outside]
+    bad += [("why", {"trace": name, "thread": "t-1", "at": "5us"}) for name in outside]
+    bad += [("sql", {"trace": name, "query": "select name from process"}) for name in outside]
+    bad += [("picture", {"trace": name}) for name in ("whole.sataxis", "link.kev", "a\0b")]
     nasty = ("a\0b", "a\nb", "\x1b[2J", "9" * 40)
     good = {"trace": "t.kev"}
-    faults = [("look", {**good, "handle": text}) for text in nasty]
-    faults += [("late", {**good, "activity": text}) for text in nasty]
-    faults += [("why", {**good, "thread": text, "at": "5us"}) for text in nasty]
-    faults += [("why", {**good, "thread": "t-1", "at": text}) for text in nasty[:3]]
-    faults += [("sql", {**good, "query": text}) for text in nasty[:3]]
-    faults += [("picture", {**good, "range": text}) for text in nasty[:1]]
+    bad += [("look", {**good, "handle": text}) for text in nasty]
+    bad += [("late", {**good, "activity": text}) for text in nasty]
+    bad += [("why", {**good, "thread": text, "at": "5us"}) for text in nasty]
+    bad += [("why", {**good, "thread": "t-1", "at": text}) for text in nasty[:3]]
+    bad += [("sql", {**good, "query": text}) for text in nasty[:3]]
+    bad += [("picture", {**good, "range": text}) for text in nasty[:1]]
     fine = [("look", good), ("verdicts", good), ("late", good), ("why", {**good, "thread": "t-1", "at": "5us"}),
             ("sql", {**good, "query": "select * from process"}), ("tables", {}), ("picture", good),
             ("traces", {})]  # fmt: skip
-    bad = requests + faults
-    answers = call(*bad, *fine)
-    for (name, arguments), (is_error, text) in zip(bad, answers[: len(bad)], strict=True):
+
+    async def requested():
+        scratch = stranger.parent / "scratch"
+        scratch.mkdir()
+        environment = {"PATH": os.environ["PATH"], "HOME": str(stranger.parent), "QT_QPA_PLATFORM": "offscreen",
+                       "TMPDIR": str(scratch)}  # fmt: skip
+        start = StdioServerParameters(command=str(SCRIPT), args=["mcp", "."], cwd=stranger, env=environment)
+        async with mcp.Client(stdio_client(start)) as client:
+            answers = [await client.call_tool(name, arguments) for name, arguments in bad + fine]
+            return [(bool(answer.is_error), str(answer.content[0])) for answer in answers]
+
+    before = sorted(stranger.rglob("*"))
+    answers = anyio.run(requested)
+    return SimpleNamespace(bad=bad, fine=fine, answers=answers, before=before, after=sorted(stranger.rglob("*")))
+
+
+def test_every_tool_of_the_server_stays_in_its_folder(stranger, served):
+    count = len(served.bad)
+    for (name, arguments), (is_error, text) in zip(served.bad, served.answers[:count], strict=True):
         assert is_error, (name, arguments, text)
         assert SECRET not in text, (name, arguments)
         assert "Traceback" not in text
         assert "ValueError" not in text
         assert "embedded null" not in text, (name, arguments, text)
-    for (name, _), (is_error, text) in zip(fine, answers[len(bad) :], strict=True):
+    for (name, _), (is_error, text) in zip(served.fine, served.answers[count:], strict=True):
         assert not is_error, (name, text)
         assert SECRET not in text
-    assert "link.kev" not in answers[-1][1]
-    assert sorted(stranger.rglob("*")) == before
-    assert not list((stranger.parent / "scratch").glob("satview-mcp-*"))
+    assert "link.kev" not in served.answers[-1][1]
     assert not (stranger.parent / "ran").exists()
+
+
+def test_the_server_leaves_no_file(stranger, served):
+    """Of the picture that it was asked for, too."""
+    assert ("picture", {"trace": "t.kev"}) in served.fine
+    assert served.after == served.before
+    assert not list((stranger.parent / "scratch").glob("satview-mcp-*"))
 
 
 def test_the_tools_that_are_tried_are_all(stranger):

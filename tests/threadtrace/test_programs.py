@@ -121,6 +121,7 @@ def test_contention(tmp_path):
     assert trace.thread_name(worker) == "program.py 2 (worker)"
 
 
+@pytest.mark.thorough
 def test_producer_and_consumer(tmp_path):
     trace = traced(
         tmp_path,
@@ -278,6 +279,7 @@ def test_lwp_numbers_are_used_again_and_names_change(tmp_path):
     assert len(list((tmp_path / "traces").glob("tr.*.002"))) == 1
 
 
+@pytest.mark.thorough
 def test_threads_started_without_threading(tmp_path):
     trace = traced(
         tmp_path,
@@ -436,6 +438,7 @@ class TestCommand:
         assert (done.returncode, done.stdout) == (0, "['a', '-b']\n"), done.stderr
         assert open_trace(tmp_path / "out").class_counts() == {"thread": 2, "mutex": 1}
 
+    @pytest.mark.thorough
     def test_refusals(self, tmp_path):
         (tmp_path / "file").touch()
         for arguments, variables, text in (

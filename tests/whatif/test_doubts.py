@@ -103,6 +103,7 @@ def test_locks_of_the_library_leave_open_who_has_to_wait(tmp_path: Path) -> None
     assert Direction.LONGER not in {direction for reader in readers for direction in reader.directions}
 
 
+@pytest.mark.thorough
 def test_the_table_marks_what_it_cannot_tell(tmp_path: Path) -> None:
     path = recorded(tmp_path, "nested-servers", Release.QNX_6_6, wide=False, length_ms=1000)
     entries = list(predicted(path, "cpus=1").values())
