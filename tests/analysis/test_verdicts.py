@@ -146,8 +146,7 @@ def test_a_circle_that_others_could_open_is_only_possible(tmp_path: Path) -> Non
         assert "unless " in verdict.says
 
 
-@pytest.mark.parametrize("release", RELEASES, ids=str)
-@pytest.mark.parametrize("sound", SOUND, ids=lambda sound: sound.__name__)
+@points(sound=list(SOUND), release=RELEASES)
 def test_what_only_looks_like_a_fault(sound: Callable[[Kernel], None], release: Release, tmp_path: Path) -> None:
     found = find_verdicts(traced(sound, SOUND[sound], tmp_path, release, modes=WIDE).trace)
     assert {verdict.kind for verdict in found} == ({"waits-for-ever"} if sound is faults.empty_queue else set())

@@ -31,7 +31,7 @@ from satview.events.spec import Release
 from satview.formats.kev.reader import open_kev
 from satview.formats.kev.writer import slots_as_bytes
 from tests.capture.made import events, names
-from tests.helpers.extent import fewer
+from tests.helpers.extent import fewer, points
 
 CONTROL = """
 from satview.capture import nto
@@ -72,8 +72,7 @@ def main():
 """
 
 
-@pytest.mark.parametrize("release", fewer(("6.x", "6.6", "7.x", "8.0"), 4))
-@pytest.mark.parametrize("stops", ["program", "handler"])
+@points(release=("6.x", "6.6", "7.x", "8.0"), stops=["program", "handler"])
 def test_what_was_captured_before_a_stop_is_kept(release: str, stops: str, tmp_path: Path) -> None:
     if stops == "handler" and release == "8.0":
         return  # it has no handlers

@@ -44,9 +44,8 @@ def said(done):
     return text.strip()
 
 
-@pytest.mark.parametrize(
-    "command",
-    [
+@points(
+    command=[
         "traceprinter -f {t} -o {out}",
         "filter {t} -o {out}",
         "filter {t} --c-program {out}",
@@ -54,8 +53,8 @@ def said(done):
         "{t} --screenshot {out}",
         "tracelogger --rules {t} -f {out}",
     ],
+    name=["t.kev", "symbolic", "hard"],
 )
-@pytest.mark.parametrize("name", ["t.kev", "symbolic", "hard"])
 def test_file_that_is_read_is_never_replaced(trace, command, name):
     before = trace.read_bytes()
     (trace.parent / "symbolic").symlink_to("t.kev")

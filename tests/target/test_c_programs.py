@@ -306,7 +306,7 @@ def test_calls_that_are_none(resident, line):
 def test_random_calls_end_nothing_but_their_program(resident):
     chance = random.Random(7)
     numbers = [0, 1, 2, 5, 255, 256, -1, 2**31, 2**40, 2**63 - 1, -(2**63), 0x40000000]
-    for _ in range(usually(20, thorough=200, complete=2000)):
+    for _ in range(usually(8, thorough=200, complete=2000)):
         with shell.connect(resident.target.folder) as connection, connection.makefile("rwb", buffering=0) as stream:
             connection.settimeout(0.2)
             stream.write(b'{"do":"program","name":"usr/bin/odd"}\n')
