@@ -22,7 +22,7 @@ from satview.fleet.query import query_dataset
 from satview.opened import open_trace
 from satview.tables.sql import sql
 from satview.tables.views import views
-from tests.helpers.extent import usually
+from tests.helpers.extent import fewer, usually
 from tests.helpers.kev import TraceBuilder
 
 TABLES = ("event", "state", "thread")
@@ -144,6 +144,7 @@ def test_a_data_set_of_an_older_version_is_exported_again(traces, out):
     assert query_dataset(out, "select 1 as n").rows() == [(1,)]
 
 
+@pytest.mark.thorough
 def test_views_join_with_tables_and_each_other(traces, out):
     export.export_folder(traces, out)
     query = """select r.trace, r.most_ns, s.n from ready_wait r
@@ -153,7 +154,7 @@ def test_views_join_with_tables_and_each_other(traces, out):
     assert query_dataset(out, two).rows()[0][0] > 0
 
 
-@pytest.mark.parametrize("query", ["select * from load_per((select 1))", "select * from load_per(x) t(x)"])
+@pytest.mark.parametrize("query", fewer(["select * from load_per((select 1))", "select * from load_per(x) t(x)"], 1))
 def test_macros_over_many_traces_take_numbers(traces, out, query):
     export.export_folder(traces, out)
     with pytest.raises(UsageError, match=r"the arguments of load_per\(bin_ns\) are numbers"):

@@ -183,6 +183,7 @@ def test_a_sample_is_replaced_by_all_arrows(empty_window, load, tmp_path, qtbot,
     assert 5000 < layer.groups.about < 7000
 
 
+@pytest.mark.thorough
 def test_folded_lanes_have_the_arrows_of_their_threads(empty_window, load, tmp_path, qtbot):
     window = load(empty_window, exchange(tmp_path))
     layer, opened = all_arrows(window, qtbot), window.session.opened

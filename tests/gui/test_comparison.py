@@ -196,6 +196,7 @@ def test_the_second_trace_goes_and_leaves_nothing(compared, comparison, qtbot):
     assert compared.workspace.is_split, "the same trace again, in two sets of lanes"
 
 
+@pytest.mark.thorough
 def test_a_file_that_is_none_is_said(empty_window, load, pair, qtbot, monkeypatch, tmp_path):
     window = load(empty_window, pair[0])
     (tmp_path / "x.kev").write_bytes(b"nothing")

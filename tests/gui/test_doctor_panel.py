@@ -87,6 +87,7 @@ def test_the_command_is_copied_for_a_row_and_for_all(panel, opened):
     assert not panel.capture.isEnabled()
 
 
+@pytest.mark.thorough
 def test_a_capture_opens_with_the_rules_of_the_row(window, panel):
     select_row(panel.table, row_of(panel, "Interrupts"))
     QTest.mouseClick(panel.capture, Qt.MouseButton.LeftButton)
@@ -97,6 +98,7 @@ def test_a_capture_opens_with_the_rules_of_the_row(window, panel):
     dialog.reject()
 
 
+@pytest.mark.thorough
 def test_a_trace_of_kernel_calls_opens_with_what_to_capture(empty_window, load, calls_only, qtbot):
     window = load(empty_window, calls_only)
     area, opened = window.workspace.area, window.session.opened

@@ -82,6 +82,7 @@ def test_topics_are_reached_and_opened_by_keys_and_the_one_with_the_keyboard_is_
     qtbot.waitUntil(lambda: drawer.front == "verdicts")
 
 
+@pytest.mark.thorough
 def test_a_topic_shows_the_panel_that_was_in_front_of_it(window, drawer, qtbot):
     window.workspace.show_panel("sql")
     qtbot.mouseClick(drawer.buttons[Topic.ASK], LEFT)

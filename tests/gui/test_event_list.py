@@ -55,6 +55,7 @@ def test_vertical_header_stays_hidden(panel):
     assert panel.table.verticalHeader().sectionSize(0) == 20
 
 
+@pytest.mark.thorough
 def test_no_text_is_made_to_learn_how_tall_rows_are(opened, monkeypatch):
     """Qt requests the texts of a thousand rows if the height is set after the model."""
     calls, real = [], EventListModel.headerData
@@ -109,6 +110,7 @@ def test_keys_that_are_held_do_not_change_what_the_list_selects(panel, opened, v
         QTest.keyRelease(view, key)
 
 
+@pytest.mark.thorough
 def test_a_range_begins_where_the_lanes_went(panel, opened, qtbot):
     table = panel.table
     qtbot.mouseClick(
@@ -142,6 +144,7 @@ def test_selected_event_that_the_filter_hides_is_not_selected_in_the_list(panel,
     assert opened.selection.event == 5
 
 
+@pytest.mark.thorough
 def test_nothing_passes_the_filter(panel, opened, qtbot):
     opened.filters.only_codes([], "nothing")
     assert panel.shows_nothing

@@ -374,6 +374,7 @@ class TestTrees:
         panel.events._on_only()
         assert opened.filters.row_count == 1
 
+    @pytest.mark.thorough
     def test_form_of_an_event_shows_in_list_and_details(self, panel, window, opened):
         codes = [int(code) for code in panel._codes if panel._form_text(int(code))]
         assert codes
@@ -568,6 +569,7 @@ class TestRules:
         qtbot.keyClick(dialog, Key.Key_Escape)
         assert stopped.is_set()
 
+    @pytest.mark.thorough
     def test_filter_becomes_rules(self, panel, window, opened, qtbot, settled):
         sends = [code for code in opened.trace.catalogue.find("MSG_SENDV") if opened.trace.code_counts[code]]
         opened.filters.only_codes(sends, "x")
@@ -593,6 +595,7 @@ class TestRules:
 
 
 class TestSearch:
+    @pytest.mark.thorough
     def test_condition_in_the_find_bar(self, window, opened, qtbot):
         bar = window.workspace.find_bar
         bar.start()

@@ -572,6 +572,7 @@ def test_live_command_follows_the_open_file(writer, empty_window, load, qtbot):
     assert window.session.opened.trace.slot_count == writer.upto(0.8)
 
 
+@pytest.mark.thorough
 def test_listings_cannot_be_followed(empty_window, load, tmp_path, writer, monkeypatch):
     writer.write(0.1)
     window = load(empty_window, writer.path)
@@ -670,6 +671,7 @@ def test_a_second_view_takes_the_refreshed_trace_too(follow, writer, qtbot):
     settle(qtbot, window)
 
 
+@pytest.mark.thorough
 def test_names_from_pidin_stay_while_the_file_grows(follow, tmp_path, qtbot):
     """The trace knows process 7 by its number; the text calls it `planner`."""
     path, text = tmp_path / "live.kev", tmp_path / "board.txt"

@@ -70,6 +70,7 @@ def test_lost_data_is_said_in_the_colour_of_warnings(window, qtbot):
     assert button.property("state") == "warning"
 
 
+@pytest.mark.thorough
 def test_a_trace_without_priorities_says_what_to_capture(empty_window, load, tmp_path, qtbot):
     window = load(empty_window, TraceBuilder().time_event(0).state("RUNNING", 5, 2, 1).write(tmp_path / "fast.kev"))
     button = window.workspace.glance.buttons["lack"]

@@ -100,6 +100,7 @@ def test_groups_by_typed_names_have_headings_that_fold(window, opened, labels, q
     assert shown(opened)[2:] == [CLIENT_1]
 
 
+@pytest.mark.thorough
 def test_what_the_trace_does_not_tell_is_said(window, opened, qtbot):
     window.actions_by_id.by_id["lanes.group_priority"].trigger()  # its thread events are fast ones
     qtbot.waitUntil(lambda: not opened.sorter.is_busy)
@@ -178,6 +179,7 @@ def test_a_quiet_process_is_revealed_by_whoever_looks_for_it(dense):
     assert opened.lanes.row_of(diag) is not None
 
 
+@pytest.mark.thorough
 def test_lanes_that_somebody_arranged_stay_as_they_are(dense):
     opened = dense.session.opened
     opened.lanes.sort(SortBy.TRACE, ())
@@ -263,6 +265,7 @@ def test_what_room_is_left_shows_threads_of_who_used_most(empty_window, load, qt
     )
 
 
+@pytest.mark.thorough
 def test_a_row_of_quiet_processes_shows_their_work_by_strength_of_colour(dense, qtbot):
     """The logger, which uses 0.04 CPU, has a strip of greens above its lane; map_update has none."""
     opened, view = dense.session.opened, dense.workspace.area.view

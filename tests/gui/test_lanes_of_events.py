@@ -208,6 +208,7 @@ def test_a_trace_keeps_the_file_that_describes_its_events(window, application, l
     assert opened.trace.payloads.decode(int(rows[-1])).arguments[0].name == "items"
 
 
+@pytest.mark.thorough
 def test_programs_name_functions_in_lanes_and_details(window, application, load, qtbot, tmp_path, monkeypatch):
     """0x100 and 0x200 are `plan` and `search` of the program alpha; the trace keeps the folder."""
     write_elf(tmp_path / "build" / "alpha", {"plan": (0x100, 0x40), "search": (0x200, 0x40)}, base=0)
@@ -328,6 +329,7 @@ def test_lanes_of_a_hidden_thread_are_hidden(window, qtbot):
     assert "functions" in titles(opened)
 
 
+@pytest.mark.thorough
 def test_the_card_of_a_stretch_names_what_took_most_of_it(window, qtbot):
     """PLAN (0x100) takes 3,000 cycles from 1,000 on, SEARCH (0x200) a third of them."""
     show(window, qtbot, "functions")

@@ -90,6 +90,7 @@ def test_a_click_shows_an_instance_on_the_lanes(empty_window, load, looping, qtb
     assert "from 0.000 210 000 s" in panel.says.text()
 
 
+@pytest.mark.thorough
 def test_a_key_explains_the_selected_thread_at_its_moment(empty_window, load, looping, qtbot):
     window = load(empty_window, looping)
     trace, navigation = window.session.opened.trace, window.workspace.navigation
@@ -172,6 +173,7 @@ def test_a_pipe_in_place_of_a_file_of_timing_is_not_waited_for(empty_window, loa
     assert show(window, qtbot).message.text() == "timing.toml: there is no such file"
 
 
+@pytest.mark.thorough
 def test_a_trace_without_activities_says_so(window, qtbot):
     panel = show(window, qtbot)
     assert panel.message.isVisible()

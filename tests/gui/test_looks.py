@@ -98,6 +98,7 @@ def test_what_looks_alike_in_greys_is_hatched_otherwise():
     assert len(set(HATCHES)) == len(HATCHES)
 
 
+@pytest.mark.thorough
 def test_the_core_hatches_what_numpy_hatches():
     random = np.random.default_rng(3)
     for _ in range(40):
@@ -389,6 +390,7 @@ def test_names_of_states_have_short_forms_and_are_never_cut(qapp):
     assert all(len(state.short) <= 3 for state in states.STATES)
 
 
+@pytest.mark.thorough
 def test_states_keep_their_colour_in_a_range_and_under_a_note(window, opened, qtbot):
     """What is outside the range is paler; a note with a span draws no more than lines at its ends."""
     reply = value_colour(states.STATE_BY_NAME["REPLY"].value, False)

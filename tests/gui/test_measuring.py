@@ -59,6 +59,7 @@ def test_a_cursor_is_dragged_by_its_letter_and_snaps(ruler, opened, x_of, ns_of)
     assert opened.selection.time_range is None
 
 
+@pytest.mark.thorough
 def test_a_range_on_the_ruler_snaps_to_ticks(ruler, opened, x_of, ns_of):
     """Small ticks are a microsecond apart; there is an event at 8,001 ns."""
     drag(ruler, QPoint(x_of(3_000) + 4, 10), QPoint(x_of(8_000) + 5, 10))
@@ -121,6 +122,7 @@ def type_into_prompt(window, text):
     return prompt
 
 
+@pytest.mark.thorough
 def test_a_range_is_typed(window, view, opened, ns_of):
     QTest.keyClick(view, K.Key_R, Qt.KeyboardModifier.ShiftModifier)
     type_into_prompt(window, "2us..+7us")

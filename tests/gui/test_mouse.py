@@ -160,6 +160,7 @@ def test_control_shift_wheel_changes_the_height_of_lanes(application, opened, vi
     assert opened.lanes.row_of(CLIENT_1).height_px == before + 2
 
 
+@pytest.mark.thorough
 def test_wheel_scrolls_lanes_within_bounds(window, view, opened, qtbot):
     opened.lanes.set_lane_height(64)
     window.resize(900, 500)
@@ -205,6 +206,7 @@ def test_details_begin_with_what_was_clicked_and_say_nothing_twice(window, view,
     assert (event.title, interval.title) == ("THREPLY", "REPLY"), "an event that was selected comes first"
 
 
+@pytest.mark.thorough
 def test_double_click_on_the_ruler_shows_everything(window, opened, qtbot):
     opened.viewport.zoom(0.1, opened.trace.clock.cycles(10_000))
     qtbot.mouseDClick(window.workspace.area.ruler, LEFT, pos=QPoint(200, 10))

@@ -116,6 +116,7 @@ def test_the_steps_of_why_are_on_their_lanes_until_escape(inverted, qtbot):
     assert labels(view) == ["priority-inversion 26.06 ms"]
 
 
+@pytest.mark.thorough
 def test_pieces_of_the_critical_path_have_names_and_lead_to_their_intervals(inverted, qtbot):
     view, opened = inverted.workspace.area.view, inverted.session.opened
     opened.path.search(opened.trace, thread_of(opened.trace, "high 1"), opened.viewport.window)

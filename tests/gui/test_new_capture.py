@@ -387,6 +387,7 @@ def test_it_remembers_what_was_captured_last(dialog, empty_window, qtbot, tmp_pa
     again.close()
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("stored", ["[]", "{", '{"seed": -1, "release": 99, "workload": "gone", "rules": 3}'])
 def test_what_it_remembers_may_be_anything(empty_window, stored):
     empty_window.settings.set("capture/last", stored)

@@ -61,6 +61,7 @@ def test_processes_that_run_fill_their_share_of_the_cpus(window):
     assert set(rgb.values()).isdisjoint(column_of(window, 500))
 
 
+@pytest.mark.thorough
 def test_a_burst_is_smoothed_and_its_extremes_stay_pale(empty_window, load, tmp_path, qtbot):
     """A thread runs every other of 400 spans of 1 ms: half a CPU in the mean, none to one from pixel to pixel."""
     builder = TraceBuilder(cpus=1).time_event(0).process_name(10, 2, "worker")
@@ -92,6 +93,7 @@ def test_the_tip_names_the_busiest_processes_and_what_is_missing(window):
     assert overview.text_at(x_of(window, 14_000)).splitlines()[-1] == "events are missing: 1 gap, 4.000 \N{MICRO SIGN}s"
 
 
+@pytest.mark.thorough
 def test_the_tip_names_a_verdict_with_its_longest_case(empty_window, load, qtbot):
     window = load(empty_window, SAMPLE)
     opened, overview = window.session.opened, window.workspace.area.overview

@@ -86,6 +86,7 @@ def test_lanes_of_cpus_are_filled_and_striped(held):
     assert lanes.grab().toImage().pixelColor(20, below) == QColor(DARK.panel)
 
 
+@pytest.mark.thorough
 def test_keys_wheel_and_drag_move_and_the_trace_begins_there(held, qtbot):
     window, release = held
     lanes, viewport = window.preview_page.lanes, window.session.preview.viewport

@@ -101,7 +101,7 @@ def test_a_cpu_is_as_high_as_it_is_busy(dense, qtbot):
     assert max(heights) - min(heights) >= 3  # it is not the same everywhere
 
 
-@pytest.mark.parametrize("part", fewer((0.03, 1, 0.3, 0.003), 2))
+@pytest.mark.parametrize("part", fewer((0.03, 1, 0.3, 0.003), 1))
 def test_a_process_is_as_high_as_the_cpus_it_uses_on_one_scale(dense, qtbot, part):
     """At four zooms, on the scale that the head states: each bin against the statistics, to a pixel."""
     area, trace = dense.workspace.area, dense.session.opened.trace
@@ -238,6 +238,7 @@ def test_a_key_brings_the_longest_states_back(dense, application, qtbot):
     assert view.stacks
 
 
+@pytest.mark.thorough
 def test_the_card_speaks_of_the_bin(dense, qtbot):
     """Shares add up to the whole, and are those of the statistics."""
     opened = dense.session.opened
@@ -408,6 +409,7 @@ def test_the_strip_shows_the_load_of_the_cpus(dense, qtbot):
     assert overview.shown_use is None
 
 
+@pytest.mark.thorough
 def test_interrupts_are_as_strong_as_the_time_they_take(empty_window, load, tmp_path, qtbot):
     """One a millisecond: of 100 us for 300 ms, 10 % of the time, then of 1 us for 300 ms, 0.1 %, then none."""
     builder = TraceBuilder(cpus=1).time_event(0).process_name(10, 2, "worker").process_name(20, 3, "other")

@@ -247,6 +247,7 @@ def test_export(dense, monkeypatch, tmp_path):
     dialog.close()
 
 
+@pytest.mark.thorough
 def test_keyboard_alone(dense):
     dense.press(K.Key_P, CONTROL)
     dense.type("planner")

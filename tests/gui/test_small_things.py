@@ -107,6 +107,7 @@ def test_the_card_names_the_interval_that_a_click_selects(window, view, opened, 
     assert f"<b>{selected}</b>" in card
 
 
+@pytest.mark.thorough
 def test_save_dialogs_start_in_a_folder_of_the_user_and_then_where_was_saved_last(window, monkeypatch, tmp_path):
     documents = Path(QStandardPaths.writableLocation(QStandardPaths.StandardLocation.DocumentsLocation))
     proposed = []
@@ -124,6 +125,7 @@ def test_save_dialogs_start_in_a_folder_of_the_user_and_then_where_was_saved_las
     assert proposed == [start / "scene.png", tmp_path / "scene.png"]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", ["events", "details"])
 def test_the_panel_with_the_keyboard_has_a_frame(window, name):
     panel = window.workspace.panels[name]

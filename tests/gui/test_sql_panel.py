@@ -126,6 +126,7 @@ def test_the_process_of_queries_is_closed_with_the_panel(panel, qtbot):
     assert not process.is_alive
 
 
+@pytest.mark.thorough
 def test_a_large_answer_is_cut(panel, qtbot, monkeypatch):
     monkeypatch.setattr(panel_sql, "_ANSWER_BYTES", 1 << 20)
     run_query(panel, qtbot, "select * from range(1000000)")
@@ -169,6 +170,7 @@ def click_at(panel, qtbot, cycles, value):
     QTest.mouseClick(panel.plot.plot.viewport(), Qt.MouseButton.LeftButton, pos=point)
 
 
+@pytest.mark.thorough
 def test_proposals_while_a_query_is_typed(panel, qtbot):
     panel.editor.setFocus()
     QTest.keyClicks(panel.editor, "select * from sta")

@@ -81,6 +81,7 @@ def test_another_figure(trends, qtbot):
     assert rows(trends)[0][2].endswith("/s")
 
 
+@pytest.mark.thorough
 def test_a_figure_that_cannot_be_made_is_told(trends, qtbot):
     trends.figure.setCurrentIndex(trends.figure.findData("message-p99"))
     qtbot.waitUntil(lambda: not trends.is_busy, timeout=20_000)

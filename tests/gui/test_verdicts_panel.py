@@ -225,6 +225,7 @@ def test_y_says_why_the_selected_thread_waits(who, held_by, empty_window, load, 
     assert panel.as_text() == text, "it names its thread and moment, so that it can stay while others are selected"
 
 
+@pytest.mark.thorough
 def test_y_without_a_thread_says_what_is_missing(window, view):
     opened = window.session.opened
     opened.selection.select(None, None, None)
@@ -288,6 +289,7 @@ def test_both_threads_of_a_deadlock_wait_for_each_other(empty_window, load, dead
     assert outlined(window, second.holder)
 
 
+@pytest.mark.thorough
 def test_one_click_captures_again_wide(empty_window, load, tmp_path, qtbot):
     main(["tracelogger", "--workload", "inversion", "--fast", "-f", str(tmp_path / "fast.kev")])
     window = load(empty_window, tmp_path / "fast.kev")

@@ -147,6 +147,7 @@ def test_cancelled_or_closed_it_stops_and_leaves_nothing(servers, qtbot):
     assert not folder.exists()
 
 
+@pytest.mark.thorough
 def test_a_trace_without_a_file_is_refused(servers, qtbot):
     dialog = dialog_of(servers)
     servers.workspace.opened.trace.path.unlink()

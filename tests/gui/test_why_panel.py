@@ -65,6 +65,7 @@ def test_a_link_goes_to_the_thread_then_and_the_answer_stays(answered, empty_win
     assert opened.why.steps == steps
 
 
+@pytest.mark.thorough
 def test_a_click_on_an_event_of_a_sentence_selects_it(answered, empty_window, qtbot):
     viewport = answered.browser.viewport()
     qtbot.mouseClick(viewport, Qt.MouseButton.LeftButton, pos=position_of(answered.browser, "event #142730"))

@@ -156,6 +156,7 @@ def test_no_process_is_left_by_a_parent_that_is_killed(trace):
         assert psutil.wait_procs([child], timeout=WAIT_S)[1] == []
 
 
+@pytest.mark.thorough
 def test_a_process_that_is_killed(trace):
     failures = []
 

@@ -76,6 +76,7 @@ def test_a_program_that_ends_gives_the_shell_its_prompt_back(shell_of):
     assert (error, code) == ("", 0)
 
 
+@pytest.mark.thorough
 def test_loggers_come_and_go(resident, shell_of, tmp_path):
     for name in ("one.kev", "two.kev"):
         _, error, code = shell_of(f"cd '{tmp_path}'; tracelogger -w -s 0.4 -f {name}")

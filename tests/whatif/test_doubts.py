@@ -90,6 +90,7 @@ def test_fast_events_leave_open_who_is_more_urgent(tmp_path: Path) -> None:
     assert predicted(wide, "cpus=1")["screen 1 (screen)"].directions[1] is Direction.LONGER
 
 
+@pytest.mark.thorough
 def test_locks_of_the_library_leave_open_who_has_to_wait(tmp_path: Path) -> None:
     """Up to 7.x a reader waits at a condition variable: no event has what decides whether it has to after a change."""
     path = recorded(tmp_path, "meeting-points", Release.QNX_7, wide=True, length_ms=500)

@@ -247,6 +247,7 @@ def drawn(folder: Path, cpus: int, *, own: bool) -> Counter[int]:
     return lengths
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("own", "least", "most"), [(True, 0.95, 1), (False, 0, 0.8)])
 def test_changed_workloads_do_the_same_work_by_own_streams(
     tmp_path: Path, own: bool, least: float, most: float
@@ -256,6 +257,7 @@ def test_changed_workloads_do_the_same_work_by_own_streams(
     assert least <= (one & other).total() / min(one.total(), other.total()) <= most
 
 
+@pytest.mark.thorough
 def test_a_handler_moves_to_a_thread_as_in_a_really_changed_driver(tmp_path: Path) -> None:
     """The driver's handler takes 12 us, and every eighth call sends a pulse."""
     change = CHANGES["handler"]["interrupt-flood"]
