@@ -34,18 +34,11 @@ from tests.helpers.extent import WIDTH, fewer, points, usually
 
 RELEASES = (Release.QNX_6, Release.QNX_6_6, Release.QNX_7, Release.QNX_8)
 LESSONS = {
-    "client-server": "server-saturation",
-    "deadlock": "deadlock",
-    "inversion": "priority-inversion",
-    "lost-wakeup": "lost-wakeup",
-    "interrupt-flood": "interrupt-flood",
-    "periodic": "missed-period",
-    "message-deadlock": "deadlock",
-    "nested-inversion": "priority-inversion",
-    "convoy": "lock-contention",
-    "starvation": "starvation",
-    "partition-starvation": "starvation",
-}
+    "client-server": "server-saturation", "deadlock": "deadlock", "inversion": "priority-inversion",
+    "lost-wakeup": "lost-wakeup", "interrupt-flood": "interrupt-flood", "periodic": "missed-period",
+    "message-deadlock": "deadlock", "nested-inversion": "priority-inversion", "convoy": "lock-contention",
+    "starvation": "starvation", "partition-starvation": "starvation",
+}  # fmt: skip
 FAULTS = {
     faults.ping_pong: ("ping-pong", 40),
     faults.restarted_calls: ("restarted-calls", 120),
@@ -63,15 +56,8 @@ SOUND = {
     faults.kept_reply: 200,
 }
 CLEAN = (
-    "two-threads",
-    "polite",
-    "inheritance",
-    "fork-storm",
-    "meeting-points",
-    "signals",
-    "small-system",
-    "nested-servers",
-)
+    "two-threads", "polite", "inheritance", "fork-storm", "meeting-points", "signals", "small-system", "nested-servers",
+)  # fmt: skip
 EVERY = [*(name for name, _ in registry.names()), *(fault.__name__ for fault in (*FAULTS, *SOUND))]
 SEEDS = usually(2, complete=20, thorough=4)
 

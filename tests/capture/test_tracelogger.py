@@ -564,18 +564,9 @@ def test_a_full_disk_is_a_clear_error(capsys: pytest.CaptureFixture[str]) -> Non
 def test_a_disk_that_fills_up_ends_the_capture_at_once(tmp_path: Path) -> None:
     """One sentence that blames the disk; the file is readable up to its last whole event."""
     command = [
-        sys.executable,
-        "-m",
-        "satview",
-        "tracelogger",
-        "--workload",
-        "client-server",
-        "-c",
-        "--duration",
-        "3000",
-        "-f",
+        sys.executable, "-m", "satview", "tracelogger", "--workload", "client-server", "-c", "--duration", "3000", "-f",
         "t.kev",
-    ]
+    ]  # fmt: skip
 
     def limited() -> None:
         import resource

@@ -25,34 +25,10 @@ from tests.helpers.extent import WIDTH, points, usually
 
 RELEASES = (Release.QNX_6, Release.QNX_6_6, Release.QNX_7, Release.QNX_8)
 STATES = {
-    "READY",
-    "RUNNING",
-    "SEND",
-    "RECEIVE",
-    "REPLY",
-    "MUTEX",
-    "CONDVAR",
-    "SEM",
-    "NANOSLEEP",
-    "INTR",
-    "JOIN",
-    "DEAD",
-    "SIGWAITINFO",
-    "SIGSUSPEND",
-    "BARRIER",
-    "RWLOCK_READ",
-    "RWLOCK_WRITE",
-    "WAITTHREAD",
-    "STACK",
-    "WAITPAGE",
-    "WAITCTX",
-    "STOPPED",
-    "NET_SEND",
-    "NET_REPLY",
-    "MQ_SEND",
-    "MQ_RECEIVE",
-    "PIPE",
-}
+    "READY", "RUNNING", "SEND", "RECEIVE", "REPLY", "MUTEX", "CONDVAR", "SEM", "NANOSLEEP", "INTR", "JOIN", "DEAD",
+    "SIGWAITINFO", "SIGSUSPEND", "BARRIER", "RWLOCK_READ", "RWLOCK_WRITE", "WAITTHREAD", "STACK", "WAITPAGE", "WAITCTX",
+    "STOPPED", "NET_SEND", "NET_REPLY", "MQ_SEND", "MQ_RECEIVE", "PIPE",
+}  # fmt: skip
 
 
 def states_of(trace: Trace, truth: Truth) -> list[tuple[int, tuple[int, int], str]]:
