@@ -215,13 +215,9 @@ def test_misspelt_command_is_named(word, meant, tmp_path):
 
 
 PACKED = [
-    "info {t}",
-    "stats {t} --format csv",
-    "filter {t} -e pid==2",
-    "traceprinter {t}",
-    "convert {t} /dev/stdout",
+    "info {t}", "stats {t} --format csv", "filter {t} -e pid==2", "traceprinter {t}", "convert {t} /dev/stdout",
     "filter {t} -o /dev/stdout",
-]
+]  # fmt: skip
 
 
 @points(ending=list(PACKERS), command=PACKED)

@@ -83,13 +83,8 @@ def test_every_view_says_of_each_trace_what_it_says_of_it_alone(traces, out):
     export.export_folder(traces, out)
     alone = {path: open_trace(traces / path) for path in ("a.kev", "board 1/b.kev", "board 1/c=%.kev")}
     given = {
-        "bin_ns": "5000",
-        "from_ns": "100",
-        "to_ns": "50000",
-        "at_ns": "900",
-        "thread_row": "1",
-        "deadline_ns": "1",
-    }
+        "bin_ns": "5000", "from_ns": "100", "to_ns": "50000", "at_ns": "900", "thread_row": "1", "deadline_ns": "1",
+    }  # fmt: skip
     for view in list(views().values())[:: usually(6, complete=1)]:
         arguments = f"({', '.join(given[name] for name in view.parameters)})" if view.parameters else ""
         query = f"select * from {view.name}{arguments}"

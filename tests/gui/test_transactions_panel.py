@@ -272,13 +272,8 @@ def test_latencies_and_their_figures(empty_window, load, tmp_path, qtbot):
     times = opened.trace.events.time_cycles
     assert int(times[opened.selection.event]) == START + 100
     assert [leg.title for leg in opened.highlight.shown.legs] == [
-        "to handler",
-        "handler",
-        "to pulse",
-        "to READY",
-        "to RUNNING",
-        "to receipt",
-    ]
+        "to handler", "handler", "to pulse", "to READY", "to RUNNING", "to receipt",
+    ]  # fmt: skip
     panel.tabs.setCurrentIndex(2)
     wait(panel, qtbot)
     assert panel.view.mode is RowMode.FIGURES

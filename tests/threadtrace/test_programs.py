@@ -95,17 +95,9 @@ def test_contention(tmp_path):
     assert set(states["MainThread"]) <= {"RUNNING", "JOIN", ""}
     assert records(trace, "worker") == ["thr_self", "mutex_lock 1", "mutex_lock 2", "mutex_unlock", "thr_exit"]
     assert records(trace, "MainThread") == [
-        "thr_self",
-        "mutex_init",
-        "mutex_lock 1",
-        "mutex_lock 2",
-        "thr_create 1",
-        "thr_create 2",
-        "mutex_unlock",
-        "thr_join 1",
-        "thr_join 2",
-        "thr_exit",
-    ]
+        "thr_self", "mutex_init", "mutex_lock 1", "mutex_lock 2", "thr_create 1", "thr_create 2", "mutex_unlock",
+        "thr_join 1", "thr_join 2", "thr_exit",
+    ]  # fmt: skip
     found = locks(trace)
     row = found["mutex", "Lock program.py:3"]
     assert (row["waits"], row["holds"], row["threads"]) == (1, 2, 2)
@@ -176,13 +168,8 @@ def test_barrier_and_semaphore(tmp_path):
     assert states["meet2"] == ["", "READY", "RUNNING", ""]
     assert states["MainThread"][-5:] == ["SEM", "RUNNING", "SEM", "RUNNING", ""]
     assert records(trace, "poster") == [
-        "thr_self",
-        "cond_timedwait 1",
-        "cond_timedwait 2",
-        "sema_post",
-        "cond_broadcast",
-        "thr_exit",
-    ]
+        "thr_self", "cond_timedwait 1", "cond_timedwait 2", "sema_post", "cond_broadcast", "thr_exit",
+    ]  # fmt: skip
     found = locks(trace)
     row = found["sema", "Semaphore program.py:3"]
     assert (row["calls"], row["waits"], row["failed"]) == (3, 2, 2)
@@ -216,22 +203,10 @@ def test_conditions_events_and_recursive_locks(tmp_path):
     waited = ["CONDVAR", "RUNNING"]
     assert thread_states(trace)["waiter"] == ["", "READY", "RUNNING", *waited, *waited, ""]
     assert records(trace, "waiter") == [
-        "thr_self",
-        "rmutex_lock 1",
-        "rmutex_lock 2",
-        "cond_wait 1",
-        "cond_wait 2",
-        "rmutex_unlock",
-        "cond_wait 1",
-        "cond_wait 2",
-        "rmutex_lock 1",
-        "rmutex_lock 2",
-        "rmutex_lock 1",
-        "rmutex_lock 2",
-        "rmutex_unlock",
-        "rmutex_unlock",
-        "thr_exit",
-    ]
+        "thr_self", "rmutex_lock 1", "rmutex_lock 2", "cond_wait 1", "cond_wait 2", "rmutex_unlock", "cond_wait 1",
+        "cond_wait 2", "rmutex_lock 1", "rmutex_lock 2", "rmutex_lock 1", "rmutex_lock 2", "rmutex_unlock",
+        "rmutex_unlock", "thr_exit",
+    ]  # fmt: skip
     depths = [
         a.value
         for e in range(len(trace.events))
