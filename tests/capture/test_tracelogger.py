@@ -284,6 +284,7 @@ def test_no_flush_leaves_the_end_in_the_kernel(tmp_path: Path) -> None:
     assert 0 < with_end - without < 800
 
 
+@pytest.mark.thorough
 def test_a_slow_disk_drops_buffers_and_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert (
         main(["tracelogger", "-f", str(tmp_path / "t.kev"), "-c", "-b", "2", "--disk", "60", "--duration", "0.6"]) == 0
@@ -650,6 +651,7 @@ def test_a_long_trace_of_several_cpus_has_nothing_wrong(release: Release, tmp_pa
         assert not trace.problems.counts(), "each CPU of 8.0 numbers its buffers, and no event is cut at the end"
 
 
+@pytest.mark.thorough
 def test_very_long_traces_survive_a_device_that_hangs(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

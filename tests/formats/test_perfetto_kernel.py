@@ -298,6 +298,7 @@ def test_a_thread_whose_cpu_is_taken_at_once():
     ]  # fmt: skip
 
 
+@pytest.mark.thorough
 @needs_engine
 def test_as_many_are_refused_as_by_perfetto(tmp_path):
     """Random states, in an order that no kernel has; times are all different."""

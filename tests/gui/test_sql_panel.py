@@ -89,6 +89,7 @@ def test_a_missing_package_is_named(panel, qtbot, monkeypatch):
     assert "pip install 'duckdb>=" in panel.message.text()
 
 
+@pytest.mark.thorough
 def test_a_query_is_stopped(panel, qtbot):
     panel.editor.setPlainText("select count(*) from range(100000000000) a(i) where i % 7 = 3")
     QTest.mouseClick(panel.run_button, Qt.MouseButton.LeftButton)

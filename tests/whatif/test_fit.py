@@ -134,6 +134,7 @@ def test_predictions_hold_against_servers_that_were_really_changed(tmp_path: Pat
         assert prediction.figures[key].median_ns == pytest.approx(truth[key].median_ns, rel=0.05)
 
 
+@pytest.mark.thorough
 def test_a_pool_of_threads_shortens_the_queue(tmp_path: Path) -> None:
     """Four clients of one thread wait for each other; with four a round is hardly more than the disk's 2 to 5 ms."""
     basis = basis_of(captured(tmp_path, "client-server", length_ms=1000))
