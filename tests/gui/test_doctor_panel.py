@@ -122,6 +122,7 @@ def test_a_trace_of_kernel_calls_opens_with_what_to_capture(empty_window, load, 
     assert not card.isVisible()
 
 
+@pytest.mark.thorough
 def test_a_trace_with_states_shows_its_lanes(window):
     assert not window.workspace.area.no_states.isVisible()
 

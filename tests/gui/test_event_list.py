@@ -137,6 +137,7 @@ def test_delta_is_to_the_row_above(panel, opened):
     assert texts(panel.model, 1)[2] == "15.00 \u00b5s"
 
 
+@pytest.mark.thorough
 def test_selected_event_that_the_filter_hides_is_not_selected_in_the_list(panel, opened):
     opened.select_event(5)
     opened.filters.only_codes(list(opened.trace.catalogue.find("EVENT 8")), "only one")

@@ -395,6 +395,7 @@ class TestTrees:
         assert not opened.filters.state.threads.all()
         assert opened.edits.undo_title == "Used the CPU"
 
+    @pytest.mark.thorough
     def test_cpu_share_is_reported(self, panel, qtbot):
         tree = panel.threads.tree
         qtbot.waitUntil(lambda: any("%" in tree.topLevelItem(i).text(2) for i in range(tree.topLevelItemCount())))
@@ -625,6 +626,7 @@ class TestSearch:
         results.table.selectRow(1)
         assert opened.selection.event == int(opened.search.hits[1])
 
+    @pytest.mark.thorough
     def test_list_button_shows_the_table(self, window, qtbot):
         window.workspace.find_bar.list_requested.emit()
         QApplication.processEvents()

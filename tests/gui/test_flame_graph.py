@@ -132,6 +132,7 @@ def test_it_follows_the_range_and_the_names_and_stays_zoomed(panel, empty_window
     assert "some of these calls were not over" in panel.statement.text()
 
 
+@pytest.mark.thorough
 def test_the_menu_filters_to_the_function(panel, empty_window, qtbot):
     """Rows 5 and 6 are the one entry into 0x200 and its exit."""
     filters, viewport = empty_window.session.opened.filters, panel.canvas.viewport()

@@ -523,6 +523,7 @@ def test_file_that_vanishes_and_comes_back(writer, follow, qtbot):
     grown(qtbot, window, writer.upto(0.6))
 
 
+@pytest.mark.thorough
 def test_what_is_no_trace_any_more_ends_the_following_and_keeps_the_view(writer, follow, qtbot):
     writer.write(0.4)
     window = follow(writer.path)

@@ -86,6 +86,7 @@ def test_menu_sorts_and_tells_by_what(window, opened, qtbot):
     assert checked == ["lanes.sort_cpu"]
 
 
+@pytest.mark.thorough
 def test_groups_by_typed_names_have_headings_that_fold(window, opened, labels, qtbot):
     window.actions_by_id.by_id["lanes.group_pattern"].trigger()
     prompt = window.findChild(LinePrompt)
@@ -171,6 +172,7 @@ def test_the_row_of_quiet_processes_shows_their_use_together(dense):
     assert strength[busiest] > strength[quietest] > 20
 
 
+@pytest.mark.thorough
 def test_a_quiet_process_is_revealed_by_whoever_looks_for_it(dense):
     opened = dense.session.opened
     diag = next(info.index for info in opened.timeline.infos if info.title == "diag")

@@ -42,6 +42,7 @@ def test_cancelled_work_gives_nothing(opened):
     assert refined(opened.timeline, lambda: request, None, None, lambda: True, lambda share: None) is None
 
 
+@pytest.mark.thorough
 def test_what_shares_are_drawn_from_is_found_before_the_frame(opened, monkeypatch):
     monkeypatch.setattr(shares, "_LEAST_CELLS", 1)  # as of long lanes
     monkeypatch.setattr(shares, "_PER_CELL", 1)

@@ -95,6 +95,7 @@ def test_lanes_are_switched_on_and_off_where_they_belong(window, qtbot):
     assert "kernel log" in titles(opened)
 
 
+@pytest.mark.thorough
 def test_a_class_without_events_is_refused_in_one_sentence(window, qtbot):
     show(window, qtbot, "guests")
     assert "The trace has no events for lanes of guest" in window.statusBar().currentMessage()

@@ -239,6 +239,7 @@ def column_of(window, row, cycles):
     return [image.pixelColor(x, row.y_px - view.scroll_px + y).rgb() & 0xFFFFFF for y in range(row.height_px)]
 
 
+@pytest.mark.thorough
 def test_activities_on_the_lanes_are_red_where_late_and_a_click_explains_them(empty_window, load, looping, qtbot):
     """The round at 110,000 takes 5,100 of 5,000 ns: its bar is red, and a line is where its deadline was."""
     looping.with_name("timing.toml").write_text('["control 1"]\ndeadline = "5us"\n')

@@ -172,6 +172,7 @@ def test_a_click_on_the_legend_highlights_and_another_ends_that(window, view, qt
     assert colour_at(window, CLIENT_1, 3_500) == running
 
 
+@pytest.mark.thorough
 def test_the_legend_can_be_used_by_keys(window, opened, qtbot):
     legend = window.workspace.area.legend
     names = [entry.name for entry in legend.entries]

@@ -137,6 +137,7 @@ def test_a_range_is_typed(window, view, opened, ns_of):
     prompt.close()
 
 
+@pytest.mark.thorough
 def test_go_to_a_range(window, view, opened, ns_of):
     QTest.keyClick(view, K.Key_G, Qt.KeyboardModifier.ControlModifier)
     type_into_prompt(window, "-4us..")

@@ -159,6 +159,7 @@ class TestProblems:
 
 
 class TestDialogs:
+    @pytest.mark.thorough
     def test_information(self, window, qtbot):
         window.registry["file.info"].run()
         from satview.gui.help_dialogs import InfoDialog

@@ -92,6 +92,7 @@ def test_the_time_of_the_mouse_shows_over_lanes_only(window, view, opened):
     assert field.text() == "\N{EM DASH}"
 
 
+@pytest.mark.thorough
 def test_the_card_names_the_interval_that_a_click_selects(window, view, opened, qtbot):
     """Two pixels before an edge the mouse is on the interval before, and means the event that begins the next one."""
     edge = opened.trace.clock.cycles(4_000)  # client 1 goes from RUNNING to REPLY

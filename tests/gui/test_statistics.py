@@ -290,6 +290,7 @@ def test_bars_are_drawn_in_the_colour_of_the_theme(panel, qtbot):
     assert filled == pytest.approx(0.35 * (image.width() - 12), abs=4)
 
 
+@pytest.mark.thorough
 def test_model(panel, qtmodeltester):
     qtmodeltester.check(panel.model, force_py=True)
 

@@ -226,6 +226,7 @@ def test_it_begins_with_what_was_captured_last(empty_window, qtbot, tmp_path, mo
     dialog.close()
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("stored", ["[]", "{", '{"ending": 9}', '{"targets": 3}'])
 def test_what_it_remembers_may_be_anything(empty_window, qtbot, stored):
     empty_window.settings.set("capture/last_target", stored)

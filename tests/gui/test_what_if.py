@@ -289,6 +289,7 @@ def test_files_of_the_window_hold_for_predictions_and_a_prediction_is_saved(
     assert to.exists()
 
 
+@pytest.mark.thorough
 def test_a_file_of_timing_that_is_not_there_is_said(servers, qtbot, tmp_path, monkeypatch):
     dialog = dialog_of(servers)
     monkeypatch.setattr(dialogs, "ask_file", lambda *_: tmp_path / "none.toml")
