@@ -9,25 +9,9 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 LAYERS = (
-    "base",
-    "events",
-    "store",
-    "linkage",
-    "filters",
-    "formats",
-    "timeline",
-    "analysis",
-    "tables",
-    "traceparser",
-    "capture",
-    "threadtrace",
-    "export",
-    "report",
-    "fleet",
-    "look",
-    "testing",
-    "cli",
-)
+    "base", "events", "store", "linkage", "filters", "formats", "timeline", "analysis", "tables", "traceparser",
+    "capture", "threadtrace", "export", "report", "fleet", "look", "testing", "cli",
+)  # fmt: skip
 
 
 def run(*command):

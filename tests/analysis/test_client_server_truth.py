@@ -19,18 +19,9 @@ from tests.capture.made import ALL, FAST, WIDE, Traced, damaged, traced
 from tests.capture.truth_sums import Span, TruthSums
 
 WORKLOADS = (
-    "client-server",
-    "nested-inversion",
-    "message-deadlock",
-    "producer-consumer",
-    "partitions",
-    "signals",
-    "small-system",
-    "automotive",
-    "mishaps",
-    "nested-servers",
-    "partition-starvation",
-)
+    "client-server", "nested-inversion", "message-deadlock", "producer-consumer", "partitions", "signals",
+    "small-system", "automotive", "mishaps", "nested-servers", "partition-starvation",
+)  # fmt: skip
 CASES = [
     pytest.param((name, release, form), id=f"{name}-{release}-{form}")
     for name in WORKLOADS

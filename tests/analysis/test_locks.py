@@ -122,16 +122,9 @@ def test_timeouts_are_failures_and_unlocks_of_nothing_are_ignored(tmp_path):
     """,
     )
     assert rows["mutex", 16] == {
-        "calls": 1,
-        "waits": 1,
-        "failed": 1,
-        "wait_ns": 4000,
-        "longest_wait_ns": 4000,
-        "holds": 0,
-        "hold_ns": None,
-        "longest_hold_ns": None,
-        "threads": 1,
-    }
+        "calls": 1, "waits": 1, "failed": 1, "wait_ns": 4000, "longest_wait_ns": 4000, "holds": 0, "hold_ns": None,
+        "longest_hold_ns": None, "threads": 1,
+    }  # fmt: skip
     assert rows["sema", 32]["failed"] == 1
 
 

@@ -125,19 +125,9 @@ def test_the_command(tmp_path, capsys):
 
 
 WORKLOADS = (
-    "deadlock",
-    "inversion",
-    "inheritance",
-    "convoy",
-    "producer-consumer",
-    "client-server",
-    "nested-inversion",
-    "meeting-points",
-    "signals",
-    "small-system",
-    "automotive",
-    "mishaps",
-)
+    "deadlock", "inversion", "inheritance", "convoy", "producer-consumer", "client-server", "nested-inversion",
+    "meeting-points", "signals", "small-system", "automotive", "mishaps",
+)  # fmt: skip
 RELEASES = (Release.QNX_6, Release.QNX_7, Release.QNX_8)
 
 

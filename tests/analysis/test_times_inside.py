@@ -41,7 +41,7 @@ def outside(trace: Trace, record: Any) -> list[tuple[str, int]]:
     return [(path, moment_ns) for path, moment_ns in moments(record) if not 0 <= moment_ns <= end_ns]
 
 
-@pytest.fixture(scope="module", params=fewer(["convoy", *(n for n, _ in registry.names() if n != "convoy")], 4))
+@pytest.fixture(scope="module", params=fewer(["convoy", *(n for n, _ in registry.names() if n != "convoy")], 2))
 def capture(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("capture") / "w.kev"
     length = ["-s", "1"] if request.param == "automotive" else []

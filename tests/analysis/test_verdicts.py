@@ -34,18 +34,11 @@ from tests.helpers.extent import WIDTH, fewer, points, usually
 
 RELEASES = (Release.QNX_6, Release.QNX_6_6, Release.QNX_7, Release.QNX_8)
 LESSONS = {
-    "client-server": "server-saturation",
-    "deadlock": "deadlock",
-    "inversion": "priority-inversion",
-    "lost-wakeup": "lost-wakeup",
-    "interrupt-flood": "interrupt-flood",
-    "periodic": "missed-period",
-    "message-deadlock": "deadlock",
-    "nested-inversion": "priority-inversion",
-    "convoy": "lock-contention",
-    "starvation": "starvation",
-    "partition-starvation": "starvation",
-}
+    "client-server": "server-saturation", "deadlock": "deadlock", "inversion": "priority-inversion",
+    "lost-wakeup": "lost-wakeup", "interrupt-flood": "interrupt-flood", "periodic": "missed-period",
+    "message-deadlock": "deadlock", "nested-inversion": "priority-inversion", "convoy": "lock-contention",
+    "starvation": "starvation", "partition-starvation": "starvation",
+}  # fmt: skip
 FAULTS = {
     faults.ping_pong: ("ping-pong", 40),
     faults.restarted_calls: ("restarted-calls", 120),
@@ -63,15 +56,8 @@ SOUND = {
     faults.kept_reply: 200,
 }
 CLEAN = (
-    "two-threads",
-    "polite",
-    "inheritance",
-    "fork-storm",
-    "meeting-points",
-    "signals",
-    "small-system",
-    "nested-servers",
-)
+    "two-threads", "polite", "inheritance", "fork-storm", "meeting-points", "signals", "small-system", "nested-servers",
+)  # fmt: skip
 EVERY = [*(name for name, _ in registry.names()), *(fault.__name__ for fault in (*FAULTS, *SOUND))]
 SEEDS = usually(2, complete=20, thorough=4)
 
@@ -146,8 +132,7 @@ def test_a_circle_that_others_could_open_is_only_possible(tmp_path: Path) -> Non
         assert "unless " in verdict.says
 
 
-@pytest.mark.parametrize("release", RELEASES, ids=str)
-@pytest.mark.parametrize("sound", SOUND, ids=lambda sound: sound.__name__)
+@points(sound=list(SOUND), release=RELEASES)
 def test_what_only_looks_like_a_fault(sound: Callable[[Kernel], None], release: Release, tmp_path: Path) -> None:
     found = find_verdicts(traced(sound, SOUND[sound], tmp_path, release, modes=WIDE).trace)
     assert {verdict.kind for verdict in found} == ({"waits-for-ever"} if sound is faults.empty_queue else set())
@@ -231,7 +216,7 @@ def test_where_events_are_missing_nothing_is_made_up(
         assert {*pair.kinds} & undecided or may_be_more(made.trace)
 
 
-@pytest.mark.parametrize("seed", range(usually(12, thorough=60, complete=2_000)))
+@pytest.mark.parametrize("seed", range(usually(5, thorough=60, complete=2_000)))
 def test_who_never_goes_on_in_a_random_program_is_found_and_nobody_else(seed: int, tmp_path: Path) -> None:
     found = judged(seed, RELEASES[seed % 4], (1, 2, 4, 8)[seed // 8 % 4], seed % 8 < 4, tmp_path)
     assert not found.is_missed, found.stuck
@@ -250,7 +235,7 @@ def test_no_false_alarms_in_sound_workloads(name: str, release: Release, tmp_pat
 @pytest.mark.parametrize("release", fewer(RELEASES[::-1], 2), ids=str)
 def test_what_is_said_of_the_busy_workloads_is_true(release: Release, tmp_path: Path) -> None:
     """Producers and consumers keep both CPUs busy: one consumer starves; the car's only fault is its config lock."""
-    for seed in range(4):
+    for seed in range(usually(1, thorough=4, complete=4)):
         made = of_lesson("producer-consumer", release, True, tmp_path, seed)
         for verdict in find_verdicts(made.trace):
             assert verdict.kind in ("starvation", "long-ready")

@@ -16,7 +16,7 @@ from tests.helpers.extent import usually
 
 WORKLOADS = ("nested-servers", "partition-starvation", "client-server", "deadlock")
 KEYS = ("client-server", "migration", "cpu-matrix", "partition")
-DAMAGES = usually(8, complete=40, thorough=20)
+DAMAGES = usually(4, complete=40, thorough=20)
 
 
 @pytest.fixture(scope="module", params=WORKLOADS)

@@ -42,6 +42,7 @@ def test_a_child_runs_no_module_of_the_folder(tmp_path):
     assert "of the folder" not in done.stdout
 
 
+@pytest.mark.thorough
 def test_a_command_that_takes_too_long_is_ended_and_one_that_fails_says_why(tmp_path):
     endless = ["tracelogger", "--workload", "automotive", "-s", "100000", "-f", str(tmp_path / "endless.kev")]
     with pytest.raises(UsageError, match=r"satview did not end within 0\.2 s"):

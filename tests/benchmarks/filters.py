@@ -63,14 +63,10 @@ def plain_comparison(trace: Trace, after_cycles: int) -> Callable[[], object]:
 
 
 EXPRESSIONS = (
-    "cpu == 1 and (event == THRUNNING or cpu > 2) and time > 1s",
-    "pid == 4097 and event == MSG_SENDV",
-    "event == MSG_SENDV and arg.coid > 2",
-    "word[0] > 1000000",
-    "event == MSG_SENDV and duration > 2us",
-    "state == REPLY and length > 5us",
-    "priority > 20",
-)
+    "cpu == 1 and (event == THRUNNING or cpu > 2) and time > 1s", "pid == 4097 and event == MSG_SENDV",
+    "event == MSG_SENDV and arg.coid > 2", "word[0] > 1000000", "event == MSG_SENDV and duration > 2us",
+    "state == REPLY and length > 5us", "priority > 20",
+)  # fmt: skip
 
 
 def copy_of(path: Path) -> int:

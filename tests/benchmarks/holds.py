@@ -14,14 +14,8 @@ from tests.benchmarks.all import SHAPES, file_of
 
 LIMIT_MS = 50
 COMMANDS = (
-    "file.settings",
-    "file.new_capture",
-    "file.state_looks",
-    "go.to_lane",
-    "help.palette",
-    "help.keys",
-    "view.split",
-)
+    "file.settings", "file.new_capture", "file.state_looks", "go.to_lane", "help.palette", "help.keys", "view.split",
+)  # fmt: skip
 
 
 def run(args: list[str]) -> None:

@@ -145,11 +145,7 @@ def _thread() -> Callable[[int], None]:
 
 
 OPERATIONS: dict[str, Callable[[], Callable[[int], None]]] = {
-    "Lock: acquire and release": _lock,
-    "RLock: acquire and release": _rlock,
-    "Semaphore: acquire and release": _semaphore,
-    "Event: set and clear": _event,
-    "Condition: notify": _notify,
-    "Queue: put and get": _queue,
-    "Thread: start and join (/100)": _thread,
-}
+    "Lock: acquire and release": _lock, "RLock: acquire and release": _rlock,
+    "Semaphore: acquire and release": _semaphore, "Event: set and clear": _event, "Condition: notify": _notify,
+    "Queue: put and get": _queue, "Thread: start and join (/100)": _thread,
+}  # fmt: skip

@@ -229,11 +229,6 @@ def test_all_other_events(release, order, is_wide, is_64bit):
 
 def test_the_longest_form_of_a_thread_is_that_of_the_catalogue():
     assert [part.name for part in layout_of(Release.QNX_7, wire.THREAD_RUNNING, 6, BY_COUNT).parts] == [
-        "pid",
-        "tid",
-        "priority",
-        "policy",
-        "partition_id",
-        "sched_flags",
-    ]
+        "pid", "tid", "priority", "policy", "partition_id", "sched_flags",
+    ]  # fmt: skip
     assert part_names(layout_of(Release.QNX_7, wire.THREAD_RUNNING, 4, BY_COUNT))[-1] == "policy"

@@ -180,6 +180,7 @@ def test_each_incident_is_a_file_that_opens_with_its_names(tmp_path):
         assert not trace.problems.cost_data
 
 
+@pytest.mark.thorough
 def test_info_and_filter_say_where_the_marks_and_hits_are(tmp_path):
     rules = 'WHEN latency("tick", "done") > 5ms THEN MARK "late"; KEEP 1 buffer; STOP'
     (tmp_path / "late.satrules").write_text(rules)

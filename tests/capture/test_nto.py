@@ -19,15 +19,9 @@ from tests.helpers.shared import shared_path
 # Written so in the sources, but no names of the headers: families, misprints, and what no source gives a number for.
 NOT_REQUESTED = {"TIME", "BUFFER", "BUFFER_END"}
 NO_NAMES = {
-    "_NTO_TRACE_",
-    "_NTO_TRACE_SYS_",
-    "_NTO_TRACE_FI",
-    "_NTO_TRACE_FM",
-    "_NTO_TRACE_KERCALL64",
-    "_NTO_TRACE_DEFRAG_END",
-    "_NTO_TRACE_INTENTER_64",
-    "_NTO_TRACE_INT_HANDLER_ENTER_64",
-}
+    "_NTO_TRACE_", "_NTO_TRACE_SYS_", "_NTO_TRACE_FI", "_NTO_TRACE_FM", "_NTO_TRACE_KERCALL64", "_NTO_TRACE_DEFRAG_END",
+    "_NTO_TRACE_INTENTER_64", "_NTO_TRACE_INT_HANDLER_ENTER_64",
+}  # fmt: skip
 
 
 @pytest.fixture(autouse=True)

@@ -13,7 +13,7 @@ from satview.events.words import encode, name_bytes, text_words
 from satview.formats.kev.reader import open_kev
 from satview.store.trace import Trace
 from tests.capture.made import events, names, traced
-from tests.helpers.extent import points
+from tests.helpers.extent import points, usually
 from tools.emitted import WORKLOADS
 
 SAMPLE = Path(__file__).parents[2] / "sample_traces" / "dense-4cpu.kev"
@@ -44,7 +44,8 @@ def test_every_payload_fits_its_list(form: tuple[tuple[str, ...], ...], release:
     found: dict[tuple[str, str], set[str]] = {}
     for name in ("signals", "fork-storm", "automotive", "meeting-points", "partitions", *WORKLOADS[:6]):
         workload = registry.find(name)
-        made = traced(workload.setup, 60 if name == "automotive" else 200, tmp_path, release, workload.cpus, 3, modes)
+        ms = 60 if name == "automotive" else usually(80, complete=200, thorough=200)
+        made = traced(workload.setup, ms, tmp_path, release, workload.cpus, 3, modes)
         for key, kinds in forms(made.trace).items():
             found.setdefault(key, set()).update(kinds)
     wrong = {

@@ -80,14 +80,8 @@ def test_it_can_be_waived() -> None:
 
 def test_8_0_has_no_handlers_to_ask_it_for() -> None:
     assert attempts(has_privilege=False, release=Release.QNX_8) == [
-        "EPERM",
-        "ENOTSUP",
-        "ok",
-        "ENOTSUP",
-        "ENOTSUP",
-        "ENOTSUP",
-        "ok",
-    ]
+        "EPERM", "ENOTSUP", "ok", "ENOTSUP", "ENOTSUP", "ENOTSUP", "ok",
+    ]  # fmt: skip
 
 
 def test_the_option_waives_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -98,19 +92,9 @@ def test_the_option_waives_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]
         "    yield TraceEvent(nto._NTO_TRACE_ADDCLASSEVHANDLER, nto._NTO_TRACE_THREAD, lambda data: 1, EventData())\n"
     )
     command = [
-        "tracelogger",
-        "-d1",
-        "-n",
-        "1",
-        "--control",
-        str(tmp_path / "control.py"),
-        "-f",
-        str(tmp_path / "x.kev"),
-        "--workload",
-        "small-system",
-        "--duration",
-        "0.1",
-    ]
+        "tracelogger", "-d1", "-n", "1", "--control", str(tmp_path / "control.py"), "-f", str(tmp_path / "x.kev"),
+        "--workload", "small-system", "--duration", "0.1",
+    ]  # fmt: skip
     main(command)
     assert "control.py:6: raised QnxError: [Errno 1] Operation not permitted" in capsys.readouterr().err
     main([*command, "--no-privilege"])

@@ -29,6 +29,7 @@ def captured(folder: Path, name: str, *args: str) -> Trace:
     return open_kev(path)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", fewer(list(RULES), 1))
 def test_would_capture_says_what_the_next_capture_holds(
     name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]

@@ -31,7 +31,7 @@ from satview.events.spec import Release
 from satview.formats.kev.reader import open_kev
 from satview.formats.kev.writer import slots_as_bytes
 from tests.capture.made import events, names
-from tests.helpers.extent import fewer
+from tests.helpers.extent import fewer, points
 
 CONTROL = """
 from satview.capture import nto
@@ -72,8 +72,7 @@ def main():
 """
 
 
-@pytest.mark.parametrize("release", fewer(("6.x", "6.6", "7.x", "8.0"), 4))
-@pytest.mark.parametrize("stops", ["program", "handler"])
+@points(release=("6.x", "6.6", "7.x", "8.0"), stops=["program", "handler"])
 def test_what_was_captured_before_a_stop_is_kept(release: str, stops: str, tmp_path: Path) -> None:
     if stops == "handler" and release == "8.0":
         return  # it has no handlers
@@ -285,6 +284,7 @@ def test_no_flush_leaves_the_end_in_the_kernel(tmp_path: Path) -> None:
     assert 0 < with_end - without < 800
 
 
+@pytest.mark.thorough
 def test_a_slow_disk_drops_buffers_and_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert (
         main(["tracelogger", "-f", str(tmp_path / "t.kev"), "-c", "-b", "2", "--disk", "60", "--duration", "0.6"]) == 0
@@ -565,18 +565,9 @@ def test_a_full_disk_is_a_clear_error(capsys: pytest.CaptureFixture[str]) -> Non
 def test_a_disk_that_fills_up_ends_the_capture_at_once(tmp_path: Path) -> None:
     """One sentence that blames the disk; the file is readable up to its last whole event."""
     command = [
-        sys.executable,
-        "-m",
-        "satview",
-        "tracelogger",
-        "--workload",
-        "client-server",
-        "-c",
-        "--duration",
-        "3000",
-        "-f",
+        sys.executable, "-m", "satview", "tracelogger", "--workload", "client-server", "-c", "--duration", "3000", "-f",
         "t.kev",
-    ]
+    ]  # fmt: skip
 
     def limited() -> None:
         import resource
@@ -660,6 +651,7 @@ def test_a_long_trace_of_several_cpus_has_nothing_wrong(release: Release, tmp_pa
         assert not trace.problems.counts(), "each CPU of 8.0 numbers its buffers, and no event is cut at the end"
 
 
+@pytest.mark.thorough
 def test_very_long_traces_survive_a_device_that_hangs(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

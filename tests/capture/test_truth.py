@@ -25,34 +25,10 @@ from tests.helpers.extent import WIDTH, points, usually
 
 RELEASES = (Release.QNX_6, Release.QNX_6_6, Release.QNX_7, Release.QNX_8)
 STATES = {
-    "READY",
-    "RUNNING",
-    "SEND",
-    "RECEIVE",
-    "REPLY",
-    "MUTEX",
-    "CONDVAR",
-    "SEM",
-    "NANOSLEEP",
-    "INTR",
-    "JOIN",
-    "DEAD",
-    "SIGWAITINFO",
-    "SIGSUSPEND",
-    "BARRIER",
-    "RWLOCK_READ",
-    "RWLOCK_WRITE",
-    "WAITTHREAD",
-    "STACK",
-    "WAITPAGE",
-    "WAITCTX",
-    "STOPPED",
-    "NET_SEND",
-    "NET_REPLY",
-    "MQ_SEND",
-    "MQ_RECEIVE",
-    "PIPE",
-}
+    "READY", "RUNNING", "SEND", "RECEIVE", "REPLY", "MUTEX", "CONDVAR", "SEM", "NANOSLEEP", "INTR", "JOIN", "DEAD",
+    "SIGWAITINFO", "SIGSUSPEND", "BARRIER", "RWLOCK_READ", "RWLOCK_WRITE", "WAITTHREAD", "STACK", "WAITPAGE", "WAITCTX",
+    "STOPPED", "NET_SEND", "NET_REPLY", "MQ_SEND", "MQ_RECEIVE", "PIPE",
+}  # fmt: skip
 
 
 def states_of(trace: Trace, truth: Truth) -> list[tuple[int, tuple[int, int], str]]:
@@ -62,7 +38,7 @@ def states_of(trace: Trace, truth: Truth) -> list[tuple[int, tuple[int, int], st
 
 def setup_of(name: str) -> tuple[registry.Workload, float]:
     workload = registry.find(name)
-    longest_ms = usually(120, complete=220)
+    longest_ms = usually(60, complete=220, thorough=120)
     ms = 0.5 * longest_ms if name == "automotive" else min(workload.duration_ns / 1e6, longest_ms)
     return workload, ms
 

@@ -102,13 +102,8 @@ def test_user_events(tmp_path: Path) -> None:
     first = names(trace).index("EVENT 111")
     # 6.2.1 records the calls around them, as the listing shows.
     assert names(trace)[first - 2 : first + 4] == [
-        "TRACE_EVENT",
-        "TRACE_EVENT",
-        "EVENT 111",
-        "TRACE_EVENT",
-        "TRACE_EVENT",
-        "EVENT 222",
-    ]
+        "TRACE_EVENT", "TRACE_EVENT", "EVENT 111", "TRACE_EVENT", "TRACE_EVENT", "EVENT 222",
+    ]  # fmt: skip
     text = b"".join(word.to_bytes(4, "little") for word in events(trace, "EVENT 555")[0][2])
     assert text.rstrip(b"\0") == b"Hello world"
 

@@ -98,7 +98,7 @@ def program(seed: int) -> Callable[[], Any]:
 
 @pytest.mark.parametrize("release", RELEASES, ids=str)
 def test_any_argument_is_survived(release: Release, tmp_path: Path) -> None:
-    for seed in range(usually(10, complete=500, thorough=60)):
+    for seed in range(usually(4, complete=500, thorough=60)):
 
         def setup(kernel: Any, seed: int = seed) -> None:
             if seed % 3 == 0:

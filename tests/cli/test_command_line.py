@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests.helpers.commands import satview
-from tests.helpers.extent import fewer, usually
+from tests.helpers.extent import fewer, points, usually
 from tests.helpers.kev import TraceBuilder
 from tests.helpers.packing import PACKERS, zstd
 
@@ -44,9 +44,8 @@ def said(done):
     return text.strip()
 
 
-@pytest.mark.parametrize(
-    "command",
-    [
+@points(
+    command=[
         "traceprinter -f {t} -o {out}",
         "filter {t} -o {out}",
         "filter {t} --c-program {out}",
@@ -54,8 +53,8 @@ def said(done):
         "{t} --screenshot {out}",
         "tracelogger --rules {t} -f {out}",
     ],
+    name=["t.kev", "symbolic", "hard"],
 )
-@pytest.mark.parametrize("name", ["t.kev", "symbolic", "hard"])
 def test_file_that_is_read_is_never_replaced(trace, command, name):
     before = trace.read_bytes()
     (trace.parent / "symbolic").symlink_to("t.kev")
@@ -93,7 +92,7 @@ def test_device_node_stays_a_device(trace, command):
     assert satview(*command.format(t=trace).split(), "/dev/full").returncode == 2
 
 
-@pytest.mark.parametrize("output", ["-", "/dev/stdout", "/dev/fd/1"])
+@pytest.mark.parametrize("output", fewer(("-", "/dev/stdout", "/dev/fd/1"), 1))
 def test_trace_goes_to_standard_output_and_messages_elsewhere(trace, output):
     satview("convert", trace, trace.parent / "copy.kev")
     done = satview("convert", trace, output)
@@ -144,7 +143,7 @@ def test_killed_printer_leaves_the_old_listing_and_ended_one_no_temporary(trace)
             assert {path.name for path in trace.parent.iterdir()} == {"t.kev", "out.txt"}
 
 
-@pytest.mark.parametrize("ring", [True, False])
+@pytest.mark.parametrize("ring", fewer((True, False), 1))
 def test_capture_is_whole_in_ring_mode_and_grows_in_linear_mode(tmp_path, ring):
     file = tmp_path / "c.kev"
     file.write_bytes(b"old")
@@ -198,6 +197,7 @@ def test_closed_standard_output_is_one_sentence(trace, command):
     assert (done.returncode, said(done)) == (2, "satview: standard output: it is closed")
 
 
+@pytest.mark.thorough
 def test_dead_display_is_one_sentence(trace):
     environment = {name: value for name, value in os.environ.items() if name not in ("WAYLAND_DISPLAY", "DISPLAY")}
     for change in ({"DISPLAY": ":97"}, {"DISPLAY": "nonsense"}, {"WAYLAND_DISPLAY": "wayland-97"}, {}):
@@ -215,17 +215,12 @@ def test_misspelt_command_is_named(word, meant, tmp_path):
 
 
 PACKED = [
-    "info {t}",
-    "stats {t} --format csv",
-    "filter {t} -e pid==2",
-    "traceprinter {t}",
-    "convert {t} /dev/stdout",
+    "info {t}", "stats {t} --format csv", "filter {t} -e pid==2", "traceprinter {t}", "convert {t} /dev/stdout",
     "filter {t} -o /dev/stdout",
-]
+]  # fmt: skip
 
 
-@pytest.mark.parametrize("ending", PACKERS)
-@pytest.mark.parametrize("command", PACKED)
+@points(ending=list(PACKERS), command=PACKED)
 def test_packed_and_piped_traces_read_as_the_plain_one(trace, command, ending):
     packed = trace.parent / f"t.kev.{ending}"
     packed.write_bytes(PACKERS[ending](trace.read_bytes()))

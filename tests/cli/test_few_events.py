@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import pytest
-
 from satview.answers.statistics import TABLES
 from satview.events import wire
 from tests.helpers.commands import satview
+from tests.helpers.extent import points
 from tests.helpers.kev import TraceBuilder
 
 THREADS = -4  # by an event of class THREAD that is no state: number 21 of release 7.1
@@ -66,16 +65,10 @@ def written(folder, classes):
     return builder.write(folder / "few.kev")
 
 
-@pytest.mark.parametrize("name", TRACES)
-def test_every_command_ends_with_a_sentence_or_an_answer(name, tmp_path):
-    path = written(tmp_path, TRACES[name])
-    faults = []
-    for command in COMMANDS:
-        words = [
-            str(path) if word == "FILE" else word.replace("OUT", str(tmp_path / "out")) for word in command.split()
-        ]
-        job = satview(*words)
-        said = job.stderr.decode()
-        if job.returncode not in (0, 1, 2, 3, 4) or "Traceback" in said:
-            faults.append(f"{command}: {job.returncode} {said[-200:]}")
-    assert faults == []
+@points(classes=TRACES, command=COMMANDS)
+def test_every_command_ends_with_a_sentence_or_an_answer(classes, command, tmp_path):
+    path = written(tmp_path, classes)
+    job = satview(*(path if word == "FILE" else word.replace("OUT", str(tmp_path / "out")) for word in command.split()))
+    said = job.stderr.decode()
+    assert job.returncode in (0, 1, 2, 3, 4), said
+    assert "Traceback" not in said

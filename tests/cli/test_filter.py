@@ -8,6 +8,7 @@ from satview.export.subset import write_subset
 from satview.formats.kev.reader import open_kev
 from satview.formats.kev.writer import write_kev
 from tests.filters.made import Maker, random_trace
+from tests.helpers.extent import points
 from tests.helpers.kev import TraceBuilder
 
 
@@ -48,9 +49,8 @@ def test_without_output_events_are_counted(trace_file, capsys):
     assert capsys.readouterr().out == f"{count:,} of {len(large.events):,} events match\n"
 
 
-@pytest.mark.parametrize(
-    ("options", "rules", "code", "says"),
-    [
+@points(
+    case=[
         (["-e", "class == SEC"], "", 1, "`class == SEC` needs events of SEC, of which there are none"),
         (["-e", "pid == 999"], "", 1, "`pid == 999` holds for none of 16 events"),
         (["-e", "class == THREAD", "-e", "event != THREADY"], "", 1, "none of them passes all"),
@@ -62,9 +62,10 @@ def test_without_output_events_are_counted(trace_file, capsys):
         ([], "WHERE pid > 0 and class == COMM and state == READY\n", 2, "r.satrules:1:7: no event can ever fit"),
         (["-e", "cpu >= 0 and cpu <= 0 and not cpu > 0"], "", 0, ""),
     ],
+    command=["filter", "filter -o a.kev", "export a.csv --format list"],
 )
-@pytest.mark.parametrize("command", ["filter", "filter -o a.kev", "export a.csv --format list"])
-def test_nothing_is_kept_for_a_reason(options, rules, code, says, command, tmp_path, monkeypatch, capsys):
+def test_nothing_is_kept_for_a_reason(case, command, tmp_path, monkeypatch, capsys):
+    options, rules, code, says = case
     monkeypatch.chdir(tmp_path)
     builder = TraceBuilder().time_event(0).process_name(5, 2, "bin/a")
     for number in range(14):

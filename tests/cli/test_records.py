@@ -19,27 +19,9 @@ def test_text(tmp_path, capsys):
     lines = capsys.readouterr().out.splitlines()
     assert len(lines) == 3
     assert lines[1].split() == [
-        "0.000",
-        "001",
-        "000",
-        "s",
-        "LWP",
-        "1",
-        "4321:1",
-        "mutex_lock",
-        "2",
-        "rval=0",
-        "blocked=0",
-        "(got",
-        "it",
-        "at",
-        "once)",
-        "mutex=0x10",
-        "(from",
-        "the",
-        "first",
-        "record)",
-    ]
+        "0.000", "001", "000", "s", "LWP", "1", "4321:1", "mutex_lock", "2", "rval=0", "blocked=0", "(got", "it", "at",
+        "once)", "mutex=0x10", "(from", "the", "first", "record)",
+    ]  # fmt: skip
 
 
 def test_csv_of_one_category(tmp_path, capsys):

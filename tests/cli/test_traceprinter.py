@@ -110,6 +110,7 @@ def test_reads_a_pipe(monkeypatch, capsys):
     assert capsys.readouterr().out.count("THRUNNING") == 3
 
 
+@pytest.mark.thorough
 def test_a_closed_pipe_ends_quietly(path):
     path.write_bytes(kev(200_000))
     command = [sys.executable, "-m", "satview", "traceprinter", str(path)]

@@ -34,8 +34,8 @@ from tests.helpers.same_trace import same_trace
 
 SAMPLES = sorted((Path(__file__).parents[2] / "sample_traces").glob("*.kev"))
 RELEASES = (Release.QNX_6, Release.QNX_7, Release.QNX_8)
-RUBBISH = usually(15, complete=300, thorough=80)
-FILES = usually(50, complete=250, thorough=100)
+RUBBISH = usually(6, complete=300, thorough=80)
+FILES = usually(20, complete=250, thorough=100)
 
 
 def decoded(slots, release, numpy_only, monkeypatch, chunk_slots):
@@ -115,7 +115,7 @@ def test_files_that_are_nearly_right(part, tmp_path):
     assert opened > FILES // 10
 
 
-@pytest.mark.parametrize("name", fewer([name for name, _ in registry.names()][::-1], 6))
+@pytest.mark.parametrize("name", fewer([name for name, _ in registry.names()][::-1], 3))
 def test_workloads(name, tmp_path):
     for wide, loss in ((True, False), (True, True), (False, True)):
         trace = made_of(name, Release.QNX_7, wide, loss, tmp_path).trace

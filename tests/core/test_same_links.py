@@ -23,7 +23,7 @@ from tests.core.reference.replacing import numpy_passes
 from tests.helpers.core import of_damaged_files
 from tests.helpers.extent import fewer, usually
 
-FILES = usually(20, complete=120, thorough=120)
+FILES = usually(8, complete=120, thorough=120)
 TABLES = (
     (wire.THREAD_RUNNING,),
     (wire.code(wire.WireClass.INT, 1),),
@@ -63,7 +63,7 @@ def assert_same(path):
     return sum(len(mine[str(kind)][0]) for kind in LinkKind)
 
 
-@pytest.mark.parametrize("name", fewer([name for name, _ in registry.names()][::-1], 6))
+@pytest.mark.parametrize("name", fewer([name for name, _ in registry.names()][::-1], 3))
 def test_workloads(name, tmp_path):
     links = 0
     for release, wide, loss in (

@@ -58,7 +58,7 @@ def assert_same(path):
 
 
 def test_files_that_are_nearly_right(tmp_path):
-    files = usually(12, complete=300, thorough=60)
+    files = usually(5, complete=300, thorough=60)
     assert of_damaged_files(tmp_path / "t.kev", files, assert_same) > 3 * files
 
 

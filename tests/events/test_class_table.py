@@ -57,14 +57,9 @@ def test_a_new_class_is_one_row(tmp_path):
     run = subprocess.run(command, check=False, cwd=ROOT, capture_output=True, text=True, timeout=60)
     assert run.stderr == ""
     assert run.stdout.splitlines() == [
-        "NEWS ARRIVED {'page': 2, 'size': 64}",
-        "NEWS EVENT 9 {'word 0': 5, 'word 1': 0}",
-        "445566",
-        "NEWS None",
-        "21 False",
-        "True",
-        "2",
-    ]
+        "NEWS ARRIVED {'page': 2, 'size': 64}", "NEWS EVENT 9 {'word 0': 5, 'word 1': 0}", "445566", "NEWS None",
+        "21 False", "True", "2",
+    ]  # fmt: skip
 
 
 def test_the_classes_of_every_release():

@@ -64,15 +64,8 @@ def test_count_states(path, capsys):
 def test_kernel_calls(path, capsys):
     assert run("kernel_calls", path) == 0
     assert capsys.readouterr().out.splitlines()[1].split() == [
-        "MSG_SENDV",
-        "1",
-        "400.0",
-        "µs",
-        "400.0",
-        "µs",
-        "400.0",
-        "µs",
-    ]
+        "MSG_SENDV", "1", "400.0", "µs", "400.0", "µs", "400.0", "µs",
+    ]  # fmt: skip
 
 
 def test_message_latency(path, capsys):

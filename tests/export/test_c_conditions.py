@@ -112,6 +112,7 @@ def test_arithmetic_comparisons_and_errors_are_those_of_views(tmp_path):
     assert 0.1 < sum(expected) / len(expected) < 0.8
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("release", fewer([Release.QNX_7, Release.QNX_6, Release.QNX_6_6], 1))
 def test_arguments_are_where_views_find_them(release, tmp_path):
     """Every call and exit, payloads of every size, failed and doubtful ones, calls that count their arguments."""

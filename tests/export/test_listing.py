@@ -30,7 +30,7 @@ from satview.formats.listing.reader import open_listing, read_listing
 from satview.formats.source import opened, source_of
 from satview.store.problems import Problems
 from tests.helpers.extent import fewer
-from tests.helpers.shared import shared_path
+from tests.helpers.shared import GUIDE_LISTINGS, shared_path
 
 VENDOR = ("control", "int", "ker_fast", "process", "threads", "threads_be", "user")
 PAIRS_2 = ("comm", "compaction", "ker_fail", "sigevent", "unlisted")
@@ -132,19 +132,7 @@ def test_the_7_1_capture_gives_its_own_text_back(vendor):
         assert printed(source, vendor=vendor).encode() == path.read_bytes()
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        "all_classes",
-        "one_class",
-        "five_events",
-        "ker_calls.all",
-        "ker_calls.14",
-        "eh_sample",
-        "usr_event_simple",
-        "traceprinter_quad",
-    ],
-)
+@pytest.mark.parametrize("name", GUIDE_LISTINGS)
 def test_first_printers_after_collapsing_blanks(name):
     """The layout 6.1 gives the guide's listings back, where typesetting left their lines whole."""
     path = shared_path(f"golden/{name}.results.txt")

@@ -8,18 +8,7 @@ import pytest
 from satview.__main__ import main
 from satview.formats.registry import open_trace
 from tests.helpers.kev import TraceBuilder
-from tests.helpers.shared import shared_path
-
-LISTINGS = [
-    "all_classes",
-    "one_class",
-    "five_events",
-    "ker_calls.all",
-    "ker_calls.14",
-    "eh_sample",
-    "usr_event_simple",
-    "traceprinter_quad",
-]
+from tests.helpers.shared import GUIDE_LISTINGS, shared_path
 
 
 @pytest.mark.parametrize("byte_order", ["little", "big"])
@@ -41,7 +30,7 @@ def test_a_trace_is_never_written_over_itself(tmp_path, capsys):
     assert "is being read" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("name", LISTINGS)
+@pytest.mark.parametrize("name", GUIDE_LISTINGS)
 def test_the_samples_hold_what_the_listings_show(tmp_path, name):
     listing = open_trace(shared_path(f"golden/{name}.results.txt"))
     shipped = Path(__file__).parents[2] / "sample_traces" / f"vendor-{name.replace('.', '-')}.kev"

@@ -17,26 +17,9 @@ from satview.store.trace import Trace
 from tests.helpers.extent import usually
 
 FIELDS = (
-    "class",
-    "event",
-    "state",
-    "number",
-    "code",
-    "pid",
-    "tid",
-    "name",
-    "thread_name",
-    "time",
-    "cpu",
-    "words",
-    "failed",
-    "errno",
-    "priority",
-    "text",
-    "argument",
-    "word",
-    "mixed",
-)
+    "class", "event", "state", "number", "code", "pid", "tid", "name", "thread_name", "time", "cpu", "words", "failed",
+    "errno", "priority", "text", "argument", "word", "mixed",
+)  # fmt: skip
 
 
 def classes_with_handlers(release: Release) -> list[ExternalClass]:

@@ -74,16 +74,8 @@ def test_where_lines_become_handlers_of_the_classes_that_show_a_thread():
 
 def test_where_lines_that_ask_for_no_thread_are_requested_everywhere():
     assert sorted(captured("WHERE cpu == 0").handlers) == [
-        C.KERCALLENTER,
-        C.KERCALLEXIT,
-        C.INTENTER,
-        C.INTEXIT,
-        C.PROCESS,
-        C.THREAD,
-        C.VTHREAD,
-        C.SYSTEM,
-        C.COMM,
-    ]
+        C.KERCALLENTER, C.KERCALLEXIT, C.INTENTER, C.INTEXIT, C.PROCESS, C.THREAD, C.VTHREAD, C.SYSTEM, C.COMM,
+    ]  # fmt: skip
 
 
 def test_where_lines_that_class_and_event_decide_become_switches():

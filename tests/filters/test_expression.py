@@ -537,7 +537,7 @@ def test_what_is_refused_as_never_true_holds_for_no_event():
             return f"not ({condition(depth - 1)})"
         return f"({condition(depth - 1)}) {word} ({condition(depth - 1)})"
 
-    for _ in range(usually(150, thorough=500, complete=5000)):
+    for _ in range(usually(60, thorough=500, complete=5000)):
         expression = Expression(condition(numbers.choice((1, 2, 3))), trace.release)
         if never_true(expression.tree, trace.release) is not None:
             refused += 1

@@ -87,7 +87,7 @@ def test_random_rules_choose_log_and_foretell_the_same_events(release, wide, tmp
     everything = captured("client-server", release, "ADDALLCLASSES\nSETALLCLASSESWIDE\n", tmp_path)
     (tmp_path / "rules").mkdir()
     divided = 0
-    for text in RandomRules(everything, 20261121, wide=wide).texts(usually(5, complete=8)):
+    for text in RandomRules(everything, 20261121, wide=wide).texts(usually(3, complete=8, thorough=5)):
         built = build(parse_rules(text, release, process_names(everything)), release)
         logged = captured("client-server", release, text, tmp_path / "rules")
         if wide and not built.conditions and "SETCLASSTID COMM" not in text:

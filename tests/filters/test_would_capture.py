@@ -57,8 +57,7 @@ def test_every_event_and_slot_is_foretold(name, release, text, tmp_path):
     agree(forecast(everything, text), logged)
 
 
-@pytest.mark.parametrize("text", HANDLERS.values(), ids=HANDLERS)
-@pytest.mark.parametrize("release", [Release.QNX_6, Release.QNX_6_6, Release.QNX_7], ids=str)
+@points(text=HANDLERS, release=[Release.QNX_6, Release.QNX_6_6, Release.QNX_7])
 def test_handlers_and_where_lines_are_replayed(release, text, tmp_path):
     everything, logged = both("client-server", release, text, tmp_path)
     found = forecast(everything, text)
@@ -220,7 +219,7 @@ def test_random_rules_are_foretold_or_marked(name, release, source, tmp_path):
     exact = 0
     for wide in (True, False):
         random = RandomRules(everything, 20261125, wide=wide, has_priorities=True)
-        for text in random.texts(usually(2, thorough=7, complete=20)):
+        for text in random.texts(usually(1, thorough=7, complete=20)):
             found, logged = forecast(everything, text), captured(name, release, text, tmp_path / "rules")
             if found.is_exact:
                 agree(found, logged)

@@ -22,7 +22,7 @@ from satview.fleet.query import query_dataset
 from satview.opened import open_trace
 from satview.tables.sql import sql
 from satview.tables.views import views
-from tests.helpers.extent import usually
+from tests.helpers.extent import fewer, usually
 from tests.helpers.kev import TraceBuilder
 
 TABLES = ("event", "state", "thread")
@@ -83,13 +83,8 @@ def test_every_view_says_of_each_trace_what_it_says_of_it_alone(traces, out):
     export.export_folder(traces, out)
     alone = {path: open_trace(traces / path) for path in ("a.kev", "board 1/b.kev", "board 1/c=%.kev")}
     given = {
-        "bin_ns": "5000",
-        "from_ns": "100",
-        "to_ns": "50000",
-        "at_ns": "900",
-        "thread_row": "1",
-        "deadline_ns": "1",
-    }
+        "bin_ns": "5000", "from_ns": "100", "to_ns": "50000", "at_ns": "900", "thread_row": "1", "deadline_ns": "1",
+    }  # fmt: skip
     for view in list(views().values())[:: usually(6, complete=1)]:
         arguments = f"({', '.join(given[name] for name in view.parameters)})" if view.parameters else ""
         query = f"select * from {view.name}{arguments}"
@@ -115,7 +110,7 @@ def test_cycles_of_different_clocks_are_never_compared(traces, out):
         ("board 1/c=%.kev", 300), ("slow.kev", 300)
     ]  # fmt: skip
     tables = [*Dataset(out).tables, *(view.name for view in views().values() if not view.parameters)]
-    for name in tables:
+    for name in tables[:: usually(5, complete=1, thorough=1)]:
         columns = [row[0] for row in query_dataset(out, f"describe {name}").rows()]
         assert columns, name
         assert not [column for column in columns if column.endswith("_cycles")], name
@@ -144,6 +139,7 @@ def test_a_data_set_of_an_older_version_is_exported_again(traces, out):
     assert query_dataset(out, "select 1 as n").rows() == [(1,)]
 
 
+@pytest.mark.thorough
 def test_views_join_with_tables_and_each_other(traces, out):
     export.export_folder(traces, out)
     query = """select r.trace, r.most_ns, s.n from ready_wait r
@@ -153,7 +149,7 @@ def test_views_join_with_tables_and_each_other(traces, out):
     assert query_dataset(out, two).rows()[0][0] > 0
 
 
-@pytest.mark.parametrize("query", ["select * from load_per((select 1))", "select * from load_per(x) t(x)"])
+@pytest.mark.parametrize("query", fewer(["select * from load_per((select 1))", "select * from load_per(x) t(x)"], 1))
 def test_macros_over_many_traces_take_numbers(traces, out, query):
     export.export_folder(traces, out)
     with pytest.raises(UsageError, match=r"the arguments of load_per\(bin_ns\) are numbers"):
@@ -302,7 +298,7 @@ def test_descriptions_of_user_events_are_for_all_traces(traces, out, capfd):
     form += "</eventclass></eventdefinitions>"
     described.write_text(form.format("%4u1d depth"))
     short.write_text(form.format("%4u1d depth %8u1d sum"))
-    command = ["export", str(traces), "-o", str(out), "--jobs", "2", "--pattern", "user*", "--table", "user_100"]
+    command = ["export", str(traces), "-o", str(out), "--pattern", "user*", "--table", "user_100"]
     for arguments, written in (
         ([], "2 traces written, 4 events"),
         (["--user-events", str(described)], "2 traces written, 4 events"),

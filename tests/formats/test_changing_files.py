@@ -79,6 +79,7 @@ while os.getppid() != 1:
 """
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(sys.platform == "win32", reason="a file in use cannot be cut there")
 @pytest.mark.parametrize("command", fewer(["info", "traceprinter", "stats", "screenshot"], 2))
 def test_no_command_dies_of_a_file_that_is_cut_while_it_runs(command, tmp_path):

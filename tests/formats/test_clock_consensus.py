@@ -23,7 +23,7 @@ from satview.store.doubts import outside, trusted_part, trusted_window
 from satview.store.trace import Trace
 from tests.formats.test_damaged_clock import ROLLOVER, STEP, built
 from tests.helpers.commands import satview
-from tests.helpers.extent import points, usually
+from tests.helpers.extent import fewer, points, usually
 from tests.helpers.kev import TraceBuilder, write_trace
 
 # The lower half of a TIME event is believed to 2^26 cycles; so far a wrong one may move what is placed by it.
@@ -92,7 +92,7 @@ def test_no_other_event_moves_by_more_than_the_doubt(tmp_path, monkeypatch, cpus
     slots = built(cpus, 600, release)
     original = Original(write_trace(tmp_path / "whole.kev", slots, release=release, cpus=cpus))
     rng = random.Random(cpus * step)
-    still = [check_flips(original, tmp_path, rng) for _ in range(usually(40, thorough=100, complete=300))]
+    still = [check_flips(original, tmp_path, rng) for _ in range(usually(10, thorough=100, complete=300))]
     assert sum(still) >= 0.9 * len(still)  # hardly ever is there a doubt to make use of
 
 
@@ -104,7 +104,7 @@ def test_so_it_is_in_captures(tmp_path, release, cpus):
     )
     original = Original(path)
     rng = random.Random(cpus)
-    still = [check_flips(original, tmp_path, rng) for _ in range(usually(20, thorough=60, complete=300))]
+    still = [check_flips(original, tmp_path, rng) for _ in range(usually(8, thorough=60, complete=300))]
     # Many CPUs of 8.0 have one TIME event only, in a buffer of their own that comes last.
     assert sum(still) >= 0.7 * len(still)
 
@@ -120,17 +120,17 @@ def answers(path: Path) -> tuple[object, ...]:
     return *kept, counted["end_ns"], counted["lost_ns"], threads, judged["verdicts"]
 
 
-@pytest.mark.parametrize("bit", [0, DAYS])
+@pytest.mark.parametrize("bit", fewer((DAYS, 0), 1))
 def test_commands_say_the_same_of_a_file_with_a_stuck_bit(tmp_path, bit):
     """The same bit of five TIME events in a row of one CPU of four; the others go on."""
     path = tmp_path / "captured.kev"
     satview("tracelogger", "-n", "0", "-s", "0.5", "--cpus", 4, "-f", path)
-    original = Original(path)
-    for cpu, number in ((2, 3), (0, 0), (1, -5)):
+    original, expected = Original(path), answers(path)
+    for cpu, number in fewer(((2, 3), (0, 0), (1, -5)), 2):
         own = original.time_slots[original.cpus == cpu]
         some = own[number : number + 5 or None].tolist()
         broken = original.flipped(tmp_path / "stuck.kev", [(slot, 2, bit) for slot in some])  # fmt: skip
-        assert answers(broken) == answers(path)
+        assert answers(broken) == expected
         assert open_kev(broken).problems.counts() == {"clock-damaged": 5}
 
 

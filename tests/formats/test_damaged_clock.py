@@ -18,7 +18,7 @@ from satview.formats.kev.writer import slots_as_bytes, write_start
 from satview.formats.source import source_of
 from satview.store.doubts import damage, doubts, trusted_window
 from satview.timeline.lane_tree import Timeline
-from tests.helpers.extent import usually
+from tests.helpers.extent import points, usually
 from tests.helpers.kev import TraceBuilder, header_and_page, write_trace
 
 ROLLOVER = 1 << 32
@@ -57,8 +57,7 @@ def folder(tmp_path_factory):
     return tmp_path_factory.mktemp("clock")
 
 
-@pytest.mark.parametrize("bit", [0, 1, 5, 9, 20, 29])
-@pytest.mark.parametrize("cpus", [1, 2, 3])
+@points(bit=[0, 1, 5, 9, 20, 29], cpus=[1, 2, 3])
 def test_one_flipped_time_event_changes_no_time(folder, cpus, bit):
     slots = built(cpus)
     _, truth = times_of(folder, slots, cpus)

@@ -298,10 +298,11 @@ def test_a_thread_whose_cpu_is_taken_at_once():
     ]  # fmt: skip
 
 
+@pytest.mark.thorough
 @needs_engine
 def test_as_many_are_refused_as_by_perfetto(tmp_path):
     """Random states, in an order that no kernel has; times are all different."""
-    for seed in range(usually(3, 60)):
+    for seed in range(usually(2, 60, thorough=3)):
         rng, probe = random.Random(seed), Probe()
         for time in range(80):
             probe.state(time * 10, 7, rng.randrange(1, 5), rng.randrange(0, 9), rng.randrange(2))

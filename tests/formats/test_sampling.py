@@ -63,6 +63,7 @@ def test_sampled_events_have_the_times_of_the_whole_file(tmp_path, kind, cpus):
     assert max(found) > SLOTS * 0.9
 
 
+@pytest.mark.thorough
 def test_samples_of_many_cpus_that_are_rollovers_apart(tmp_path, monkeypatch):
     """18 CPUs at 2.6 GHz, wide, 12 s in 12 samples: all clocks go around between two, each CPU by its own TIME."""
     monkeypatch.setattr(sampling, "SAMPLE_LENGTH", 1024)

@@ -10,6 +10,7 @@ import pytest
 from satview.__main__ import main
 from satview.formats.kev import reader
 from satview.formats.kev.reader import open_kev, read_start
+from tests.helpers.extent import fewer
 
 SAMPLE = Path(__file__).parents[2] / "sample_traces" / "dense-4cpu.kev"
 SLOT = 16
@@ -22,14 +23,15 @@ def whole():
 
 def kept(trace, whole):
     """Return how many events are those of the whole trace, with time, code and CPU, and how many are none of them."""
-    events = [
-        set(zip(of.events.time_cycles.tolist(), of.events.code.tolist(), of.events.cpu.tolist(), strict=True))
+    mine, other = (
+        np.unique(of.events.time_cycles << 21 | of.events.code.astype(np.int64) << 6 | of.events.cpu)
         for of in (trace, whole)
-    ]
-    return len(events[0] & events[1]), len(events[0] - events[1])
+    )
+    same = len(np.intersect1d(mine, other, assume_unique=True))
+    return same, len(mine) - same
 
 
-@pytest.mark.parametrize("lost", [1, 2, 7, 15, 399_998, 1_000_003])
+@pytest.mark.parametrize("lost", fewer((7, 399_998, 1, 2, 15, 1_000_003), 2))
 def test_bytes_that_are_missing_cost_what_they_held(whole, tmp_path, lost):
     """As much as a cut of whole slots costs, and the slot that is cut in two."""
     data, path, cut = SAMPLE.read_bytes(), tmp_path / "cut.kev", 1_500_007
@@ -84,7 +86,7 @@ def test_a_file_that_just_ends_early_is_not_searched(tmp_path, monkeypatch):
 @pytest.mark.parametrize("release", ["6.x", "7.x", "8.0"])
 def test_of_every_release(release, tmp_path, capsys):
     path = tmp_path / "target.kev"
-    words = ["tracelogger", "--workload", "automotive", "--release", release, "-s", "1", "-w", "-f", str(path)]
+    words = ["tracelogger", "--workload", "automotive", "--release", release, "-s", "0.3", "-w", "-f", str(path)]
     assert main(words) == 0
     whole, data = open_kev(path), path.read_bytes()
     at = len(data) // 2

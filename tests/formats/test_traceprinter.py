@@ -20,18 +20,8 @@ from satview.formats.listing.reader import open_listing, read_listing, score
 from satview.formats.registry import open_trace
 from satview.formats.source import opened
 from satview.store.problems import Problems
-from tests.helpers.shared import shared_path
+from tests.helpers.shared import GUIDE_LISTINGS, shared_path
 
-GOLDEN = (
-    "all_classes",
-    "one_class",
-    "five_events",
-    "ker_calls.all",
-    "ker_calls.14",
-    "eh_sample",
-    "usr_event_simple",
-    "traceprinter_quad",
-)
 VENDOR = ("control", "int", "ker_fast", "process", "threads", "threads_be", "user")
 HEAD_6 = """TRACEPRINTER version 1.02
 TRACEPARSER LIBRARY version 1.02
@@ -74,7 +64,7 @@ def events_of(array):
 
 @pytest.mark.parametrize(
     "name",
-    [f"golden/{name}.results.txt" for name in GOLDEN]
+    [f"golden/{name}.results.txt" for name in GUIDE_LISTINGS]
     + [f"golden/vendor-6.x/{name}{kind}" for name in VENDOR for kind in (".txt", ".n.txt")]
     + [
         "golden/vendor-6.x/threads.v.txt",
@@ -95,7 +85,7 @@ def test_every_line_is_accounted_for_and_understood(name):
 @pytest.mark.thorough
 @pytest.mark.parametrize(
     "name",
-    [f"golden/{name}.results.txt" for name in GOLDEN]
+    [f"golden/{name}.results.txt" for name in GUIDE_LISTINGS]
     + [f"golden/vendor-6.x/{name}.txt" for name in VENDOR]
     + ["real/qnx71-ker_call.traceprinter.txt"],
 )

@@ -55,19 +55,9 @@ class TestRows:
         trace = open_trace(write_set(tmp_path, CONTENTION))
         names = [trace.spec(event).name for event in range(len(trace.events))]
         assert names == [
-            "thr_create 1",
-            "thr_create 2",
-            "thr_self",
-            "mutex_lock 1",
-            "mutex_lock 1",
-            "mutex_lock 2",
-            "mutex_unlock",
-            "mutex_lock 2",
-            "mutex_unlock",
-            "thr_join 1",
-            "thr_exit",
-            "thr_join 2",
-        ]
+            "thr_create 1", "thr_create 2", "thr_self", "mutex_lock 1", "mutex_lock 1", "mutex_lock 2", "mutex_unlock",
+            "mutex_lock 2", "mutex_unlock", "thr_join 1", "thr_exit", "thr_join 2",
+        ]  # fmt: skip
         assert trace.format == "thread_trace"
         assert trace.duration_ns == 90_000
         assert trace.threads.tid.tolist() == [-1, 1, 2]
@@ -90,14 +80,8 @@ class TestRows:
     def test_list_and_details(self, tmp_path):
         trace = open_trace(write_set(tmp_path, CONTENTION))
         assert list_row(trace, 7, 6)[2:] == (
-            "1.000 µs",
-            "1",
-            f"pid {PID}",
-            "2",
-            "mutex",
-            "mutex_lock 2",
-            "rval=0  blocked=1  mutex=0x10010",
-        )
+            "1.000 µs", "1", f"pid {PID}", "2", "mutex", "mutex_lock 2", "rval=0  blocked=1  mutex=0x10010",
+        )  # fmt: skip
         text = event_details(trace, 7, link_of(trace, 7)).as_text()
         assert "16.00 µs" in text
         assert "event 5: mutex_lock 1" in text
@@ -375,13 +359,8 @@ class TestLwpLanes:
         write_set(tmp_path, "1 lwp1 t1 thr_self", pid=200)
         trace = open_trace(tmp_path)
         assert [info.title for info in Timeline(trace).infos] == [
-            "LWP 1 of 100",
-            "LWP 1 of 200",
-            "pid 100",
-            "thread 1",
-            "pid 200",
-            "thread 1",
-        ]
+            "LWP 1 of 100", "LWP 1 of 200", "pid 100", "thread 1", "pid 200", "thread 1",
+        ]  # fmt: skip
         only = open_trace(tmp_path / "tr.0000064.001")
         assert only.processes.pid.tolist() == [-1, 100]
 

@@ -150,19 +150,9 @@ def run_session(data: bytes, _folder: Path) -> None:
 # ---- axis files ----------------------------------------------------------------------------------------------------
 
 _NAMES = (
-    "a.kev",
-    "b.kev",
-    "./a.kev",
-    "../axis/a.kev",
-    "none.kev",
-    "",
-    ".",
-    "..",
-    "/etc/passwd",
-    "/dev/null",
-    "x.sataxis",
+    "a.kev", "b.kev", "./a.kev", "../axis/a.kev", "none.kev", "", ".", "..", "/etc/passwd", "/dev/null", "x.sataxis",
     "-",
-)
+)  # fmt: skip
 
 
 def axis_file(rng: random.Random) -> bytes:

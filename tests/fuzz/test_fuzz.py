@@ -53,14 +53,9 @@ def test_minimised_corpus_reaches_the_same_lines(tmp_path):
         store(".", text, tmp_path / "all")
     # In a process of its own: tracing every line would slow down whatever else this one has to do.
     command = [
-        sys.executable,
-        "-m",
-        "tests.fuzz.coverage",
-        "expressions",
-        str(tmp_path / "all"),
-        "--minimise",
+        sys.executable, "-m", "tests.fuzz.coverage", "expressions", str(tmp_path / "all"), "--minimise",
         str(tmp_path / "least"),
-    ]
+    ]  # fmt: skip
     subprocess.run(command, cwd=FOLDER.parents[2], check=True, timeout=120, capture_output=True)
     assert len([*(tmp_path / "least").rglob("*.bin")]) == 2
 

@@ -117,6 +117,7 @@ def test_dense_arrows_are_counts_where_they_end_and_no_lines(empty_window, load,
     assert "a click zooms to them" in text
 
 
+@pytest.mark.thorough
 def test_a_click_on_a_count_zooms_to_its_arrows(empty_window, load, tmp_path, qtbot):
     window = load(empty_window, exchange(tmp_path, repeats=1500))
     layer, view = all_arrows(window, qtbot), window.workspace.area.view
@@ -157,6 +158,7 @@ def test_a_click_on_an_arrow_selects_its_link_and_brackets_step_along_it(empty_w
     assert opened.selection.event == link.from_row
 
 
+@pytest.mark.thorough
 def test_the_legend_leaves_one_kind_of_arrows(empty_window, load, tmp_path, qtbot):
     window = load(empty_window, exchange(tmp_path))
     layer, view, legend = all_arrows(window, qtbot), window.workspace.area.view, window.workspace.area.legend
@@ -181,6 +183,7 @@ def test_a_sample_is_replaced_by_all_arrows(empty_window, load, tmp_path, qtbot,
     assert 5000 < layer.groups.about < 7000
 
 
+@pytest.mark.thorough
 def test_folded_lanes_have_the_arrows_of_their_threads(empty_window, load, tmp_path, qtbot):
     window = load(empty_window, exchange(tmp_path))
     layer, opened = all_arrows(window, qtbot), window.session.opened

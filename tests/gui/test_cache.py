@@ -90,6 +90,7 @@ def test_the_setting_switches_it_off(window, load, folder, path, qtbot):
     qtbot.waitUntil(lambda: len(cached(folder)) == 1, timeout=10_000)
 
 
+@pytest.mark.thorough
 def test_a_followed_file_is_not_served_from_it(window, load, folder, path, qtbot):
     load(window, path)
     qtbot.waitUntil(lambda: len(cached(folder)) == 1, timeout=10_000)

@@ -57,6 +57,7 @@ def test_details_of_a_send_lead_to_its_receipt(empty_window, load, tmp_path):
     assert "REC_MESSAGE" in panel.as_text() or "RMESSAGE" in panel.as_text()
 
 
+@pytest.mark.thorough
 def test_arrow_leads_from_the_client_to_the_server_lane(empty_window, load, tmp_path):
     window = load(empty_window, exchange(tmp_path))
     opened, view = window.session.opened, window.workspace.area.view

@@ -171,6 +171,7 @@ def test_figures_are_never_cut_off_where_words_can_be(panel, compared, qtbot, si
     assert panel.table.columnWidth(0) == 400
 
 
+@pytest.mark.thorough
 def test_keys_act_on_the_trace_whose_lanes_have_the_keyboard(compared, comparison, qtbot):
     second = compared.workspace.panes.second
     second.area.view.setFocus()
@@ -195,6 +196,7 @@ def test_the_second_trace_goes_and_leaves_nothing(compared, comparison, qtbot):
     assert compared.workspace.is_split, "the same trace again, in two sets of lanes"
 
 
+@pytest.mark.thorough
 def test_a_file_that_is_none_is_said(empty_window, load, pair, qtbot, monkeypatch, tmp_path):
     window = load(empty_window, pair[0])
     (tmp_path / "x.kev").write_bytes(b"nothing")
@@ -298,6 +300,7 @@ def test_a_yes_holds_for_the_files_that_were_shown_only(outside, tmp_path):
         open_trace(axis)
 
 
+@pytest.mark.thorough
 def test_what_the_logger_did_is_listed_after_the_system(empty_window, load, tmp_path, qtbot, monkeypatch):
     """Of things that all changed: that of tracelogger changed most, and is last and dim."""
     for name, length in (("before", 20_000), ("after", 400_000)):

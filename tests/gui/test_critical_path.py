@@ -55,6 +55,7 @@ def test_shift_y_lists_the_path_of_the_range(empty_window, load, inversion, qtbo
     assert longest[3].startswith("is ready; meanwhile ran middle 1 20.0")
 
 
+@pytest.mark.thorough
 def test_what_a_piece_does_takes_the_width_that_is_left(empty_window, load, inversion, qtbot):
     window = load(empty_window, inversion)
     panel = request_path(window, qtbot)

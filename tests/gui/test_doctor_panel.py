@@ -50,6 +50,7 @@ def colour_of(panel, title):
     return panel.model.index(row_of(panel, title), 0).data(Qt.ItemDataRole.ForegroundRole).rgb() & 0xFFFFFF
 
 
+@pytest.mark.thorough
 def test_nothing_is_requested_before_the_panel_is_seen(window, qtbot):
     doctor = window.session.opened.doctor
     assert doctor.found is None
@@ -86,6 +87,7 @@ def test_the_command_is_copied_for_a_row_and_for_all(panel, opened):
     assert not panel.capture.isEnabled()
 
 
+@pytest.mark.thorough
 def test_a_capture_opens_with_the_rules_of_the_row(window, panel):
     select_row(panel.table, row_of(panel, "Interrupts"))
     QTest.mouseClick(panel.capture, Qt.MouseButton.LeftButton)
@@ -96,6 +98,7 @@ def test_a_capture_opens_with_the_rules_of_the_row(window, panel):
     dialog.reject()
 
 
+@pytest.mark.thorough
 def test_a_trace_of_kernel_calls_opens_with_what_to_capture(empty_window, load, calls_only, qtbot):
     window = load(empty_window, calls_only)
     area, opened = window.workspace.area, window.session.opened
@@ -119,10 +122,12 @@ def test_a_trace_of_kernel_calls_opens_with_what_to_capture(empty_window, load, 
     assert not card.isVisible()
 
 
+@pytest.mark.thorough
 def test_a_trace_with_states_shows_its_lanes(window):
     assert not window.workspace.area.no_states.isVisible()
 
 
+@pytest.mark.thorough
 def test_figures_carry_their_marks(window, qtbot):
     window.workspace.show_panel("statistics")
     panel = window.workspace.panels["statistics"]

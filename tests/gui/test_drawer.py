@@ -10,6 +10,7 @@ from satview.gui.windows.docks import one_topic_in_each_row
 from satview.session.commands import Topic
 from satview.session.workspace_file import PanelGroup, PanelLayout
 from tests.gui.conftest import settle
+from tests.helpers.extent import fewer
 from tests.helpers.scene import scene
 
 LEFT, K = Qt.MouseButton.LeftButton, Qt.Key
@@ -81,6 +82,7 @@ def test_topics_are_reached_and_opened_by_keys_and_the_one_with_the_keyboard_is_
     qtbot.waitUntil(lambda: drawer.front == "verdicts")
 
 
+@pytest.mark.thorough
 def test_a_topic_shows_the_panel_that_was_in_front_of_it(window, drawer, qtbot):
     window.workspace.show_panel("sql")
     qtbot.mouseClick(drawer.buttons[Topic.ASK], LEFT)
@@ -89,6 +91,7 @@ def test_a_topic_shows_the_panel_that_was_in_front_of_it(window, drawer, qtbot):
     assert drawer.front == "sql"
 
 
+@pytest.mark.thorough
 def test_a_panel_in_a_window_of_its_own_stays_while_the_drawer_goes_on(window, drawer, qtbot):
     window.workspace.show_panel("sql")
     qtbot.waitUntil(drawer.float_button.isVisible)
@@ -100,6 +103,7 @@ def test_a_panel_in_a_window_of_its_own_stays_while_the_drawer_goes_on(window, d
     assert window.workspace.docks["sql"].isVisible()
 
 
+@pytest.mark.thorough
 def test_an_old_layout_opens_with_the_topic_of_its_front_panel(window, drawer, qtbot):
     old = PanelLayout(
         (
@@ -121,7 +125,8 @@ def test_an_old_layout_opens_with_the_topic_of_its_front_panel(window, drawer, q
     })  # fmt: skip
 
 
-@pytest.mark.parametrize("size", [(1200, 780), (780, 900), (1024, 700)])
+@pytest.mark.thorough
+@pytest.mark.parametrize("size", fewer(((780, 900), (1200, 780), (1024, 700)), 1))
 def test_in_a_small_window_the_drawer_starts_closed(empty_window, load, tmp_path, size, qtbot):
     empty_window.resize(*size)
     load(empty_window, scene(tmp_path))
@@ -131,6 +136,7 @@ def test_in_a_small_window_the_drawer_starts_closed(empty_window, load, tmp_path
     qtbot.waitUntil(lambda: drawer.front == "statistics")
 
 
+@pytest.mark.thorough
 def test_panels_have_their_sizes_again_after_the_window_was_small(window, view, qtbot):
     settle(qtbot, window)
     docks, wide, high = window.workspace.docks, view.width(), view.height()
@@ -144,6 +150,7 @@ def test_panels_have_their_sizes_again_after_the_window_was_small(window, view, 
     assert (view.width(), view.height()) == pytest.approx((wide, high), abs=2)
 
 
+@pytest.mark.thorough
 def test_a_small_window_lists_the_selection_among_the_topics(empty_window, load, tmp_path, qtbot):
     empty_window.resize(900, 560)
     load(empty_window, scene(tmp_path))

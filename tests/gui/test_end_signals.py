@@ -144,6 +144,7 @@ def test_signal_ends_an_open_dialog(dialog, tmp_path):
     assert "already deleted" not in said
 
 
+@pytest.mark.thorough
 def test_window_closed_under_its_error_dialog_ends_on_a_signal(tmp_path):
     (tmp_path / "b").mkdir()
     code, took_s, said = end(tmp_path, "ready", CLOSED, signal.SIGTERM, scene(tmp_path), scene(tmp_path / "b"))

@@ -48,12 +48,14 @@ def test_a_row_is_formatted_once(panel, monkeypatch):
     assert calls == [4]
 
 
+@pytest.mark.thorough
 def test_vertical_header_stays_hidden(panel):
     """With it visible, a reset with a selected row takes minutes at ten million rows."""
     assert panel.table.verticalHeader().isHidden()
     assert panel.table.verticalHeader().sectionSize(0) == 20
 
 
+@pytest.mark.thorough
 def test_no_text_is_made_to_learn_how_tall_rows_are(opened, monkeypatch):
     """Qt requests the texts of a thousand rows if the height is set after the model."""
     calls, real = [], EventListModel.headerData
@@ -93,6 +95,7 @@ def test_selection_in_the_lanes_shows_in_the_list(panel, opened):
     assert [index.row() for index in panel.table.selectionModel().selectedRows()] == [10]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("key", ["Control", "Shift"])
 def test_keys_that_are_held_do_not_change_what_the_list_selects(panel, opened, view, key):
     """As those of commands are, which go to the event before or behind."""
@@ -107,6 +110,7 @@ def test_keys_that_are_held_do_not_change_what_the_list_selects(panel, opened, v
         QTest.keyRelease(view, key)
 
 
+@pytest.mark.thorough
 def test_a_range_begins_where_the_lanes_went(panel, opened, qtbot):
     table = panel.table
     qtbot.mouseClick(
@@ -133,6 +137,7 @@ def test_delta_is_to_the_row_above(panel, opened):
     assert texts(panel.model, 1)[2] == "15.00 \u00b5s"
 
 
+@pytest.mark.thorough
 def test_selected_event_that_the_filter_hides_is_not_selected_in_the_list(panel, opened):
     opened.select_event(5)
     opened.filters.only_codes(list(opened.trace.catalogue.find("EVENT 8")), "only one")
@@ -140,6 +145,7 @@ def test_selected_event_that_the_filter_hides_is_not_selected_in_the_list(panel,
     assert opened.selection.event == 5
 
 
+@pytest.mark.thorough
 def test_nothing_passes_the_filter(panel, opened, qtbot):
     opened.filters.only_codes([], "nothing")
     assert panel.shows_nothing
@@ -176,6 +182,7 @@ def test_filtered_rows_are_looked_up_not_searched(opened):
     assert np.all(np.diff(rows.astype(np.int64)) > 0)
 
 
+@pytest.mark.thorough
 def test_the_longest_time_of_a_trace_fits_its_column(empty_window, load, tmp_path):
     end = 2_592_000_000 * 12_345
     builder = TraceBuilder(rate=2_592_000_000).time_event(0).state("RUNNING", 0, 5, 1)
@@ -187,6 +194,7 @@ def test_the_longest_time_of_a_trace_fits_its_column(empty_window, load, tmp_pat
         assert table.columnWidth(COLUMNS.index("Time")) >= needed_px + 8  # margins of a cell
 
 
+@pytest.mark.thorough
 def test_the_box_that_pins_hides_no_title(window, panel, qtbot):
     """In a narrow window it has no word; where the list is scrolled aside, it stands over another column."""
     head, pinned = panel.table.horizontalHeader(), panel.pinned

@@ -280,6 +280,7 @@ class TestPixels:
         assert model.index(other, 0).data(ground) is None
         assert model.index(other, 0).data(Qt.ItemDataRole.ForegroundRole) is not None
 
+    @pytest.mark.thorough
     @pytest.mark.parametrize("theme", [LIGHT, DARK], ids=["light", "dark"])
     def test_dimmed_text_can_be_read_and_is_fainter(self, window, opened, settled, theme):
         window.set_theme(theme)
@@ -373,6 +374,7 @@ class TestTrees:
         panel.events._on_only()
         assert opened.filters.row_count == 1
 
+    @pytest.mark.thorough
     def test_form_of_an_event_shows_in_list_and_details(self, panel, window, opened):
         codes = [int(code) for code in panel._codes if panel._form_text(int(code))]
         assert codes
@@ -393,10 +395,12 @@ class TestTrees:
         assert not opened.filters.state.threads.all()
         assert opened.edits.undo_title == "Used the CPU"
 
+    @pytest.mark.thorough
     def test_cpu_share_is_reported(self, panel, qtbot):
         tree = panel.threads.tree
         qtbot.waitUntil(lambda: any("%" in tree.topLevelItem(i).text(2) for i in range(tree.topLevelItemCount())))
 
+    @pytest.mark.thorough
     def test_cpu_share_counts_no_time_of_lost_buffers(self, application, load, qtbot, tmp_path):
         maker = SlotWriter()
         for number, time, pid in ((1, 0, 7), (3, 900_000, 12), (4, 950_000, 12)):
@@ -432,6 +436,7 @@ class TestRules:
         qtbot.mouseClick(panel.rules.apply_button, LEFT)
         assert settled().row_count == 2
 
+    @pytest.mark.thorough
     def test_triggers_show_where_they_hit_as_marks(self, panel, opened, qtbot):
         panel.tabs.setCurrentWidget(panel.rules_page)
         panel.rules.editor.setPlainText('WHEN class == USREVENT THEN MARK "seen"; STOP')
@@ -565,6 +570,7 @@ class TestRules:
         qtbot.keyClick(dialog, Key.Key_Escape)
         assert stopped.is_set()
 
+    @pytest.mark.thorough
     def test_filter_becomes_rules(self, panel, window, opened, qtbot, settled):
         sends = [code for code in opened.trace.catalogue.find("MSG_SENDV") if opened.trace.code_counts[code]]
         opened.filters.only_codes(sends, "x")
@@ -590,6 +596,7 @@ class TestRules:
 
 
 class TestSearch:
+    @pytest.mark.thorough
     def test_condition_in_the_find_bar(self, window, opened, qtbot):
         bar = window.workspace.find_bar
         bar.start()
@@ -619,6 +626,7 @@ class TestSearch:
         results.table.selectRow(1)
         assert opened.selection.event == int(opened.search.hits[1])
 
+    @pytest.mark.thorough
     def test_list_button_shows_the_table(self, window, qtbot):
         window.workspace.find_bar.list_requested.emit()
         QApplication.processEvents()

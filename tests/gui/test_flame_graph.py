@@ -97,6 +97,7 @@ def test_keys_go_to_callers_and_to_what_is_called(panel, empty_window):
     assert panel.canvas.zoomed == 0
 
 
+@pytest.mark.thorough
 def test_keys_stay_among_what_shows(panel, empty_window, qtbot):
     """In the range from 1,200 on, 0x200 is not called: what was the current rectangle has no width."""
     start = empty_window.session.opened.trace.window.start
@@ -107,6 +108,7 @@ def test_keys_stay_among_what_shows(panel, empty_window, qtbot):
     assert current(panel) == "0x100"
 
 
+@pytest.mark.thorough
 def test_processes_and_threads_are_told_apart(panel, qtbot):
     panel.by_thread.click()
     qtbot.waitUntil(lambda: len(panel.canvas.graph.name) == 5)
@@ -130,6 +132,7 @@ def test_it_follows_the_range_and_the_names_and_stays_zoomed(panel, empty_window
     assert "some of these calls were not over" in panel.statement.text()
 
 
+@pytest.mark.thorough
 def test_the_menu_filters_to_the_function(panel, empty_window, qtbot):
     """Rows 5 and 6 are the one entry into 0x200 and its exit."""
     filters, viewport = empty_window.session.opened.filters, panel.canvas.viewport()
@@ -144,6 +147,7 @@ def test_the_menu_filters_to_the_function(panel, empty_window, qtbot):
     assert filters.rows.tolist() == [5, 6]
 
 
+@pytest.mark.thorough
 def test_a_trace_without_functions_says_so(window, qtbot):
     panel = shown(window, qtbot)
     assert panel.message.text() == "No function logs its calls, and no profiler its samples."

@@ -265,6 +265,7 @@ class Paints(QObject):
         return False
 
 
+@pytest.mark.thorough
 def test_names_overview_and_list_are_painted_after_the_lanes_of_the_longer_reading(writer, follow, qtbot):
     writer.write(0.4)
     window = follow(writer.path)
@@ -522,6 +523,7 @@ def test_file_that_vanishes_and_comes_back(writer, follow, qtbot):
     grown(qtbot, window, writer.upto(0.6))
 
 
+@pytest.mark.thorough
 def test_what_is_no_trace_any_more_ends_the_following_and_keeps_the_view(writer, follow, qtbot):
     writer.write(0.4)
     window = follow(writer.path)
@@ -571,6 +573,7 @@ def test_live_command_follows_the_open_file(writer, empty_window, load, qtbot):
     assert window.session.opened.trace.slot_count == writer.upto(0.8)
 
 
+@pytest.mark.thorough
 def test_listings_cannot_be_followed(empty_window, load, tmp_path, writer, monkeypatch):
     writer.write(0.1)
     window = load(empty_window, writer.path)
@@ -580,6 +583,7 @@ def test_listings_cannot_be_followed(empty_window, load, tmp_path, writer, monke
     assert "Only .kev files" in window.statusBar().currentMessage()
 
 
+@pytest.mark.thorough
 def test_views_are_not_replaced_while_the_user_is_at_it(writer, follow, qtbot):
     writer.write(0.4)
     window = follow(writer.path)
@@ -628,6 +632,7 @@ def test_live_demo_runs_in_a_window_and_leaves_nothing(empty_window, qtbot):
     assert not path.parent.exists()
 
 
+@pytest.mark.thorough
 def test_command_line_checks_follow():
     done = subprocess.run(
         [sys.executable, "-m", "satview", "--follow"], capture_output=True, text=True, timeout=60, check=False
@@ -667,6 +672,7 @@ def test_a_second_view_takes_the_refreshed_trace_too(follow, writer, qtbot):
     settle(qtbot, window)
 
 
+@pytest.mark.thorough
 def test_names_from_pidin_stay_while_the_file_grows(follow, tmp_path, qtbot):
     """The trace knows process 7 by its number; the text calls it `planner`."""
     path, text = tmp_path / "live.kev", tmp_path / "board.txt"

@@ -77,6 +77,7 @@ def test_a_view_at_rest_shows_what_one_painted_at_once_shows(slow, window, qtbot
     assert unsettled > 10
 
 
+@pytest.mark.thorough
 def test_pictures_for_files_are_exact_while_the_view_moves(slow, window, qapp):
     window.session.opened.viewport.zoom(0.5, window.session.opened.trace.clock.cycles(3_000))
     qapp.processEvents()
@@ -87,6 +88,7 @@ def test_pictures_for_files_are_exact_while_the_view_moves(slow, window, qapp):
     assert moving.convertToFormat(on_screen.format()) != on_screen
 
 
+@pytest.mark.thorough
 def test_other_colours_do_not_wait(slow, window, qapp):
     window.session.opened.viewport.zoom(0.5, window.session.opened.trace.clock.cycles(3_000))
     qapp.processEvents()

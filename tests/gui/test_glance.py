@@ -70,6 +70,7 @@ def test_lost_data_is_said_in_the_colour_of_warnings(window, qtbot):
     assert button.property("state") == "warning"
 
 
+@pytest.mark.thorough
 def test_a_trace_without_priorities_says_what_to_capture(empty_window, load, tmp_path, qtbot):
     window = load(empty_window, TraceBuilder().time_event(0).state("RUNNING", 5, 2, 1).write(tmp_path / "fast.kev"))
     button = window.workspace.glance.buttons["lack"]
@@ -79,6 +80,7 @@ def test_a_trace_without_priorities_says_what_to_capture(empty_window, load, tmp
     qtbot.waitUntil(lambda: window.workspace.panel_shows("doctor"))
 
 
+@pytest.mark.thorough
 def test_a_trace_without_states_says_what_to_capture(empty_window, load, tmp_path):
     trace = TraceBuilder().time_event(0).call(11, 5)
     window = load(empty_window, trace.write(tmp_path / "calls.kev"))
@@ -86,6 +88,7 @@ def test_a_trace_without_states_says_what_to_capture(empty_window, load, tmp_pat
     assert "busy" not in window.workspace.glance.buttons["size"].text()
 
 
+@pytest.mark.thorough
 def test_in_a_narrow_window_the_verdict_stays_and_nothing_is_cut(dense, qtbot):
     dense.resize(700, 600)
     qtbot.waitUntil(lambda: list(texts(dense)) == ["verdict"])
@@ -95,6 +98,7 @@ def test_in_a_narrow_window_the_verdict_stays_and_nothing_is_cut(dense, qtbot):
     qtbot.waitUntil(lambda: len(texts(dense)) == 3)
 
 
+@pytest.mark.thorough
 def test_another_trace_has_a_line_of_its_own(dense, load, tmp_path):
     load(dense, scene(tmp_path))
     bars = [child for child in dense.findChildren(type(dense.workspace.glance)) if child.isVisible()]
@@ -102,6 +106,7 @@ def test_another_trace_has_a_line_of_its_own(dense, load, tmp_path):
     assert texts(dense)["size"].startswith("20.00 \u00b5s, 2 CPUs")
 
 
+@pytest.mark.thorough
 def test_a_guess_is_named_beside_that_nothing_is_wrong(empty_window, load, tmp_path, qtbot):
     path = tmp_path / "guess.kev"
     assert command("tracelogger", "--release", "8.0", "-s", "1", "-f", path).returncode == 0

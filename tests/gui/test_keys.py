@@ -88,6 +88,7 @@ def test_home_and_end(press, opened):
     assert opened.viewport.window.end == opened.viewport.limits.end
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("key", "modifiers"), [(K.Key_0, Qt.KeyboardModifier.NoModifier), (K.Key_Z, SHIFT)])
 def test_whole_trace(press, opened, key, modifiers):
     opened.viewport.zoom(0.2, opened.trace.clock.cycles(10_000))
@@ -266,6 +267,7 @@ def test_lanes_pin_hide_show_fold(press, opened, client):
     assert opened.lanes.row_of(CLIENT_1) is None
 
 
+@pytest.mark.thorough
 def test_empty_lanes(press, opened):
     opened.viewport.zoom(0.2, opened.trace.clock.cycles(5_000))
     press(K.Key_X)
@@ -418,6 +420,7 @@ def test_only_this_thread(press, opened, client):
     assert not opened.filters.is_active
 
 
+@pytest.mark.thorough
 def test_keys_without_selection_do_nothing_harmful(press, window, opened):
     for key in (
         K.Key_F,

@@ -86,6 +86,7 @@ def test_menu_sorts_and_tells_by_what(window, opened, qtbot):
     assert checked == ["lanes.sort_cpu"]
 
 
+@pytest.mark.thorough
 def test_groups_by_typed_names_have_headings_that_fold(window, opened, labels, qtbot):
     window.actions_by_id.by_id["lanes.group_pattern"].trigger()
     prompt = window.findChild(LinePrompt)
@@ -100,6 +101,7 @@ def test_groups_by_typed_names_have_headings_that_fold(window, opened, labels, q
     assert shown(opened)[2:] == [CLIENT_1]
 
 
+@pytest.mark.thorough
 def test_what_the_trace_does_not_tell_is_said(window, opened, qtbot):
     window.actions_by_id.by_id["lanes.group_priority"].trigger()  # its thread events are fast ones
     qtbot.waitUntil(lambda: not opened.sorter.is_busy)
@@ -153,6 +155,7 @@ def test_processes_are_sorted_by_use_and_quiet_ones_folded(dense, qtbot):
     assert len(titles(dense)) == 8
 
 
+@pytest.mark.thorough
 def test_the_row_of_quiet_processes_shows_their_use_together(dense):
     """In every bin: the statistics of the 14, and strength of colour by it."""
     opened, view = dense.session.opened, dense.workspace.area.view
@@ -169,6 +172,7 @@ def test_the_row_of_quiet_processes_shows_their_use_together(dense):
     assert strength[busiest] > strength[quietest] > 20
 
 
+@pytest.mark.thorough
 def test_a_quiet_process_is_revealed_by_whoever_looks_for_it(dense):
     opened = dense.session.opened
     diag = next(info.index for info in opened.timeline.infos if info.title == "diag")
@@ -177,6 +181,7 @@ def test_a_quiet_process_is_revealed_by_whoever_looks_for_it(dense):
     assert opened.lanes.row_of(diag) is not None
 
 
+@pytest.mark.thorough
 def test_lanes_that_somebody_arranged_stay_as_they_are(dense):
     opened = dense.session.opened
     opened.lanes.sort(SortBy.TRACE, ())
@@ -188,6 +193,7 @@ def test_lanes_that_somebody_arranged_stay_as_they_are(dense):
     assert not opened.lanes.heads
 
 
+@pytest.mark.thorough
 def test_few_lanes_are_sorted_too_but_not_folded(empty_window, load, tmp_path):
     """In the lesson `middle` runs most, then `low`; the logger and the kernel, which is first in the file, are last."""
     path = tmp_path / "inversion.kev"
@@ -207,6 +213,7 @@ def many_cpus(tmp_path_factory):
     return path
 
 
+@pytest.mark.thorough
 def test_cpus_on_which_nothing_ran_are_one_row(empty_window, load, many_cpus, qtbot):
     """By the statistics these 7 were idle all the time; one that ran for a moment keeps its lane."""
     window = load(empty_window, many_cpus)
@@ -225,6 +232,7 @@ def test_cpus_on_which_nothing_ran_are_one_row(empty_window, load, many_cpus, qt
     assert opened.lanes.row_of(lane) is not None
 
 
+@pytest.mark.thorough
 def test_the_overview_is_as_high_as_ever_needed(empty_window, load, many_cpus, qtbot):
     """Of 18 CPUs no more than 5 are in use at once: the height is 5 of them, and the strip says so."""
     window = load(empty_window, many_cpus)
@@ -235,6 +243,7 @@ def test_the_overview_is_as_high_as_ever_needed(empty_window, load, many_cpus, q
     assert 4 < use.most.max() <= 5
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("height", "unfolded"),
     [(1000, []), (1300, ["map_update"]), (2160, ["map_update", "sensor_fusion", "planner", "hmi"])],
@@ -258,6 +267,7 @@ def test_what_room_is_left_shows_threads_of_who_used_most(empty_window, load, qt
     )
 
 
+@pytest.mark.thorough
 def test_a_row_of_quiet_processes_shows_their_work_by_strength_of_colour(dense, qtbot):
     """The logger, which uses 0.04 CPU, has a strip of greens above its lane; map_update has none."""
     opened, view = dense.session.opened, dense.workspace.area.view

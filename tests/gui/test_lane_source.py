@@ -42,6 +42,7 @@ def test_cancelled_work_gives_nothing(opened):
     assert refined(opened.timeline, lambda: request, None, None, lambda: True, lambda share: None) is None
 
 
+@pytest.mark.thorough
 def test_what_shares_are_drawn_from_is_found_before_the_frame(opened, monkeypatch):
     monkeypatch.setattr(shares, "_LEAST_CELLS", 1)  # as of long lanes
     monkeypatch.setattr(shares, "_PER_CELL", 1)
@@ -63,6 +64,7 @@ def test_what_shares_are_drawn_from_is_found_before_the_frame(opened, monkeypatc
                 each.binned(timeline.trace.window, max(each._levels), 0, 1)
 
 
+@pytest.mark.thorough
 def test_lanes_that_are_being_built_stay_of_use_when_the_view_gets_wider(opened, monkeypatch):
     timeline, built, original = Timeline(opened.trace), [], Timeline._spans
     narrow = LaneRequest(tuple(range(len(timeline.infos))), opened.trace.window, 100)
@@ -81,6 +83,7 @@ def test_lanes_that_are_being_built_stay_of_use_when_the_view_gets_wider(opened,
     assert sorted(built) == list(narrow.lanes)
 
 
+@pytest.mark.thorough
 def test_lanes_that_show_no_more_are_left(opened, monkeypatch):
     timeline, built, original = Timeline(opened.trace), [], Timeline._spans
     first, *others = (info.index for info in timeline.infos if info.index not in timeline.cpu_lanes)

@@ -95,6 +95,7 @@ def test_lanes_are_switched_on_and_off_where_they_belong(window, qtbot):
     assert "kernel log" in titles(opened)
 
 
+@pytest.mark.thorough
 def test_a_class_without_events_is_refused_in_one_sentence(window, qtbot):
     show(window, qtbot, "guests")
     assert "The trace has no events for lanes of guest" in window.statusBar().currentMessage()
@@ -191,6 +192,7 @@ def test_descriptions_from_a_file(window, qtbot, tmp_path, monkeypatch):
     assert opened.filters.row_count == 0, "no event has the argument any more"
 
 
+@pytest.mark.thorough
 def test_a_trace_keeps_the_file_that_describes_its_events(window, application, load, qtbot, tmp_path, monkeypatch):
     path = tmp_path / "events.xml"
     monkeypatch.setattr(dialogs, "ask_file", lambda *_: path)
@@ -207,6 +209,7 @@ def test_a_trace_keeps_the_file_that_describes_its_events(window, application, l
     assert opened.trace.payloads.decode(int(rows[-1])).arguments[0].name == "items"
 
 
+@pytest.mark.thorough
 def test_programs_name_functions_in_lanes_and_details(window, application, load, qtbot, tmp_path, monkeypatch):
     """0x100 and 0x200 are `plan` and `search` of the program alpha; the trace keeps the folder."""
     write_elf(tmp_path / "build" / "alpha", {"plan": (0x100, 0x40), "search": (0x200, 0x40)}, base=0)
@@ -231,6 +234,7 @@ def test_programs_name_functions_in_lanes_and_details(window, application, load,
     assert "there is no such folder" in application.windows[0].statusBar().currentMessage()
 
 
+@pytest.mark.thorough
 def test_a_text_of_pidin_names_processes_and_threads(window, application, load, qtbot, tmp_path, monkeypatch):
     """Thread 1 of alpha has a name there, pid 3 another one than in the trace; the trace keeps the text."""
     text = tmp_path / "board.txt"
@@ -326,6 +330,7 @@ def test_lanes_of_a_hidden_thread_are_hidden(window, qtbot):
     assert "functions" in titles(opened)
 
 
+@pytest.mark.thorough
 def test_the_card_of_a_stretch_names_what_took_most_of_it(window, qtbot):
     """PLAN (0x100) takes 3,000 cycles from 1,000 on, SEARCH (0x200) a third of them."""
     show(window, qtbot, "functions")

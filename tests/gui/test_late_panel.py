@@ -90,6 +90,7 @@ def test_a_click_shows_an_instance_on_the_lanes(empty_window, load, looping, qtb
     assert "from 0.000 210 000 s" in panel.says.text()
 
 
+@pytest.mark.thorough
 def test_a_key_explains_the_selected_thread_at_its_moment(empty_window, load, looping, qtbot):
     window = load(empty_window, looping)
     trace, navigation = window.session.opened.trace, window.workspace.navigation
@@ -139,6 +140,7 @@ def test_a_file_of_timing_is_obeyed_and_its_error_is_a_sentence(empty_window, lo
     assert texts(panel.activities, 0)["Misses"] == "0"
 
 
+@pytest.mark.thorough
 def test_a_saved_file_of_timing_is_used_at_once(empty_window, load, looping, qtbot):
     looping.with_name("timing.toml").write_text('["control 1"]\ndeadline = "5us"\n')
     window = load(empty_window, looping)
@@ -146,6 +148,7 @@ def test_a_saved_file_of_timing_is_used_at_once(empty_window, load, looping, qtb
     assert texts(show(window, qtbot).activities, 0)["Misses"] == "3"
 
 
+@pytest.mark.thorough
 def test_a_saved_window_has_its_lanes_of_activities_and_their_deadlines(empty_window, load, looping, qtbot):
     looping.with_name("timing.toml").write_text('["control 1"]\ndeadline = "5us"\n')
     opened = load(empty_window, looping).session.opened
@@ -161,6 +164,7 @@ def test_a_saved_window_has_its_lanes_of_activities_and_their_deadlines(empty_wi
     assert opened.timeline.infos[lane].track.found.value.tolist().count(LATE) == 3
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="the system has no pipes in folders")
 def test_a_pipe_in_place_of_a_file_of_timing_is_not_waited_for(empty_window, load, looping, qtbot):
     os.mkfifo(looping.with_name("timing.toml"))
@@ -169,6 +173,7 @@ def test_a_pipe_in_place_of_a_file_of_timing_is_not_waited_for(empty_window, loa
     assert show(window, qtbot).message.text() == "timing.toml: there is no such file"
 
 
+@pytest.mark.thorough
 def test_a_trace_without_activities_says_so(window, qtbot):
     panel = show(window, qtbot)
     assert panel.message.isVisible()
@@ -176,6 +181,7 @@ def test_a_trace_without_activities_says_so(window, qtbot):
     assert panel.says.text() == ""
 
 
+@pytest.mark.thorough
 def test_a_thread_that_does_nothing_again_is_reported(empty_window, load, looping, qtbot):
     window = load(empty_window, looping)
     hog = next(row for row in range(len(window.session.opened.trace.threads))
@@ -233,6 +239,7 @@ def column_of(window, row, cycles):
     return [image.pixelColor(x, row.y_px - view.scroll_px + y).rgb() & 0xFFFFFF for y in range(row.height_px)]
 
 
+@pytest.mark.thorough
 def test_activities_on_the_lanes_are_red_where_late_and_a_click_explains_them(empty_window, load, looping, qtbot):
     """The round at 110,000 takes 5,100 of 5,000 ns: its bar is red, and a line is where its deadline was."""
     looping.with_name("timing.toml").write_text('["control 1"]\ndeadline = "5us"\n')
@@ -261,6 +268,7 @@ def test_activities_on_the_lanes_are_red_where_late_and_a_click_explains_them(em
     assert "control 1" not in [opened.timeline.infos[row.unit].title for row in opened.lanes.rows]
 
 
+@pytest.mark.thorough
 def test_a_missed_deadline_shows_however_little_of_the_time_it_is(empty_window, load, tmp_path, qtbot):
     """One of 4,000 rounds is late: 0.01 % of the time, a pixel of whose bin is red, and a tick above."""
     path = rounds_of_a_loop(4_000, (2_000,)).write(tmp_path / "long.kev")
@@ -280,6 +288,7 @@ def test_a_missed_deadline_shows_however_little_of_the_time_it_is(empty_window, 
     assert {y < row.height_px / 3 for _, y in of_late} == {True, False}, "a tick above, and in the stack"
 
 
+@pytest.mark.thorough
 def test_a_key_explains_the_bar_that_is_selected_on_a_lane(empty_window, load, looping, qtbot):
     window = load(empty_window, looping)
     opened = window.session.opened
@@ -296,6 +305,7 @@ def test_a_key_explains_the_bar_that_is_selected_on_a_lane(empty_window, load, l
     assert panel.on_lanes.isChecked()
 
 
+@pytest.mark.thorough
 def test_lanes_of_activities_say_why_there_are_none(empty_window, load, looping, window, qtbot):
     """Of a trace in which nothing comes again; and of a file of timing that names what is not there."""
     window.actions_by_id.by_id["lanes.show_activities"].trigger()
@@ -347,6 +357,7 @@ def moving_trace(tmp_path):
     return moving(tmp_path).path
 
 
+@pytest.mark.thorough
 def test_what_is_more_in_slow_ones_is_behind_a_tab_and_leads_to_its_event(empty_window, load, moving_trace, qtbot):
     window = load(empty_window, moving_trace)
     panel = show(window, qtbot)
@@ -368,6 +379,7 @@ def test_what_is_more_in_slow_ones_is_behind_a_tab_and_leads_to_its_event(empty_
         assert int(found.late.learned.instances.start_cycles[found.positions[found.row]]) - BASE == 100_000
 
 
+@pytest.mark.thorough
 def test_a_path_of_slow_ones_shows_the_slow_one_with_most_of_it(empty_window, load, tmp_path, qtbot):
     trace = traced(locking, 405, tmp_path, Release.QNX_8, modes=WIDE, skew_ns=0).trace
     window = load(empty_window, trace.path)

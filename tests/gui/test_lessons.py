@@ -25,7 +25,7 @@ LESSONS = (
 @pytest.fixture(scope="module")
 def captured(tmp_path_factory):
     folder, paths = tmp_path_factory.mktemp("lessons"), {}
-    for name, *_ in fewer(LESSONS, 3):
+    for name, *_ in fewer(LESSONS, 2):
         paths[name] = folder / f"{name}.kev"
         main(["tracelogger", "--workload", name, "-w", "-f", str(paths[name])])  # some programs get stuck: that is 1
     return paths
@@ -37,7 +37,7 @@ def click(table, index):
     QTest.mouseClick(table.viewport(), Qt.MouseButton.LeftButton, pos=QPoint(60, position.y()))
 
 
-@pytest.mark.parametrize(("name", "kind", "who", "answer"), fewer(LESSONS, 3))
+@pytest.mark.parametrize(("name", "kind", "who", "answer"), fewer(LESSONS, 2))
 def test_a_lesson_is_found_by_two_keys_and_a_click(name, kind, who, answer, captured, empty_window, load, qtbot):
     window = load(empty_window, captured[name])
     opened, workspace = window.session.opened, window.workspace

@@ -59,6 +59,7 @@ def test_a_pinned_list_stays_until_it_is_unpinned(dense, qtbot):
     assert top(dense) == first
 
 
+@pytest.mark.thorough
 def test_a_selected_event_stays_where_it_is_while_it_is_in_view(dense, qtbot):
     opened = dense.session.opened
     opened.select_event(60_000)
@@ -70,6 +71,7 @@ def test_a_selected_event_stays_where_it_is_while_it_is_in_view(dense, qtbot):
     qtbot.waitUntil(lambda: top(dense) == first)
 
 
+@pytest.mark.thorough
 def test_only_events_that_the_filter_shows_count(dense, qtbot):
     opened = dense.session.opened
     opened.filters.add_pass("event == MSG_SENDV")

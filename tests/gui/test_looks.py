@@ -98,6 +98,7 @@ def test_what_looks_alike_in_greys_is_hatched_otherwise():
     assert len(set(HATCHES)) == len(HATCHES)
 
 
+@pytest.mark.thorough
 def test_the_core_hatches_what_numpy_hatches():
     random = np.random.default_rng(3)
     for _ in range(40):
@@ -172,6 +173,7 @@ def test_a_click_on_the_legend_highlights_and_another_ends_that(window, view, qt
     assert colour_at(window, CLIENT_1, 3_500) == running
 
 
+@pytest.mark.thorough
 def test_the_legend_can_be_used_by_keys(window, opened, qtbot):
     legend = window.workspace.area.legend
     names = [entry.name for entry in legend.entries]
@@ -355,6 +357,7 @@ def test_the_legend_explains_what_a_filter_marks(window, opened, qtbot):
     qtbot.waitUntil(lambda: not legend.area_of("marked by a filter").isEmpty())
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("theme", [LIGHT, DARK])
 def test_what_a_filter_highlights_keeps_its_colour_and_the_rest_fades(window, opened, qtbot, theme):
     """Of the client its waits for a reply are highlighted."""
@@ -389,6 +392,7 @@ def test_names_of_states_have_short_forms_and_are_never_cut(qapp):
     assert all(len(state.short) <= 3 for state in states.STATES)
 
 
+@pytest.mark.thorough
 def test_states_keep_their_colour_in_a_range_and_under_a_note(window, opened, qtbot):
     """What is outside the range is paler; a note with a span draws no more than lines at its ends."""
     reply = value_colour(states.STATE_BY_NAME["REPLY"].value, False)

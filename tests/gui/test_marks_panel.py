@@ -98,6 +98,7 @@ def test_the_list_follows_what_is_visited_in_the_lanes(panel, window, opened, qt
     assert panel.table.currentIndex().row() == panel.model.marks.index(opened.marks.selected)
 
 
+@pytest.mark.thorough
 def test_a_second_note_starts_empty(panel, window, qtbot):
     click(qtbot, panel, 0)
     qtbot.keyClick(window.workspace.area.view, K.Key_M, Qt.KeyboardModifier.ShiftModifier)

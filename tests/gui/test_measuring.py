@@ -48,6 +48,7 @@ def test_a_cursor_snaps_to_the_edge_under_the_mouse(view, opened, x_of, ns_of):
     assert (ns_of(opened.selection.cursor_a), ns_of(opened.selection.cursor_b)) == (4_000, 9_000)
 
 
+@pytest.mark.thorough
 def test_a_cursor_is_dragged_by_its_letter_and_snaps(ruler, opened, x_of, ns_of):
     at = opened.trace.clock.cycles
     opened.selection.set_cursors(at(2_500), at(6_300))
@@ -58,6 +59,7 @@ def test_a_cursor_is_dragged_by_its_letter_and_snaps(ruler, opened, x_of, ns_of)
     assert opened.selection.time_range is None
 
 
+@pytest.mark.thorough
 def test_a_range_on_the_ruler_snaps_to_ticks(ruler, opened, x_of, ns_of):
     """Small ticks are a microsecond apart; there is an event at 8,001 ns."""
     drag(ruler, QPoint(x_of(3_000) + 4, 10), QPoint(x_of(8_000) + 5, 10))
@@ -69,6 +71,7 @@ def test_a_range_on_the_ruler_snaps_to_ticks(ruler, opened, x_of, ns_of):
     assert ns_of(found.end) > 8_000  # Alt: where the mouse was
 
 
+@pytest.mark.thorough
 def test_a_range_on_the_ruler_snaps_to_events_of_any_lane_with_ctrl(ruler, opened, x_of, ns_of):
     drag(ruler, QPoint(x_of(2_000) + 4, 10), QPoint(x_of(8_001) + 4, 10), modifiers=CONTROL)
     found = opened.selection.time_range
@@ -119,6 +122,7 @@ def type_into_prompt(window, text):
     return prompt
 
 
+@pytest.mark.thorough
 def test_a_range_is_typed(window, view, opened, ns_of):
     QTest.keyClick(view, K.Key_R, Qt.KeyboardModifier.ShiftModifier)
     type_into_prompt(window, "2us..+7us")
@@ -133,6 +137,7 @@ def test_a_range_is_typed(window, view, opened, ns_of):
     prompt.close()
 
 
+@pytest.mark.thorough
 def test_go_to_a_range(window, view, opened, ns_of):
     QTest.keyClick(view, K.Key_G, Qt.KeyboardModifier.ControlModifier)
     type_into_prompt(window, "-4us..")

@@ -136,12 +136,14 @@ def test_control_wheel_zooms_at_the_mouse(opened, view, point_at):
     assert opened.viewport.is_whole
 
 
+@pytest.mark.thorough
 def test_setting_swaps_wheel_and_control_wheel(application, opened, view, point_at):
     application.settings.set("window/wheel_zooms", True)
     turn_wheel(view, point_at(CLIENT_1, 5_000), 3)
     assert not opened.viewport.is_whole
 
 
+@pytest.mark.thorough
 def test_shift_wheel_pans(opened, view):
     opened.viewport.zoom(0.25, opened.trace.clock.cycles(10_000))
     before = opened.viewport.window
@@ -150,6 +152,7 @@ def test_shift_wheel_pans(opened, view):
     assert opened.viewport.window.length == before.length
 
 
+@pytest.mark.thorough
 def test_control_shift_wheel_changes_the_height_of_lanes(application, opened, view):
     before = opened.lanes.row_of(CLIENT_1).height_px  # grown into the free height
     turn_wheel(view, QPoint(100, 40), 1, CONTROL | SHIFT)
@@ -157,6 +160,7 @@ def test_control_shift_wheel_changes_the_height_of_lanes(application, opened, vi
     assert opened.lanes.row_of(CLIENT_1).height_px == before + 2
 
 
+@pytest.mark.thorough
 def test_wheel_scrolls_lanes_within_bounds(window, view, opened, qtbot):
     opened.lanes.set_lane_height(64)
     window.resize(900, 500)
@@ -184,6 +188,7 @@ def test_hover_shows_state_length_thread_and_cpu(window, view, point_at, qtbot):
     assert window.rect().contains(hover.geometry())
 
 
+@pytest.mark.thorough
 def test_details_begin_with_what_was_clicked_and_say_nothing_twice(window, view, opened, point_at, qtbot):
     """The interval REPLY of a client from 4 to 8 us, between its events; then the event that begins it."""
     qtbot.mouseClick(view, LEFT, pos=point_at(CLIENT_1, 6_000))
@@ -201,6 +206,7 @@ def test_details_begin_with_what_was_clicked_and_say_nothing_twice(window, view,
     assert (event.title, interval.title) == ("THREPLY", "REPLY"), "an event that was selected comes first"
 
 
+@pytest.mark.thorough
 def test_double_click_on_the_ruler_shows_everything(window, opened, qtbot):
     opened.viewport.zoom(0.1, opened.trace.clock.cycles(10_000))
     qtbot.mouseDClick(window.workspace.area.ruler, LEFT, pos=QPoint(200, 10))
@@ -275,6 +281,7 @@ def test_keys_zoom_at_the_mouse_however_the_view_moved(opened, view, qtbot):
         qtbot.keyClick(view, Qt.Key.Key_D)
 
 
+@pytest.mark.thorough
 def test_a_drag_with_the_middle_button_takes_the_moment_along(opened, view, qtbot):
     opened.viewport.zoom(0.3, opened.trace.clock.cycles(6_000))
     moment = view.scale.cycles(200)

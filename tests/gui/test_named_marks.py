@@ -73,6 +73,7 @@ def test_a_verdict_is_named_on_the_lane_that_suffers_and_a_click_draws_it(invert
     assert inverted.workspace.panels.made["details"].as_text().startswith("priority-inversion  [verdict]\n")
 
 
+@pytest.mark.thorough
 def test_the_tip_of_a_verdict_has_its_sentence(inverted):
     view, opened = inverted.workspace.area.view, inverted.session.opened
     labels(view)
@@ -86,6 +87,7 @@ def test_the_tip_of_a_verdict_has_its_sentence(inverted):
     assert view.cursor().shape() == Qt.CursorShape.ArrowCursor
 
 
+@pytest.mark.thorough
 def test_the_worst_case_is_named_first(empty_window, load, qtbot):
     """Three cases of 1.39, 2.06 and 3.81 ms on one lane, too near each other for three names."""
     window = load(empty_window, SAMPLE)
@@ -114,6 +116,7 @@ def test_the_steps_of_why_are_on_their_lanes_until_escape(inverted, qtbot):
     assert labels(view) == ["priority-inversion 26.06 ms"]
 
 
+@pytest.mark.thorough
 def test_pieces_of_the_critical_path_have_names_and_lead_to_their_intervals(inverted, qtbot):
     view, opened = inverted.workspace.area.view, inverted.session.opened
     opened.path.search(opened.trace, thread_of(opened.trace, "high 1"), opened.viewport.window)

@@ -114,6 +114,7 @@ def test_a_probe_leaves_no_logger_in_the_trace(dialog, empty_window, qtbot, tmp_
     assert not [name for name in trace.processes.names if "tracelogger" in name]
 
 
+@pytest.mark.thorough
 def test_deadlock_is_reported_beside_the_trace(dialog, empty_window, qtbot):
     choose(dialog, "deadlock")
     capture(dialog, empty_window, qtbot)
@@ -289,6 +290,7 @@ def test_full_disk_keeps_what_was_captured_but_never_replaces_a_file(
         assert len(load(empty_window, path).session.opened.trace.events) > 1_000
 
 
+@pytest.mark.thorough
 def test_processes_that_rules_can_name_are_reported(dialog):
     choose(dialog, "client-server")
     assert dialog.rules.message.text().startswith("Empty: everything is logged. Rules may name procnto")
@@ -360,6 +362,7 @@ def test_live_capture_onto_a_full_disk_is_reported_and_what_came_is_shown(dialog
     assert empty_window.session.stage is Stage.READY
 
 
+@pytest.mark.thorough
 def test_both_themes_show_every_editor(dialog, application):
     for theme in ("light", "dark"):
         application.settings.set("window/theme", theme)
@@ -384,6 +387,7 @@ def test_it_remembers_what_was_captured_last(dialog, empty_window, qtbot, tmp_pa
     again.close()
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("stored", ["[]", "{", '{"seed": -1, "release": 99, "workload": "gone", "rules": 3}'])
 def test_what_it_remembers_may_be_anything(empty_window, stored):
     empty_window.settings.set("capture/last", stored)
@@ -393,6 +397,7 @@ def test_what_it_remembers_may_be_anything(empty_window, stored):
     dialog.close()
 
 
+@pytest.mark.thorough
 def test_rules_come_from_a_file(dialog, tmp_path, qtbot, monkeypatch):
     path = tmp_path / "mine.satrules"
     path.write_text("DELALLCLASSES\nADDCLASS THREAD\n")

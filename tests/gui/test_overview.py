@@ -3,6 +3,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -60,6 +61,7 @@ def test_processes_that_run_fill_their_share_of_the_cpus(window):
     assert set(rgb.values()).isdisjoint(column_of(window, 500))
 
 
+@pytest.mark.thorough
 def test_a_burst_is_smoothed_and_its_extremes_stay_pale(empty_window, load, tmp_path, qtbot):
     """A thread runs every other of 400 spans of 1 ms: half a CPU in the mean, none to one from pixel to pixel."""
     builder = TraceBuilder(cpus=1).time_event(0).process_name(10, 2, "worker")
@@ -91,6 +93,7 @@ def test_the_tip_names_the_busiest_processes_and_what_is_missing(window):
     assert overview.text_at(x_of(window, 14_000)).splitlines()[-1] == "events are missing: 1 gap, 4.000 \N{MICRO SIGN}s"
 
 
+@pytest.mark.thorough
 def test_the_tip_names_a_verdict_with_its_longest_case(empty_window, load, qtbot):
     window = load(empty_window, SAMPLE)
     opened, overview = window.session.opened, window.workspace.area.overview
@@ -107,6 +110,7 @@ def darkest_of_the_height(window):
     return min(image.pixel(x, y) >> 16 & 0xFF for x in range(image.width() - 40, image.width() - 8) for y in (11, 14))
 
 
+@pytest.mark.thorough
 def test_the_height_stays_readable_outside_of_what_the_lanes_show(empty_window, load):
     window = load(empty_window, SAMPLE)
     viewport = window.session.opened.viewport
@@ -114,6 +118,7 @@ def test_the_height_stays_readable_outside_of_what_the_lanes_show(empty_window, 
     assert darkest_of_the_height(window) < 140  # grey text; under the veil it was paler than 170
 
 
+@pytest.mark.thorough
 def test_a_task_of_linux_keeps_what_follows_a_slash_in_its_name(empty_window, load, tmp_path):
     path = tmp_path / "schedule"
     path.write_text(linux_scene.TEXT.replace("client", "kworker/1"), encoding="ascii")

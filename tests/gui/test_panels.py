@@ -20,6 +20,7 @@ def check(item, on):
 
 
 class TestDetails:
+    @pytest.mark.thorough
     def test_nothing_selected(self, window):
         assert "Click an interval" in window.workspace.panels["details"].browser.toPlainText()
 
@@ -150,6 +151,7 @@ class TestProblems:
         qtbot.mouseClick(button, LEFT)
         assert window.workspace.panel_shows("problems")
 
+    @pytest.mark.thorough
     def test_clean_trace_says_so(self, empty_window, load, tmp_path):
         load(empty_window, TraceBuilder().time_event(0).state("RUNNING", 5, 2, 1).write(tmp_path / "clean.kev"))
         assert empty_window.workspace.panels["problems"]._stack.currentIndex() == 1
@@ -157,6 +159,7 @@ class TestProblems:
 
 
 class TestDialogs:
+    @pytest.mark.thorough
     def test_information(self, window, qtbot):
         window.registry["file.info"].run()
         from satview.gui.help_dialogs import InfoDialog
@@ -193,6 +196,7 @@ class TestDialogs:
         dialog.close()
 
 
+@pytest.mark.thorough
 def test_docks_have_buttons_once_they_are_seen(window, qtbot):
     """To lay out a dock with buttons takes Qt four times as long; those behind tabs are laid out too."""
     docks, button = window.workspace.docks, QDockWidget.DockWidgetFeature.DockWidgetClosable
@@ -214,6 +218,7 @@ def test_legend_names_what_occurs(window):
     assert "MUTEX" not in name
 
 
+@pytest.mark.thorough
 def test_legend_keeps_its_entries_within_its_width(window):
     legend = window.workspace.area.legend
     for width in (200, 400, 1200):

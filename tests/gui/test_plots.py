@@ -24,6 +24,7 @@ from satview.gui.colours import value_colour
 from satview.gui.theme import DARK
 from satview.session.panels.plots import PlotKind
 from satview.session.range_view import Extent
+from tests.helpers.extent import fewer
 from tests.helpers.scene import scene
 
 LEFT = Qt.MouseButton.LeftButton
@@ -199,6 +200,7 @@ def test_plot_is_below_the_lanes(panel, dense):
     assert abs(box.width() - lanes.width()) <= 6
 
 
+@pytest.mark.thorough
 def test_click_on_a_bin_goes_there(panel, dense, qtbot):
     opened = dense.workspace.opened
     limits = opened.viewport.limits
@@ -227,7 +229,8 @@ def test_histogram_marks_percentiles_and_lists_the_longest(durations, dense, qtb
     assert worst.topLevelItem(0).text(0) == "9.440 ms"
 
 
-@pytest.mark.parametrize("height_px", [200, 360])
+@pytest.mark.thorough
+@pytest.mark.parametrize("height_px", fewer((200, 360), 1))
 def test_texts_of_percentiles_do_not_overprint(durations, dense, qtbot, height_px):
     choose(durations.measure, "READY: wait for a CPU")
     drawn(durations, qtbot)

@@ -71,6 +71,7 @@ def colours(window, y, x_from=300, x_to=1100):
     return {picture.pixelColor(x, y).rgb() & 0xFFFFFF for x in range(x_from, x_to)}
 
 
+@pytest.mark.thorough
 def test_lanes_of_cpus_are_filled_and_striped(held):
     window, _ = held
     lanes = window.preview_page.lanes
@@ -86,6 +87,7 @@ def test_lanes_of_cpus_are_filled_and_striped(held):
     assert lanes.grab().toImage().pixelColor(20, below) == QColor(DARK.panel)
 
 
+@pytest.mark.thorough
 def test_keys_wheel_and_drag_move_and_the_trace_begins_there(held, qtbot):
     window, release = held
     lanes, viewport = window.preview_page.lanes, window.session.preview.viewport

@@ -46,6 +46,7 @@ def test_a_recording_opens_at_its_mark_and_later_where_it_was_left(application, 
     assert again.viewport.window.length > 0.99 * again.trace.window.length  # at whole pixels
 
 
+@pytest.mark.thorough
 def test_a_recorded_mark_can_be_removed_from_view(empty_window, load, incident):
     marks = load(empty_window, incident).session.opened.marks
     (mark,) = marks

@@ -48,6 +48,7 @@ def test_dark_at_twice_the_pixels_and_lost_data(tmp_path):
     assert image.pixelColor(1500, 90).lightness() < 80
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("more", "message"),
     fewer(

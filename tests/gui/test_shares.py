@@ -26,6 +26,7 @@ from satview.timeline.lane_tree import Timeline
 from satview.timeline.spans import constant_lane, pixel_edges
 from tests.core.reference.replacing import numpy_passes
 from tests.gui.conftest import settle, stack_of
+from tests.helpers.extent import fewer
 from tests.helpers.kev import TraceBuilder
 
 NOTHING = constant_lane(TimeWindow(0, 1))
@@ -100,7 +101,7 @@ def test_a_cpu_is_as_high_as_it_is_busy(dense, qtbot):
     assert max(heights) - min(heights) >= 3  # it is not the same everywhere
 
 
-@pytest.mark.parametrize("part", [1, 0.3, 0.03, 0.003])
+@pytest.mark.parametrize("part", fewer((0.03, 1, 0.3, 0.003), 1))
 def test_a_process_is_as_high_as_the_cpus_it_uses_on_one_scale(dense, qtbot, part):
     """At four zooms, on the scale that the head states: each bin against the statistics, to a pixel."""
     area, trace = dense.workspace.area, dense.session.opened.trace
@@ -128,6 +129,7 @@ def test_a_process_is_as_high_as_the_cpus_it_uses_on_one_scale(dense, qtbot, par
     assert area._heads[1].text() == f"Time, processes up to {area.view.cpus_high} CPUs"
 
 
+@pytest.mark.thorough
 def test_stacks_in_which_a_process_has_most_of_a_cpu_have_its_name(dense, qtbot):
     """In 200 ms, where CPUs show shares: each name is of the process that ran for most of that time."""
     view, opened = dense.workspace.area.view, dense.session.opened
@@ -147,6 +149,7 @@ def test_stacks_in_which_a_process_has_most_of_a_cpu_have_its_name(dense, qtbot)
         assert found.cpus.busy_cycles[cpu] >= cycles
 
 
+@pytest.mark.thorough
 def test_all_lanes_change_to_bars_together(dense, qtbot):
     """CPU 2 has few intervals where CPU 0 has many: both show shares, or both bars; processes stay areas."""
     view, cpus = dense.workspace.area.view, dense.session.opened.timeline.cpu_lanes
@@ -196,6 +199,7 @@ def test_who_runs_is_unknown_without_events_of_threads(tmp_path):
         assert figure(timeline, SimpleNamespace(index=info.index), trace.window) == "unknown", info.title
 
 
+@pytest.mark.thorough
 def test_what_is_rare_is_a_dot(dense):
     """A process runs for 0.3 % of the time: one row of pixels at the bottom, not a bar, not nothing."""
     view = dense.workspace.area.view
@@ -207,6 +211,7 @@ def test_what_is_rare_is_a_dot(dense):
     assert not (shown[1:, first:last] == green).any()
 
 
+@pytest.mark.thorough
 def test_bins_stay_in_position_while_the_view_moves(dense, qtbot):
     row = row_of(dense, LaneKind.CPU, "CPU 2")
     show(dense, qtbot, 1_000_000_000, 3_000_000_000)
@@ -233,6 +238,7 @@ def test_a_key_brings_the_longest_states_back(dense, application, qtbot):
     assert view.stacks
 
 
+@pytest.mark.thorough
 def test_the_card_speaks_of_the_bin(dense, qtbot):
     """Shares add up to the whole, and are those of the statistics."""
     opened = dense.session.opened
@@ -292,7 +298,7 @@ def event_columns(window, codes, row):
     return sorted(set((np.searchsorted(edges, times, side="right") - 1).tolist()))
 
 
-@pytest.mark.parametrize("process", ["logger", "planner"])
+@pytest.mark.parametrize("process", fewer(("logger", "planner"), 1))
 def test_events_that_a_filter_leaves_are_marked_above_shares(dense, qtbot, process):
     opened = dense.session.opened
     stack_of(qtbot, dense, row_of(dense, LaneKind.PROCESS, process).index)
@@ -309,6 +315,7 @@ def test_events_that_a_filter_leaves_are_marked_above_shares(dense, qtbot, proce
     assert dense.workspace.area.view.lanes.painter.marks is ShownMarks.NONE
 
 
+@pytest.mark.thorough
 def test_few_events_that_a_filter_leaves_have_the_colour_of_their_class(dense, qtbot):
     """In a view of 200,000 events: colours would only flicker if all of them were marked."""
     opened = dense.session.opened
@@ -325,6 +332,7 @@ def test_few_events_that_a_filter_leaves_have_the_colour_of_their_class(dense, q
     assert colours == {USER_EVENTS}
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("effect", "colour"), [(Effect.MARK, LIGHT.hit), (Effect.DIM, class_colour("USREVENT", False))]
 )
@@ -401,6 +409,7 @@ def test_the_strip_shows_the_load_of_the_cpus(dense, qtbot):
     assert overview.shown_use is None
 
 
+@pytest.mark.thorough
 def test_interrupts_are_as_strong_as_the_time_they_take(empty_window, load, tmp_path, qtbot):
     """One a millisecond: of 100 us for 300 ms, 10 % of the time, then of 1 us for 300 ms, 0.1 %, then none."""
     builder = TraceBuilder(cpus=1).time_event(0).process_name(10, 2, "worker").process_name(20, 3, "other")
@@ -442,6 +451,7 @@ def test_the_core_stacks_as_numpy_does():
             assert np.array_equal(tops_of(cycles, order, length), found)
 
 
+@pytest.mark.thorough
 def test_what_a_filter_marks_is_underlined_and_changes_no_share(dense, qtbot):
     """Only logger and diag wait for a reply for 2 ms; processes go on to show the CPUs that they have."""
     opened = dense.session.opened
@@ -466,7 +476,7 @@ def test_what_a_filter_marks_is_underlined_and_changes_no_share(dense, qtbot):
         assert np.any(area == half_way(half_way(np.array([green], np.uint32), LIGHT.base), LIGHT.base) & 0xFFFFFF), name
 
 
-@pytest.mark.parametrize("effect", [Effect.HIDE, Effect.DIM])
+@pytest.mark.parametrize("effect", fewer((Effect.HIDE, Effect.DIM), 1))
 def test_a_filter_leaves_shares_of_what_passes(dense, qtbot, effect):
     """CPU 1 with one process alone: as high as it ran there; with the others faded above it, as high as without."""
     opened, view = dense.session.opened, dense.workspace.area.view

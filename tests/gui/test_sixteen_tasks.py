@@ -129,6 +129,7 @@ def test_the_server_side_of_a_call(dense):
     assert dense.trace.threads.process[dense.trace.events.thread[dense.opened.selection.event]] != client
 
 
+@pytest.mark.thorough
 def test_find(dense):
     dense.press(K.Key_Slash)
     dense.type("MSG_SENDV")
@@ -138,6 +139,7 @@ def test_find(dense):
     assert dense.event_name() == "MSG_SENDV"
 
 
+@pytest.mark.thorough
 def test_filter_and_highlight(dense):
     """One process alone, and of its lanes READY: the legend is the place for that."""
     dense.click(dense.view, top_of(dense, lane_of(dense, "map_update")))
@@ -150,6 +152,7 @@ def test_filter_and_highlight(dense):
     assert {dense.trace.process_name(int(process)) for process in np.unique(threads)} <= {"map_update"}
 
 
+@pytest.mark.thorough
 def test_capture_with_rules_and_live(sit, capture, application, qtbot, tmp_path):
     """From what a trace cannot show, a live capture with the rules that show it."""
     desk = sit(capture("polite"))
@@ -197,6 +200,7 @@ def test_deadlock_and_inversion_by_the_window_alone(sit, capture, name, kind):
     assert shown.waits
 
 
+@pytest.mark.thorough
 def test_a_damaged_file(sit, tmp_path):
     """A click says what is damaged, another one shows where."""
     broken = slots()
@@ -215,6 +219,7 @@ def test_a_damaged_file(sit, tmp_path):
     assert desk.trace.window.length < 210 * STEP
 
 
+@pytest.mark.thorough
 def test_notes(dense):
     dense.click(dense.view, top_of(dense, lane_of(dense, "map_update")))
     dense.press(K.Key_M, SHIFT)
@@ -227,6 +232,7 @@ def test_notes(dense):
     assert json.loads(file.read_text())["marks"][0]["text"] == "too late"
 
 
+@pytest.mark.thorough
 def test_export(dense, monkeypatch, tmp_path):
     """A range of events as a trace of its own."""
     dense.drag(QPoint(200, 60), QPoint(210, 60))
@@ -241,6 +247,7 @@ def test_export(dense, monkeypatch, tmp_path):
     dialog.close()
 
 
+@pytest.mark.thorough
 def test_keyboard_alone(dense):
     dense.press(K.Key_P, CONTROL)
     dense.type("planner")
@@ -250,6 +257,7 @@ def test_keyboard_alone(dense):
     assert "planner" in dense.opened.timeline.infos[dense.opened.selection.lane].title
 
 
+@pytest.mark.thorough
 def test_two_traces(sit, capture, monkeypatch, qtbot):
     first, second = capture("inversion", "-w"), capture("inheritance", "-w")
     desk = sit(first)
@@ -281,6 +289,7 @@ def test_small_and_twice_as_fine(dense, dense_copy, tmp_path):
     assert (image.width(), image.height()) == (2048, 1400)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("name", "content", "says"), [
     ("letter.kev", b"Dear Sir or Madam, " * 20, ""),
     ("empty.kev", b"", "empty"),

@@ -73,6 +73,7 @@ def test_long_fields_of_the_status_bar_do_not_widen_the_window(small):
     assert small.minimumSizeHint().width() <= WIDTH
 
 
+@pytest.mark.thorough
 def test_the_filter_is_side_by_side_in_the_drawer(small, qtbot):
     small.workspace.show_panel("filter")
     panel = small.workspace.panels["filter"]
@@ -89,6 +90,7 @@ def test_the_filter_is_side_by_side_in_the_drawer(small, qtbot):
     qtbot.waitUntil(lambda: panel.tabs.x() == 0)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "command",
     [

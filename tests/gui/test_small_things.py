@@ -92,6 +92,7 @@ def test_the_time_of_the_mouse_shows_over_lanes_only(window, view, opened):
     assert field.text() == "\N{EM DASH}"
 
 
+@pytest.mark.thorough
 def test_the_card_names_the_interval_that_a_click_selects(window, view, opened, qtbot):
     """Two pixels before an edge the mouse is on the interval before, and means the event that begins the next one."""
     edge = opened.trace.clock.cycles(4_000)  # client 1 goes from RUNNING to REPLY
@@ -107,6 +108,7 @@ def test_the_card_names_the_interval_that_a_click_selects(window, view, opened, 
     assert f"<b>{selected}</b>" in card
 
 
+@pytest.mark.thorough
 def test_save_dialogs_start_in_a_folder_of_the_user_and_then_where_was_saved_last(window, monkeypatch, tmp_path):
     documents = Path(QStandardPaths.writableLocation(QStandardPaths.StandardLocation.DocumentsLocation))
     proposed = []
@@ -124,6 +126,7 @@ def test_save_dialogs_start_in_a_folder_of_the_user_and_then_where_was_saved_las
     assert proposed == [start / "scene.png", tmp_path / "scene.png"]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", ["events", "details"])
 def test_the_panel_with_the_keyboard_has_a_frame(window, name):
     panel = window.workspace.panels[name]
@@ -134,6 +137,7 @@ def test_the_panel_with_the_keyboard_has_a_frame(window, name):
     assert view.grab().toImage().pixel(view.width() // 2, view.height() - 1) & 0xFFFFFF == LIGHT.accent
 
 
+@pytest.mark.thorough
 def test_the_wheel_scrolls_lanes_and_zooms_with_ctrl_as_the_readme_says(window, view, opened, qtbot):
     readme = (Path(__file__).parents[2] / "README.md").read_text()
     assert "Scroll with the mouse wheel, zoom with `Ctrl`+wheel" in readme
@@ -161,6 +165,7 @@ def turn(widget, position, modifiers):
     QApplication.sendEvent(widget, event)
 
 
+@pytest.mark.thorough
 def test_a_larger_text_makes_icons_and_lanes_larger(empty_window, load, application, qtbot):
     window = load(empty_window, Path(__file__).parents[2] / "sample_traces" / "dense-4cpu.kev")
     lanes = window.session.opened.lanes
@@ -201,6 +206,7 @@ def test_details_show_the_trace_while_nothing_is_selected(window, view, opened):
     assert "scene.kev" in browser.toPlainText()
 
 
+@pytest.mark.thorough
 def test_details_say_where_a_trace_is_without_the_way_to_the_current_folder(empty_window, load, tmp_path, monkeypatch):
     (tmp_path / "runs").mkdir()
     path = scene(tmp_path / "runs")
@@ -212,6 +218,7 @@ def test_details_say_where_a_trace_is_without_the_way_to_the_current_folder(empt
     assert f"{path.name}  trace\n{tmp_path / 'runs'}\n" in details.browser.toPlainText()
 
 
+@pytest.mark.thorough
 def test_the_head_above_the_names_is_cut_with_an_ellipsis(window, opened, qtbot):
     area = window.workspace.area
     head = area._heads[1]

@@ -77,6 +77,7 @@ def test_the_second_view_goes_by_the_same_command_and_leaves_nothing(split, wind
     opened.lanes.fold(CLIENT)
 
 
+@pytest.mark.thorough
 def test_what_was_done_to_lanes_that_are_gone_is_not_undone(split, window, opened, qtbot):
     opened.lanes.fold(CLIENT)
     split.opened.lanes.fold(SERVER)
@@ -90,6 +91,7 @@ def test_what_was_done_to_lanes_that_are_gone_is_not_undone(split, window, opene
     assert opened.edits.undo_title == ""
 
 
+@pytest.mark.thorough
 def test_nothing_is_passed_on_to_a_view_that_is_gone(split, window, application, opened, qtbot):
     split.opened.select_event(8, reveal=False)
     gone = split.opened

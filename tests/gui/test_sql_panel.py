@@ -89,6 +89,7 @@ def test_a_missing_package_is_named(panel, qtbot, monkeypatch):
     assert "pip install 'duckdb>=" in panel.message.text()
 
 
+@pytest.mark.thorough
 def test_a_query_is_stopped(panel, qtbot):
     panel.editor.setPlainText("select count(*) from range(100000000000) a(i) where i % 7 = 3")
     QTest.mouseClick(panel.run_button, Qt.MouseButton.LeftButton)
@@ -99,6 +100,7 @@ def test_a_query_is_stopped(panel, qtbot):
     assert cells(panel) == [["1"]]
 
 
+@pytest.mark.thorough
 def test_a_query_is_stopped_within_a_function(panel, qtbot):
     """The click is answered at once, and a fifth of a second later nothing computes any more."""
     run_query(panel, qtbot, "select 1 as one")
@@ -117,6 +119,7 @@ def test_a_query_is_stopped_within_a_function(panel, qtbot):
     assert cells(panel) == [["2"]]
 
 
+@pytest.mark.thorough
 def test_the_process_of_queries_is_closed_with_the_panel(panel, qtbot):
     run_query(panel, qtbot, "select count(*) as n from event")
     [process] = waiting.of_owner(owner_number(panel._opened.trace))
@@ -124,6 +127,7 @@ def test_the_process_of_queries_is_closed_with_the_panel(panel, qtbot):
     assert not process.is_alive
 
 
+@pytest.mark.thorough
 def test_a_large_answer_is_cut(panel, qtbot, monkeypatch):
     monkeypatch.setattr(panel_sql, "_ANSWER_BYTES", 1 << 20)
     run_query(panel, qtbot, "select * from range(1000000)")
@@ -167,6 +171,7 @@ def click_at(panel, qtbot, cycles, value):
     QTest.mouseClick(panel.plot.plot.viewport(), Qt.MouseButton.LeftButton, pos=point)
 
 
+@pytest.mark.thorough
 def test_proposals_while_a_query_is_typed(panel, qtbot):
     panel.editor.setFocus()
     QTest.keyClicks(panel.editor, "select * from sta")
@@ -262,6 +267,7 @@ def test_many_groups_and_nulls(opened):
     assert drawing_of(opened.trace, sql(opened.trace, "select null::bigint as time_ns")) == "No row has a time."
 
 
+@pytest.mark.thorough
 def test_tables_on_activities_follow_the_file_of_timing(empty_window, load, tmp_path, qtbot):
     """Three of 40 rounds take longer than the 5 us of the file, none longer than the period."""
     window = load(empty_window, rounds_of_a_loop().write(tmp_path / "looping.kev"))

@@ -67,6 +67,7 @@ def test_a_key_pressed_before_there_are_commands_runs_one(first_window, monkeypa
     assert len(opened) == 2, "from now on as a shortcut"
 
 
+@pytest.mark.thorough
 def test_a_menu_opened_before_there_are_commands_is_filled(first_window, qtbot):
     bar = first_window.menuBar()
     qtbot.mouseClick(bar, Qt.MouseButton.LeftButton, pos=bar.actionGeometry(bar.actions()[0]).center())
@@ -74,6 +75,7 @@ def test_a_menu_opened_before_there_are_commands_is_filled(first_window, qtbot):
     assert [action.objectName() for action in menu.actions()][:2] == ["file.open", "file.open_link"]
 
 
+@pytest.mark.thorough
 def test_a_button_of_the_first_page_works_before_there_are_commands(first_window, monkeypatch, qtbot):
     opened = []
     monkeypatch.setattr("satview.gui.dialogs.ask_open", lambda *arguments: opened.append(arguments[0]) or [])
@@ -89,6 +91,7 @@ def test_nothing_moves_when_the_window_is_completed(first_window, qtbot):
     assert first_window.centralWidget().geometry() == before
 
 
+@pytest.mark.thorough
 def test_a_window_closed_before_it_is_complete_goes(application, first_window, qtbot):
     first_window.close()
     qtbot.waitUntil(lambda: application.windows == [])

@@ -112,6 +112,7 @@ def test_sort_by_a_click_on_the_head(panel, qtbot):
     assert texts(panel, "thread") == ["unknown", "server 1", "client 1"]  # unchanged
 
 
+@pytest.mark.thorough
 def test_the_current_row_stays_the_current_one_in_another_order(panel, qtbot):
     qtbot.mouseClick(panel.table.viewport(), LEFT, pos=cell(panel, 0, "thread"))
     qtbot.mouseClick(panel.table.horizontalHeader().viewport(), LEFT, pos=head(panel, "receive"))
@@ -119,6 +120,7 @@ def test_the_current_row_stays_the_current_one_in_another_order(panel, qtbot):
     assert [index.row() for index in panel.table.selectionModel().selectedRows()] == [2]
 
 
+@pytest.mark.thorough
 def test_a_tip_says_where_a_click_goes_and_why_a_value_is_not_exact(panel):
     role = Qt.ItemDataRole.ToolTipRole
     run, time = (panel.model.index(0, panel.model.section_of(name)) for name in ("longest_run", "cpu"))
@@ -288,6 +290,7 @@ def test_bars_are_drawn_in_the_colour_of_the_theme(panel, qtbot):
     assert filled == pytest.approx(0.35 * (image.width() - 12), abs=4)
 
 
+@pytest.mark.thorough
 def test_model(panel, qtmodeltester):
     qtmodeltester.check(panel.model, force_py=True)
 

@@ -135,6 +135,7 @@ def test_all_lanes_filtered_says_so(window, qtbot):
     assert len(colours) > 3  # a text is there
 
 
+@pytest.mark.thorough
 def test_values_are_replaced_by_exact_ones_when_the_view_rests(window, qtbot):
     source = window.workspace.area.view.source
     settle(qtbot, window)
@@ -144,6 +145,7 @@ def test_values_are_replaced_by_exact_ones_when_the_view_rests(window, qtbot):
     qtbot.waitUntil(lambda: source.is_refined)
 
 
+@pytest.mark.thorough
 def test_marks_have_the_colour_of_their_class(window, qtbot):
     from satview.gui.colours import class_colour
 

@@ -94,6 +94,7 @@ def test_an_address_that_is_none_is_said_at_once(empty_window, qtbot, tmp_path):
     assert not empty_window.capture_job.is_busy
 
 
+@pytest.mark.thorough
 def test_a_window_that_closes_leaves_the_board_clean(empty_window, targets, board, qtbot, tmp_path):  # noqa: F811
     begin(empty_window, qtbot, tmp_path / "run.kev")
     qtbot.waitUntil(lambda: bool(board.loggers()), timeout=30_000)
@@ -225,6 +226,7 @@ def test_it_begins_with_what_was_captured_last(empty_window, qtbot, tmp_path, mo
     dialog.close()
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("stored", ["[]", "{", '{"ending": 9}', '{"targets": 3}'])
 def test_what_it_remembers_may_be_anything(empty_window, qtbot, stored):
     empty_window.settings.set("capture/last_target", stored)
@@ -383,6 +385,7 @@ def test_losses_of_8_0_are_shown_while_it_runs(empty_window, targets, board, qtb
     outcome.close()
 
 
+@pytest.mark.thorough
 def test_two_cpus_of_a_simulated_8_0_are_followed(empty_window, targets_folder, qtbot, tmp_path):  # noqa: F811
     there = Resident("eight", ["client-server"], release=Release.QNX_8, cpus=2)
     try:

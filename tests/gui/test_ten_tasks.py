@@ -178,6 +178,7 @@ def test_by_the_keyboard_alone(desk):
     assert plotted(desk) is LoadBy.THREAD
 
 
+@pytest.mark.thorough
 def test_by_the_mouse_alone(desk):
     opened, trace, qtbot = desk.opened, desk.trace, desk.qtbot
     desk.menu(Menu.PANELS, "Statistics")  # 1

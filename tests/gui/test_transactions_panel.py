@@ -117,6 +117,7 @@ def test_a_message_that_waits_for_ever_is_on_top_and_says_why(empty_window, load
     assert [leg.title for leg in opened.highlight.shown.legs] == ["queued", "in service", "service"]
 
 
+@pytest.mark.thorough
 def test_copy_and_export_take_what_shows(shown, qapp, qtbot, tmp_path, monkeypatch):
     """The nested message is unfolded, so that it is copied and written too."""
     _, panel = shown
@@ -271,13 +272,8 @@ def test_latencies_and_their_figures(empty_window, load, tmp_path, qtbot):
     times = opened.trace.events.time_cycles
     assert int(times[opened.selection.event]) == START + 100
     assert [leg.title for leg in opened.highlight.shown.legs] == [
-        "to handler",
-        "handler",
-        "to pulse",
-        "to READY",
-        "to RUNNING",
-        "to receipt",
-    ]
+        "to handler", "handler", "to pulse", "to READY", "to RUNNING", "to receipt",
+    ]  # fmt: skip
     panel.tabs.setCurrentIndex(2)
     wait(panel, qtbot)
     assert panel.view.mode is RowMode.FIGURES
@@ -303,6 +299,7 @@ def test_copy_takes_the_rows(shown, qapp, qtbot):
     assert len(lines) == 5
 
 
+@pytest.mark.thorough
 def test_a_trace_without_threads_says_what_is_missing(empty_window, load, tmp_path, qtbot):
     path = TraceBuilder().time_event(0).call(11, 100, (1, 2)).exit(11, 200).write(tmp_path / "calls.kev")
     panel = panel_of(load(empty_window, path), qtbot)

@@ -81,6 +81,7 @@ def test_another_figure(trends, qtbot):
     assert rows(trends)[0][2].endswith("/s")
 
 
+@pytest.mark.thorough
 def test_a_figure_that_cannot_be_made_is_told(trends, qtbot):
     trends.figure.setCurrentIndex(trends.figure.findData("message-p99"))
     qtbot.waitUntil(lambda: not trends.is_busy, timeout=20_000)
@@ -88,6 +89,7 @@ def test_a_figure_that_cannot_be_made_is_told(trends, qtbot):
     assert "not" in trends.message.text()
 
 
+@pytest.mark.thorough
 def test_both_themes(trends):
     from satview.gui import theme
 
@@ -96,6 +98,7 @@ def test_both_themes(trends):
         assert not trends.grab().isNull()
 
 
+@pytest.mark.thorough
 def test_the_command_asks_for_a_folder(empty_window, application, fleet, tmp_path, monkeypatch, qtbot):
     reported = []
     monkeypatch.setattr(dialogs, "report", lambda _parent, title, text, **_: reported.append((title, text)))

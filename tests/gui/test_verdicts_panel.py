@@ -12,6 +12,7 @@ from PySide6.QtTest import QTest
 
 from satview.__main__ import main
 from satview.gui.theme import LIGHT
+from tests.helpers.extent import fewer
 
 
 @pytest.fixture(scope="module")
@@ -202,7 +203,7 @@ def test_a_trace_without_calls_says_what_it_cannot_show(window, qtbot):
     assert re.search(r"interrupt-flood.*: .*capture", said)
 
 
-@pytest.mark.parametrize(("who", "held_by"), [("forwards", "3 (backwards)"), ("backwards", "2 (forwards)")])
+@pytest.mark.parametrize(("who", "held_by"), fewer((("forwards", "3 (backwards)"), ("backwards", "2 (forwards)")), 1))
 def test_y_says_why_the_selected_thread_waits(who, held_by, empty_window, load, deadlock, qtbot):
     window = load(empty_window, deadlock)
     opened, panel = window.session.opened, window.workspace.panels["details"]
@@ -224,6 +225,7 @@ def test_y_says_why_the_selected_thread_waits(who, held_by, empty_window, load, 
     assert panel.as_text() == text, "it names its thread and moment, so that it can stay while others are selected"
 
 
+@pytest.mark.thorough
 def test_y_without_a_thread_says_what_is_missing(window, view):
     opened = window.session.opened
     opened.selection.select(None, None, None)
@@ -275,6 +277,7 @@ def test_a_click_shows_the_worst_case_on_the_lanes(empty_window, load, inversion
     assert not outlined(window, low)
 
 
+@pytest.mark.thorough
 def test_both_threads_of_a_deadlock_wait_for_each_other(empty_window, load, deadlock, qtbot):
     window = load(empty_window, deadlock)
     panel = show(window, qtbot)
@@ -286,6 +289,7 @@ def test_both_threads_of_a_deadlock_wait_for_each_other(empty_window, load, dead
     assert outlined(window, second.holder)
 
 
+@pytest.mark.thorough
 def test_one_click_captures_again_wide(empty_window, load, tmp_path, qtbot):
     main(["tracelogger", "--workload", "inversion", "--fast", "-f", str(tmp_path / "fast.kev")])
     window = load(empty_window, tmp_path / "fast.kev")
@@ -304,6 +308,7 @@ def test_a_trace_that_shows_all_needs_no_other_capture(empty_window, load, deadl
     assert panel.capture.isHidden()
 
 
+@pytest.mark.thorough
 def test_a_verdict_of_several_cases_leads_to_the_longest_and_each_case_says_whom_it_hits(empty_window, load, qtbot):
     sample = Path(__file__).parents[2] / "sample_traces" / "dense-4cpu.kev"
     window = load(empty_window, sample)

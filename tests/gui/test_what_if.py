@@ -97,6 +97,7 @@ def test_what_may_be_the_other_way_is_said(servers, qtbot):
     assert "?: it may be the other way, by chance or by what the trace leaves open" in lines
 
 
+@pytest.mark.thorough
 def test_what_cannot_be_compared_opens_below_with_a_warning(window, qtbot):
     dialog = dialog_of(window)
     predict(qtbot, dialog, "cpus=2")
@@ -145,6 +146,7 @@ def test_cancelled_or_closed_it_stops_and_leaves_nothing(servers, qtbot):
     assert not folder.exists()
 
 
+@pytest.mark.thorough
 def test_a_trace_without_a_file_is_refused(servers, qtbot):
     dialog = dialog_of(servers)
     servers.workspace.opened.trace.path.unlink()
@@ -152,6 +154,7 @@ def test_a_trace_without_a_file_is_refused(servers, qtbot):
     assert dialog.fit.text().startswith("No prediction: nested-servers-recorded.kev is no file that can be read again")
 
 
+@pytest.mark.thorough
 def test_a_verdict_is_asked_about_its_thread(empty_window, load, tmp_path, qtbot):
     window = load(empty_window, captured(tmp_path, "inversion", length_ms=100).path)
     window.workspace.show_panel("verdicts")
@@ -222,6 +225,7 @@ def test_what_is_proposed_is_not_refused(tmp_path, release):
                 with_changes(programs, parse_changes([f"{target.name}:{key}={values.get(key, '1')}"]))
 
 
+@pytest.mark.thorough
 def test_names_and_changes_are_completed_while_typing(servers, qtbot):
     dialog = dialog_of(servers)
     qtbot.waitUntil(lambda: bool(dialog.changes.targets))
@@ -284,6 +288,7 @@ def test_files_of_the_window_hold_for_predictions_and_a_prediction_is_saved(
     assert to.exists()
 
 
+@pytest.mark.thorough
 def test_a_file_of_timing_that_is_not_there_is_said(servers, qtbot, tmp_path, monkeypatch):
     dialog = dialog_of(servers)
     monkeypatch.setattr(dialogs, "ask_file", lambda *_: tmp_path / "none.toml")

@@ -65,12 +65,14 @@ def test_a_link_goes_to_the_thread_then_and_the_answer_stays(answered, empty_win
     assert opened.why.steps == steps
 
 
+@pytest.mark.thorough
 def test_a_click_on_an_event_of_a_sentence_selects_it(answered, empty_window, qtbot):
     viewport = answered.browser.viewport()
     qtbot.mouseClick(viewport, Qt.MouseButton.LeftButton, pos=position_of(answered.browser, "event #142730"))
     assert empty_window.session.opened.selection.event == 142_729
 
 
+@pytest.mark.thorough
 def test_copy_takes_the_answer_while_the_panel_has_the_keyboard(answered, empty_window, qtbot):
     answered.browser.setFocus()
     empty_window.registry["edit.copy"].run()

@@ -8,6 +8,10 @@ from pathlib import Path
 import pytest
 
 _ROOTS = (os.environ.get("SATVIEW_SHARED", ""), str(Path(__file__).resolve().parents[3] / "shared"))
+GUIDE_LISTINGS = (
+    "all_classes", "one_class", "five_events", "ker_calls.all", "ker_calls.14", "eh_sample", "usr_event_simple",
+    "traceprinter_quad",
+)  # fmt: skip
 
 
 def shared_path(name: str) -> Path:

@@ -102,7 +102,7 @@ def check(trace: Trace) -> None:
 @pytest.mark.parametrize("release", [Release.QNX_7, Release.QNX_8], ids=str)
 @pytest.mark.parametrize("some", range(8))
 def test_random_events(some, release):
-    for seed in range(some * 40, some * 40 + usually(6, complete=40, thorough=15)):
+    for seed in range(some * 40, some * 40 + usually(3, complete=40, thorough=15)):
         check(trace_of(random_events(seed), release))
 
 

@@ -259,8 +259,8 @@ def links_of(trace, kind):
     return {link.to_row: (link.from_row, int(link.certainty)) for link in link_table(trace, kind)}
 
 
-def check(trace, seen):
-    """Compare all tables of a trace; count what was there to compare."""
+def check(trace, seen, *, with_ways):
+    """Compare all tables of a trace, and ways through it if requested; count what was there to compare."""
     plain = Plain(trace)
     table = link_table(trace, LinkKind.PULSE)
     pulses = {(link.from_row, link.to_row): int(link.certainty) for link in table}
@@ -295,7 +295,8 @@ def check(trace, seen):
     seen.update(f"woken from {state_of[row]} {how}" for row, (_, how) in woken.items())
     seen.update(f"{STATE_BY_VALUE[int(value)].name} for {how}"
                 for value, (_, _, how) in zip(found.waits.value, reported, strict=True))  # fmt: skip
-    check_ways(trace, Ways(plain), seen)
+    if with_ways:
+        check_ways(trace, Ways(plain), seen)
     seen["part of another"] += int((sent.parent >= 0).sum())
 
 
@@ -346,5 +347,5 @@ EXPECTED = {
 def test_scenes_of_chance(theme, tmp_path):
     seen = Counter()
     for seed in range(usually(40, thorough=200, complete=600)):
-        check(Scene(seed, theme).builder.open(tmp_path), seen)
+        check(Scene(seed, theme).builder.open(tmp_path), seen, with_ways=seed % usually(3, complete=1, thorough=1) == 0)
     assert {what for what in EXPECTED[theme] if not seen[what]} == set(), seen

@@ -21,6 +21,7 @@ from satview.linkage.table import Certainty
 from satview.store.arguments import argument
 from satview.store.trace import Trace
 from tests.capture.made import FAST, WIDE, Traced, damaged, traced
+from tests.helpers.extent import points
 from tests.helpers.kev import START, TraceBuilder
 
 CALLS = call_numbers(Release.QNX_7)
@@ -165,17 +166,22 @@ def check_clients_and_servers(made: Traced) -> Counter[str]:
     return seen
 
 
-@pytest.mark.parametrize("release", RELEASES, ids=str)
-@pytest.mark.parametrize("modes", [FAST, WIDE], ids=["fast", "wide"])
-@pytest.mark.parametrize("name", ["client-server", "automotive"])
-def test_clients_and_servers_are_those_of_the_simulation(name, modes, release, tmp_path):
+@points(
+    kind={
+        f"{name}-{form}": (name, modes)
+        for name in ("client-server", "automotive")
+        for form, modes in (("fast", FAST), ("wide", WIDE))
+    },
+    release=RELEASES,
+)
+def test_clients_and_servers_are_those_of_the_simulation(kind, release, tmp_path):
+    name, modes = kind
     found = registry.find(name)
     seen = check_clients_and_servers(traced(found.setup, 60, tmp_path, release, 1, 5, modes, skew_ns=0))
     assert min(seen["server"], seen["client"]) > 5
 
 
-@pytest.mark.parametrize("release", RELEASES, ids=str)
-@pytest.mark.parametrize("name", ["client-server", "automotive"])
+@points(name=["client-server", "automotive"], release=RELEASES)
 def test_where_events_are_missing_nobody_wrong_is_named(name, release, tmp_path):
     made = damaged(registry.find(name).setup, 60, tmp_path, release, 1, ring=False, wide=True, skew_ns=0)
     check_clients_and_servers(made)

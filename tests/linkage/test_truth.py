@@ -26,7 +26,7 @@ from satview.linkage.table import Certainty, LinkKind
 from satview.linkage.trace_links import link_table
 from tests.capture import mishaps
 from tests.capture.made import ALL, FAST, WIDE, Traced, as_trace, damaged, finish, run, traced
-from tests.helpers.extent import fixture_params
+from tests.helpers.extent import fixture_params, points
 
 RELEASES = (Release.QNX_6, Release.QNX_6_6, Release.QNX_7, Release.QNX_8)
 NAMES = [*(name for name, _ in registry.names()), "mishaps"]
@@ -318,8 +318,7 @@ def test_how_much_is_found_between_losses(release: Release, tmp_path: Path) -> N
         assert found[kind] >= least * true[kind], kind
 
 
-@pytest.mark.parametrize("release", RELEASES, ids=str)
-@pytest.mark.parametrize("name", ["small-system", "producer-consumer", "mishaps"])
+@points(name=["small-system", "producer-consumer", "mishaps"], release=RELEASES)
 def test_the_byte_order_does_not_matter(name: str, release: Release, tmp_path: Path) -> None:
     setup, ms, cpus = workload(name)
     found = []

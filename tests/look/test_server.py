@@ -207,6 +207,7 @@ def test_every_type_has_a_text(call):
         assert (is_error, content.text) == (False, f"v\n{text}"), each
 
 
+@pytest.mark.thorough
 def test_no_tool_waits_for_a_query(folder, monkeypatch):
     """Neither another tool nor another query, though the first is in a function that lasts for a minute."""
     monkeypatch.setattr(server, "_LIMITS", Limits(time_s=4.0))

@@ -34,7 +34,10 @@ class Mutant:
 
     def texts(self, source: bytes) -> tuple[str, str]:
         """Return the lines that differ, before and after the change, joined and without indentation: its name."""
-        old, new = source.decode().splitlines(), self.applied(source).decode().splitlines()
+        first, last = source.rfind(b"\n", 0, self.start) + 1, source.find(b"\n", self.end)
+        last = len(source) if last < 0 else last
+        old = source[first:last].decode().splitlines()
+        new = (source[first : self.start] + self.new + source[self.end : last]).decode().splitlines()
         before, after = [], []
         for tag, old_start, old_end, new_start, new_end in difflib.SequenceMatcher(None, old, new, False).get_opcodes():
             if tag != "equal":

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import pytest
-
 from satview.capture.workloads import registry
 from satview.events.spec import Release
 from satview.linkage.chain import connections
 from satview.session.events.event_text import argument_names, event_details
 from tests.capture.made import damaged
+from tests.helpers.extent import points
 from tests.helpers.kev import TraceBuilder
 from tests.linkage.test_servers import CALLS, CHID, CLIENT, SERVER, at, attached, row_of
 
@@ -68,8 +67,9 @@ def test_the_owner_of_a_mutex_and_its_holder(tmp_path):
     }
 
 
-@pytest.mark.parametrize("name", ["automotive", "client-server", "inversion", "deadlock"])
-@pytest.mark.parametrize("release", [Release.QNX_6, Release.QNX_7, Release.QNX_8], ids=str)
+@points(
+    name=["automotive", "client-server", "inversion", "deadlock"], release=[Release.QNX_6, Release.QNX_7, Release.QNX_8]
+)
 def test_all_events_of_traces_with_holes_can_be_named(name, release, tmp_path):
     trace = damaged(registry.find(name).setup, 20, tmp_path, release, 1, ring=False, wide=True).trace
     named = [argument_names(trace, event) for event in range(len(trace.events))]

@@ -327,6 +327,7 @@ def read_beside_writers(trace):
             continue
 
 
+@pytest.mark.thorough
 def test_no_note_is_lost_by_four_processes_without_locks_that_are_killed(folder_in_memory):
     """No lock is used at all: writers that do not know of each other are what file systems without locks give."""
     trace, rng, seeds = folder_in_memory / "a.kev", random.Random(27), itertools.count()

@@ -191,6 +191,7 @@ def test_chrome(trace, tmp_path):
     assert threads == {row: trace.thread_name(row) for row in range(1, len(trace.threads)) if trace.threads.pid[row]}
 
 
+@pytest.mark.thorough
 def test_the_command(tmp_path, capfd):
     builder = TraceBuilder().time_event(0).process_name(1, 7, 'a"b\x1b').state("RUNNING", 10, 7, 1)
     source = builder.write(tmp_path / "a.kev")

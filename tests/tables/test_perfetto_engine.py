@@ -17,7 +17,7 @@ from satview.export.perfetto_tracks import NOBODY_PID, thread_numbers
 from satview.opened import with_answers
 from satview.store.mark_file import Mark, MarkFiles, row_of
 from tests.capture.made import FAST, WIDE, damaged, traced
-from tests.helpers.extent import RING, WIDTH, points
+from tests.helpers.extent import RING, WIDTH, fewer, points
 from tests.helpers.kev import TraceBuilder
 from tests.helpers.perfetto_engine import needs_engine, query
 
@@ -81,7 +81,7 @@ def assert_same_schedule(trace, folder, window=None):
     return of_states
 
 
-@points(name=[name for name, _ in registry.names()], release=RELEASES, wide=WIDTH)
+@points(name=fewer([name for name, _ in registry.names()][::-1], 8), release=RELEASES, wide=WIDTH)
 def test_schedules_of_all_workloads(name, release, wide, tmp_path):
     trace = captured(name, release, tmp_path, wide=wide)
     assert len(assert_same_schedule(trace, tmp_path)) > 3

@@ -23,6 +23,7 @@ from satview.tables import sql as sql_module
 from satview.tables.query_process import close_processes, start_early, waiting
 from satview.tables.question import Limits
 from satview.tables.sql import sql
+from tests.helpers.extent import fewer
 from tests.helpers.ignored_signals import skip_if_ignored
 from tests.helpers.kev import TraceBuilder
 from tests.helpers.sql_values import query_at_work
@@ -84,7 +85,8 @@ def test_time_is_up_before_the_rows_are(trace):
 
 
 @pytest.mark.parametrize(
-    "query", [LARGE, "select list(i) from range(100000000) a(i)", "select repeat('x', 2000000) from range(2000)"]
+    "query",
+    fewer([LARGE, "select list(i) from range(100000000) a(i)", "select repeat('x', 2000000) from range(2000)"], 1),
 )
 def test_a_memory_limit_holds(trace, query):
     with pytest.raises(UsageError, match=r"^the query needs more than 64 MiB of memory and was stopped$"):
@@ -92,6 +94,7 @@ def test_a_memory_limit_holds(trace, query):
     assert trace.sql("select 1 as one", Limits(threads=1)).rows() == [(1,)], "limits are those of one query"
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="other systems do not limit addresses")
 def test_memory_that_duckdb_does_not_count(trace):
     """Arrow's and Python's is limited by the system."""
@@ -129,7 +132,7 @@ def test_a_query_is_cancelled_within_a_function(trace):
 
 
 @pytest.mark.parametrize(
-    ("number", "code", "says"), [(signal.SIGINT, 130, b"satview: interrupted\n"), (signal.SIGTERM, 143, b"")]
+    ("number", "code", "says"), fewer([(signal.SIGINT, 130, b"satview: interrupted\n"), (signal.SIGTERM, 143, b"")], 1)
 )
 def test_signals_end_the_command_and_its_process(trace, number, code, says):
     skip_if_ignored(number)
@@ -153,6 +156,7 @@ def test_no_process_is_left_by_a_parent_that_is_killed(trace):
         assert psutil.wait_procs([child], timeout=WAIT_S)[1] == []
 
 
+@pytest.mark.thorough
 def test_a_process_that_is_killed(trace):
     failures = []
 
@@ -204,6 +208,7 @@ def test_tables_go_with_their_trace(trace, tmp_path):
     assert not process.is_alive
 
 
+@pytest.mark.thorough
 def test_a_process_is_started_early_and_used(trace):
     start_early()
     [process] = waiting.idle
@@ -212,6 +217,7 @@ def test_a_process_is_started_early_and_used(trace):
     assert waiting.idle == [process]
 
 
+@pytest.mark.thorough
 def test_no_more_processes_wait_than_two(trace, tmp_path):
     traces = [open_trace(TraceBuilder().time_event(0).write(tmp_path / f"{i}.kev")) for i in range(4)]
     for each in traces * 2:
@@ -219,6 +225,7 @@ def test_no_more_processes_wait_than_two(trace, tmp_path):
         assert len(waiting.idle) <= 2
 
 
+@pytest.mark.thorough
 def test_queries_at_the_same_time(trace):
     answers = [None] * 4
 
@@ -234,6 +241,7 @@ def test_queries_at_the_same_time(trace):
     assert len(waiting.idle) <= 2
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
 def test_a_fork_has_processes_of_its_own(trace):
     trace.sql("select count(*) from event")

@@ -309,15 +309,8 @@ def test_kernel_calls(trace, found):
     for i, call in enumerate(name):
         row, times = result[call], calls.times
         reported = (
-            "count",
-            "ended",
-            "total_cycles",
-            "least_cycles",
-            "p99_cycles",
-            "most_cycles",
-            "failed",
-            "interrupted",
-        )
+            "count", "ended", "total_cycles", "least_cycles", "p99_cycles", "most_cycles", "failed", "interrupted",
+        )  # fmt: skip
         assert [row[column] or 0 for column in reported] == [
             calls.count[i], times.count[i], times.total_cycles[i], times.least_cycles[i], times.p99_cycles[i],
             times.most_cycles[i], calls.failed[i], calls.interrupted[i]], call  # fmt: skip

@@ -140,6 +140,7 @@ def test_programs_of_the_guide_decide_what_is_logged(run_program, log, name):
     assert {kind for kind, _ in listed(opened().path)} == GUIDE[name]
 
 
+@pytest.mark.thorough
 def test_user_events_of_the_guide(run_program, log):
     opened = log("-d1", "-n", "0")
     assert run_program("user_events") == ("", "", 0)
@@ -186,6 +187,7 @@ def test_messages_of_two_processes(run_program, log):
     assert any("PROCCREATE_NAME" in said for _, said in events)
 
 
+@pytest.mark.thorough
 def test_pulses_of_a_timer(run_program, log):
     opened = log("-c")
     assert run_program("periodic") == ("", "", 0)
@@ -206,6 +208,7 @@ def test_priority_inversion_by_threads(run_program, log, words, is_inverted):
     assert not is_inverted or b"inversion 4 (high) (priority 30) waits" in done.stdout
 
 
+@pytest.mark.thorough
 def test_a_thread_computes_as_long_as_the_real_one(run_program, log, tmp_path):
     (tmp_path / "spins.c").write_text(SPINS)
     opened = log("-c")
@@ -303,7 +306,7 @@ def test_calls_that_are_none(resident, line):
 def test_random_calls_end_nothing_but_their_program(resident):
     chance = random.Random(7)
     numbers = [0, 1, 2, 5, 255, 256, -1, 2**31, 2**40, 2**63 - 1, -(2**63), 0x40000000]
-    for _ in range(usually(20, thorough=200, complete=2000)):
+    for _ in range(usually(8, thorough=200, complete=2000)):
         with shell.connect(resident.target.folder) as connection, connection.makefile("rwb", buffering=0) as stream:
             connection.settimeout(0.2)
             stream.write(b'{"do":"program","name":"usr/bin/odd"}\n')
@@ -395,6 +398,7 @@ int main(void)
 """
 
 
+@pytest.mark.thorough
 def test_an_exported_program_records_one_incident_after_another(run_program, resident, tmp_path, monkeypatch):
     """Of the files the newest two stay; each has its mark."""
     monkeypatch.setenv("PATH", f"{resident.target.folder / 'bin'}:{os.environ['PATH']}")

@@ -76,6 +76,7 @@ def test_a_program_that_ends_gives_the_shell_its_prompt_back(shell_of):
     assert (error, code) == ("", 0)
 
 
+@pytest.mark.thorough
 def test_loggers_come_and_go(resident, shell_of, tmp_path):
     for name in ("one.kev", "two.kev"):
         _, error, code = shell_of(f"cd '{tmp_path}'; tracelogger -w -s 0.4 -f {name}")
@@ -87,6 +88,7 @@ def test_loggers_come_and_go(resident, shell_of, tmp_path):
     assert resident.processes() == CLIENT_SERVER
 
 
+@pytest.mark.thorough
 def test_a_program_that_starts_while_a_logger_runs_is_in_the_trace(shell_of, tmp_path):
     _, error, code = shell_of(f"cd '{tmp_path}'; tracelogger -s 1 -f run.kev & sleep 0.6; polite; wait $!")
     assert (error, code) == ("", 0)
@@ -94,6 +96,7 @@ def test_a_program_that_starts_while_a_logger_runs_is_in_the_trace(shell_of, tmp
     assert "polite" in process_names(trace)
 
 
+@pytest.mark.thorough
 def test_a_second_logger_is_refused_and_the_first_one_can_be_ended(resident, shell_of, tmp_path):
     log = shell_of(f"exec tracelogger -c -f '{tmp_path / 'run.kev'}'", is_background=True)
     assert resident.waits_until(lambda: "tracelogger" in resident.processes())
@@ -118,6 +121,7 @@ def test_a_logger_that_is_killed_leaves_the_kernel_ready_for_the_next(resident, 
     assert resident.processes() == CLIENT_SERVER
 
 
+@pytest.mark.thorough
 def test_rules_are_those_of_the_target(resident, shell_of, tmp_path):
     (tmp_path / "mine.satrules").write_text("ADDCLASS COMM\nSETCLASSPID COMM slow_server\n")
     _, error, code = shell_of(f"cd '{tmp_path}'; tracelogger --rules mine.satrules -s 0.3 -f run.kev")
@@ -128,6 +132,7 @@ def test_rules_are_those_of_the_target(resident, shell_of, tmp_path):
     assert WireClass.PR_TH not in classes
 
 
+@pytest.mark.thorough
 def test_its_clock_follows_real_time(resident):
     def up_s():
         return float(re.search(r"up ([0-9.]+) s", resident.answer("pidin", "info")[1])[1])

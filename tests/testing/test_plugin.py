@@ -46,6 +46,7 @@ def test_it_is_an_entry_point():
     assert project["entry-points"]["pytest11"] == {PLUGIN: PLUGIN}
 
 
+@pytest.mark.thorough
 def test_pytest_of_others_pays_nothing_for_it():
     code = (
         "import sys, pytest; before = set(sys.modules); import satview.testing.plugin;"
@@ -84,6 +85,7 @@ def test_a_failure_leaves_a_picture_and_junit_has_it(project):
     assert str(picture) in case.find("failure").text
 
 
+@pytest.mark.thorough
 def test_ways_to_name_the_trace(project):
     (project.path / "sub").mkdir()
     (project.path / "sub" / "test_sub.py").write_text(
@@ -169,6 +171,7 @@ def test_several_processes(project):
     assert "250.0" in (project.path / "b.json").read_text()
 
 
+@pytest.mark.thorough
 def test_an_option_of_somebody_else_stays_theirs(project):
     project.pytester.makeconftest(
         "def pytest_addoption(parser):\n    parser.addoption('--baseline', default='theirs')\n"

@@ -95,17 +95,9 @@ def test_contention(tmp_path):
     assert set(states["MainThread"]) <= {"RUNNING", "JOIN", ""}
     assert records(trace, "worker") == ["thr_self", "mutex_lock 1", "mutex_lock 2", "mutex_unlock", "thr_exit"]
     assert records(trace, "MainThread") == [
-        "thr_self",
-        "mutex_init",
-        "mutex_lock 1",
-        "mutex_lock 2",
-        "thr_create 1",
-        "thr_create 2",
-        "mutex_unlock",
-        "thr_join 1",
-        "thr_join 2",
-        "thr_exit",
-    ]
+        "thr_self", "mutex_init", "mutex_lock 1", "mutex_lock 2", "thr_create 1", "thr_create 2", "mutex_unlock",
+        "thr_join 1", "thr_join 2", "thr_exit",
+    ]  # fmt: skip
     found = locks(trace)
     row = found["mutex", "Lock program.py:3"]
     assert (row["waits"], row["holds"], row["threads"]) == (1, 2, 2)
@@ -121,6 +113,7 @@ def test_contention(tmp_path):
     assert trace.thread_name(worker) == "program.py 2 (worker)"
 
 
+@pytest.mark.thorough
 def test_producer_and_consumer(tmp_path):
     trace = traced(
         tmp_path,
@@ -175,13 +168,8 @@ def test_barrier_and_semaphore(tmp_path):
     assert states["meet2"] == ["", "READY", "RUNNING", ""]
     assert states["MainThread"][-5:] == ["SEM", "RUNNING", "SEM", "RUNNING", ""]
     assert records(trace, "poster") == [
-        "thr_self",
-        "cond_timedwait 1",
-        "cond_timedwait 2",
-        "sema_post",
-        "cond_broadcast",
-        "thr_exit",
-    ]
+        "thr_self", "cond_timedwait 1", "cond_timedwait 2", "sema_post", "cond_broadcast", "thr_exit",
+    ]  # fmt: skip
     found = locks(trace)
     row = found["sema", "Semaphore program.py:3"]
     assert (row["calls"], row["waits"], row["failed"]) == (3, 2, 2)
@@ -215,22 +203,10 @@ def test_conditions_events_and_recursive_locks(tmp_path):
     waited = ["CONDVAR", "RUNNING"]
     assert thread_states(trace)["waiter"] == ["", "READY", "RUNNING", *waited, *waited, ""]
     assert records(trace, "waiter") == [
-        "thr_self",
-        "rmutex_lock 1",
-        "rmutex_lock 2",
-        "cond_wait 1",
-        "cond_wait 2",
-        "rmutex_unlock",
-        "cond_wait 1",
-        "cond_wait 2",
-        "rmutex_lock 1",
-        "rmutex_lock 2",
-        "rmutex_lock 1",
-        "rmutex_lock 2",
-        "rmutex_unlock",
-        "rmutex_unlock",
-        "thr_exit",
-    ]
+        "thr_self", "rmutex_lock 1", "rmutex_lock 2", "cond_wait 1", "cond_wait 2", "rmutex_unlock", "cond_wait 1",
+        "cond_wait 2", "rmutex_lock 1", "rmutex_lock 2", "rmutex_lock 1", "rmutex_lock 2", "rmutex_unlock",
+        "rmutex_unlock", "thr_exit",
+    ]  # fmt: skip
     depths = [
         a.value
         for e in range(len(trace.events))
@@ -278,6 +254,7 @@ def test_lwp_numbers_are_used_again_and_names_change(tmp_path):
     assert len(list((tmp_path / "traces").glob("tr.*.002"))) == 1
 
 
+@pytest.mark.thorough
 def test_threads_started_without_threading(tmp_path):
     trace = traced(
         tmp_path,
@@ -436,6 +413,7 @@ class TestCommand:
         assert (done.returncode, done.stdout) == (0, "['a', '-b']\n"), done.stderr
         assert open_trace(tmp_path / "out").class_counts() == {"thread": 2, "mutex": 1}
 
+    @pytest.mark.thorough
     def test_refusals(self, tmp_path):
         (tmp_path / "file").touch()
         for arguments, variables, text in (

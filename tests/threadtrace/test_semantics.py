@@ -189,26 +189,16 @@ def test_simple_queues(tmp_path):
 
 def test_everything_is_put_back(tmp_path):
     before = (
-        threading.Lock,
-        threading.RLock,
-        threading.Thread.start,
-        threading.Thread.join,
-        threading.Condition.wait,
-        threading.Semaphore.__enter__,
-        threading.Thread.name,
-    )
+        threading.Lock, threading.RLock, threading.Thread.start, threading.Thread.join, threading.Condition.wait,
+        threading.Semaphore.__enter__, threading.Thread.name,
+    )  # fmt: skip
     with tracing(str(tmp_path)):
         lock, condition = threading.Lock(), threading.Condition()
         assert threading.Lock is TracedLock
     after = (
-        threading.Lock,
-        threading.RLock,
-        threading.Thread.start,
-        threading.Thread.join,
-        threading.Condition.wait,
-        threading.Semaphore.__enter__,
-        threading.Thread.name,
-    )
+        threading.Lock, threading.RLock, threading.Thread.start, threading.Thread.join, threading.Condition.wait,
+        threading.Semaphore.__enter__, threading.Thread.name,
+    )  # fmt: skip
     assert before == after
     size = sum(file.stat().st_size for file in tmp_path.iterdir())
     with lock, condition:

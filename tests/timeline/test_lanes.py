@@ -18,7 +18,7 @@ from satview.timeline.lane_tree import LaneKind, Timeline
 from satview.timeline.levels import build_levels
 from satview.timeline.spans import LaneSpans, exact_raster, pixel_edges
 from tests.helpers.kev import START, TraceBuilder, draw, from_lanes
-from tests.helpers.shared import shared_path
+from tests.helpers.shared import GUIDE_LISTINGS, shared_path
 
 LETTERS = {
     states.ABSENT: " ",
@@ -276,21 +276,9 @@ def test_deep_zoom_shows_single_cycles(tmp_path):
     assert draw(row, LETTERS) == "uuuuRRRRRRRRccccRRRR"
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        "all_classes",
-        "one_class",
-        "five_events",
-        "ker_calls.all",
-        "ker_calls.14",
-        "eh_sample",
-        "usr_event_simple",
-        "traceprinter_quad",
-    ],
-)
+@pytest.mark.parametrize("name", GUIDE_LISTINGS)
 def test_vendor_listings_have_lanes(name):
-    path = shared_path(f"golden/{name}{'.results' if 'results' not in name else ''}.txt")
+    path = shared_path(f"golden/{name}.results.txt")
     timeline = Timeline(open_trace(path))
     timeline.build(range(len(timeline.infos)))
     rows = timeline.raster(range(len(timeline.infos)), timeline.trace.window, 200)

@@ -120,6 +120,7 @@ def test_another_process_predicts_the_same(tmp_path: Path, monkeypatch: pytest.M
     assert runs == [0, 1, 2]  # one for each order
 
 
+@pytest.mark.thorough
 def test_locks_of_the_library_leave_open_who_has_to_wait(tmp_path: Path) -> None:
     """Up to 7.x a reader waits at a condition variable: no event has what decides whether it has to after a change."""
     path = recorded(tmp_path, "meeting-points", Release.QNX_7, wide=True, length_ms=500)
@@ -133,6 +134,7 @@ def test_locks_of_the_library_leave_open_who_has_to_wait(tmp_path: Path) -> None
     assert Direction.LONGER not in {direction for reader in readers for direction in reader.directions}
 
 
+@pytest.mark.thorough
 def test_the_table_marks_what_it_cannot_tell(tmp_path: Path) -> None:
     path = recorded(tmp_path, "nested-servers", Release.QNX_6_6, wide=False, length_ms=1000)
     entries = list(predicted(path, "cpus=1").values())

@@ -106,6 +106,7 @@ def test_a_ceiling_does_what_inheritance_does(tmp_path: Path) -> None:
     assert truth["pulse", "high", 0, 0].median_ns / 1000 == pytest.approx(predicted_us, rel=0.01)
 
 
+@pytest.mark.thorough
 def test_a_thread_that_is_busy_at_the_end_stays_busy(tmp_path: Path) -> None:
     """The sampler never rests: with all of the CPU it starves the uploader as before, after two rounds of that."""
     trace = captured(tmp_path, "partition-starvation", length_ms=700)
@@ -133,6 +134,7 @@ def test_predictions_hold_against_servers_that_were_really_changed(tmp_path: Pat
         assert prediction.figures[key].median_ns == pytest.approx(truth[key].median_ns, rel=0.05)
 
 
+@pytest.mark.thorough
 def test_a_pool_of_threads_shortens_the_queue(tmp_path: Path) -> None:
     """Four clients of one thread wait for each other; with four a round is hardly more than the disk's 2 to 5 ms."""
     basis = basis_of(captured(tmp_path, "client-server", length_ms=1000))
@@ -141,6 +143,7 @@ def test_a_pool_of_threads_shortens_the_queue(tmp_path: Path) -> None:
     assert 2_000 < predicted_us < 6_500
 
 
+@pytest.mark.thorough
 def test_a_load_of_higher_priority_delays_by_its_work(tmp_path: Path) -> None:
     """The middle thread is done after 32.5 ms; 1 ms of load in each 10 ms makes that 3 or 4 ms more."""
     basis = basis_of(captured(tmp_path, "inheritance", length_ms=500))
@@ -247,6 +250,7 @@ def drawn(folder: Path, cpus: int, *, own: bool) -> Counter[int]:
     return lengths
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("own", "least", "most"), [(True, 0.95, 1), (False, 0, 0.8)])
 def test_changed_workloads_do_the_same_work_by_own_streams(
     tmp_path: Path, own: bool, least: float, most: float
@@ -256,11 +260,12 @@ def test_changed_workloads_do_the_same_work_by_own_streams(
     assert least <= (one & other).total() / min(one.total(), other.total()) <= most
 
 
+@pytest.mark.thorough
 def test_a_handler_moves_to_a_thread_as_in_a_really_changed_driver(tmp_path: Path) -> None:
     """The driver's handler takes 12 us, and every eighth call sends a pulse."""
     change = CHANGES["handler"]["interrupt-flood"]
-    basis = basis_of(captured(tmp_path, "interrupt-flood"))
-    true = captured(tmp_path, "interrupt-flood", change)
+    basis = basis_of(captured(tmp_path, "interrupt-flood", length_ms=300))
+    true = captured(tmp_path, "interrupt-flood", change, length_ms=300)
     truth = figures(true, max(true.dump_end_cycles, int(true.events.time_cycles[0])), basis.programs.length_ns)
     predicted = predict(basis, parse_changes(change.said)).figures
     (key,) = (key for key, figure in truth.items() if key in basis.fit.activities and not figure.is_own)
@@ -270,6 +275,7 @@ def test_a_handler_moves_to_a_thread_as_in_a_really_changed_driver(tmp_path: Pat
     assert abs(truth[key].median_ns / recorded.median_ns - 1) > 0.1
 
 
+@pytest.mark.thorough
 def test_a_shell_waits_for_what_it_starts() -> None:
     """2 ms of load in each 10 ms delay the programs that a shell starts and waits for: its rounds become longer."""
     judged = judge(Recorded("small-system", Release.QNX_8, True, 1, ("load",)))
