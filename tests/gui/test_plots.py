@@ -254,12 +254,12 @@ def test_bar_lists_its_worst_and_a_line_jumps(durations, dense, qtbot):
     click(durations.durations.plot, middle, 0.2, qtbot)
     qtbot.waitUntil(lambda: durations.durations.bar == bar)
     worst = durations.durations.worst
-    of_bar = made.found.longest(20, made.histogram.bin == bar)
+    of_bar = made.occurrences.longest(20, made.histogram.bin == bar)
     assert worst.topLevelItemCount() == 20
     qtbot.mouseClick(worst.viewport(), LEFT, pos=worst.visualItemRect(worst.topLevelItem(3)).center())
     event, row = opened.selection.event, int(of_bar[3])
-    assert int(opened.trace.events.time_cycles[event]) == made.found.start[row]
-    assert int(opened.trace.events.thread[event]) == made.found.thread[row]
+    assert int(opened.trace.events.time_cycles[event]) == made.occurrences.start[row]
+    assert int(opened.trace.events.thread[event]) == made.occurrences.thread[row]
     click(durations.durations.plot, float(made.histogram.edges_log10[0]) - 0.05, 0.2, qtbot)
     assert durations.durations.bar is None
 
@@ -267,13 +267,13 @@ def test_bar_lists_its_worst_and_a_line_jumps(durations, dense, qtbot):
 @pytest.mark.thorough
 def test_view_or_trace_and_all_or_the_selected(durations, dense, qtbot):
     opened = dense.workspace.opened
-    everything = len(durations.view.plotted[PlotKind.DURATIONS].found)
+    everything = len(durations.view.plotted[PlotKind.DURATIONS].occurrences)
     opened.viewport.zoom(0.1, opened.trace.window.start + opened.trace.window.length // 2)
-    part = len(drawn(durations, qtbot).found)
+    part = len(drawn(durations, qtbot).occurrences)
     assert 0 < part < everything
     choose(durations.extent, "Whole trace")
     assert durations.view.extent is Extent.TRACE
-    assert len(drawn(durations, qtbot).found) == everything
+    assert len(drawn(durations, qtbot).occurrences) == everything
     lane = next(info for info in opened.timeline.infos if info.thread and info.title.endswith("tiles-1"))
     opened.selection.select(None, lane.index, None)
     qtbot.mouseClick(durations.only_selected, LEFT, pos=QPoint(8, durations.only_selected.height() // 2))
@@ -438,13 +438,13 @@ def test_periods_and_responses_have_histograms(durations, dense, qtbot):
     durations.only_selected.click()
     choose(durations.extent, "Whole trace")
     choose(durations.measure, "Period: from one activation to the next")
-    found = drawn(durations, qtbot).found
+    found = drawn(durations, qtbot).occurrences
     table = activations(scope_of(opened.trace, None, None, None, None))
     mine = table.thread == info.thread
     known = table.period_cycles[mine & (table.period_cycles >= 0)]
     assert sorted(found.cycles.tolist()) == sorted(known.tolist())
     assert set((found.start + found.cycles).tolist()) <= set(table.start[mine].tolist())
     choose(durations.measure, "Response: from ready to the next wait")
-    found = drawn(durations, qtbot).found
+    found = drawn(durations, qtbot).occurrences
     whole = mine & ~table.is_cut
     assert sorted(found.cycles.tolist()) == sorted((table.end - table.start)[whole].tolist())
