@@ -40,7 +40,7 @@ Numbers = NDArray[np.integer] | NDArray[np.floating]
 
 
 @dataclass
-class TableColumns:
+class Columns:
     """Makes the columns of one table for some of the rows of its statistics.
 
     Attributes:
@@ -139,7 +139,7 @@ class TableColumns:
 
 
 def table_of(
-    key: str, subject: Kind | None, columns: TableColumns, sort_name: str, empty: str, note: str = "",
+    key: str, subject: Kind | None, columns: Columns, sort_name: str, empty: str, note: str = "",
     subjects: NDArray[np.int64] | None = None, title: str = "",
 ) -> Table:  # fmt: skip
     """Return a table of columns, which says how far each can be trusted.
@@ -194,7 +194,7 @@ def threads_shown(statistics: Statistics, shown: Shown) -> NDArray[np.intp]:
     return np.flatnonzero(is_shown)
 
 
-def thread_columns(columns: TableColumns, threads: NDArray[np.int64]) -> None:
+def thread_columns(columns: Columns, threads: NDArray[np.int64]) -> None:
     """Add the columns that name a thread: its name, process number and thread number.
 
     Args:
@@ -218,7 +218,7 @@ def migration_table(statistics: Statistics, shown: Shown = None) -> Table:
     key = (moves.thread[chosen] * cpus + moves.from_cpu[chosen] + 1) * cpus + moves.to_cpu[chosen]
     kinds, example, count = np.unique(key, return_index=True, return_counts=True)
     thread, from_cpu, to_cpu = kinds // cpus // cpus, kinds // cpus % cpus - 1, kinds % cpus
-    columns = TableColumns(statistics, np.arange(len(kinds)))
+    columns = Columns(statistics, np.arange(len(kinds)))
     thread_columns(columns, thread)
     columns.number("from_cpu", "From CPU", from_cpu, "where it ran before; empty where events were lost in between")
     columns.number("to_cpu", "To CPU", to_cpu, "where it runs then")
@@ -242,7 +242,7 @@ def cpu_matrix_table(statistics: Statistics, _shown: Shown = None) -> Table:
     """Return one row per CPU that messages are sent on, one column per CPU that they are received on."""
     trace, table = statistics.trace, statistics.cpu_messages
     sent = table.count.sum(axis=1) + table.unknown
-    columns = TableColumns(statistics, np.flatnonzero(sent))
+    columns = Columns(statistics, np.flatnonzero(sent))
     columns.text("from_cpu", "Sent on", trace.cpu_title, "CPU on which they are sent")
     for cpu in range(trace.cpu_count):
         columns.count(f"to_cpu_{cpu}", f"To {trace.cpu_title(cpu)}", table.count[:, cpu],
@@ -282,7 +282,7 @@ def partition_table(statistics: Statistics, _shown: Shown = None) -> Table:
     """Return one row per configuration of budgets and partition."""
     trace, table = statistics.trace, statistics.partitions
     names = partition_names(trace) | _NAMES
-    columns = TableColumns(statistics, np.arange(len(table)))
+    columns = Columns(statistics, np.arange(len(table)))
     columns.text("partition", "Partition", lambda row: partition_title(names, int(table.partition[row])),
                  "name of the partition")  # fmt: skip
     columns.number("id", "id", np.where(table.partition == NOT_LOGGED, -1, table.partition), "number of the partition")
@@ -308,7 +308,7 @@ def partition_table(statistics: Statistics, _shown: Shown = None) -> Table:
     return table_of("partition", None, columns, "", _NO_PARTITION, note if has_partitions(trace) else "")
 
 
-def _observed(columns: TableColumns, statistics: Statistics) -> None:
+def _observed(columns: Columns, statistics: Statistics) -> None:
     """Add what partitions used; nothing where thread events do not show."""
     table = statistics.partitions
     known = np.full(len(table), logs_partitions(statistics.basis))
@@ -353,7 +353,7 @@ def client_server_table(statistics: Statistics, shown: Shown = None, per_server:
     trace, table = statistics.trace, statistics.client_server
     rows = threads_shown(statistics, shown)
     rows = rows[(table.total_cycles[rows] > 0) & (rows > 0)]
-    columns = TableColumns(statistics, rows)
+    columns = Columns(statistics, rows)
     threads = np.arange(len(trace.threads))
     thread_columns(columns, threads)
     columns.duration("self", "Self", table.self_cycles, "it ran, for itself or for others, interrupts included")
@@ -374,7 +374,7 @@ def client_server_table(statistics: Statistics, shown: Shown = None, per_server:
     return table_of("client-server", Kind.THREAD, columns, "total", "No thread is known to run in this range.", note)
 
 
-def _most(columns: TableColumns, statistics: Statistics) -> None:
+def _most(columns: Columns, statistics: Statistics) -> None:
     """Add the server on which each thread imposed most."""
     trace, imposed = statistics.trace, statistics.client_server.imposed
     order = np.lexsort((imposed.cycles, imposed.client))
@@ -387,7 +387,7 @@ def _most(columns: TableColumns, statistics: Statistics) -> None:
     columns.duration("most_on_ns", "Of that", most, "what it imposed on that server")
 
 
-def _servers(columns: TableColumns, statistics: Statistics) -> None:
+def _servers(columns: Columns, statistics: Statistics) -> None:
     """Add a column for each server on which any thread imposed something, those imposed on most first."""
     trace, imposed = statistics.trace, statistics.client_server.imposed
     total = np.bincount(imposed.server, imposed.cycles, len(trace.threads))
@@ -412,7 +412,7 @@ def state_table(statistics: Statistics, shown: Shown = None) -> Table:
     trace, states = statistics.trace, statistics.states
     rows = np.flatnonzero(~np.isin(states.value, _LEFT_OUT))
     rows = rows[np.isin(states.thread[rows], threads_shown(statistics, shown))]
-    columns = TableColumns(statistics, rows)
+    columns = Columns(statistics, rows)
     columns.text("thread", "Thread", lambda row: trace.thread_name(int(states.thread[row])), "name of the thread")
     columns.text("state", "State", lambda row: state_name(int(states.value[row])), "name of the state")
     columns.duration("total", "Time", states.total_cycles, "time in this state")
@@ -433,7 +433,7 @@ def state_total_table(statistics: Statistics, shown: Shown = None) -> Table:
     longest, longest_of = largest_by(value, cycles, VALUE_COUNT)
     pairs = np.unique(value * len(trace.threads) + thread) // len(trace.threads)
     of, begin = np.append(thread, 0)[longest_of], np.append(start, -1)[longest_of]
-    columns = TableColumns(statistics, np.flatnonzero(total))
+    columns = Columns(statistics, np.flatnonzero(total))
     columns.text("state", "State", state_name, "name of the state")
     columns.duration("total", "Time", total, "time of all threads in this state; idle threads are left out")
     columns.share("share", "Of all threads", total, int(total.sum()), "share of the time of all threads")
@@ -451,7 +451,7 @@ def state_name(value: int) -> str:
 
 
 def _length_columns(
-    columns: TableColumns,
+    columns: Columns,
     count: NDArray[np.int64],
     total: Cycles,
     percentiles: tuple[Cycles, ...],
@@ -469,7 +469,7 @@ def _length_columns(
 def thread_table(statistics: Statistics, shown: Shown = None) -> Table:
     """Return one row per thread that exists in the range, idle threads left out."""
     threads, states = statistics.threads, statistics.states
-    columns = TableColumns(statistics, threads_shown(statistics, shown))
+    columns = Columns(statistics, threads_shown(statistics, shown))
     thread_columns(columns, np.arange(len(threads)))
     _cpu_columns(columns, statistics, threads.cpu_cycles, statistics.covered.threads)
     if statistics.measures_cpu:
@@ -499,7 +499,7 @@ def process_table(statistics: Statistics, shown: Shown = None) -> Table:
     chosen = np.zeros(len(processes), np.bool_)
     chosen[trace.threads.process[threads_shown(statistics, shown)]] = True
     chosen[0] = False
-    columns = TableColumns(statistics, np.flatnonzero(chosen))
+    columns = Columns(statistics, np.flatnonzero(chosen))
     columns.text("process", "Process", trace.process_name, "name of the process")
     columns.number("pid", "pid", trace.processes.pid, "process number")
     columns.count("threads", "Threads", processes.threads, "threads that the trace knows")
@@ -517,7 +517,7 @@ def cpu_table(statistics: Statistics, _shown: Shown = None) -> Table:
     """Return one row per CPU."""
     trace, cpus = statistics.trace, statistics.cpus
     length = statistics.covered.cpus
-    columns = TableColumns(statistics, np.arange(len(cpus)))
+    columns = Columns(statistics, np.arange(len(cpus)))
     columns.text("cpu", "CPU", trace.cpu_title, "name of the CPU")
     columns.duration("busy", "Busy", cpus.busy_cycles, "threads ran, interrupts and idle threads left out")
     columns.share("busy_share", "Busy share", cpus.busy_cycles, length, "the same as a share of the range")
@@ -556,7 +556,7 @@ def cpu_table(statistics: Statistics, _shown: Shown = None) -> Table:
 def event_table(statistics: Statistics, _shown: Shown = None) -> Table:
     """Return one row per kind of event."""
     trace, events = statistics.trace, statistics.events
-    columns = TableColumns(statistics, np.arange(len(events)))
+    columns = Columns(statistics, np.arange(len(events)))
     columns.text("class", "Class", lambda row: trace.catalogue.class_name(int(events.code[row])), "class of the events")
     columns.text("event", "Event", lambda row: trace.catalogue.name(int(events.code[row])), "name of the events")
     columns.count("count", "Count", events.count, "how many", follows=True)
@@ -572,7 +572,7 @@ def event_table(statistics: Statistics, _shown: Shown = None) -> Table:
 def call_table(statistics: Statistics, _shown: Shown = None) -> Table:
     """Return one row per kernel call."""
     trace, calls = statistics.trace, statistics.calls
-    columns = TableColumns(statistics, np.arange(len(calls)))
+    columns = Columns(statistics, np.arange(len(calls)))
     columns.text("call", "Kernel call", lambda row: trace.catalogue.name(int(calls.code[row])), "name of the call")
     columns.count("count", "Calls", calls.count, "entered in the range", follows=True)
     columns.rate(calls.count, "calls per second of the range")
@@ -600,7 +600,7 @@ def call_table(statistics: Statistics, _shown: Shown = None) -> Table:
 def message_table(statistics: Statistics, _shown: Shown = None) -> Table:
     """Return one row per client thread and server process."""
     trace, messages = statistics.trace, statistics.messages
-    columns = TableColumns(statistics, np.arange(len(messages)))
+    columns = Columns(statistics, np.arange(len(messages)))
     columns.text("client", "Client", lambda row: trace.thread_name(int(messages.client[row])), "thread that sends")
     columns.text(
         "server", "Server", lambda row: _server(statistics, int(messages.server_pid[row])), "process that receives"
@@ -624,7 +624,7 @@ def message_table(statistics: Statistics, _shown: Shown = None) -> Table:
 def interrupt_table(statistics: Statistics, _shown: Shown = None) -> Table:
     """Return one row per interrupt vector."""
     interrupts = statistics.interrupts
-    columns = TableColumns(statistics, np.arange(len(interrupts)))
+    columns = Columns(statistics, np.arange(len(interrupts)))
     columns.text("vector", "Vector", lambda row: f"0x{int(interrupts.vector[row]):x}", "as the entry gives it")
     columns.text("cpus", "CPUs", lambda row: ", ".join(map(str, interrupts.cpus[row])), "CPUs that took it")
     columns.count("count", "Count", interrupts.count, "entered in the range", follows=True)
@@ -701,11 +701,11 @@ def statistics_table(key: str, statistics: Statistics, shown: Shown = None) -> T
     if not by.fault:
         by.switch_off(TypeError(f"it returned {type(table).__name__}, no Table"))
     why = f"The plug-in {by.name} of {by.package} is switched off: {by.fault}"
-    return table_of(key, Kind.THREAD, TableColumns(statistics, np.zeros(0, np.intp)), "", why)
+    return table_of(key, Kind.THREAD, Columns(statistics, np.zeros(0, np.intp)), "", why)
 
 
 def _cpu_columns(
-    columns: TableColumns, statistics: Statistics, cycles: NDArray[np.int64], length: NDArray[np.int64]
+    columns: Columns, statistics: Statistics, cycles: NDArray[np.int64], length: NDArray[np.int64]
 ) -> None:
     columns.duration(
         "cpu",
@@ -722,7 +722,7 @@ def _cpu_columns(
 
 
 def _switch_columns(
-    columns: TableColumns, switches: NDArray[np.int64], preemptions: NDArray[np.int64], migrations: NDArray[np.int64]
+    columns: Columns, switches: NDArray[np.int64], preemptions: NDArray[np.int64], migrations: NDArray[np.int64]
 ) -> None:
     columns.count("switches", "Switches", switches, "runs that begin in the range")
     columns.count("preemptions", "Preempted", preemptions,
@@ -731,7 +731,7 @@ def _switch_columns(
 
 
 def _logged_columns(
-    columns: TableColumns,
+    columns: Columns,
     sent: NDArray[np.int64],
     received: NDArray[np.int64],
     calls: NDArray[np.int64],
@@ -747,7 +747,7 @@ def _logged_columns(
 
 
 def _duration_columns(
-    columns: TableColumns, times: Durations, key: str, title: str, what: str, is_short: bool = False
+    columns: Columns, times: Durations, key: str, title: str, what: str, is_short: bool = False
 ) -> None:
     known = times.count > 0
     requested = [
