@@ -44,7 +44,7 @@ def test_every_payload_fits_its_list(form: tuple[tuple[str, ...], ...], release:
     found: dict[tuple[str, str], set[str]] = {}
     for name in ("signals", "fork-storm", "automotive", "meeting-points", "partitions", *WORKLOADS[:6]):
         workload = registry.find(name)
-        ms = 60 if name == "automotive" else usually(80, complete=200, thorough=200)
+        ms = 60 if name == "automotive" else usually(40, complete=200, thorough=200)
         made = traced(workload.setup, ms, tmp_path, release, workload.cpus, 3, modes)
         for key, kinds in forms(made.trace).items():
             found.setdefault(key, set()).update(kinds)

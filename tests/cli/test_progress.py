@@ -173,6 +173,7 @@ def test_a_report_on_the_same_terminal_is_whole(trace, tmp_path):
     assert re.sub(r"\s+", " ", " ".join(left)).strip() == re.sub(r"\s+", " ", quiet.stdout.decode()).strip()
 
 
+@pytest.mark.thorough
 def test_what_is_quick_shows_nothing(tmp_path):
     sample = ROOT / "sample_traces" / "vendor-five_events.kev"
     code, left = Run(tmp_path, "info", sample, delay_s=30).end()

@@ -98,6 +98,7 @@ def test_every_view_says_of_each_trace_what_it_says_of_it_alone(traces, out):
         assert found.columns[0] == "trace"
 
 
+@pytest.mark.thorough
 def test_cycles_of_different_clocks_are_never_compared(traces, out):
     """One more trace, with a clock of 250 MHz: the same wait is a fourth as many cycles."""
     builder = TraceBuilder(rate=250_000_000).time_event(0).process_name(1, 7, "app").state("RUNNING", 3, 7, 1)
@@ -289,6 +290,7 @@ def test_the_commands(traces, out, capfd):
     assert capfd.readouterr().out.splitlines() == ['"trace","n"', '"a.kev",6']
 
 
+@pytest.mark.thorough
 def test_descriptions_of_user_events_are_for_all_traces(traces, out, capfd):
     for number in (10, 20):
         builder = TraceBuilder().time_event(0).event(wire.code(6, 100), 5, (number, number + 1))

@@ -71,6 +71,7 @@ def slow(folder, monkeypatch):
     monkeypatch.setattr(document_views, "_CACHE_AFTER_MS", 1000)  # the test looks before
 
 
+@pytest.mark.thorough
 def test_a_closed_trace_is_not_kept(slow, window, folder, path, qtbot, load):
     load(window, path)
     assert window.session.needs_caching

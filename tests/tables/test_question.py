@@ -148,6 +148,7 @@ def test_signals_end_the_command_and_its_process(trace, number, code, says):
         assert not child.is_running()
 
 
+@pytest.mark.thorough
 def test_no_process_is_left_by_a_parent_that_is_killed(trace):
     command = subprocess.Popen([sys.executable, "-c", _COMMAND, "query", str(trace.path), SLOW], cwd=ROOT)
     with ended_at_the_end(command):

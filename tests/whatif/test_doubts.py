@@ -108,6 +108,7 @@ def test_fast_events_leave_open_who_is_more_urgent(tmp_path: Path) -> None:
     assert predicted(wide, "cpus=1")["screen 1 (screen)"].directions[1] is Direction.LONGER
 
 
+@pytest.mark.thorough
 def test_another_process_predicts_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = recorded(tmp_path, "nested-servers", Release.QNX_6_6, wide=False, length_ms=200)
     here = predicted(path, "store:speed=2")
