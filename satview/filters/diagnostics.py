@@ -50,7 +50,7 @@ class RuleError(UsageError):
         super().__init__("; ".join(str(fault) for fault in self.diagnostics[:5]))
 
 
-class Placed(Protocol):
+class ExpressionPart(Protocol):
     """A part of an expression: where in its text it begins and ends."""
 
     @property
@@ -75,7 +75,7 @@ class ExpressionError(RuleError):
         super().__init__([fault])
 
     @classmethod
-    def of(cls, part: Placed, message: str, suggestions: Iterable[str] = ()) -> ExpressionError:
+    def of(cls, part: ExpressionPart, message: str, suggestions: Iterable[str] = ()) -> ExpressionError:
         """Return the fault of a token or node."""
         return cls(message, part.start, part.end, suggestions)
 

@@ -31,7 +31,7 @@ _Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
-class ThreadPriorities:
+class LearnedPriorities:
     """Priorities and policies of all threads, by row of the thread table.
 
     Attributes:
@@ -47,7 +47,7 @@ class ThreadPriorities:
     are_inferred: bool
 
 
-def priorities_of(trace: Trace) -> ThreadPriorities:
+def priorities_of(trace: Trace) -> LearnedPriorities:
     """Return priority and policy of every thread: those that it has most often while it is blocked."""
     rows, value, count = trace.states.event, state_values(trace), len(trace.threads)
     thread = np.repeat(np.arange(count), np.diff(trace.states.start))
@@ -64,7 +64,7 @@ def priorities_of(trace: Trace) -> ThreadPriorities:
     with_priority = np.flatnonzero(has_policy & (policy > 0))
     for number, which in zip(thread[with_priority].tolist(), policy[with_priority].tolist(), strict=True):
         policies[number] = which
-    return ThreadPriorities(out, policies, [()] * count, are_inferred=False)
+    return LearnedPriorities(out, policies, [()] * count, are_inferred=False)
 
 
 def sporadic_of(trace: Trace, row: int, usual_priority: int, tick_ns: int) -> tuple[int, tuple[int, int, int] | None]:
@@ -102,7 +102,7 @@ def sporadic_of(trace: Trace, row: int, usual_priority: int, tick_ns: int) -> tu
     return high, (low, budget_ns, roundest(max(budget_ns, period_ns - _NEAR_NS), period_ns + _NEAR_NS))
 
 
-def _inferred(trace: Trace) -> ThreadPriorities:
+def _inferred(trace: Trace) -> LearnedPriorities:
     """Return an order of priorities that fits fast events.
 
     Who takes a CPU from another before its slice is over is above it; so is who sends later and is served first.
@@ -141,7 +141,7 @@ def _inferred(trace: Trace) -> ThreadPriorities:
     np.maximum.at(longest, events.thread[end], length[end])
     sliced = np.isin(np.arange(count), loser[is_slice])
     policies = np.where((longest > 2 * slice_cycles) & ~sliced, 1, 2).tolist()
-    return ThreadPriorities(level, policies, other_orders(count, above), are_inferred=True)
+    return LearnedPriorities(level, policies, other_orders(count, above), are_inferred=True)
 
 
 def _served_first(messages: Transactions) -> tuple[_Ints, _Ints]:
