@@ -19,7 +19,7 @@ from satview.analysis.verdicts.evidence import (
 )
 from satview.analysis.verdicts.find import _plugged, all_kinds, find_verdicts, on_axis
 from satview.analysis.verdicts.inversions import _priority, _remedy, _row_before
-from satview.analysis.verdicts.rule import KindThresholds, Thresholds, rules
+from satview.analysis.verdicts.rule import Limits, Thresholds, rules
 from satview.analysis.verdicts.servers import _does
 from satview.analysis.verdicts.system import leaks
 from satview.analysis.verdicts.thresholds import default_thresholds
@@ -404,14 +404,12 @@ def test_what_a_server_does_meanwhile(lengths, says, tmp_path):
 
 def test_thresholds_of_a_rule_are_in_cycles_of_the_trace(tmp_path):
     trace = TraceBuilder(rate=2_000_000_000).time_event(0).open(tmp_path)
-    limits = KindThresholds(default_thresholds(), "deadlock", trace.clock)
+    limits = Limits(default_thresholds(), "deadlock", trace.clock)
     assert limits.cycles("least_ms") == 40_000_000
     assert Thresholds({"leak": {"spread_ms": 1.000001}}).ns("leak", "spread_ms") == 1_000_001
     assert limits.of("ping-pong").number("least_count") == 100
     assert limits.of("ping-pong").cycles("slice_us") == 60_000
-    nothing = KindThresholds(
-        Thresholds({"leak": {"spread_ms": 0, "least_count": 0.5, "part_percent": 0}}), "leak", trace.clock
-    )
+    nothing = Limits(Thresholds({"leak": {"spread_ms": 0, "least_count": 0.5, "part_percent": 0}}), "leak", trace.clock)
     assert (nothing.cycles("spread_ms"), nothing.number("least_count"), nothing.number("part_percent")) == (1, 1, 0)
     assert rules()["waits-for-ever"].title == "Waits for ever"
     assert list(rules()) == sorted(rules())

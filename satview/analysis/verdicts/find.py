@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from satview.analysis.needs import HOLDERS, INTERRUPTS, KERNEL, MESSAGES, PRIORITIES, STATES
 from satview.analysis.thread_names import threads_named
 from satview.analysis.verdicts.evidence import Evidence
-from satview.analysis.verdicts.rule import KindThresholds, Rule, Thresholds, rules
+from satview.analysis.verdicts.rule import Limits, Rule, Thresholds, rules
 from satview.analysis.verdicts.thresholds import default_thresholds
 from satview.analysis.verdicts.verdict import Occurrence, Severity, Verdict
 from satview.base.errors import Cancelled, UsageError
@@ -183,7 +183,7 @@ def _next_of(waiting: deque[Rule]) -> Rule | None:
 def _found(rule: Rule, evidence: Evidence, limits: Thresholds) -> list[Verdict]:
     """Return what one rule finds."""
     return [replace(verdict, kind=rule.kind, proof="" if verdict.certainty is Certainty.EXACT else rule.proof)
-            for verdict in rule.search(evidence, KindThresholds(limits, rule.kind, evidence.trace.clock))]  # fmt: skip
+            for verdict in rule.search(evidence, Limits(limits, rule.kind, evidence.trace.clock))]  # fmt: skip
 
 
 def _weighed(limits: Thresholds, verdict: Verdict) -> Verdict:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from satview.analysis.needs import CALLS, MESSAGES_SENT, NO_DAMAGE, NO_LOSS, PRIORITIES, STATES
 from satview.analysis.verdicts.evidence import Evidence, groups, named
-from satview.analysis.verdicts.rule import KindThresholds, verdict_rule
+from satview.analysis.verdicts.rule import Limits, verdict_rule
 from satview.analysis.verdicts.verdict import Severity, Verdict
 from satview.analysis.verdicts.words import of_whom, waited_for
 from satview.base.safe_text import counted
@@ -55,7 +55,7 @@ class _Chains:
     proof="Wide events of the class KER_CALL show the owner of a mutex; of one in shared memory they show a part "
     "of the owner's pid only, and the source says which processes share it.",
 )
-def inversions(evidence: Evidence, limits: KindThresholds) -> list[Verdict]:
+def inversions(evidence: Evidence, limits: Limits) -> list[Verdict]:
     """Return waits for a thread of lower priority that a thread of a priority in between prevented from running.
 
     Priorities are those of wide events of threads, as each entered its state; without them nothing is claimed.

@@ -16,7 +16,7 @@ from satview.analysis.activities import (
 )
 from satview.analysis.needs import NO_DAMAGE, NO_LOSS, PERIODS, PULSES, STATES
 from satview.analysis.verdicts.evidence import Evidence, groups, longest, named
-from satview.analysis.verdicts.rule import KindThresholds, verdict_rule
+from satview.analysis.verdicts.rule import Limits, verdict_rule
 from satview.analysis.verdicts.scheduling import instead, ran_instead
 from satview.analysis.verdicts.verdict import Severity, Verdict
 from satview.events.states import READY
@@ -44,7 +44,7 @@ _REMEDY: Final = (
     proof="A user event where the work of a period begins, or the timers' own events (class KER_CALL), tell "
     "when each one was due.",
 )
-def missed_periods(evidence: Evidence, limits: KindThresholds) -> list[Verdict]:
+def missed_periods(evidence: Evidence, limits: Limits) -> list[Verdict]:
     """Return periods of which the work began so late that they were as good as over.
 
     A connection on which pulses are sent regularly has a period, and so has a thread whose sleep ends regularly: the
@@ -55,7 +55,7 @@ def missed_periods(evidence: Evidence, limits: KindThresholds) -> list[Verdict]:
     return [*_late_pulses(evidence, limits), *_late_sleepers(evidence, limits)]
 
 
-def _late_pulses(evidence: Evidence, limits: KindThresholds) -> list[Verdict]:
+def _late_pulses(evidence: Evidence, limits: Limits) -> list[Verdict]:
     trace = evidence.trace
     table = pulses(trace)
     sent, received = table.from_row.astype(np.int64), table.to_row.astype(np.int64)
@@ -93,7 +93,7 @@ def _late_pulses(evidence: Evidence, limits: KindThresholds) -> list[Verdict]:
     return verdicts
 
 
-def _late_sleepers(evidence: Evidence, limits: KindThresholds) -> list[Verdict]:
+def _late_sleepers(evidence: Evidence, limits: Limits) -> list[Verdict]:
     """Return late loops by sleep; they need twice the periods, as a few sleeps may seem regular by chance."""
     states = evidence.states
     begins = np.flatnonzero((states.value[1:] == READY) & (states.value[:-1] == NANOSLEEP)
@@ -124,7 +124,7 @@ def _late_sleepers(evidence: Evidence, limits: KindThresholds) -> list[Verdict]:
     return verdicts
 
 
-def _period(evidence: Evidence, limits: KindThresholds, rows: NDArray[np.integer]) -> int:
+def _period(evidence: Evidence, limits: Limits, rows: NDArray[np.integer]) -> int:
     """Return the period with which events come, by the thresholds of a user; 0 if they do not come regularly."""
     return regular_period(evidence.trace, rows, limits.number("least_count"), limits.number("regular_percent"),
                           limits.number("tolerance_percent"))  # fmt: skip

@@ -63,7 +63,7 @@ class Thresholds:
 
 
 @dataclass(frozen=True, slots=True)
-class KindThresholds:
+class Limits:
     """Thresholds of one kind, times in cycles of one trace.
 
     Attributes:
@@ -90,12 +90,12 @@ class KindThresholds:
         """What a file of timing says of activities and chains, by name."""
         return self.thresholds.timing
 
-    def of(self, kind: str) -> KindThresholds:
+    def of(self, kind: str) -> Limits:
         """Return the thresholds of another kind."""
-        return KindThresholds(self.thresholds, kind, self.clock)
+        return Limits(self.thresholds, kind, self.clock)
 
 
-Search = Callable[["Evidence", KindThresholds], list[Verdict]]
+Search = Callable[["Evidence", Limits], list[Verdict]]
 _RULES: Final[dict[str, Rule]] = {}
 
 

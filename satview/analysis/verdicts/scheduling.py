@@ -20,7 +20,7 @@ from satview.analysis.verdicts.evidence import (
     longest,
     named,
 )
-from satview.analysis.verdicts.rule import KindThresholds, verdict_rule
+from satview.analysis.verdicts.rule import Limits, verdict_rule
 from satview.analysis.verdicts.verdict import Severity, Verdict
 from satview.analysis.wait_graph import StateIntervals
 from satview.events.states import READY, RUNNING
@@ -44,7 +44,7 @@ _Ints = NDArray[np.int64]
         "ready_percent": (95, "of the window in READY"),
     },
 )
-def starvations(evidence: Evidence, limits: KindThresholds) -> list[Verdict]:
+def starvations(evidence: Evidence, limits: Limits) -> list[Verdict]:
     """Return threads that were ready all through a window of some length."""
     window = limits.cycles("window_ms")
     least = int(window * limits.number("ready_percent") / 100)
@@ -100,7 +100,7 @@ def _times_of(windows: TimeRanges, ready: StateIntervals, begin: _Ints, end: _In
         "serious_ms": (150, "from that length on it is a warning"),
     },
 )
-def long_readies(evidence: Evidence, limits: KindThresholds) -> list[Verdict]:
+def long_readies(evidence: Evidence, limits: Limits) -> list[Verdict]:
     """Return threads that were ready for long without a break; those that starve are reported as such."""
     starving = int(limits.of("starvation").cycles("window_ms")
                    * limits.of("starvation").number("ready_percent") / 100)  # fmt: skip
@@ -315,7 +315,7 @@ def _idle_cpus(evidence: Evidence, span: tuple[int, int], thread: int) -> str:
         "used_percent": (60, "of that time on a CPU"),
     },
 )
-def busy_loops(evidence: Evidence, limits: KindThresholds) -> list[Verdict]:
+def busy_loops(evidence: Evidence, limits: Limits) -> list[Verdict]:
     """Return threads that never waited for long and used a CPU for much of that time."""
     states = evidence.states
     begin, stop, total = _awake(evidence, limits.cycles("least_ms"))
@@ -369,7 +369,7 @@ def _awake(evidence: Evidence, least_cycles: int) -> tuple[_Ints, _Ints, _Ints]:
         "least_count": (100, "switches from one to the other and back within the window"),
     },
 )
-def ping_pongs(evidence: Evidence, limits: KindThresholds) -> list[Verdict]:
+def ping_pongs(evidence: Evidence, limits: Limits) -> list[Verdict]:
     """Return pairs of threads that switch to and fro on one CPU in short slices. Source: formula 7 of the reference."""
     if not evidence.has_states:
         return []

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from satview.analysis.needs import MESSAGES, NO_DAMAGE, NO_LOSS, PULSES, STATES
 from satview.analysis.verdicts.evidence import Evidence, episode_of, episodes, full_windows, groups, longest
-from satview.analysis.verdicts.rule import KindThresholds, verdict_rule
+from satview.analysis.verdicts.rule import Limits, verdict_rule
 from satview.analysis.verdicts.verdict import Severity, Verdict
 from satview.events.states import STATE_BY_VALUE
 from satview.linkage import messages
@@ -39,7 +39,7 @@ _STILL_GROWS: Final = 0.75  # of the longest queue: one that is as long still gr
     },
     proof="A capture of the class COMM from before the first of these messages has the receipt of each.",
 )
-def saturations(evidence: Evidence, limits: KindThresholds) -> list[Verdict]:
+def saturations(evidence: Evidence, limits: Limits) -> list[Verdict]:
     """Return servers whose messages queue for as long as they are served, or longer, much of the time.
 
     Of those only messages count of which the trace has send, receipt and reply. A message that waits for long while the
@@ -48,7 +48,7 @@ def saturations(evidence: Evidence, limits: KindThresholds) -> list[Verdict]:
     return [*_queues(evidence, limits), *_passed_over(evidence, limits)]
 
 
-def _passed_over(evidence: Evidence, limits: KindThresholds) -> list[Verdict]:
+def _passed_over(evidence: Evidence, limits: Limits) -> list[Verdict]:
     trace, blocked_by = evidence.trace, blockers(evidence.trace)
     waiting = blocked_by.waits
     candidates = np.flatnonzero((waiting.value == SEND) & (blocked_by.pid > 0))
@@ -86,7 +86,7 @@ def _passed_over(evidence: Evidence, limits: KindThresholds) -> list[Verdict]:
     return verdicts
 
 
-def _queues(evidence: Evidence, limits: KindThresholds) -> list[Verdict]:
+def _queues(evidence: Evidence, limits: Limits) -> list[Verdict]:
     trace = evidence.trace
     sent = served_messages(trace)
     window = limits.cycles("window_ms")
@@ -171,7 +171,7 @@ def _does(evidence: Evidence, servers: NDArray[np.int64], span: tuple[int, int])
     },
     proof="A longer capture shows whether anybody receives what waits.",
 )
-def growing_queues(evidence: Evidence, limits: KindThresholds) -> list[Verdict]:
+def growing_queues(evidence: Evidence, limits: Limits) -> list[Verdict]:
     """Return connections whose pulses wait in a queue that has grown since it was last empty.
 
     How many wait is exact: pulses sent less pulses received since the last loss. A queue that was longer before, and

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from satview.analysis.needs import CALLS, INTERRUPTS
 from satview.analysis.verdicts.evidence import Evidence, counts_within, episode_of, full_windows, groups, named
-from satview.analysis.verdicts.rule import KindThresholds, verdict_rule
+from satview.analysis.verdicts.rule import Limits, verdict_rule
 from satview.analysis.verdicts.verdict import Severity, Verdict
 from satview.base.safe_text import counted
 from satview.core import links
@@ -56,7 +56,7 @@ _Ints = NDArray[np.int64]
     proof="Up to QNX 7.x entries and exits (class INT) show how long interrupts are handled; from 8.0 on threads "
     "handle them, which the class THREAD shows.",
 )
-def floods(evidence: Evidence, limits: KindThresholds) -> list[Verdict]:
+def floods(evidence: Evidence, limits: Limits) -> list[Verdict]:
     """Return interrupts that take much of a CPU; those that come too often where the trace does not show how long."""
     trace = evidence.trace
     if trace.pairs is not None:
@@ -193,7 +193,7 @@ def _causes_of_slices(evidence: Evidence) -> _Ints:
         "least_count": (10, "calls of one kind by one thread that a signal interrupted"),
     },
 )
-def restarted_calls(evidence: Evidence, limits: KindThresholds) -> list[Verdict]:
+def restarted_calls(evidence: Evidence, limits: Limits) -> list[Verdict]:
     """Return threads whose kernel calls of one kind are interrupted, or made again without an end, again and again."""
     trace = evidence.trace
     if trace.pairs is not None:
@@ -290,7 +290,7 @@ def _next_calls(trace: Trace, calls: NDArray[np.uint32]) -> NDArray[np.uint32]:
         "spread_ms": (100, "from the first to the last of them: a start-up is shorter"),
     },
 )
-def leaks(evidence: Evidence, limits: KindThresholds) -> list[Verdict]:
+def leaks(evidence: Evidence, limits: Limits) -> list[Verdict]:
     """Return processes that create channels or connections one after the other and never give one back.
 
     A capture of some kernel calls may leave out those that give back; so it must have several kinds of calls. Who has
@@ -349,7 +349,7 @@ def _succeeded(evidence: Evidence, entries: NDArray[np.uint32]) -> NDArray[np.ui
     question="Are events missing?",
     bounds=(),
 )
-def data_losses(evidence: Evidence, _limits: KindThresholds) -> list[Verdict]:
+def data_losses(evidence: Evidence, _limits: Limits) -> list[Verdict]:
     """Return one verdict if events are missing between others.
 
     That a trace begins late on some CPU, as a ring does, or ends early is no loss.

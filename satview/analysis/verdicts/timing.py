@@ -16,7 +16,7 @@ from satview.analysis.blame import Blame, Kept, blame, part_words
 from satview.analysis.needs import STATES
 from satview.analysis.timing import bound_cycles
 from satview.analysis.verdicts.evidence import Evidence, longest
-from satview.analysis.verdicts.rule import KindThresholds, verdict_rule
+from satview.analysis.verdicts.rule import Limits, verdict_rule
 from satview.analysis.verdicts.verdict import Severity, Verdict
 from satview.linkage.table import Certainty
 from satview.linkage.whole import is_whole
@@ -64,7 +64,7 @@ def _threads(*rows: int) -> list[int]:
     proof=_PROOF,
     timing=("deadline", "period"),
 )
-def missed_deadlines(evidence: Evidence, limits: KindThresholds) -> list[Verdict]:
+def missed_deadlines(evidence: Evidence, limits: Limits) -> list[Verdict]:
     """Return activities of which instances took longer than the file says, or than the period that it says."""
     learned, verdicts = activities(evidence.trace, limits.timing), []
     rounds, overrun = learned.instances, learned.overrun_cycles
@@ -106,7 +106,7 @@ def _cases(learned: Activities, late: NDArray[np.intp]) -> list[tuple[int, int, 
     proof=_PROOF,
     timing=("period",),
 )
-def missed_triggers(evidence: Evidence, limits: KindThresholds) -> list[Verdict]:
+def missed_triggers(evidence: Evidence, limits: Limits) -> list[Verdict]:
     """Return activities that were triggered sooner or later than the period that the file says allows.
 
     The time from the last trigger to the end of the trace counts too, as a lower bound.
@@ -157,7 +157,7 @@ def missed_triggers(evidence: Evidence, limits: KindThresholds) -> list[Verdict]
     proof="User events that carry a number of what goes through the chain show which output belongs to which input.",
     timing=("reaction", "age"),
 )
-def late_chains(evidence: Evidence, limits: KindThresholds) -> list[Verdict]:
+def late_chains(evidence: Evidence, limits: Limits) -> list[Verdict]:
     """Return chains whose reaction, or the age of whose input, was longer than the file says."""
     trace = evidence.trace
     learned, verdicts = activities(trace, limits.timing), []

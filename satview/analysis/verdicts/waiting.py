@@ -20,7 +20,7 @@ from satview.analysis.verdicts.evidence import (
     longest,
     named,
 )
-from satview.analysis.verdicts.rule import KindThresholds, verdict_rule
+from satview.analysis.verdicts.rule import Limits, verdict_rule
 from satview.analysis.verdicts.scheduling import instead, ran_instead
 from satview.analysis.verdicts.verdict import Severity, Verdict
 from satview.analysis.verdicts.words import mutex_text, object_text, of_whom, waited_for
@@ -52,7 +52,7 @@ _Ints = NDArray[np.int64]
     proof="`pidin` on the target shows what each of the threads is blocked on; where mutexes are in it, wide events "
     "of the class KER_CALL have their owners.",
 )
-def deadlocks(evidence: Evidence, limits: KindThresholds) -> list[Verdict]:
+def deadlocks(evidence: Evidence, limits: Limits) -> list[Verdict]:
     """Return circles of threads that wait for each other until the trace ends.
 
     A thread counts as stuck while all threads are that could end its wait (`WaitGraph`). A circle that is one only if
@@ -142,7 +142,7 @@ def _some(evidence: Evidence, threads: Iterable[int], word: str = "or") -> str:
     proof="A longer capture shows whether anything ends the wait, `pidin` on the target whether the thread "
     "is still blocked.",
 )
-def waits_for_ever(evidence: Evidence, limits: KindThresholds) -> list[Verdict]:
+def waits_for_ever(evidence: Evidence, limits: Limits) -> list[Verdict]:
     """Return waits that nothing can end.
 
     For a mutex whose holder has ended; a semaphore, condition variable, barrier or read/write lock if only threads that
@@ -241,7 +241,7 @@ def _for_ever(evidence: Evidence, graph: WaitGraph, wait: int, keepers: frozense
     },
     proof="The source shows whether the thread tests its condition under the mutex before it waits.",
 )
-def lost_wakeups(evidence: Evidence, limits: KindThresholds) -> list[Verdict]:
+def lost_wakeups(evidence: Evidence, limits: Limits) -> list[Verdict]:
     """Return waits for condition variables whose last signal came before, when nobody waited.
 
     That is also how a queue looks that is empty for good: its thread was at work when the last signal came, and has
@@ -328,7 +328,7 @@ def _ran(evidence: Evidence, thread: int, start: int, end: int) -> int:
     },
     proof="Wide events of the classes THREAD and KER_CALL show the priorities and the owner of the mutex.",
 )
-def contentions(evidence: Evidence, limits: KindThresholds) -> list[Verdict]:
+def contentions(evidence: Evidence, limits: Limits) -> list[Verdict]:
     """Return mutexes that threads wait for much of the time, and single waits that are too long.
 
     These are waits in which others get the mutex one after the other, being of higher priority, and waits for holders
@@ -340,7 +340,7 @@ def contentions(evidence: Evidence, limits: KindThresholds) -> list[Verdict]:
     return [*_contended(evidence, limits), *_passed_over(evidence, limits), *kept]
 
 
-def _passed_over(evidence: Evidence, limits: KindThresholds) -> list[Verdict]:
+def _passed_over(evidence: Evidence, limits: Limits) -> list[Verdict]:
     blocked_by, known = blockers(evidence.trace), mutexes(evidence.trace)
     waiting, gives = blocked_by.waits, known.gives
     for_mutexes = np.flatnonzero(known.of_wait >= 0)
@@ -368,7 +368,7 @@ def _passed_over(evidence: Evidence, limits: KindThresholds) -> list[Verdict]:
     return verdicts
 
 
-def _kept_holders(evidence: Evidence, limits: KindThresholds) -> list[Verdict]:
+def _kept_holders(evidence: Evidence, limits: Limits) -> list[Verdict]:
     blocked_by, least = blockers(evidence.trace), limits.cycles("kept_ms")
     waiting = blocked_by.waits
     end = evidence.end_rows(waiting.end_row)
@@ -405,7 +405,7 @@ def _kept_holders(evidence: Evidence, limits: KindThresholds) -> list[Verdict]:
     return verdicts
 
 
-def _contended(evidence: Evidence, limits: KindThresholds) -> list[Verdict]:
+def _contended(evidence: Evidence, limits: Limits) -> list[Verdict]:
     trace = evidence.trace
     known, mutex = blockers(trace), mutexes(trace).of_wait
     every_wait = known.waits
