@@ -58,12 +58,12 @@ class Activity:
     """One activity.
 
     Attributes:
-        name: The thread's, with the trigger where it has several; or as the user's file says.
+        name: Name of the thread, with the trigger if it has several activities; or the name in the user's file.
         trigger: What begins it, in words.
         thread: Row of the thread that does it most often; 0 = not known.
-        period_cycles: -1 = it does not come regularly.
-        is_period_said: A user's file says it; else it is learned.
-        deadline_cycles: How long it may take; -1 = without a bound.
+        period_cycles: -1 = not periodic.
+        is_period_said: The period is from a user's file; else it is learned.
+        deadline_cycles: How long an instance may take; -1 = no deadline.
         deadline_from: `said`, `period`, or empty.
     """
 
@@ -343,10 +343,10 @@ def _of_messages(trace: Trace) -> _TriggeredWork:
 
 
 def _served(trace: Trace, thread: _Ints, sent: _Ints, received: _Ints) -> tuple[_Ints, _Ints]:
-    """Return from when on a thread works for what it received, cycles, and the event by which that is over, -1 = none.
+    """Return when each thread begins to work on what it received, cycles, and the event that ends that work, -1 = none.
 
-    A thread that waited for it is at work for it from when it is woken, another one from the receipt on: before, it
-    did what it had received earlier. Without a receipt it has not begun: that is the end of the trace.
+    A thread that waited for the message or pulse begins when it is woken, any other at the receipt: until then it
+    works on what it received earlier. Without a receipt the begin is the end of the trace.
     """
     time = trace.events.time_cycles
     begin, end = np.full(len(sent), trace.window.end, np.int64), np.full(len(sent), -1, np.int64)

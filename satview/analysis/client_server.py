@@ -90,11 +90,11 @@ def client_server(scope: Scope) -> ClientServer:
 
 @dataclass(frozen=True, slots=True)
 class _Served:
-    """Who serves whom when within a range, by client, then in time order; `run` shows how long threads ran meanwhile.
+    """Services within a range, by client, then in time order; `run` sums how long threads ran during them.
 
     Attributes:
         client, server: int64, (n,), rows of the thread table.
-        first, last: int64, moments as those of `run`.
+        first, last: int64, (n,), begin and end, as indices of the moments of `run`.
     """
 
     client: _Ints

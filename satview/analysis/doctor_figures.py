@@ -132,7 +132,7 @@ class Judge:
         return _as_estimate(trust) if is_either_way else trust, rows
 
     def of(self, analysis: str, rests: Rests) -> tuple[Trust, _Bools | None]:
-        """Return the trust in the answers of an analysis that rest on something, and the rows concerned, bool (n,)."""
+        """Return the trust in figures that depend on `rests`, and the affected rows, bool (n,); None = all."""
         if (analysis, rests) not in self._made:
             self._made[analysis, rests] = self._judge(analysis, rests)
         return self._made[analysis, rests]
@@ -204,7 +204,7 @@ class Judge:
         return trust, rows
 
     def _of_cpus(self) -> Trust:
-        """Return the trust in figures of CPUs. Between two runs the kernel is on its way: nothing is missing there."""
+        """Return the trust in figures of CPUs. Time between two runs is the kernel's and does not count as missing."""
         known = self._known_cpus(self._since_dump())
         return EXACT if known.all() else Trust(Mark.LOWER_BOUND, "who ran at the beginning is not known")
 

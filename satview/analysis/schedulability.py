@@ -77,11 +77,11 @@ class Arrivals:
 
     @classmethod
     def seen(cls, times: Sequence[_Ints], span: int) -> Arrivals:
-        """Return arrivals as dense as some that were seen.
+        """Return arrivals as dense as observed ones.
 
         Args:
             times: int64 (n,) of each kind, ascending, n > 0.
-            span: How long they were watched: so many do not arrive in less.
+            span: Cycles that they were observed; one arrival more than observed takes at least as long.
         """
         rows = [_distances(kind_times, span) for kind_times in times]
         steps = np.array([len(row) - 1 for row in rows], np.int64)
@@ -295,7 +295,7 @@ class _Work:
         self._most_steps = max(_LEAST_STEPS, min(_MOST_STEPS, _MOST_LOOKED_AT // max(1, of_step)))
 
     def _pieces(self) -> tuple[_Ints, _Ints, NDArray[np.intp]]:
-        """Return when threads wake: who and when, (pieces,) each, and which piece each run is of, (runs,)."""
+        """Return thread and cycles of the wake-up that begins each piece, (pieces,), and each run's piece, (runs,)."""
         trace, thread_waits = self._trace, waits(self._trace)
         time = trace.events.time_cycles
         woken = (thread_waits.end_row != OPEN) & (

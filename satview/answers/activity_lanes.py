@@ -111,7 +111,7 @@ def _lanes_of(trace: Trace, activity: Activity, instances: Instances, value: NDA
 
 
 def without_overlap(start: _Ints, end: _Ints) -> NDArray[np.bool_]:
-    """Return which intervals have room on one lane: the first, then always the next that begins when that is over.
+    """Return which intervals fit on one lane: the first, then always the next one that begins at or after its end.
 
     Args:
         start: int64 (n,), ascending, n > 0.

@@ -136,7 +136,7 @@ class Frames(ABC):
         return self.arrow().__arrow_c_stream__(requested_schema)
 
     def numpy(self) -> dict[str, NDArray[Any]]:
-        """Return all columns in numpy by name, each as `[name]` has it; needs no other package.
+        """Return all columns as numpy arrays by name, each as `[name]` returns it; needs no other package.
 
         Returns:
             Arrays of (rows,); texts are of type object.

@@ -156,10 +156,10 @@ class CallStacks:
     """Every call of a function that logs its calls, shape (n,) each, with the stack that it is on.
 
     Attributes:
-        entry_row: int64, the event.
+        entry_row: int64, row of the entry event.
         start_cycles, end_cycles: int64, of the entry and the exit; the end of the trace if it has not returned.
         parent: int64, position of the call that it is in, -1 = none.
-        stack: int64, which of the stacks; -1 = too deep to be told.
+        stack: int64, index in `stacks`; -1 = nested too deeply to distinguish.
         stacks: Functions with their callers, the outermost first; several threads may have the same.
     """
 
@@ -181,7 +181,7 @@ def call_stacks(trace: Trace) -> CallStacks:
 
 
 def _call_nodes(trace: Trace) -> tuple[_Ints, ...]:
-    """Return what `CallStacks` has but for names, which symbols may bring later."""
+    """Return the arrays of `CallStacks` without function names, which symbols may add later."""
     entry_row, exit_row = function_calls(trace)
     end = np.full(len(entry_row), trace.window.end, np.int64)
     end[exit_row != OPEN] = trace.events.time_cycles[exit_row[exit_row != OPEN]]

@@ -260,7 +260,7 @@ def _of_links(trace: Trace, links: Latencies, leg: str) -> _KnownValues:
 
 
 def _of_ends(table: LinkTable, rows: _Ints) -> _KnownValues:
-    """Return how the links are known that end at some events, -1 for none; those that are not there count as exact."""
+    """Return how the links that end at some events (-1 = no event) are known; where there is no link, exact."""
     known, ends = np.zeros(len(rows), np.uint8), np.flatnonzero(rows >= 0)
     link = table.ended_by(rows[ends].astype(np.uint32))
     known[ends[link >= 0]] = known_by_certainty(table.certainty[link[link >= 0]])

@@ -547,7 +547,7 @@ class Table(Frames):
         return int(self._data.moments[name][self.positions[row]]) if name in self._data.moments else -1
 
     def has_place(self, row: int, name: str) -> bool:
-        """Return whether it is known where a value happened."""
+        """Return whether the moment or the event of a value is known."""
         return max(self.moment(row, name), self.event(row, name)) >= 0
 
     def is_placed(self, name: str) -> bool:
@@ -607,7 +607,7 @@ class Table(Frames):
     # ---- for people and for files -------------------------------------------------------------------------------
 
     def filled(self) -> tuple[Column, ...]:
-        """Return the columns for people in which any of these rows says something."""
+        """Return the columns with a title in which at least one of these rows has something to show."""
         return tuple(column for column in self.question.columns if column.title and self._says_something(column))
 
     def _says_something(self, column: Column) -> bool:
@@ -707,7 +707,7 @@ class Table(Frames):
                 for value, absent in zip(part.tolist(), is_absent, strict=True)]  # fmt: skip
 
     def _known_words(self, column: Column) -> list[str]:
-        """Return how the values of a column are known, empty for exact ones; none at all if all are exact."""
+        """Return how the column's value in each row is known, empty if exact; an empty list if all are exact."""
         known = self._data.known.get(column.name)
         if known is None or not np.any(known[self.positions]):
             return []

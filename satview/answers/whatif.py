@@ -51,7 +51,7 @@ class Compared:
 
     @property
     def errors(self) -> tuple[float, float]:
-        """How far the unchanged replay is off in the median and in 99 %, as shares; nan if it never came."""
+        """Relative errors of the unchanged replay in the median and the 99th percentile; nan if it has no instance."""
         return _error(self.medians_ns), _error(self.p99s_ns)
 
     @property

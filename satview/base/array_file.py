@@ -131,9 +131,9 @@ def _mapped(data: memoryview, size: int, start: int, table: Any) -> dict[str, ND
 
 
 def word_sum(array: NDArray[Any]) -> int:
-    """Return a sum of the bytes of an array that every flipped bit and every exchange of two words changes.
+    """Return a checksum of an array's bytes; every flipped bit and every swap of two words changes it.
 
-    The bytes as 64-bit words, zeros at the end, each times an odd number that shows its position, modulo 2^64.
+    The sum modulo 2^64 of the 64-bit words, zero-padded, each multiplied by an odd number made from its position.
     """
     data = array.reshape(-1).view(np.uint8)
     whole = len(data) // 8

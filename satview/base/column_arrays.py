@@ -170,7 +170,7 @@ class ColumnTable:
 
     @classmethod
     def concatenated(cls, tables: Sequence[Self]) -> Self:
-        """Return the rows of several tables as one; of one table at least, whose types the columns have."""
+        """Return the rows of several tables as one table; at least one table must be given, for the column types."""
         return cls(*(np.concatenate([getattr(table, column.name) for table in tables]) for column in fields(cls)))
 
 

@@ -77,7 +77,7 @@ def uninstall() -> list[str]:
 
 
 def program() -> list[str]:
-    """Return the words that run this satview: its script, or this Python with what starts it."""
+    """Return the command that runs this satview: its installed script, or this Python with the entry point."""
     script = Path(sysconfig.get_path("scripts")) / "satview"
     # An equals sign in a program's name is against the Desktop Entry specification.
     if script.is_file() and "=" not in str(script):

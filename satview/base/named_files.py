@@ -101,7 +101,7 @@ def allow(owner: Path, files: Iterable[Path]) -> None:
 
 
 def folders() -> tuple[str, ...] | None:
-    """Return the folders below which everything has to be that is opened; None where there is no such limit."""
+    """Return the folders to which opening files is limited; None if there is no limit."""
     given = os.environ.get(VARIABLE)
     return _folders.get() or (tuple(given.split(os.pathsep)) if given else None)
 

@@ -153,7 +153,7 @@ class NewFile:
             part.unlink()
 
     def _raise(self, error: BaseException) -> None:
-        """Raise what a caller is to see instead of an error of the operating system."""
+        """Raise WriteError for an OSError, except for the broken pipe of a stream; return for any other error."""
         if isinstance(error, OSError) and not (self.is_stream and isinstance(error, BrokenPipeError)):
             raise WriteError(self.path, error.strerror or str(error)) from error
 

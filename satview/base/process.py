@@ -49,7 +49,7 @@ class Ended(BaseException):
 
 
 class OutputError(Exception):
-    """Standard output takes no more."""
+    """Standard output is full or closed."""
 
 
 @contextmanager
@@ -88,7 +88,7 @@ def signals_raise() -> Iterator[None]:
 
 @contextmanager
 def collected_signals() -> Iterator[list[int]]:
-    """Collect signals that request an end in a block, instead of dying of them; the second one is not waited for."""
+    """Collect termination signals during a block instead of ending; the second one raises KeyboardInterrupt."""
     caught: list[int] = []
 
     def catch(signo: int, _frame: object) -> None:
@@ -126,7 +126,7 @@ class _ClosedOutput(io.TextIOBase):
 
 @contextmanager
 def checked_output() -> Iterator[None]:
-    """Report a standard output that takes no more, whenever that is noticed.
+    """Raise OutputError if writing standard output fails, in the block or in the flush after it.
 
     Raises:
         OutputError: It is full or closed.

@@ -149,7 +149,7 @@ def _refuse_same(path: Path, status: os.stat_result, reading: Sources) -> None:
 
 
 def _identities(source: Path | str | int) -> set[tuple[int, int]]:
-    """Return device and number of a file, or of all files in a folder; none of what is not there."""
+    """Return device and inode of a file, or of all files in a folder; the empty set if it cannot be looked up."""
     try:
         source = 0 if str(source) == "-" else source
         status = os.fstat(source) if isinstance(source, int) else Path(source).stat()

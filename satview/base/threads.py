@@ -180,7 +180,7 @@ class Once:
 
 
 class Claims:
-    """Divides numbered things that are to be made among the threads that request them, so that none is made twice."""
+    """Assigns numbered items to the threads that request them, so that no item is made twice."""
 
     def __init__(self) -> None:
         self._claimed: set[int] = set()

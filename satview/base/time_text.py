@@ -120,7 +120,7 @@ def _decimals(clock: Clock) -> int:
 
 
 def _scaled(cycles: int, clock: Clock, decimals: int) -> int:
-    """Return the time since the start in units of a decimal of a second, cut off."""
+    """Return the time since the start in units of 10^-decimals seconds, rounded toward zero."""
     passed = cycles - clock.start_cycles
     size = abs(passed) * int(10**decimals) // clock.cycles_per_s
     return -size if passed < 0 else size

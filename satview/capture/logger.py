@@ -337,7 +337,7 @@ class Probe:
     Attributes:
         is_ready: Always: a probe needs no time to set itself up.
         is_done: True once everything is written.
-        failure: What the output said when it could not be written; the machine stops then.
+        failure: Error of the output if it could not be written; the machine stops then.
     """
 
     def __init__(self, kernel: Kernel, options: LoggerOptions, output: Output, say: Say) -> None:

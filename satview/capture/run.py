@@ -44,13 +44,13 @@ from satview.filters.rules.triggers import Trigger
 def calls_of_text(
     text: str, kernel: Kernel, load_function: FunctionLoader | None = None, is_wide: bool = False
 ) -> tuple[list[RULE], CaptureRules]:
-    """Return the calls that a rule text represents, with process names resolved on a machine that runs.
+    """Return the calls that a rule text stands for; process names are resolved on a running machine.
 
     Args:
         text: One rule per line, as in `.satrules` files.
-        kernel: Its processes give the names their pids, its release the numbers.
+        kernel: Supplies the pids of process names, and the release that numbers classes and events.
         load_function: For rules that call Python functions; None refuses those.
-        is_wide: Whether the logger makes everything wide before the rules.
+        is_wide: Whether the logger switches all events to wide before the rules apply.
 
     Returns:
         The calls, and what the rules become: its notes say what is captured although a view would hide it.

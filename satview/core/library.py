@@ -102,7 +102,7 @@ class BoundCall:
         self._words = _words(arguments)
 
     def __call__(self, *arguments: Any) -> int:
-        """Call it with the remaining arguments; return what it returns, which its source says.
+        """Call the function with the bound arguments, then these; return its result (see the function in the C source).
 
         Raises:
             ValueError: An argument breaks the contract.
@@ -121,7 +121,7 @@ def call(name: str, *arguments: Any) -> int:
 
 
 def _words(arguments: tuple[Any, ...]) -> list[int]:
-    """Return address, number and kind of each argument, as `satview_argument` of core.h has them."""
+    """Return address, count or number, and kind of each argument, in the layout of `satview_argument` (core.h)."""
     words: list[int] = []
     for argument in arguments:
         if isinstance(argument, np.ndarray):

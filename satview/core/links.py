@@ -258,7 +258,7 @@ def times_of(time: NDArray[np.int64], rows: NDArray[np.integer], end: int) -> ND
 
 
 def numbered(number: NDArray[np.int64]) -> tuple[int, NDArray[np.int64]]:
-    """Return how many different numbers there are, and which of them each is, by first appearance, int64 (n,).
+    """Return how many distinct numbers there are, and the index of each by order of first appearance, int64 (n,).
 
     Args:
         number: int64 (n,).
@@ -284,7 +284,7 @@ def previous_same(number: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def positions(number: NDArray[np.integer], requested: NDArray[np.integer]) -> NDArray[np.int64]:
-    """Return where among ascending numbers the first one is that is not less than each requested one, int64 (k,).
+    """Return for each requested number the position of the first that is not less, int64 (k,), as `np.searchsorted`.
 
     Args:
         number: uint32 or int64 (n,), ascending.

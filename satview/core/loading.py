@@ -215,14 +215,14 @@ def clock(
 def cheapest_path(
     cost: NDArray[np.float64], step_cost: NDArray[np.float64]
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """Return the cheapest sequence of choices, and what the cheapest one through each choice costs.
+    """Return the cheapest path through n steps of k choices, and the cost of the cheapest path through each choice.
 
     Args:
-        cost: float64 (n, k), of each choice.
-        step_cost: float64 (n - 1, k, k), from each choice to each of the next.
+        cost: float64 (n, k), cost of each choice.
+        step_cost: float64 (n - 1, k, k), cost of going from each choice to each choice of the next step.
 
     Returns:
-        int64 (n,), of equal choices the first; float64 (n, k).
+        int64 (n,), index of the choice in each step, the first of equally cheap ones; float64 (n, k).
     """
     cost, step_cost = (np.ascontiguousarray(costs, np.float64) for costs in (cost, step_cost))
     ahead, behind, best = np.empty_like(cost), np.empty_like(cost), np.empty(len(cost), np.int64)

@@ -45,12 +45,12 @@ class LineField(NamedTuple):
 
 
 class FormTables(NamedTuple):
-    """Forms as `satview_lines` has them.
+    """Forms as the C function `satview_lines` takes them.
 
     Attributes:
-        fields: Of all forms.
+        fields: Fields of all forms.
         first: int64 (forms + 1,), where the fields of each begin.
-        bound: int64 (forms,), bytes of a line without its texts.
+        bound: int64 (forms,), most bytes that a line takes without its texts.
         has_text: uint8 (forms,).
         literals: All literal texts, and what may be read behind them.
     """
@@ -101,15 +101,15 @@ class Forms:
         self, header: NDArray[np.uint32], start: NDArray[np.int64], row: NDArray[np.int64],
         variant: NDArray[np.int32], form: NDArray[np.int32], done: int,
     ) -> int:  # fmt: skip
-        """Write the forms of events from number `done` on; return the first whose kind has none, or their number.
+        """Write the forms of events from index `done` on; return the index of the first event without a form, else n.
 
         Args:
             header: uint32 (events,), header words.
             start: int64 (events + 1,), where payloads begin.
             row: int64 (n,), which events.
             variant: int32 (n,).
-            form: int32 (n,), receives the numbers.
-            done: How many are there already.
+            form: int32 (n,), receives the form numbers.
+            done: How many events have their form already.
         """
         return call("forms", header, start, row, variant, self._first, self._entries, done, form)
 
@@ -125,11 +125,11 @@ class Forms:
 
 @dataclass(frozen=True, slots=True)
 class TextTable:
-    """Texts one after the other.
+    """Texts concatenated in one byte string.
 
     Attributes:
         text: The bytes.
-        end: int64 (n + 1,), where each ends, 0 before the first.
+        end: int64 (n + 1,), 0, then the offset at which each text ends.
     """
 
     text: bytes
@@ -148,17 +148,17 @@ class PrintJob:
     """Lines to print.
 
     Attributes:
-        start: int64 (events + 1,), where payloads begin.
-        words: uint32, payloads.
+        start: int64 (events + 1,), index in `words` at which the payload of each event begins.
+        words: uint32, payload words of all events.
         is_big: The target's byte order is big-endian.
-        row: int64 (n,), which events.
-        form: int32 (n,), their forms.
-        head: int64 (columns, n).
-        head_unsigned: A bit per column.
-        head_texts: What columns of texts number.
-        texts: Of all lines.
-        text_base: int64 (n,), number of the first text of each line.
-        separator: Before each line.
+        row: int64 (n,), event that each line prints.
+        form: int32 (n,), form of each line.
+        head: int64 (columns, n), values of the head columns.
+        head_unsigned: Bit mask: bit k is set if head column k is unsigned.
+        head_texts: Texts to which head columns refer by index.
+        texts: Texts of all lines, made in Python.
+        text_base: int64 (n,), index in `texts` of the first text of each line.
+        separator: Bytes before each line.
     """
 
     start: NDArray[np.int64]
@@ -187,9 +187,9 @@ class LinePrinter:
         self._room = 0
 
     def begin(self, job: PrintJob) -> Callable[[], tuple[memoryview, NDArray[np.int64]]]:
-        """Return what prints the lines, on any thread: it returns them, and int64 (n,), where each ends.
+        """Return a function that prints the lines on any thread; it returns them, and int64 (n,), where each ends.
 
-        The lines are valid until the second call after this one.
+        The lines are valid until the second call of `begin` after this one.
         """
         self._room = 1 - self._room
         return partial(self._print, job, self._forms.tables(), self._room)

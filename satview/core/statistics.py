@@ -60,16 +60,16 @@ def nesting(
 def left_open(
     code: NDArray[np.uint16], cpu: NDArray[np.uint8], step: NDArray[np.int8], rows: NDArray[np.uint32], most: int
 ) -> NDArray[np.bool_]:
-    """Return the CPUs that are in interrupts at the end, or for many events on end, bool (256,).
+    """Return which CPUs are in interrupts at the end, or were for `most` events in a row, bool (256,).
 
-    None that never leaves an interrupt.
+    A CPU without any interrupt exit is never among them.
 
     Args:
         code: uint16 (events,).
         cpu: uint8 (events,).
         step: int8 (32768,), as of `nesting`.
         rows: uint32 (k,), ascending, the events of class INT.
-        most: So many events on end are many.
+        most: How many of these events in a row on one CPU count as an interrupt left open.
     """
     is_open = np.empty(256, np.bool_)
     call("left_open", code, cpu, step, np.ascontiguousarray(rows), most, is_open)
@@ -120,8 +120,8 @@ def event_counts(
         thread: uint16 or uint32 (n,), rows of the thread table.
         start: Row of the first of these events.
         role: uint8 (32768,), of every code.
-        sums: Of the events before, added to: int64 (32768,), how many, the first and the last row of every code, and
-            int64 (threads, roles).
+        sums: Sums of the events before these, updated in place: count, first and last row of every code, int64
+            (32768,) each, and int64 (threads, roles).
     """
     counts, first_row, last_row, by_thread = sums
     threads, roles = by_thread.shape
@@ -130,7 +130,7 @@ def event_counts(
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """What codes and lane values are.
+    """What event codes and lane values mean.
 
     Attributes:
         kind: uint8 (32768,), by code: `IS_STATE`, with `IS_RUN` where a thread begins to run; `IS_ENTRY` and `IS_EXIT`
@@ -138,9 +138,9 @@ class Rules:
         value: uint8 (2, 32768), lane value by code, of threads and of idle threads.
         destroyed, created: Codes of the end and the beginning of a thread.
         running, ready, dead, absent, unknown: Lane values.
-        dump_end: Until when the opening dump goes, cycles.
-        start, end: Of the trace, cycles.
-        values: All lane values are below.
+        dump_end: End of the opening dump, cycles.
+        start, end: Begin and end of the trace, cycles.
+        values: Upper bound of lane values, exclusive.
     """
 
     kind: NDArray[np.uint8]
@@ -197,7 +197,7 @@ def scheduling(
     rules: Rules, code: NDArray[np.uint16], thread: NDArray[np.unsignedinteger], cpu: NDArray[np.uint8],
     time: NDArray[np.int64], idle: NDArray[np.bool_], cpus: int, missing: Missing,
 ) -> Sums | None:  # fmt: skip
-    """Return states, runs and interrupts of a trace, added up; None if an event names what is not there.
+    """Return sums of states, runs and interrupts; None if an event names a thread or lane value that does not exist.
 
     Args:
         rules: What the events mean.

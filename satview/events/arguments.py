@@ -105,7 +105,7 @@ def label_of(name: CodeName, release: Release) -> str:
 
 
 def notes_of(name: CodeName, release: Release) -> tuple[str, ...]:
-    """Return what a reader of the raw numbers has to know."""
+    """Return notes on an event that a reader of its raw numbers needs."""
     if not name.file:
         return ()
     if release == Release.QNX_6 and name.file in _KERNEL:

@@ -451,7 +451,7 @@ _MOST_LEARNED: Final = 1 << 14  # of one process; each is a kind of line that fi
 
 
 def learn_list(release: Release, code: int, parts: Sequence[PayloadPart], count: int) -> int | None:
-    """Return the variant of payloads whose arguments are those that a line of a listing shows.
+    """Return the variant of payloads that have the arguments of a listing's line.
 
     Args:
         release: Of the listing.
@@ -460,16 +460,16 @@ def learn_list(release: Release, code: int, parts: Sequence[PayloadPart], count:
         count: Payload words.
 
     Returns:
-        At least `variants.LISTED`; None if there are too many kinds of such lines, unless it is one text alone.
+        At least `variants.LISTED`; None if too many kinds of lines have been learned, unless the line is one text.
     """
     return _learn(release, code, Layout("listed", tuple(parts), count))
 
 
 @lru_cache(maxsize=1 << 13)
 def describe_layout(release: Release, code: int, count: int, variant: int, event: UserEvent) -> int:
-    """Return the variant of payloads that are what a variant says, and what a description says beside that.
+    """Return the variant of payloads with the layout of `variant` and the fields that a description adds.
 
-    If there are too many kinds of them it is the variant as it was.
+    Return `variant` itself if too many layouts have been learned.
     """
     layout = layout_of(release, code, count, variant)
     is_wide = not variants.is_user(code) and count > _USER_WORDS

@@ -141,7 +141,7 @@ def process_value(name: str) -> int:
     """Return the lane value of a process on CPU lanes: the same in every trace. Two names may share one.
 
     Args:
-        name: Of the process, or the path of its program, of which the last part counts; not of `kworker/1` of Linux.
+        name: Name of the process, or path of its program, whose last part counts unless it is a number (`kworker/1`).
     """
     last = name.rpartition("/")[2]
     counts = name if last.isdecimal() else last

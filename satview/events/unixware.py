@@ -137,7 +137,7 @@ def class_indices() -> NDArray[np.uint8]:
 
 
 def state_values() -> NDArray[np.uint8]:
-    """Return the state into which every code puts a thread, shape (32768,), uint8: a record shows that it runs."""
+    """Return the state into which every code puts a thread, shape (32768,), uint8; most records show that it runs."""
     codes = np.arange(wire.CODE_COUNT)
     table = np.full(wire.CODE_COUNT, states.NOT_A_STATE, np.uint8)
     is_record = codes >= OTHER

@@ -65,7 +65,7 @@ def _kinds(release: Release) -> NDArray[np.uint8]:
 
 @cache
 def wide_exits(release: Release) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """Return which exits hold 64-bit values, and of which the first value is one of them; (32768,) each."""
+    """Return which exits hold 64-bit values, and which of these have one as their first value; bool (32768,) each."""
     is_64bit, is_first_64bit = np.zeros(CODE_COUNT, np.bool_), np.zeros(CODE_COUNT, np.bool_)
     book = catalogue(release)
     for code in book.codes():
@@ -76,7 +76,7 @@ def wide_exits(release: Release) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
 
 
 def counted_call(release: Release) -> tuple[int, int]:
-    """Return the code of the call whose first word counts its arguments, and how many its wide list has."""
+    """Return the code of the call whose first word counts its arguments, and how many arguments its wide form lists."""
     code = int(np.flatnonzero(_kinds(release) == _COUNTED)[0])
     return code, len(catalogue(release).spec(code).wide or ())
 

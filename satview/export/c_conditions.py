@@ -183,7 +183,7 @@ class Tables:
         return name
 
     def processes(self, test: str, shown: str) -> str:
-        """Return the name of the list of processes for which a test of `full` or `own` holds."""
+        """Return the name of the C list of the processes for which a test of `full` or `own` holds."""
         name = self._known.get(test)
         if name is None:
             name = self._name(test, "named")

@@ -318,7 +318,7 @@ class _Program:
         return RulesProgram("\n".join(source), tuple(self._faults), self._notes)
 
     def _ring_buffers(self) -> int:
-        """Return how many buffers a ring needs so that its triggers stay in it; 0 if none ends it.
+        """Return how many buffers a ring needs to hold what its triggers are to keep; 0 if no trigger ends the capture.
 
         Slots are counted as if buffers were full; a kernel closes them earlier, at a share of two thirds at least.
         """
@@ -493,7 +493,7 @@ class _Program:
     # ---- faults --------------------------------------------------------------------------------------------------
 
     def _take_faults(self, expression: Expression | None = None) -> list[Diagnostic]:
-        """Return the faults of a condition that any capture has, or all that are left; each is returned once."""
+        """Return the faults of rules with a condition, or all remaining faults if it is None; each is returned once."""
         lines = {rule.line for rule in self._built.rules if expression is None or rule.condition == expression.text}
         faults = [fault for fault in self._open_faults if expression is None or fault.line in lines]
         self._open_faults = [fault for fault in self._open_faults if fault not in faults]

@@ -482,7 +482,7 @@ class Printer:
             yield batch, rows, job.begin(batch, rows)
 
     def _with_slots(self, batch: Batch, rows: NDArray[np.int64], lines: Lines) -> list[str]:
-        """Return the text with a line per slot before what the slot completes."""
+        """Return a line per slot, each followed by the line of the event that the slot completes."""
         texts = slot_lines(batch.slots, self.source.byte_order)
         for slot in batch.stray_tails.tolist():
             texts[slot] += stray_line(int(batch.slots[slot, 0]))

@@ -80,10 +80,10 @@ class Rows(Protocol):
         """
 
     def begin(self, form: Form) -> str:
-        """Return the template of what every event of a kind begins with."""
+        """Return the template of the common columns with which every line of a form begins."""
 
     def heads(self, batch: Batch, rows: NDArray[np.int64]) -> list[Head]:
-        """Return the columns that fill it, whatever the kind."""
+        """Return the columns that fill the template of `begin`, the same for all forms."""
 
     def tail(self, printed: int) -> str:
         """Return what comes after the last event.
@@ -435,7 +435,7 @@ class RecordRows:
         return '""%s""' if self.format == "csv" else "%s"
 
     def _escaped(self, column: TemplateColumn) -> TemplateColumn:
-        """Return a column of texts as the format needs them between its quotes."""
+        """Return a column of texts, escaped for use between the quotes of the format."""
         is_csv = self.format == "csv"
         escape = _csv_text if is_csv else partial(json.dumps, ensure_ascii=False)
         field = column.field

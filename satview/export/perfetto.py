@@ -349,9 +349,9 @@ def _interrupts(part: TracePart) -> Iterator[MessageBytes]:
 
 
 def _messages(part: TracePart) -> Iterator[MessageBytes]:
-    """Yield messages on their clients' tracks and their service on their servers', an arrow between them.
+    """Yield messages on the tracks of clients and their service on the tracks of servers, with arrows between them.
 
-    A message ends where the trace shows it last: as its client goes on, else as it is replied to or received.
+    A message ends when its client runs again, else with its reply or its receipt, whichever the trace shows last.
     """
     sent, time = table(part.trace, "message"), part.trace.events.time_cycles
     names, count = _thread_names(part.trace), len(sent)

@@ -330,9 +330,9 @@ class _Changes(ColumnTable):
     """Changes of states, by thread and in time order, int64 (n,) each.
 
     Attributes:
-        thread: Row.
-        cycles: When.
-        state: What it changes to: a number of the packets, or one of those above.
+        thread: Row of the thread table.
+        cycles: Time of the change.
+        state: The new state: a number of `TaskStateEnum`, or `_NONE`, `_NOT_KNOWN` or `_GONE`.
         cpu: Where the thread runs from then on; -1 = it does not.
         priority: 0 = not known.
         event: Row of the event that says so; -1 = none does.
@@ -359,7 +359,7 @@ class _Packets(ColumnTable):
 
 
 def thread_numbers(trace: Trace) -> Ints:
-    """Return the number of every thread in the packets, int64 (threads,); each is there once."""
+    """Return a unique number for every thread in the packets, int64 (threads,)."""
     pid, tid = trace.threads.pid.astype(np.int64), trace.threads.tid.astype(np.int64)
     pid[0], tid[0] = NOBODY_PID, 0
     numbers = pid << 32 | tid & 0xFFFFFFFF
@@ -537,7 +537,7 @@ def _births(changes: _Changes) -> NDArray[np.intp]:
 
 
 def _created(births: _Changes) -> _Packets:
-    """Return that threads were created: before their first state, or in its place where that is not known."""
+    """Return packets that report new threads: before their first state, or in its place if that is not known."""
     zero = np.zeros(len(births.thread), np.int64)
     return _Packets(births.thread, births.cycles, zero - 1, zero + _CREATED, zero, zero)
 

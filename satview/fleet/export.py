@@ -70,7 +70,7 @@ class Done:
 
 
 def export_one(source: DatasetSource, dataset: Dataset, tables: tuple[str, ...]) -> Done:
-    """Write the tables of one trace; whatever is wrong with its file becomes the fault of the result."""
+    """Write the tables of one trace; an error in its file is returned as the fault of the result."""
     try:
         return _exported(source, dataset, tables)
     except (SatviewError, OSError) as error:
@@ -146,7 +146,7 @@ class Exported:
     skipped: list[Done] = field(default_factory=list)
 
     def add(self, trace: Done) -> None:
-        """Take what became of one trace."""
+        """Add one trace to `done`, or to `skipped` if it has a fault."""
         (self.skipped if trace.fault else self.done).append(trace)
 
 
@@ -231,7 +231,7 @@ def plan(
 
 
 def write_skipped(exported: Exported) -> None:
-    """Write the list of files that are not in the data set; take it away if there are none.
+    """Write the list of files that are not in the data set; delete it if there are none.
 
     Raises:
         WriteError: It cannot be written.

@@ -36,7 +36,7 @@ class RecordedInstances:
         activity: Its name.
         event: int64 (n,), row of the event that begins each.
         response_s: float64 (n,), how long each took.
-        described: Descriptions of events, by code, as the data set was made with.
+        described: Descriptions of events, by code, with which the data set was made.
     """
 
     path: Path

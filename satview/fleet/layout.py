@@ -134,10 +134,10 @@ def open_dataset(path: Path | str) -> Dataset:
 
 
 def begin_dataset(path: Path | str) -> Dataset:
-    """Return the data set of a folder, which is made if there is none; an empty folder becomes one.
+    """Return the data set of a folder; create it if the folder is missing or empty.
 
     Raises:
-        UsageError: There is something else.
+        UsageError: The folder holds something else.
         WriteError: It cannot be made.
     """
     folder = Path(path)

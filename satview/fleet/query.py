@@ -101,7 +101,7 @@ def view_statements(dataset: Dataset, used: list[Use], traces: list[tuple[str, i
 
 
 def _part(dataset: Dataset, name: str, trace: str) -> str:
-    """Return what makes a table of one trace as the views know it."""
+    """Return the SQL that creates a table of one trace under the name that the views use."""
     path = dataset.part(name, trace).as_posix()
     rows = f"read_parquet([{quoted(_plain(path))}], hive_partitioning = false)"
     return f"CREATE OR REPLACE TEMP VIEW {name} AS SELECT * FROM {rows}"  # noqa: S608  -- as above
@@ -178,6 +178,6 @@ def _tables(dataset: Dataset, query: str) -> Iterator[str]:
 
 
 def _rows(dataset: Dataset, name: str) -> str:
-    """Return what reads a table of all traces; of a kind of events each may have other arguments."""
+    """Return the SQL that reads a table of all traces; tables of one kind of event may differ in their columns."""
     return (f"read_parquet({quoted(dataset.pattern(name))}, hive_partitioning = true, "
             f"hive_types = {{'trace': VARCHAR}}, union_by_name = {name not in SCHEMAS})")  # fmt: skip

@@ -108,7 +108,7 @@ class Binary:
 
     @property
     def function_count(self) -> int:
-        """Functions that it has."""
+        """Number of functions in the file."""
         return len(self._start)
 
     def place(self, address: int) -> tuple[str, int, str, int] | None:

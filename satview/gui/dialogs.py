@@ -146,7 +146,7 @@ def fault_of_saving(text: str) -> str:
 
 
 class Unsaved(Enum):
-    """What is to become of notes that cannot be saved."""
+    """The user's choices for notes that cannot be saved."""
 
     RETRY = "Try &again"
     ELSEWHERE = "Save &elsewhere..."

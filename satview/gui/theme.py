@@ -35,7 +35,7 @@ class Theme:
         mark: Bookmarks and notes.
         hit: Search hits.
         palette: Which set of data colours, of `session.settings.PALETTES`.
-        looks: What of states the user has set otherwise, as `colours.read_looks` reads it.
+        looks: How the user has changed the look of states, as `colours.read_looks` reads it.
         is_hatched: States differ by hatching too.
         text_percent: Size of texts.
     """

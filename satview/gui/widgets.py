@@ -127,7 +127,7 @@ def line_up(
 
 
 class _Quiet(QObject):
-    """Passes the wheel on to what is around a field, unless the field has the keyboard."""
+    """Passes wheel events of a field on to its parent, unless the field has the keyboard focus."""
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         """Take the wheel from fields without the keyboard."""

@@ -160,7 +160,7 @@ def _blockers(trace: Trace) -> Blockers:
 
 
 def _of_messages(trace: Trace, all_waits: Waits) -> tuple[NDArray[np.intp], _Ints, _Ints]:
-    """Return waits for messages, thread that has received each (in SEND nobody, -1), process it was sent to (or -1)."""
+    """Return waits for messages, the thread that received each message (-1 in SEND), and the pid it went to (or -1)."""
     wait = np.flatnonzero((all_waits.value == SEND) | (all_waits.value == REPLY))
     sent = last_sends(trace, all_waits.thread[wait], all_waits.row[wait])
     # The send is part of the call that the thread waits in.
@@ -193,7 +193,7 @@ def _owners(trace: Trace, all_waits: Waits, wait: NDArray[np.intp], word: _Ints,
 def _owners_elsewhere(
     trace: Trace, all_waits: Waits, wait: NDArray[np.intp], word: _Ints, known: NDArray[np.bool_]
 ) -> _Ints:
-    """Return the threads of any process that the words of mutexes fit, -1 where that is none or several."""
+    """Return for each wait the thread, of any process, that the mutex's word names; -1 if none or several fit."""
     out = np.where(known, owners_anywhere(trace, word), -1)
     out[out == all_waits.thread[wait]] = -1
     return out

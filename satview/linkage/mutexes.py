@@ -170,7 +170,7 @@ def _holds(trace: Trace) -> Pairs:
 
 
 def _is_held(trace: Trace, known: Mutexes, begin: _Ints, end: _Ints, mutex: _Ints) -> NDArray[np.bool_]:
-    """Return for holds whether threads wait for the mutex all the time from when the call that got it is over."""
+    """Return for each hold whether some thread waits for the mutex all the time after the call that locked it."""
     since = partners(trace)[begin].astype(np.int64)
     all_waits, wait = waits(trace), np.flatnonzero(known.of_wait >= 0)
     ended = wait[all_waits.end_row[wait] != OPEN]

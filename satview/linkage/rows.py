@@ -81,7 +81,7 @@ def _comm_words(trace: Trace) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
 
 
 def positions(among: NDArray[np.integer], numbers: NDArray[np.integer]) -> NDArray[np.intp]:
-    """Return where among ascending rows (uint32) or keys (int64) the first one is that is not less than each, (n,)."""
+    """Return for each number the position of the first ascending row (uint32) or key (int64) that is not less, (n,)."""
     numbers = numbers.astype(among.dtype, copy=False)
     return links.positions(among, numbers)
 

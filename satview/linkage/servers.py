@@ -33,14 +33,14 @@ _Ints = NDArray[np.int64]
 class Services(ReadOnlyColumns):
     """Messages that were received, by client, then in time order; every column has shape (n,), int64, is read-only.
 
-    Of one client no two overlap: a thread has one message under way. A server may have received several.
+    Services of one client never overlap: a thread has one message under way. A server may serve several at once.
 
     Attributes:
         transaction: Row in `Transactions`.
         client, server: Rows of the thread table.
-        start, end: Cycles. It begins with the receipt, or with the send where that finds the server in RECEIVE: all
+        start, end: Cycles. A service begins with the receipt, or with the send if the server is in RECEIVE then: all
             that the server does from then on is for the client. It ends with the reply or error, when the client stops
-            waiting or either end dies, else with the trace; and where events are missing, as nobody knows what follows.
+            waiting, when either thread dies, where events are missing, or else with the trace.
     """
 
     transaction: _Ints

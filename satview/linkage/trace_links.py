@@ -125,7 +125,7 @@ def _codes(kind: LinkKind, has_pairs: bool) -> NDArray[np.bool_]:
 
 
 def _certainty(trace: Trace, kind: LinkKind, rows: Rows) -> NDArray[np.uint8]:
-    """Return how sure the links are that events begin, uint8."""
+    """Return the certainty of the links that begin with some events, uint8 values of `Certainty`."""
     if kind is not LinkKind.CALL or trace.pairs is not None:
         return np.full(len(rows), Certainty.EXACT, np.uint8)
     is_guess = trace.events.thread[rows] == UNKNOWN_THREAD

@@ -29,9 +29,9 @@ _MOST_STEPS: Final = 1 << 10  # back over messages that a thread received and th
 class Transactions(ReadOnlyColumns):
     """Messages that were sent, in time order; every column has shape (n,) and is read-only.
 
-    A moment that the trace does not have, or that events are missing before, is -1, and so are times that need it. A
-    client that the send did not block, as it failed, never ran again.
-    Times that a transaction has all of add up: queued + service + reply = round trip.
+    A row is -1 if the trace does not have that event or lost events before it; times that need it are -1 too. A failed
+    send does not block its client, so no event shows that the client runs again.
+    If all times of a transaction are known, queued + service + reply = round trip.
 
     Attributes:
         client: int64, row of the thread table; -1 = not known.

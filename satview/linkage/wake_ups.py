@@ -172,7 +172,7 @@ class _WakeUps:
         return np.flatnonzero(self._are_from(states) & (self.cause == NO_EVENT))
 
     def _are_from(self, states: tuple[str, ...]) -> NDArray[np.bool_]:
-        """Return which wake-ups are from some states, bool (n,)."""
+        """Return which wake-ups end a wait in one of some states, bool (n,)."""
         are_from = np.zeros(len(self.value), np.bool_)
         for name in states:  # comparisons are ten times as fast as a table
             are_from |= self.value == STATE_BY_NAME[name].value
@@ -199,7 +199,7 @@ class _WakeUps:
             self._offer(wakeups, self._last_naming(given, thread_rows(trace, pid, tid), wakeups), Certainty.EXACT)
 
     def _receipts(self) -> None:
-        """The message or pulse that the thread receives next is what woke it, if it was the last one sent there."""
+        """Offer as cause the message or pulse that the thread receives next, if it was the last sent on that CPU."""
         trace, wakeups = self.trace, self._in("RECEIVE")
         if not len(wakeups):
             return

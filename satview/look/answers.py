@@ -74,10 +74,10 @@ class Handle:
 
 
 def handle_of(text: str) -> Handle:
-    """Return what somebody typed as a handle.
+    """Return a handle parsed from a text.
 
     Raises:
-        UsageError: It is none.
+        UsageError: The text is no handle.
     """
     parts = _HANDLE.fullmatch(text.strip().lower())
     if parts is None or parts[1] not in list(Subject):
@@ -152,7 +152,7 @@ _MOST_EVIDENCE: Final = 24
 
 
 def look(trace: Trace, handle: str = "") -> Details:
-    """Return what there is to say, each line with the handles that lead on.
+    """Return details on a trace or one thing in it; each line has the handles to look at next.
 
     Args:
         trace: The trace.
@@ -226,7 +226,7 @@ def _thread_lines(statistics: Statistics, rows_shown: Sequence[int] | None = Non
 
 
 def lateness(trace: Trace, activity: str = "", timing: Mapping[str, Timing] | None = None) -> Details:
-    """Return what is done again and again, and of one activity its worst instance and what slow ones have.
+    """Return the recurring activities, and for one of them its worst instance and how slow instances differ.
 
     Args:
         trace: The trace.

@@ -223,7 +223,7 @@ def make_server(roots: Sequence[Path], described: Mapping[int, UserEvent] | None
 
 
 def _guarded(tool: _Tool, answers: Answers) -> Callable[..., Any]:
-    """Return a tool whose mistakes are answers, and whose bytes are a picture."""
+    """Return a tool that reports errors of satview as tool errors, and returns bytes as a PNG image."""
     mcpserver = required("mcp.server.mcpserver")
     tool_error = required("mcp.server.mcpserver.exceptions").ToolError
 

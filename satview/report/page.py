@@ -83,8 +83,8 @@ def histogram_bars(drawn: Histogram, title: str, bound_ns: int = 0) -> str:
 
     Args:
         drawn: The lengths.
-        title: What it is of, for those who cannot see it.
-        bound_ns: A line is there, and bars beyond are red; 0 = nowhere.
+        title: Text alternative for readers who cannot see the histogram.
+        bound_ns: Where a line is drawn, beyond which bars are red; 0 = no line.
     """
     edges_log10, counts = drawn.edges_log10, drawn.counts
     bound = math.log10(bound_ns) if bound_ns else float(edges_log10[0])
@@ -162,7 +162,7 @@ def verdict_list(trace: Trace, verdicts: Sequence[Verdict], pictures: dict[int, 
     Args:
         trace: The trace.
         verdicts: The verdicts.
-        pictures: Index of a verdict to what `picture` returned.
+        pictures: By index of a verdict, its picture as `picture` returned it.
     """
     if not verdicts:
         return "<p>Nothing wrong was found.</p>"
@@ -235,7 +235,7 @@ def latencies(trace: Trace) -> str:
 
 
 def lateness(trace: Trace, thresholds: Thresholds) -> str:
-    """Return what is done again and again, and where the time of the worst instance of the most telling one went."""
+    """Return the recurring activities, and where the worst instance of the most telling one spent its time."""
     answers = late(trace, thresholds.timing)
     activity = answers.most_telling()
     shown = _answer(answers.activities().sorted_by("misses"), _COLUMNS["activities"])
@@ -360,7 +360,7 @@ def write_report(
         trace: The trace; its file is opened again for pictures.
         path: The new file, or `-`.
         thresholds: When something is a verdict; None = the ones that come with satview.
-        pictures: Of so many verdicts at most, besides the one of the whole trace; 0 = no pictures at all.
+        pictures: Most verdicts that get a picture, besides the picture of the whole trace; 0 = no pictures at all.
         report: Called with the share that is done, 0 to 1.
 
     Raises:

@@ -58,7 +58,7 @@ class TimeMap:
 
     @property
     def inverse(self) -> TimeMap:
-        """The way back."""
+        """The map in the opposite direction."""
         return TimeMap(self.to_cycles, self.from_cycles, self.to_rate, self.from_rate)
 
 

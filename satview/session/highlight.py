@@ -292,7 +292,7 @@ def of_transaction(exchanges: Transactions, position: int) -> Highlighted:
 
 
 def of_latency(waking: Latencies, position: int) -> Highlighted:
-    """Return what is to be drawn of one latency: over the lane of the thread that answers."""
+    """Return the highlight of one latency, drawn over the lane of the thread that answers."""
     names = (("handler_row", "to handler"), ("handler_exit_row", "handler"), ("pulse_row", "to pulse"),
              ("ready_row", "to READY"), ("running_row", "to RUNNING"), ("received_row", "to receipt"))  # fmt: skip
     thread, woken = int(waking.thread[position]), int(waking.cause_row[position])
@@ -367,7 +367,7 @@ def _wait_in(trace: Trace, thread: int, span: tuple[int, int]) -> ShownWait | No
 
 
 def _legs(trace: Trace, thread: int, span: tuple[int, int], is_asked: Callable[[int], bool]) -> list[Leg]:
-    """Return the intervals of a thread in some states that have a part in a span of time, the longest first."""
+    """Return the intervals of a thread in requested states that overlap a time span, the longest overlap first."""
     rows, times = trace.states.of(thread).astype(np.int64), np.append(trace.events.time_cycles, trace.window.end)
     ends = np.append(rows[1:], len(times) - 1)
     length = np.minimum(times[ends], span[1]) - np.maximum(times[rows], span[0])

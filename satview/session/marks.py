@@ -92,7 +92,7 @@ class Marks(QObject):
         self._change(mark, None)
 
     def replace(self, old: Mark, new: Mark) -> None:
-        """Put another mark in place of one, in one change of the files."""
+        """Replace a mark by another one, in a single change of the files."""
         self._marks = sorted([*(mark for mark in self._marks if mark not in (old, new)), new], key=by_time)
         self.selected = new
         self._change(old, new)

@@ -340,7 +340,7 @@ class NameFinder:
         ]
 
     def lanes(self, lane: OwnedLane) -> tuple[LaneKey, ...]:
-        """Return the lanes that a lane means: one with the same numbers and name, else all of that name."""
+        """Return the lanes that a stored lane matches: those with its pid, tid and names, else all with its names."""
         kind, cpu, pid, tid = lane.key
         if not (kind in (LaneKind.PROCESS, LaneKind.THREAD) or (":" in kind and pid > 0)):
             return tuple(other for other in self._keys if other[:2] == (kind, cpu))

@@ -58,7 +58,7 @@ class ViewLinks(QObject):
         self.changed.emit()
 
     def remove(self, view: OpenTrace, *_: object) -> None:
-        """Let a view go its own way again, or forget one that is deleted, whose selection lives on in another view."""
+        """Unlink a view, or forget a deleted view, whose selection another view still uses."""
         for connection in self._members.pop(view, []):
             QObject.disconnect(connection)  # type: ignore[call-overload]  # PySide declares no connections
         self.changed.emit()

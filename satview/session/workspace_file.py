@@ -381,7 +381,7 @@ def from_json(content: Any) -> WorkspaceState:
 
 
 def checked(content: Any) -> Any:
-    """Return a parsed file as it is.
+    """Return the parsed content unchanged if it is that of a session file.
 
     Raises:
         DamagedFileError: It is no session.

@@ -549,7 +549,7 @@ def _moved(pieces: Iterator[Piece], by: int) -> Iterator[Piece]:
 
 
 def _of_axis(part: AxisPart, piece: Piece) -> Piece:
-    """Return an argument of a file with the pids and partitions of the axis."""
+    """Return an argument of one file with its pids and partition numbers converted to those of the axis."""
     if piece.texts is not None or not (is_pid(piece.name) or is_partition(piece.name)):
         return piece
     numbers = part.axis_pids if is_pid(piece.name) else part.axis_partitions

@@ -89,7 +89,7 @@ class AxisPart:
         return np.where((known[rows] == own) & (rows > 0), self.pids[rows], own)
 
     def axis_partitions(self, own: _Ints) -> _Ints:
-        """Return numbers of partitions of the file as those of the axis, -1 for what is no such number; same shape."""
+        """Return the file's partition numbers as numbers of the axis, same shape; -1 for invalid numbers."""
         return np.where((own >= 0) & (own < PARTITIONS), own + self.first_partition, -1)
 
 

@@ -125,7 +125,7 @@ class MarkFiles:
         self._put(_line(row), row)
 
     def take(self, keys: Iterable[str]) -> None:
-        """Remove rows for good, which `write` brings to the disk."""
+        """Remove rows for good; `write` stores the removal."""
         self._removed.update(keys)
         self._drop_removed(keys)
 
@@ -134,7 +134,7 @@ class MarkFiles:
         return {mark for row in self.rows.values() if (mark := mark_of(row, limits)) is not None}
 
     def merged(self, content: Any) -> dict[str, Any]:
-        """Return what one file of notes, None if there is none, holds when all of ours are put into it."""
+        """Return the content of one notes file (None = no file yet) with our rows and removals added."""
         content = content or {"marks": []}
         keys = {_digest(_line(row)) for row in content["marks"]}
         rows = [row for key, row in self.rows.items() if key not in keys]
@@ -157,7 +157,7 @@ class MarkFiles:
         raise OSError(errno.EAGAIN, "somebody else changes the notes all the time")
 
     def problem(self) -> str:
-        """Return why the first file that was not read was not; empty if all were."""
+        """Return why the first file that could not be read failed; empty if all were read."""
         for name, file in sorted(self._files.items()):
             if file.problem:
                 return f"{name} {'is damaged and was not' if file.is_damaged else 'cannot be'} read: {file.problem}"

@@ -423,7 +423,7 @@ class Trace:
 
     @property
     def title(self) -> str:
-        """What it is called where it is shown: its file, or what was predicted if nobody recorded it."""
+        """Title for display: the file name, or for a predicted trace its changes and the trace it was made from."""
         source = self.header.get(PREDICTED_FROM)
         if not source:
             return self.path.name
@@ -437,7 +437,7 @@ class Trace:
         return "Linux" if self.release is Release.LINUX else ""
 
     def short_process_name(self, process: int) -> str:
-        """Return the name of a process row without folders; that of a task of Linux is none of a file."""
+        """Return the name of a process row without folders; names of Linux tasks are no paths and stay whole."""
         name = self.processes.names[process]
         return name if self.release is Release.LINUX else _short_name(name)
 

@@ -42,7 +42,7 @@ def whole_scope(trace: Trace) -> Scope:
 
 
 def event_names(trace: Trace) -> tuple[str, ...]:
-    """Return the names of all codes that events have, of 32,768, by code; empty of the others. Made once per trace."""
+    """Return 32,768 names by code, empty for codes that no event of the trace has; cached with the trace."""
     return trace.cached("tables.event_names", _event_names)
 
 

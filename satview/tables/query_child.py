@@ -189,7 +189,7 @@ class _Child:
             os._exit(0)
 
     def _connection(self, request: dict[str, Any]) -> Any:
-        """Return a connection of its own for a request; a database takes 20 ms and is kept, but one with files."""
+        """Return a new connection; the database takes 20 ms to open and is reused unless the request has folders."""
         for name in ("RLIMIT_AS", "RLIMIT_CPU"):  # those of the query before
             _limit(name, (1 << 63) - 1)
         folders = request["folders"]

@@ -202,7 +202,7 @@ def _moment(number: int, unit: str, has_zone: bool) -> datetime | str:
 
 
 def _sql_text(value: Any) -> str:
-    """Return a value as DuckDB writes it as text, but for what Python writes the same way or as usefully."""
+    """Return a value in DuckDB's text form, or as `str` writes it if that is the same or as useful."""
     if isinstance(value, bytes):
         return "".join(chr(byte) if 32 <= byte < 127 and byte not in b"\\'\"" else f"\\x{byte:02X}" for byte in value)
     if isinstance(value, dict):

@@ -172,7 +172,7 @@ def _of_answer(
 
 
 def _of_slow(table: str, meaning: str, question: Question, name: str) -> TableSchema:
-    """Return a table of what slow instances have, of all activities; `name` is that of the answer in `Compared`."""
+    """Return the table of how slow instances of all activities differ; `name` is the answer's field in `Compared`."""
     return _of_answer(
         table,
         meaning,

@@ -43,12 +43,12 @@ def table(trace: Trace, name: str, timing: Mapping[str, Timing] | None = None) -
 
 
 def table_of(trace: Trace, name: str, columns: Made) -> Table:
-    """Return a table of columns that are made.
+    """Return a table from columns that have been computed.
 
     Args:
         trace: The trace.
         name: As of `table`.
-        columns: Their values by their names in SQL, those in nanoseconds left out.
+        columns: Values by SQL column name, without the columns in nanoseconds.
     """
     question = SCHEMAS[name].question
     values = {column.name: columns[names_in_sql(column)[0]] for column in question.columns}

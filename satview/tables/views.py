@@ -124,10 +124,10 @@ def with_thread_rows(query: str, row_of: Callable[[str], int]) -> str:
 
 
 def mentioned(text: str, more: Container[str] = ()) -> tuple[list[str], list[str]]:
-    """Return the tables and the views that a query needs, those that views need included, each before its users.
+    """Return the tables and the views that a query needs, directly or through views; each view follows its sources.
 
-    Every word of a query counts that is one of their names, is not part of a text and no column of something
-    (`w.state`): a table too many costs time, one too few would be an error.
+    Every word that is such a name counts, unless it is inside a string or a column of an alias (`w.state`): a table too
+    many costs time, one too few would be an error.
 
     Args:
         text: The query.

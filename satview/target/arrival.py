@@ -68,7 +68,7 @@ class Arrival:
 
     @property
     def is_done(self) -> bool:
-        """Whether no more is wanted from the target."""
+        """Whether the capture needs no more data from the target."""
         return False
 
     @property
@@ -78,7 +78,7 @@ class Arrival:
 
     @property
     def checksum(self) -> int:
-        """The checksum of all that came, as `cksum` prints it."""
+        """Checksum of all received bytes, as `cksum` prints it."""
         return self._sum.value()
 
     def take(self, data: bytes) -> None:
@@ -203,7 +203,7 @@ class Checksum:
         self._crc, self._length = 0xFFFFFFFF, 0
 
     def add(self, data: bytes) -> None:
-        """Take the next bytes."""
+        """Add the next bytes to the checksum."""
         self._crc = zlib.crc32(data.translate(_REVERSED), self._crc)
         self._length += len(data)
 

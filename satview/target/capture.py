@@ -413,7 +413,7 @@ class _ScriptRun:
                 "classes with -F or -r, or give the logger more buffers with -b and -k")  # fmt: skip
 
     def leave_clean(self) -> None:
-        """End the logger and remove what it left, if that has not happened; say what became of the target."""
+        """End the logger and remove its files, unless that is done; add faults and notes about it to the result."""
         session = self._session
         session.write("stop\n")
         deadline_s = time.monotonic() + _GONE_S

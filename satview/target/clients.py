@@ -23,7 +23,7 @@ class ClientJob:
         """Take a further line of the client; most jobs expect none."""
 
     def abandon(self) -> None:
-        """End it, as its client is gone."""
+        """End the job, because its client has disconnected."""
         raise NotImplementedError
 
 

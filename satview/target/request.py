@@ -237,14 +237,14 @@ def filter_capture(
     captured: Path, request: TargetRequest, progress: Callable[[float], None],
     cancelled: Callable[[], bool] = lambda: False, tell: Callable[[SubsetReport, str], None] = lambda *_: None,
 ) -> bool:  # fmt: skip
-    """Write what the rules of a request let pass to its file; return whether an event did.
+    """Write the events that pass the rules of a request to its file; return whether any event passed.
 
     Args:
-        captured: What came from the target.
-        request: What was asked for.
+        captured: File with what the target sent.
+        request: Its rules and its path are used.
         progress: Called with 0 to 1.
         cancelled: Called now and then; True stops, and no file is left behind.
-        tell: Gets what was written, and why that is nothing; empty if it is something.
+        tell: Called with what was written, and with the reason if no event passed, else an empty text.
 
     Raises:
         SatviewError: The trace or the rules cannot be read, or the file cannot be written.

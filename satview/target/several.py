@@ -27,16 +27,16 @@ def capture_all(
     requests: Sequence[TargetRequest], asks_to_stop: Callable[[], bool], tell: Callable[[str], None],
     say: Callable[[str], None]
 ) -> list[Captured | SatviewError]:  # fmt: skip
-    """Capture on several targets at once; each ends on its own, and all when somebody stops them.
+    """Capture on several targets at once; each capture ends on its own, and all end when `asks_to_stop` returns True.
 
     Args:
-        requests: What, of targets with different names.
-        asks_to_stop: As for `capture`; asked by several threads.
-        tell: Gets what is to be seen of all of them.
+        requests: One per target; the targets have different names.
+        asks_to_stop: As for `capture`; called by several threads.
+        tell: Called with one status text about all targets.
         say: As for `capture`.
 
     Returns:
-        For each what became of it, or why nothing did.
+        For each request its capture, or the error that ended it.
     """
     told: dict[str, str] = {}
 

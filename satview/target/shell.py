@@ -100,7 +100,7 @@ def address(name: str) -> str:
 
 
 def variables(folder: Path) -> dict[str, str]:
-    """Return what is different in the environment of a target's shell."""
+    """Return the environment variables that a target's shell sets or changes."""
     path = os.environ.get("PATH", "/usr/bin:/bin")
     return {"PATH": f"{folder / 'bin'}:{path}", "SATVIEW_TARGET": str(folder), "PS1": "# "}
 
@@ -111,7 +111,7 @@ def ask(line: socket.socket, request: dict[str, Any]) -> None:
 
 
 def frames(line: socket.socket) -> Iterator[tuple[bytes, bytes]]:
-    """Yield kind and content of what the target answers, until it has said all or is gone."""
+    """Yield kind and content of each frame that the target sends, until the connection ends."""
     while head := _exactly(line, FRAME.size):
         kind, length = FRAME.unpack(head)
         content = _exactly(line, length) if length <= _FRAME_BYTES_MAX else b""

@@ -260,7 +260,7 @@ class Recording(Arrival):
         self._open = self._open[count:]
 
     def _head(self) -> Slots:
-        """Return slots that say what is known before the open buffers: the time, names, and who runs."""
+        """Return slots to put before the open buffers: events with the time, known names, and the running threads."""
         writer = SlotWriter(self.byte_order)
         if self._next < 0:
             return writer.slots()

@@ -58,7 +58,7 @@ class MeasuredDurations:
 
     @property
     def location_of_first(self) -> Location:
-        """Where the first one is."""
+        """Location of the earliest one."""
         __tracebackhide__ = True
         self._refuse_none()
         return self._location(int(np.argmin(self.start_cycles)))

@@ -57,7 +57,7 @@ class Figure(float):
         unit: What it counts.
         location: Where to look when a claim about it fails; None = nowhere in particular.
         claims: Of the test.
-        missing: Why it is only the least that the value can be, such as lost events; empty = it is exact.
+        missing: Why the value is only a lower bound, such as lost events; empty = it is exact.
     """
 
     says: str
@@ -182,8 +182,8 @@ class Pictures:
     """The pictures of one run.
 
     Attributes:
-        folder: Where they go; made when there is one. None = none are requested.
-        taken: How many there are.
+        folder: Where they go; created with the first picture. None = no pictures are requested.
+        taken: How many pictures have been taken.
     """
 
     folder: Path | None
@@ -211,7 +211,7 @@ class Pictures:
 
 
 def _make(folder: Path) -> None:
-    """Make the folder; version control leaves it alone."""
+    """Create the folder, with a .gitignore that keeps it out of version control."""
     if not folder.is_dir():
         folder.mkdir(parents=True)
         with NewFile(folder / ".gitignore") as file:

@@ -71,7 +71,7 @@ class Kev:
 
     @property
     def if_known(self) -> Kev:
-        """The same trace, about which claims hold that it cannot decide: `kev.if_known.events("MSG_ERROR") == 0`."""
+        """The same trace, but claims that it cannot decide hold: `kev.if_known.events("MSG_ERROR") == 0`."""
         return replace(self, is_lenient=True)
 
     def thread(self, name: str) -> Threads:
@@ -296,7 +296,7 @@ class Kev:
                 and the project's file of timing.
 
         Raises:
-            KevFailure: There is one; or the trace does not have what it takes to know, unless `if_known` is asked.
+            KevFailure: There is one; or the trace lacks the events to decide that, unless `if_known` is used.
             UsageError: There is no such kind, or it needs a file of timing.
         """
         __tracebackhide__ = True

@@ -185,7 +185,7 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_testnodedown(node: Any) -> None:
-    """Take what a process of pytest-xdist has measured."""
+    """Add the measured values and the count of skipped claims of a pytest-xdist worker."""
     measured, skipped = getattr(node, "workeroutput", {}).get("satview", ({}, 0))
     config: pytest.Config = node.config
     if _baseline in config.stash:

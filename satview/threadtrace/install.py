@@ -18,14 +18,14 @@ _WAYS_OUT = ("_exit", "abort", "execv", "execve")  # of a process that run no ex
 
 
 class _Installed:
-    """Holds what was replaced, to put it back."""
+    """Holds the attributes that tracing replaced, to restore them."""
 
     originals: list[tuple[Any, str, Any]] = []  # noqa: RUF012  -- one list per process on purpose
     watches_forks = False
 
 
 def install(settings: RecordOptions, program: str = "") -> ThreadRecorder:
-    """Trace from here on.
+    """Start tracing; return the recorder.
 
     Args:
         settings: Where to, and which categories.

@@ -401,9 +401,9 @@ class _Traced:
     def _take_soon(self) -> bool:
         """Try to take the lock a few times; return whether it worked.
 
-        A thread that waits in the lock itself is woken by every release, takes the lock before it has the
-        interpreter's, and so makes the one that runs wait: a busy lock is handed over each time, at 20 times
-        the price. Without tracing a lock is free for too short a time for that to happen often.
+        A thread that blocks in the lock itself is woken by every release and takes the lock before it has the
+        GIL, so that the running thread must wait for it: a busy lock changes hands each time, at 20 times the
+        cost. Without tracing a lock is free too briefly for that to happen often.
         """
         for _ in range(_ATTEMPTS):
             _sleep(_PAUSE_S)

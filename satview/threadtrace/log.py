@@ -94,7 +94,7 @@ class GrowingText:
             os.close(fd)
 
     def forget(self) -> None:
-        """Leave the file to the parent process, whose descriptor a fork has copied."""
+        """After a fork: close the copied descriptor and write no more, as the file belongs to the parent process."""
         self.close()
         self.is_broken = True
 

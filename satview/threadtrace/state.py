@@ -194,7 +194,7 @@ _DEEPEST: Final = 40
 class OwnState:
     """Holds the recorder and `local.log`, the log of the calling thread, which locks read without a call.
 
-    A module variable would need `global` in every position that changes it.
+    A module variable would need `global` in every function that assigns it.
     """
 
     recorder: ThreadRecorder | None = None
@@ -227,7 +227,7 @@ def begin(tid: int) -> Log:
 
 
 def start(new: ThreadRecorder) -> None:
-    """Make a recorder the one of the process."""
+    """Install a recorder as the only one of this process."""
     OwnState.recorder = new
     OwnState.local = _thread._local()
     OwnState.routines = {}
@@ -255,7 +255,7 @@ def new_object(kind: str) -> int:
 
 
 def routine(code: CodeType | None, name: str) -> int:
-    """Return an address for a function that a thread runs."""
+    """Return an address that represents a thread's function, named at the first call; 0 if there is no code."""
     if code is None:
         return 0
     address = OwnState.routines.get(code)
@@ -267,7 +267,7 @@ def routine(code: CodeType | None, name: str) -> int:
 
 
 def _maker() -> str:
-    """Return the line that made an object: the first outside the standard library, with the one inside it behind."""
+    """Return the line outside the standard library that created an object, then the library line in brackets."""
     frame: FrameType | None = sys._getframe(2)
     while frame is not None and _is_inner(frame.f_code.co_filename):
         frame = frame.f_back

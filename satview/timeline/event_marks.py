@@ -192,8 +192,8 @@ def mark_codes() -> NDArray[np.bool_]:
 def belongs(trace: Trace, info: LaneInfo, rows: NDArray[np.integer] | slice) -> NDArray[np.bool_]:
     """Return for every event row whether it is on a lane.
 
-    On the lane of a thread is what it did and what changed its state, on that of a process the events of its threads,
-    on that of a CPU all it logged, on that of interrupts the interrupts of the CPU, on that of events these.
+    The lane of a thread has what it did and what changed its state; that of a process the events of its threads; that
+    of a CPU all that it logged; an interrupt lane the interrupts of its CPU; an event lane the events it is for.
     Interrupts are marked on the lanes of interrupts only, see `is_marked`.
 
     Returns:

@@ -309,7 +309,7 @@ class Timeline:
             self.use_finder(name, finder)
 
     def forget_class(self, name: str) -> None:
-        """Have `show_classes` find the lanes of a class again: what its intervals are called is no longer true."""
+        """Discard the lanes of a class, whose intervals have outdated names; `show_classes` finds them again."""
         self._tracks.pop(name, None)
 
     def has_classes(self, names: Iterable[str]) -> bool:
@@ -644,7 +644,7 @@ class Timeline:
 
 
 def _doubts_text(trace: Trace, doubtful: Doubts) -> str:
-    """Return how much a trace names only in damaged slots: `2 CPUs, 1 process`."""
+    """Return how many CPUs, processes and threads appear only in damaged slots: `2 CPUs, 1 process`."""
     of_real = doubtful.threads & ~doubtful.processes[trace.threads.process]
     seen = np.zeros(len(doubtful.cpus), np.bool_)
     seen[np.unique(trace.events.cpu)] = True

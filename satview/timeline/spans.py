@@ -111,7 +111,7 @@ def spread(
 
 
 def settled(spans: LaneSpans) -> LaneSpans:
-    """Return a lane that stays, beyond the bound of memory in pages that the system can take back.
+    """Return a lane to be kept; beyond the memory bound its columns are copied to pages that the system can reclaim.
 
     Raises:
         OSError: As `column_arrays.settled`.

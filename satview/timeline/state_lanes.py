@@ -105,7 +105,7 @@ def _runs_elsewhere(trace: Trace, spans: LaneSpans, cpu: int) -> NDArray[np.int6
 
 
 def _without(ranges: NDArray[np.int64], known: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return ranges without the parts that are known all the same; `known` ascends and does not overlap."""
+    """Return ranges with the `known` ranges cut out of them; `known` is ascending and does not overlap."""
     ranges = merged(ranges)
     # What is not known is between the known parts: cut every range with the gaps that it meets.
     limits = np.iinfo(np.int64)

@@ -56,7 +56,7 @@ class State:
     """State of a parse; made by `traceparser_init`.
 
     Attributes:
-        release: Whose external classes and events are meant: 8.0 numbers thread states, others give them as bits.
+        release: Defines the external classes and events: 8.0 numbers thread states, others give them as bits.
         is_strict: Refuse what the vendor's library refuses: files below version 1.01, unclear byte order.
         errno: Error number of the C library after a call that failed.
     """

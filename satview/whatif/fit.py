@@ -174,7 +174,7 @@ def figures(
 
 
 def _quantile(ordered_ns: NDArray[np.int64], share: float) -> tuple[int, int, int]:
-    """Return a quantile of ascending times, and where it lies by chance: the ranks within which it is, 99 % sure."""
+    """Return a quantile of ascending times, then the lower and upper limit of its 99 % confidence interval, ns."""
     count = len(ordered_ns)
     spread = _SURE * math.sqrt(count * share * (1 - share))
     ranks = math.ceil(count * share), math.floor(count * share - spread), math.ceil(count * share + spread)

@@ -85,7 +85,7 @@ class _Seen:
         return int(np.median(self.locks)) if self.locks else 0
 
     def unlock_at(self, lock: int, length: int, usual_hold: int) -> int:
-        """Return where it is unlocked: as far from the lock, or from the end, as varies less."""
+        """Return where it is unlocked, ns: after the median hold, else where distances to begin or end vary less."""
         if self.holds:
             return lock + int(np.median(self.holds))
         if not self.unlocks:

@@ -168,10 +168,10 @@ def other_orders(count: int, above: list[tuple[int, int]]) -> list[tuple[int, ..
 
 
 def _reversed(order: list[int], above: list[tuple[int, int]]) -> list[int]:
-    """Return threads in an order that keeps the pairs and is otherwise the reverse of another one, least urgent first.
+    """Return threads, least urgent first, in the reverse of `order` as far as the pairs in `above` allow.
 
-    The next one is always the last of the other order below which nobody is missing; within a circle of pairs, which
-    no order can keep, the last one.
+    Each step takes the last thread of `order` that is above no untaken thread; if pairs form a cycle, which no order
+    can keep, it takes the last untaken thread.
     """
     rank, missing = {row: place for place, row in enumerate(order)}, [0] * len(order)
     highs = defaultdict[int, list[int]](list)
@@ -219,7 +219,7 @@ def _spread(order: list[int]) -> list[int]:
 
 
 def roundest(least: int, most: int) -> int:
-    """Return the number with the most zeros at its end that is between two others."""
+    """Return the number with the most trailing zeros from `least` to `most`."""
     unit = 10 ** len(str(most))
     while unit > 1:
         number = -(-least // unit) * unit

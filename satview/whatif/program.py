@@ -185,7 +185,7 @@ class _Builder:
         return [self.numbers[name] for name in names if name in self.numbers]
 
     def _clock(self) -> tuple[int, int, int]:
-        """Return number of the clock interrupt (-1 = none), its period, and when it came last before the begin."""
+        """Return the clock interrupt (-1 = none), its period, and how long before the begin it came last, in ns."""
         rows = rows_of_codes(self.trace, *_INTERRUPT_ENTRIES)
         every_wait = self.waits
         woken = every_wait.end_row[(every_wait.value == _SLEEP) & (every_wait.end_row < OPEN)]
@@ -433,7 +433,7 @@ class _Builder:
                 for number, (share, critical_ms) in sorted(budgets.items())]  # fmt: skip
 
     def _set_inheritance(self, threads: Mapping[int, ThreadProgram]) -> None:
-        """Find which mutexes have priority inheritance: who gives one up runs as urgently as the thread that waits."""
+        """Find the mutexes with priority inheritance: the unlocking thread runs at the priority of the waiting one."""
         every_wait, trace = self.waits, self.trace
         votes: dict[int, int] = {}
         for_mutexes = np.flatnonzero((every_wait.value == _MUTEX) & np.isin(every_wait.row, list(self.ended)))
@@ -593,7 +593,7 @@ class _Builder:
         return out
 
     def _deliver(self, line: InterruptLine, latency: Latencies, number: int, target: int) -> None:
-        """Note what an interrupt delivered: the number of a stream, or minus one minus the row of a thread."""
+        """Note what an interrupt delivered; `target` is the number of a stream, or -1 - the row of a thread."""
         handler_row = int(latency.handler_row[number])
         if handler_row >= 0 and line.handlers:
             moment = int(np.searchsorted(self.line_rows[line.vector], handler_row)) - 1
@@ -745,7 +745,7 @@ class _Items:
         return out
 
     def _pulse_priorities(self, receipt: _Ints, stream: _Ints) -> None:
-        """A receiver takes over the priority of a pulse: it has that in its last state event before the receipt."""
+        """Set each stream's priority: the receiver takes it over, so its last state event before the receipt has it."""
         trace, index = self.builder.trace, self.builder.trace.states.event
         is_received = receipt >= 0
         rows = receipt[is_received]
@@ -760,7 +760,7 @@ class _Items:
                 self.builder.streams[which].priority = -int(np.bincount(thread[stream[is_received] == which]).argmax())
 
     def _numbered(self, rows: _Ints, threads: _Ints, numbers: _Ints, known: NDArray[np.bool_]) -> _Ints:
-        """Return for each entry the number of the event of its thread that follows before its next entry; -1."""
+        """Return for each entry the number of its thread's next event before the thread's next entry; -1 = none."""
         chosen = np.flatnonzero(known)
         keys = threads[chosen] << 32 | rows[chosen]
         order = np.argsort(keys, kind="stable")
@@ -813,7 +813,7 @@ class _Items:
             yield "wait", Begin(after_ns, STATE_BY_VALUE[value].name, value == _SLEEP)
 
     def _first_of_threads(self) -> dict[int, int]:
-        """Return the position among the waits of those in which threads are as the trace begins, by thread."""
+        """Return, by thread, the position of the wait in which the thread is when the trace begins."""
         builder, every_wait = self.builder, self.builder.waits
         events, states = builder.events, builder.trace.states
         out: dict[int, int] = {}
@@ -977,7 +977,7 @@ class _Items:
             yield "wait", self._noted(wait)
 
     def _noted(self, wait: int) -> TimedWait:
-        """Return a wait that nothing in the replay ends, and note that for the list of what the trace does not show."""
+        """Return a wait of its recorded length, as nothing in the replay ends it, and count it in the notes."""
         step = self._as_recorded(wait)
         self.builder.notes[f"Waits in state {step.state} last as long as they did."] += 1
         return step

@@ -135,7 +135,7 @@ def _sum_of(steps: Sequence[steps_of.Step]) -> int:
 
 
 def _predictions(basis: ReplayBasis, texts: Sequence[str]) -> list[Mapping[Key, ActivityFigures] | str]:
-    """Return the figures of each change, or why it cannot be."""
+    """Return the predicted figures of each change, or why the change is impossible."""
     jobs = min(len(texts), cpu_count() or 1)
     if jobs <= 1:
         return [_figures_of(basis, text) for text in texts]

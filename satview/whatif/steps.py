@@ -9,12 +9,12 @@ from satview.store.trace import Trace
 
 @dataclass(slots=True)
 class Begin:
-    """Wait until the trace begins: what comes before brings the thread to where it was then.
+    """Wait until the trace begins: the steps before this one bring the thread to where it was then.
 
     Attributes:
-        after_ns: Or until so long after the begin, in the wait in which the thread was then; below 0 before it.
-        state: Of the wait; STOPPED = it would have run.
-        is_sleep: The clock ends it.
+        after_ns: When to stop waiting, after the begin of the trace; below 0 = before it.
+        state: State of the wait; STOPPED = the thread would have run.
+        is_sleep: The clock ends the wait.
     """
 
     after_ns: int = 0
@@ -110,7 +110,7 @@ class Await:
 
 @dataclass(slots=True)
 class Signal:
-    """Signal a condition variable or semaphore, for as many as it woke when it was recorded."""
+    """Signal a condition variable or semaphore; `count` is how many threads that woke in the trace."""
 
     thing: int
     count: int

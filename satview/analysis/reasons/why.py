@@ -520,7 +520,7 @@ class _Chain:
         return int(value[0]) if known[0] else _NONE
 
     def _rank(self, priority: int, row: int) -> str:
-        """Return priority and partition of a thread in brackets, as far as an event of its state shows them."""
+        """Return a thread's priority and partition in brackets, as far as its state event `row` shows them."""
         logged = [f"priority {priority}"] if priority >= 0 else []
         if self.partitions is not None and row >= 0 and self.trace.events.slot_count[row] >= _WIDE_SLOTS:
             number = int(argument_under(self.trace, np.array([row]), "partition", "partition_id")[0])

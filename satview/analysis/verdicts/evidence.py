@@ -376,7 +376,7 @@ def named(who: Sequence[tuple[int, int]]) -> list[int]:
 
 
 def _named_count(who: Sequence[tuple[int, int]]) -> int:
-    """Return how many of those with the most cycles are worth a name: not those with next to nothing of it."""
+    """Return how many of the first to name: at most `MOST_NAMED`, each with at least 1 % of all cycles."""
     least = sum(cycles for _, cycles in who) / 100
     return min(MOST_NAMED, sum(cycles >= least for _, cycles in who))
 

@@ -133,14 +133,14 @@ def verdicts_of(
 def _searching(
     waiting: deque[Rule], evidence: Evidence, limits: Thresholds, read: Callable[[], None], *, makes_links: bool
 ) -> Iterator[Begun[dict[str, list[Verdict]]]]:
-    """Look for kinds in a thread of its own, up to the end of the context at most.
+    """Search for verdicts in a second thread, until no rule is left or the context ends.
 
     Args:
-        waiting: The rules of all kinds that nobody looks for yet.
+        waiting: The rules that no thread has begun yet.
         evidence: The trace.
-        limits: When something is a verdict.
-        read: Called when nobody needs words that were read ahead any more.
-        makes_links: Make first what kinds that come last need, and who waits for whom.
+        limits: Thresholds from which on something is a verdict.
+        read: Called once the words that were read ahead are not needed any more.
+        makes_links: Build first the links that the last kinds need, and who waits for whom.
     """
     is_over = Event()
 

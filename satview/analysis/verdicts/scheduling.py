@@ -151,12 +151,12 @@ class _Kept:
 
 
 def _verdicts(evidence: Evidence, kept: list[_Kept], they_do: str) -> list[Verdict]:
-    """Return one verdict for each thread, but one for those that the budget of their partition holds back meanwhile.
+    """Return one verdict per thread, but a common one for threads that their partition's budget held back together.
 
     Args:
         evidence: The trace.
         kept: The threads.
-        they_do: What happens to several, in words.
+        they_do: Verb phrase for several threads, such as `get next to no CPU`.
     """
     together: list[tuple[int, list[_Kept]]] = []
     for thread in kept:
@@ -173,7 +173,7 @@ def _verdicts(evidence: Evidence, kept: list[_Kept], they_do: str) -> list[Verdi
 
 
 def _verdict(evidence: Evidence, partition: int, kept: list[_Kept], they_do: str) -> Verdict:
-    """Return the verdict of a thread that was ready, or of several of one partition."""
+    """Return the verdict on a thread that was ready, or on several threads of one partition."""
     kept = sorted(kept, key=lambda one: one.span[0] - one.span[1])
     worst, threads = kept[0], [one.thread for one in kept]
     own = worst.span

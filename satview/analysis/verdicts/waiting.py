@@ -176,7 +176,7 @@ def waits_for_ever(evidence: Evidence, limits: Limits) -> list[Verdict]:
 
 @dataclass(frozen=True, slots=True)
 class _Reason:
-    """Why a wait never ends, in words that follow what it is for, and what would help."""
+    """Why a wait never ends, as a clause that follows the name of the awaited object, and the remedy."""
 
     why: str
     remedy: str

@@ -41,7 +41,7 @@ def run(args: argparse.Namespace) -> int:
     """Print what the trace can show; return 0, or 1 if problems of the trace cost data.
 
     Raises:
-        UsageError: Rules are requested for what the trace shows exactly, or what no capture shows.
+        UsageError: Rules are requested, but no capture would show more than the trace does.
     """
     trace = open_trace(args.file, args.user_events, args.pidin)
     with working(working_on("examining", trace.path)):

@@ -142,7 +142,7 @@ def _files_of(name: InputFile) -> Iterator[Path]:
 
 
 def add_axis_options(add: Any) -> None:
-    """Add what says where files are on an axis.
+    """Add the options that set the positions of files on a common time axis.
 
     Args:
         add: `add_argument` of a parser or of a group of one.

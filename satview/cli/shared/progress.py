@@ -30,11 +30,11 @@ Report = Callable[[float], None]
 
 
 class _ProgressLine:
-    """What a thread of its own shows of work that the main thread does.
+    """A progress line that a second thread shows while the main thread works.
 
     Attributes:
         share: Done so far, 0 to 1; None = the work does not say.
-        words: What the work says of itself instead.
+        words: Text that the work reports instead of a share.
         is_over: Set when the work has ended.
     """
 
@@ -127,15 +127,15 @@ def working_on(what: str, path: Path | str) -> str:
 def open_trace(
     path: Path | str, user_events: str = "", pidin: str = "", *, symbols: str = "", says_outside: bool = True
 ) -> Trace:
-    """Open a trace of any format, as `formats.registry.open_trace` does, and show how far it is.
+    """Open a trace of any format, as `formats.registry.open_trace` does, and show the progress.
 
     Args:
         path: The file.
         user_events: File that describes events; empty = none.
-        pidin: File with what `pidin` printed on the target; empty = none. What of it is not used is said.
-        symbols: Folder with the programs of the target; empty = none. What of it is not understood is said.
-        says_outside: Say on standard error what lies outside of the time that can be trusted; for commands whose
-            output does not say it.
+        pidin: File with what `pidin` printed on the target; empty = none. Unused parts are reported.
+        symbols: Folder with the programs of the target; empty = none. Parts that are not understood are reported.
+        says_outside: Report on standard error what is outside of the time that can be trusted; for commands whose
+            output does not report it.
 
     Raises:
         TraceFormatError: No reader knows it, or nothing of it can be read.

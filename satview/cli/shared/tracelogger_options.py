@@ -201,10 +201,10 @@ def add_target_options(parser: argparse.ArgumentParser) -> None:
 
 
 def check_numbers(args: argparse.Namespace) -> None:
-    """Refuse times that are negative, no numbers, or beyond what a simulation can reach.
+    """Refuse times that are negative, not numbers, or beyond what a simulation can reach.
 
     Raises:
-        UsageError: One of them is; names the option.
+        UsageError: A time is out of range; the message names the option.
     """
     for flag, value, least, most in (
         ("-s", args.seconds, 1e-6, DAY_S),

@@ -196,7 +196,7 @@ class Moment(Node):
 
 @dataclass(frozen=True, slots=True)
 class TimeTest(Node):
-    """The time of the event compared with such a moment."""
+    """Compares the time of the event with a moment."""
 
     sign: str
     moment: Moment
@@ -294,7 +294,7 @@ class Compare(Node):
 
 @dataclass(frozen=True, slots=True)
 class In(Node):
-    """Whether a value is one of a list; unknown if the value is, or if only an unknown item could be equal."""
+    """Whether a value is in a list; unknown if the value is, or if no known item equals it and one is unknown."""
 
     value: Node
     items: tuple[Node, ...]

@@ -156,7 +156,7 @@ def codes_that_fit(node: nodes.Node) -> Bools:
 
 
 def _in_traces(node: nodes.Node, release: Release) -> Bools:
-    """Return for which codes all parts of a comparison can be known in a trace, which is whole."""
+    """Return for which codes all parts of a comparison can be known in a complete trace, bool (32768,)."""
     result = np.ones(CODE_COUNT, np.bool_)
     if isinstance(node, nodes.EventField) and FIELDS[node.name].known is KnownWhen.EXIT:
         return EXITS

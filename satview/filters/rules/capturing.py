@@ -41,7 +41,7 @@ THREAD_CLASSES: Final = frozenset({C.KERCALLENTER, C.KERCALLEXIT, C.THREAD, C.VT
 
 
 class AllOf:
-    """Several dynamic rules as one: the event passes if all of them let it pass; the first that does not ends it.
+    """Several dynamic rules as one: an event passes if all rules let it pass; after a refusal no other rule is called.
 
     Attributes:
         parts: The rules.

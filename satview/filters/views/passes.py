@@ -55,7 +55,7 @@ class FilterCombination:
     name: str = ""
 
     def mask(self, mask_of: MaskOf, negated: bool = False) -> Bools | None:
-        """Return what the filters let through together, bool (events,); None if none of them has a mask.
+        """Return which events the combined filters let through, bool (events,); None if no filter has a mask.
 
         Args:
             mask_of: Returns the mask of a filter, or that of `not` the filter; an event for which it is unknown

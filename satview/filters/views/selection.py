@@ -127,7 +127,7 @@ def _are_most(selected: NDArray[np.bool_]) -> bool:
 
 
 def _switch(state: RuleSet, external: ExternalClass, events: list[ExternalEvent], mode: Mode) -> None:
-    """Switch single events, after the class they belong to."""
+    """Switch single events on or off whose class has been switched already."""
     for address in events:
         number = address.number
         if address.vector_word >= 0:  # switches are per vector here: all of an event means the class

@@ -236,7 +236,7 @@ class ControlEvents:
 
     @property
     def count(self) -> int:
-        """All of them."""
+        """Total number of these events."""
         return self.buffers + self.buffer_ends + self.times
 
 
@@ -489,7 +489,7 @@ def would_capture(
 def _passing(
     state: RuleSet, trace: Trace, converted: LoggedTrace, derived: DerivedColumns, part: slice
 ) -> tuple[Bools, Bools]:
-    """Return which events of a part surely pass, and which may, CONTROL left out; bool (events,) each."""
+    """Return which events of a part certainly pass, and which may pass, without CONTROL events; bool (events,) each."""
     bounds, code = [], converted.trace.events.code
     is_inserted, may_be_inserted = inserted_events(trace)
     passes_as_user = passes_inserted(state)[trace.events.code]

@@ -385,9 +385,9 @@ def _codes(path: Path, members: Sequence[Member]) -> tuple[Catalogue, list[NDArr
 
 
 def _pids(traces: Sequence[Trace]) -> list[_Ints]:
-    """Return the pids of each file's processes on the axis: those of the first as they are, others behind a digit.
+    """Return the pids of each file's processes on the axis: the first file's unchanged, others prefixed with a digit.
 
-    Pid 7 of the second file is 1000007 where no pid has more than six digits: the first digit is the file.
+    Pid 7 of the second file is 1000007 if no pid has more than six digits: the first digit is the file.
     """
     largest = max(int(trace.processes.pid.max(initial=0)) for trace in traces)
     step = 10 ** len(str(largest))

@@ -257,7 +257,7 @@ def _words(data: bytes, position: int, count: int, byte_order: str) -> NDArray[n
 
 
 def _can_be(slots: NDArray[np.uint32], begin: NDArray[np.uint32], end: NDArray[np.uint32]) -> NDArray[np.bool_]:
-    """Return which slots can be some between two stamps, bool (n,)."""
+    """Return which slots may hold events stamped between two times, by stamp, class and unused bits, bool (n,)."""
     since = slots[:, 1] - begin + np.uint32(_SLACK_CYCLES)  # modulo 2^32, as stamps are
     is_in_time = since <= end - begin + np.uint32(2 * _SLACK_CYCLES)
     has_class = (slots[:, 0] >> wire.CLASS_SHIFT & wire.CLASS_MASK) != wire.WireClass.EMPTY

@@ -534,7 +534,7 @@ def _with_states(switches: CpuSwitches, slices: _Slices, of_kernel: States) -> t
 
 
 def _match(thread: Ints, time_ns: Ints, of_thread: Ints, at_ns: Ints) -> Ints:
-    """Return for each thread and time the row of a table of threads and times that is the same, -1 for none."""
+    """Return for each pair of thread and time the table row with the same pair, -1 for none."""
     if not len(of_thread):
         return np.full(len(thread), -1, np.int64)
     known, rank = np.unique(of_thread, return_inverse=True)

@@ -189,7 +189,7 @@ def _numbered(keys: Sequence[tuple[int, int]], names: Sequence[str], pid_of: Map
 def _idle(
     keys: Sequence[tuple[int, int]], number: Ints, numbers: Ints, prio: Ints, flagged: NDArray[np.intp], cpus: int
 ) -> list[int]:
-    """Return the idle threads: as the file says, else those of the kernel's process that only run with priority 0.
+    """Return the idle threads: those that the file flags, else threads of the kernel's process with priority 0 only.
 
     Up to 7.x the idle thread of each CPU is one of the first threads of process 1 (format description, 8.4).
     """

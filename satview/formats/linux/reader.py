@@ -345,7 +345,7 @@ def _numbered(events: _Unsorted) -> tuple[Ints, NDArray[np.intp]]:
 
 
 def _tables(keys: Ints, tasks: Tasks) -> tuple[ThreadTable, ProcessTable]:
-    """Return threads and processes; a thread of which no file says whose it is is a process of its own."""
+    """Return the thread and process tables; a thread whose process is unknown becomes a process of its own."""
     numbers = keys[1:].tolist()
     pids = [tasks.process.get(number, number) if number > 0 else 0 for number in numbers]
     pids = [pid if 0 <= pid < _MOST_NUMBER else number for pid, number in zip(pids, numbers, strict=True)]

@@ -267,10 +267,10 @@ class Placed:
     """The arguments of a line as a payload.
 
     Attributes:
-        parts: Where they are.
+        parts: Where each argument is in the payload.
         words: The payload.
-        matched: How many of them the row has.
-        is_whole: The line has all that the row has, and nothing else.
+        matched: How many of the arguments the row of the table has.
+        is_whole: The line has all arguments of the row, and no other.
     """
 
     parts: tuple[PayloadPart, ...]

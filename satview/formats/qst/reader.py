@@ -139,7 +139,7 @@ def _with_wall_clock(trace: Trace, contents: Contents) -> Trace:
 
 
 def _with_names(trace: Trace, start: QstStart) -> Trace:
-    """Return a trace with the names of the second, short trace for all that have none; nothing else is taken of it."""
+    """Return a trace whose unnamed processes and threads get their names from the second, short trace of the file."""
     if not len(start.contents.names.offsets):
         return trace
     named = _names(start.contents.names, start)

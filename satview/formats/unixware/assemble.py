@@ -54,7 +54,7 @@ def error_names() -> dict[int, str]:
 
 @dataclass(frozen=True, slots=True)
 class OddRecords:
-    """Numbers of the records whose kind no code can hold.
+    """Numbers of the records whose kind does not fit into an event code.
 
     Attributes:
         event: int64, (k,), rows of the event table, ascending.

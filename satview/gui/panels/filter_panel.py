@@ -231,7 +231,7 @@ class ConditionBox(QWidget):
 
     @Slot()
     def submit(self) -> None:
-        """Take the condition over into the filter."""
+        """Add the condition to the filter, or change the one that is being edited."""
         text, effect = self.line.text().strip(), Effect(self.effect.currentData())
         if not text or self.line.fault is not None:
             return

@@ -291,8 +291,8 @@ class OverlayPlot(QWidget):
 
     Attributes:
         plot: The pyqtgraph widget.
-        heads: What is said of the first trace and of the second.
-        shares: What is drawn: float64 (bins,), of the first trace and the second; None = nothing.
+        heads: Labels above the plot, of the first and the second trace.
+        shares: The drawn shares, float64 (bins,), of the first and the second trace; None = nothing is drawn.
     """
 
     def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:

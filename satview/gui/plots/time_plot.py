@@ -201,7 +201,7 @@ class CountPlot(TimePlot):
 
     @property
     def edges(self) -> NDArray[np.int64] | None:
-        """Those of the divisions, cycles, int64 (n + 1,)."""
+        """Edges of the divisions, cycles, int64 (n + 1,); None if nothing is plotted."""
         return None if self._plotted is None else self._plotted.divisions.edges
 
     def draw(self) -> None:

@@ -77,7 +77,7 @@ class NoStates(QWidget):
         self._fill()
 
     def _make(self) -> None:
-        """Make what it shows: nearly every trace has states, and its window waits for what it makes."""
+        """Create the child widgets, on first use: few traces lack states, and creating them delays the window."""
         self._is_made = True
         self.command = QLineEdit(self, readOnly=True)
         self.command.setFont(QFontDatabase.systemFont(QFontDatabase.SystemFont.FixedFont))

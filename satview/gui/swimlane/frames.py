@@ -65,7 +65,7 @@ _LEAST: Final = 0.25  # of its mean time, a piece takes at least that, whatever 
 
 
 class Cost:
-    """Seconds of a fixed part and of each piece, by least squares; what was seen lately counts most."""
+    """Least-squares estimate of a fixed cost and a cost per piece, in seconds; recent measurements count most."""
 
     def __init__(self) -> None:
         self._weight = self._pieces = self._squares = self._time_s = self._products = 0.0

@@ -112,8 +112,8 @@ class LanePalette:
 
     Args:
         theme: Colours.
-        hidden_values: Of states whose events are filtered out: they show the background.
-        highlighted: What is highlighted, all else fades: lane values, or keys of `fills`; empty = nothing does.
+        hidden_values: Lane values of states whose events are filtered out: they are drawn as background.
+        highlighted: Lane values, or keys of `fills`, to highlight; all others fade. Empty = nothing fades.
     """
 
     def __init__(

@@ -235,7 +235,7 @@ class ArrowLayer(QObject):
         source: Where they come from.
         hovered: The group under the mouse, a position among those drawn; -1 = none.
         has_zoomed: The last click on a group went to its time.
-        spent_s: What finding the groups of the last picture took; 0 if they were those of the one before.
+        spent_s: Seconds spent on finding the groups of the last picture; 0 if it reused those of the one before.
 
     Signals:
         changed: Draw again.

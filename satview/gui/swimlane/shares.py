@@ -295,7 +295,7 @@ def figure(timeline: Timeline, row: LaneRow, window: TimeWindow) -> str:
 
 
 def quiet_figure(timeline: Timeline, window: TimeWindow) -> str:
-    """Return how much the processes that used little used in a window, as `figure` does; empty until it is known."""
+    """Return the total CPU use of little-used processes in a window, formatted as by `figure`; empty until known."""
     if not timeline.lanes_of_cpus:
         return ""
     shares = (lane.shares for lane in timeline.lanes_of_cpus)

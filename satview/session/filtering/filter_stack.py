@@ -72,9 +72,9 @@ class FilterState:
         )
 
     def for_threads(self, count: int) -> FilterState:
-        """Return the filter for a longer reading of the file, whose thread table begins with the same threads.
+        """Return the filter for the reloaded trace, whose thread table begins with the same threads.
 
-        New ones are checked as row 0 is, the unknown thread: where only some are selected, they stay out.
+        New threads are checked if row 0, the unknown thread, is: if only some are selected, they stay out.
         """
         if len(self.threads) == count:
             return self
@@ -316,7 +316,7 @@ class EditHistory(QObject):
         self.changed.emit()
 
     def forget(self, subject: QObject) -> None:
-        """Forget the changes of what goes away."""
+        """Drop the changes to an object that is being deleted."""
         self._done = [edit for edit in self._done if edit.subject is not subject]
         self._undone = [edit for edit in self._undone if edit.subject is not subject]
         self.changed.emit()
@@ -485,7 +485,7 @@ class FilterStack(QObject):
 
     @property
     def is_wide(self) -> Mapping[int, bool]:
-        """Codes that show in another form than the logged one; True = wide."""
+        """Codes of events shown in another form than the logged one; True = wide."""
         return self.state.is_wide
 
     def put(self, state: FilterState, title: str) -> None:

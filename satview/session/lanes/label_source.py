@@ -48,7 +48,7 @@ class ThreadPriorities:
 
     @classmethod
     def of(cls, trace: Trace) -> ThreadPriorities:
-        """Return those of a trace."""
+        """Return the priorities that a trace logs."""
         keys, now = logged_priorities(trace)
         if not len(keys):
             return cls(keys, now, now)

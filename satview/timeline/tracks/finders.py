@@ -193,7 +193,7 @@ def _last_of_each(owner: NDArray[np.integer], rows: Rows) -> Rows:
 
 
 def _with_open(trace: Trace, begin: Rows, over: Rows, waiting: Rows) -> tuple[Rows, Rows]:
-    """Return pairs with those that the trace ends before their end; OPEN is their end."""
+    """Return pairs of begin and end, with those that are open when the trace ends added; OPEN is their end."""
     if not len(waiting):
         return begin, over
     end = np.full(len(waiting), len(trace.events) - 1, np.uint32)

@@ -88,12 +88,12 @@ _TIMEOUT: Final = (-1, 0xFFFFFFFF)  # instead of the number of a timer: that of 
 
 @dataclass(frozen=True, eq=False)
 class Track:
-    """What one lane shows.
+    """The intervals or moments of one lane.
 
     Attributes:
-        lane_class: Of which class.
-        found: Its intervals or moments, in time order; of one owner, not overlapping.
-        depth: 0 for what is within nothing, 1 for what is within that.
+        lane_class: Class of the lane.
+        found: The intervals or moments, in time order; of one owner, not overlapping.
+        depth: Nesting depth; 0 = outermost.
         is_whole: It shows the events of all processes.
     """
 

@@ -63,7 +63,7 @@ def user_lanes(trace: Trace, rows: Rows, user: UserLanes) -> list[TrackRows]:
 
 
 def _lane(trace: Trace, rows: Rows, number: int, user: UserLanes, file: str) -> TrackRows:
-    """Return a counter or moments of one number, of one file."""
+    """Return the counter, or the moments, of one number of user events in one file."""
     event = user.events.get(number)
     rule = next((rule for rule in user.rules if rule.number == number and rule.kind is not UserRuleKind.INTERVAL), None)
     counted = _counted(event, rule)

@@ -509,7 +509,7 @@ class MsgWrite(Call):
         return {"rcvid": self.rcvid, "sparts": 1, "offset": self.offset, **message_words(self.message, "msg")}
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
-        """Keep the data for the reply."""
+        """Write the data into the reply buffer of the client's message."""
         kernel.enter(cpu, thread, self)
         envelope = received_message(thread, self.rcvid)
         start = max(self.offset, 0)

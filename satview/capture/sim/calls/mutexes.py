@@ -237,7 +237,7 @@ class SyncCreate(Call):
 
 @dataclass(slots=True)
 class SyncDestroy(Call):
-    """Remove an object; not while somebody has it or waits for it."""
+    """Destroy a synchronization object; refused while a thread holds it or waits for it."""
 
     name = "SYNC_DESTROY"
     sync: SyncObject

@@ -137,7 +137,7 @@ class ReadyQueue:
             self._bits &= ~(1 << thread.priority)
 
     def waiting(self) -> list[Thread]:
-        """Return all of them but idle threads, the most urgent first."""
+        """Return all queued threads except idle threads, the most urgent first."""
         return [thread for queue in reversed(self._queues) for thread in queue if not thread.is_idle]
 
     def best(self, cpu: int, partitions: PartitionScheduler | None = None, above: int = -1) -> Thread | None:
@@ -265,7 +265,7 @@ class Scheduler:
             self.kernel.send_ipi(best, thread.priority)
 
     def set_priority(self, cpu: Cpu, thread: Thread, priority: int) -> None:
-        """Change an effective priority; a ready or running thread shows it by a new event, a blocked one has it."""
+        """Change an effective priority; a ready or running thread logs a new state event, a blocked one does not."""
         priority = max(1, min(PRIORITIES - 1, priority))
         if priority == thread.priority:
             return
@@ -323,7 +323,7 @@ class Scheduler:
                 kernel.send_ipi(cpu, -1)
 
     def charge(self, cpu: Cpu, thread: Thread, is_leaving: bool = False) -> None:
-        """Book what a thread has used of its CPU and is not booked yet; `is_leaving` if it gives the CPU up."""
+        """Charge a thread for its CPU time since the last charge; `is_leaving` if it gives up the CPU."""
         since, now = thread.charged_until, self.kernel.now
         thread.charged_until = now
         self._charge_sporadic(thread, now - since, is_leaving)
@@ -338,7 +338,7 @@ class Scheduler:
             self.set_priority(cpu, thread, thread.sporadic.low)
 
     def _charge_sporadic(self, thread: Thread, used: int, is_leaving: bool) -> None:
-        """Book time against the budget; what an activation used comes back a period after it began."""
+        """Charge time to the sporadic budget; what an activation used is replenished one period after its begin."""
         account = thread.sporadic
         if account is None or thread.priority <= account.low:
             return

@@ -225,7 +225,7 @@ class Thread:
         return f"{self.process.short_name} {self.tid}" + (f" ({self.name})" if self.name else "")
 
     def location(self) -> str:
-        """Return file and line of the innermost frame its program is at; empty once it has ended."""
+        """Return `FILE:LINE` of the innermost frame in which its program is suspended; empty once it has ended."""
         generator: Any = self.generator
         while getattr(generator, "gi_yieldfrom", None) is not None and hasattr(generator.gi_yieldfrom, "gi_frame"):
             generator = generator.gi_yieldfrom
