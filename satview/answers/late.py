@@ -48,13 +48,14 @@ from satview.answers.table import Column, Kind, Known, Question, Table, below_ea
 from satview.base.threads import Begun
 from satview.base.time_text import format_duration, format_moment
 from satview.linkage.blockers import blockers
+from satview.linkage.latencies import deliveries
 from satview.linkage.rows import stable_order
 from satview.linkage.trace_links import reading_ahead
 from satview.linkage.waits import waits
 from satview.linkage.wake_ups import wake_ups
 from satview.store.time_ranges import TimeRanges
 from satview.store.trace import Trace
-from satview.timeline.state_lanes import run_slices
+from satview.timeline.state_lanes import contradicted_runs, run_slices
 
 _Ints = NDArray[np.int64]
 _LONG: Final = 1 << 20  # events: for fewer, another thread gains nothing
@@ -551,7 +552,9 @@ def late(trace: Trace, timing: Mapping[str, Timing] | None = None) -> Late:
         beside = Begun(partial(_make_links, trace), "satview-late")
         try:
             learned = activities(trace, timing)
-            for cpu in reversed(range(trace.cpu_count)):  # the other thread begins with the first one
+            for make in (contradicted_runs, deliveries, STATES.reason):  # what the tables ask for first
+                make(trace)
+            for cpu in range(trace.cpu_count - 1, 0, -1):  # the other thread begins with the first one
                 cpu_timeline(trace, cpu)
         finally:
             beside.wait()
