@@ -306,8 +306,7 @@ def _timeline(trace: Trace, cpu: int) -> _Timeline:
     interrupt = np.full(len(nested.rows), -1, np.int64)
     interrupt[nested.step > 0] = numbers_of_interrupts(trace, nested.rows[nested.step > 0])
     entered = trace.events.time_cycles[nested.rows], nested.depth, interrupt
-    edges, runner, number = lanes.cpu_timeline((lane.start_cycles, runner), within, entered)
-    return np.append(edges, max(int(edges[-1]), lane.end_cycles) + 1), runner, number
+    return lanes.cpu_timeline((lane.start_cycles, runner), within, entered, lane.end_cycles + 1)
 
 
 def _last(moments: _Ints, times: _Ints) -> NDArray[np.intp]:

@@ -95,26 +95,31 @@ def cpu_states(
     ran: NDArray[np.unsignedinteger] = np.empty(room, thread.dtype)
     thread = np.ascontiguousarray(thread)
     size = call("cpu_states", rows, ends, cpu, time, thread, number, value, gap, end, start, values, event, ran)
-    return start[:size].copy(), values[:size].copy(), event[:size].copy(), ran[:size].copy()
+    for column in (start, values, event, ran):  # in place: there are seldom as many gaps as slices
+        column.resize(size, refcheck=False)
+    return start, values, event, ran
 
 
 def cpu_timeline(
     lane: tuple[NDArray[np.int64], NDArray[np.int64]],
     handled: tuple[NDArray[np.int64], NDArray[np.bool_]],
     entered: tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]],
+    end: int,
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-    """Return who had a CPU when: edges, cycles, from each on the runner and the interrupt, -1 = none; int64 (n,) each.
+    """Return who had a CPU when: edges (n + 1,), cycles, and between them runner and interrupt (n,), -1 = none; int64.
 
     Args:
         lane: When its intervals begin, cycles, ascending, and their runners.
         handled: When it begins and ends to handle interrupts, ascending, and whether it does from then on.
         entered: When interrupts are entered and left, ascending; how many it is in from then on; the number of one
             that is entered, -1 of one that is left.
+        end: The last edge, if it is behind the others; else it is one cycle behind them.
     """
     room = len(lane[0]) + len(handled[0]) + len(entered[0])
-    edges, runner, interrupt = np.empty(room, np.int64), np.empty(room, np.int64), np.empty(room, np.int64)
-    size = call("cpu_timeline", *lane, handled[0], handled[1].view(np.uint8), *entered, edges, runner, interrupt)
-    return edges[:size], runner[:size], interrupt[:size]
+    edges, runner, interrupt = np.empty(room + 1, np.int64), np.empty(room, np.int64), np.empty(room, np.int64)
+    size = call("cpu_timeline", *lane, handled[0], handled[1].view(np.uint8), *entered, edges[:room], runner, interrupt)
+    edges[size] = max(end, int(edges[size - 1]) + 1 if size else end)
+    return edges[: size + 1], runner[:size], interrupt[:size]
 
 
 def thread_states(

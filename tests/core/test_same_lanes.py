@@ -91,5 +91,5 @@ def test_who_had_a_cpu_and_in_which_interrupt(seed):
     parts = [part(count, kind) for count, kind in zip(counts, (np.int64, np.bool_, np.int64), strict=True)]
     times, _ = parts[2]
     parts[2] = times, rng.integers(-1, 4, len(times)), rng.integers(-1, 9, len(times))
-    compiled, expected = lanes.cpu_timeline(*parts), reference.cpu_timeline(*parts)
+    compiled, expected = lanes.cpu_timeline(*parts, 45), reference.cpu_timeline(*parts, 45)
     assert [column.tolist() for column in compiled] == [column.tolist() for column in expected]

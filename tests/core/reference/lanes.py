@@ -37,16 +37,17 @@ def cpu_states(rows, ends, cpu, time, thread, number, value, gap, end):
     return start[is_last], values[is_last], event[is_last], ran[is_last]
 
 
-def cpu_timeline(lane, handled, entered):
+def cpu_timeline(lane, handled, entered, end):
     """Return who had a CPU when, and in which interrupt it was."""
     edges = np.unique(np.concatenate((lane[0], handled[0], entered[0])))
+    with_end = np.append(edges, max([end, *(edges + 1)]))
 
     def last(part):
         return part[1][np.maximum(np.searchsorted(part[0], edges, side="right") - 1, 0)]
 
     runner = last(lane) if len(lane[0]) else np.zeros(len(edges), np.int64)
     if not len(handled[0]) or not len(entered[0]):
-        return edges, runner, np.full(len(edges), -1)
+        return with_end, runner, np.full(len(edges), -1)
     time, depth, number = entered
     current, by_depth = [], dict.fromkeys(range(1, 65), max(0, number[0])) | {0: 0}
     for level, entry in zip(np.clip(depth, 0, 64).tolist(), number.tolist(), strict=True):
@@ -54,7 +55,7 @@ def cpu_timeline(lane, handled, entered):
         current.append(by_depth[level])
     position = np.searchsorted(time, edges, side="right") - 1
     interrupt = np.where(position >= 0, np.array(current)[np.maximum(position, 0)], 0)
-    return edges, runner, np.where(last(handled), interrupt, -1)
+    return with_end, runner, np.where(last(handled), interrupt, -1)
 
 
 def thread_states(rows, code, time, value, destroyed, dead, absent):
