@@ -204,6 +204,7 @@ def test_a_file_cannot_end_or_stop_the_program_while_it_is_read(tmp_path, monkey
         Handlers(lambda _: True, Release.QNX_6, tmp_path)("bad.py:f")
 
 
+@pytest.mark.thorough
 def test_many_short_calls_are_not_one_long_one(tmp_path, monkeypatch):
     monkeypatch.setattr(handlers, "PATIENCE_S", 0.3)
     (tmp_path / "slow.py").write_text("import time\ndef f(event):\n    time.sleep(0.05)\n    return 0\n")

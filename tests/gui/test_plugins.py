@@ -43,6 +43,7 @@ def test_a_tab_of_statistics(plugged, qtbot):
     assert len(panel.model.answer) == 2
 
 
+@pytest.mark.thorough
 def test_the_list_of_plugins(plugged, qtbot):
     from satview.gui.help_dialogs import PluginsDialog
 

@@ -102,6 +102,7 @@ def test_a_window_that_closes_leaves_the_board_clean(empty_window, targets, boar
     assert board.is_clean_within(20)
 
 
+@pytest.mark.thorough
 def test_a_simulated_target_is_captured_from_as_a_board_is(empty_window, resident, qtbot, tmp_path):  # noqa: F811
     path = tmp_path / "sim.kev"
     dialog = dialog_of(empty_window, qtbot)
