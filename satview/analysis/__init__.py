@@ -1,1 +1,1 @@
-"""Questions requested of a trace: CPU use, message passing, latency, causes. Plain functions over the tables."""
+"""Analyses of a trace: CPU use, message passing, latency, causes. Plain functions over the tables."""

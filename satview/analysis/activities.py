@@ -1,8 +1,8 @@
-"""Activities: work that is triggered again and again, and each time that it was done, from its trigger to its end.
+"""Activities: work that is triggered repeatedly, with each instance from its trigger to its end.
 
-Learned are threads that receive pulses, servers that receive messages, threads that sleep or wait for interrupts in a
-loop. A user's file says others by two expressions, or a deadline for one that is learned. Of the periods that are
-learned the rules of `missed-period` say what is regular.
+Learned activities are those of threads that receive pulses, servers that receive messages, and threads that sleep or
+wait for interrupts in a loop. A user's file defines others by two expressions, or a deadline for a learned one. Which
+learned periods count as regular follows the rules of `missed-period`.
 """
 
 from __future__ import annotations
@@ -59,9 +59,9 @@ class Activity:
 
     Attributes:
         name: Name of the thread, with the trigger if it has several activities; or the name in the user's file.
-        trigger: What begins it, in words.
+        trigger: Description of the event that begins it.
         thread: Row of the thread that does it most often; 0 = not known.
-        period_cycles: -1 = not periodic.
+        period_cycles: Period, -1 = not periodic.
         is_period_said: The period is from a user's file; else it is learned.
         deadline_cycles: How long an instance may take; -1 = no deadline.
         deadline_from: `said`, `period`, or empty.
@@ -78,18 +78,18 @@ class Activity:
 
 @dataclass(frozen=True, slots=True)
 class Instances:
-    """Each time that an activity was done, by activity, then in time order; every column has shape (n,).
+    """Instances of activities, by activity, then in time order; every column has shape (n,).
 
     Attributes:
         activity: int64, position of the activity.
         thread: int64, row of the thread that did it; 0 = not known.
         start_cycles: int64, when it was triggered.
-        begin_cycles: int64, from when on what its thread does is for it: not before it has received the message.
-        end_cycles: int64, when it was done; of one that is not, the end of the trace.
-        start_row, end_row: int64, the events; -1 = none.
+        begin_cycles: int64, when its thread begins to work for it: not before it has received the message.
+        end_cycles: int64, when it was done; the end of the trace if it is not done.
+        start_row, end_row: int64, events at start and end; -1 = none.
         is_open: bool, it is not done when the trace ends: the length is a lower bound.
         is_known: bool, no event is missing in between.
-        is_exact: bool, events name what it is, instead of their order.
+        is_exact: bool, events name the activity; else it follows from their order.
     """
 
     activity: _Ints
@@ -107,7 +107,7 @@ class Instances:
         return len(self.activity)
 
     def at(self, positions: NDArray[np.integer] | NDArray[np.bool_]) -> Instances:
-        """Return some of them."""
+        """Return the instances at some positions."""
         return Instances(*(getattr(self, column.name)[positions] for column in fields(self)))
 
     @property
@@ -118,13 +118,13 @@ class Instances:
 
 @dataclass(frozen=True, slots=True)
 class Activities:
-    """What a trace does again and again.
+    """The activities of a trace.
 
     Attributes:
         activities: In no certain order.
-        instances: All of them.
-        left_out: How many activities were learned beyond `MOST_ACTIVITIES`, the rarest.
-        calls_left_out: How many kernel calls and functions of threads are none, as others take longer in all.
+        instances: Instances of all activities.
+        left_out: How many learned activities beyond `MOST_ACTIVITIES`, the rarest ones, were dropped.
+        calls_left_out: How many kernel calls and functions were dropped because others take longer in total.
     """
 
     activities: tuple[Activity, ...]
@@ -134,7 +134,7 @@ class Activities:
 
     @property
     def overrun_cycles(self) -> _Ints:
-        """How much longer than its deadline each instance is, int64; -1 if it is not, or that is not known."""
+        """Cycles by which each instance exceeds its deadline, int64; -1 if it does not, or if that is not known."""
         instances = self.instances
         deadlines = np.array([activity.deadline_cycles for activity in self.activities], np.int64)
         deadline = deadlines[instances.activity]
@@ -142,7 +142,7 @@ class Activities:
         return np.where((deadline > 0) & (late > 0) & instances.is_known, late, -1)
 
     def named(self, text: str) -> int:
-        """Return the position of the activity that a name, or a part of the name of one alone, means.
+        """Return the position of the activity with a name, or of the only one whose name contains the text.
 
         Raises:
             UsageError: There is none, or there are several.
@@ -153,7 +153,7 @@ class Activities:
 def activity_named(text: str, activities: Sequence[tuple[str, str]]) -> int:
     """Return the position of the activity that a name, or a part of the name of one alone, means.
 
-    Parts of names mean what two events enclose, which are called as their thread and more, if nothing else fits.
+    A part of a name means a span between two events only if nothing else fits: such names extend the thread's name.
 
     Args:
         text: The name.
@@ -174,7 +174,7 @@ def activity_named(text: str, activities: Sequence[tuple[str, str]]) -> int:
 
 @dataclass(frozen=True, slots=True)
 class _TriggeredWork:
-    """Instances of one kind of trigger, with the group that each is of: the activity to be, and what that is called."""
+    """Instances with one kind of trigger, with the group (later the activity) of each, and labels of the groups."""
 
     trigger: str
     group: _Ints
@@ -183,11 +183,11 @@ class _TriggeredWork:
 
 
 def activities(trace: Trace, timing: Mapping[str, Timing] | None = None) -> Activities:
-    """Return the activities of a trace: those that are learned, and those that a user's file says.
+    """Return the activities of a trace: learned ones, and those that a user's file defines.
 
     Args:
         trace: The events.
-        timing: As of `timing.read_timing`.
+        timing: Result of `timing.read_timing`.
 
     Raises:
         UsageError: An expression is wrong, or no learned activity has the name.
@@ -223,7 +223,7 @@ def _learned(trace: Trace) -> Activities:
 
 
 def _groups(part: _TriggeredWork) -> list[NDArray[np.intp]]:
-    """Return the positions of the instances of each group that are often enough to be an activity."""
+    """Return the positions of the instances of each group that has enough instances to be an activity."""
     _, group, size = np.unique(part.group, return_inverse=True, return_counts=True)
     order = stable_order(group.reshape(-1))
     return [own for own in np.split(order, np.cumsum(size)[:-1]) if len(own) >= LEAST_INSTANCES]
@@ -238,9 +238,9 @@ def regular_period(
     Args:
         trace: The events.
         rows: (n,), ascending.
-        least: So many periods are needed to learn it.
-        regular_percent: So many of the periods must be as long as the median of them ...
-        tolerance_percent: ... within this.
+        least: How many periods are needed to learn one.
+        regular_percent: Percentage of the periods that must be as long as their median ...
+        tolerance_percent: ... within this percentage.
     """
     gaps = np.diff(trace.events.time_cycles[rows])[is_whole(trace, rows[:-1], rows[1:])]
     if len(gaps) < least:
@@ -258,13 +258,13 @@ def _joined(parts: Sequence[Instances]) -> Instances:
 
 
 def _usual(threads: _Ints) -> int:
-    """Return the thread that is there most often, 0 for none."""
+    """Return the most frequent thread, 0 for none."""
     known = threads[threads > 0]
     return int(np.argmax(np.bincount(known))) if len(known) else 0
 
 
 def _names(trace: Trace, groups: Sequence[tuple[_TriggeredWork, NDArray[np.intp]]]) -> list[str]:
-    """Return a name for each activity: that of its thread, with what triggers it where that alone is not enough."""
+    """Return a name for each activity: its thread's name, with the trigger where that name alone is ambiguous."""
     plain = []
     for part, positions in groups:
         thread = _usual(part.instances.thread[positions])
@@ -298,7 +298,7 @@ def _part(
 
 
 def _of_pulses(trace: Trace) -> _TriggeredWork:
-    """Return work that pulses begin: from the send to when the thread waits for the next, or takes the next at once."""
+    """Return work that pulses begin: from the send until the thread waits for the next pulse or takes it at once."""
     table = pulses.pulses(trace)
     rows = rows_of_codes(trace, *(code for code in pulses.SENDS if code != DEATH_PULSE))
     link = table.begun_by(rows)
@@ -318,7 +318,7 @@ def _of_pulses(trace: Trace) -> _TriggeredWork:
 
 
 def _only_of(group: _Ints, thread: _Ints) -> _Ints:
-    """Return for each element the only thread that is known in its group, 0 where there is none or several."""
+    """Return for each element the only known thread of its group, 0 if there is none or several."""
     _, which = np.unique(group, return_inverse=True)
     which = which.reshape(-1)
     most, least = np.zeros(len(group) + 1, np.int64), np.full(len(group) + 1, np.iinfo(np.int64).max)
@@ -329,7 +329,7 @@ def _only_of(group: _Ints, thread: _Ints) -> _Ints:
 
 
 def _of_messages(trace: Trace) -> _TriggeredWork:
-    """Return messages by the process that serves them: from the send to the reply, or until its client gives up."""
+    """Return messages by serving process: from the send to the reply, or until the client stops waiting."""
     by_servers = served_messages(trace)
     delivered = np.flatnonzero(by_servers.server_pid > 0)
     group, sent = by_servers.server_pid[delivered], by_servers.send_row[delivered]
@@ -343,7 +343,7 @@ def _of_messages(trace: Trace) -> _TriggeredWork:
 
 
 def _served(trace: Trace, thread: _Ints, sent: _Ints, received: _Ints) -> tuple[_Ints, _Ints]:
-    """Return when each thread begins to work on what it received, cycles, and the event that ends that work, -1 = none.
+    """Return when each thread begins to work on a receipt, cycles, and the event that ends that work, -1 = none.
 
     A thread that waited for the message or pulse begins when it is woken, any other at the receipt: until then it
     works on what it received earlier. Without a receipt the begin is the end of the trace.
@@ -377,7 +377,7 @@ def _served(trace: Trace, thread: _Ints, sent: _Ints, received: _Ints) -> tuple[
 
 
 def _of_waits(trace: Trace, trigger: str, value: int, is_woken: NDArray[np.bool_]) -> _TriggeredWork:
-    """Return the rounds of threads that wait in one state again and again, without threads that pulses wake."""
+    """Return the rounds of threads that wait in one state repeatedly, without threads that pulses wake."""
     every_wait = waits(trace)
     ended = (every_wait.end_value == READY) | (every_wait.end_value == RUNNING)
     ended_waits = np.flatnonzero((every_wait.value == value) & ended & ~is_woken[every_wait.thread])
@@ -396,7 +396,7 @@ def _of_waits(trace: Trace, trigger: str, value: int, is_woken: NDArray[np.bool_
 
 
 def _of_spans(trace: Trace, kind: Spans) -> _TriggeredWork:
-    """Return what two events of one thread enclose."""
+    """Return spans between two events of one thread as work that the first event triggers."""
     begin = kind.begin_row
     thread, time = trace.events.thread[begin].astype(np.int64), trace.events.time_cycles[begin]
     is_exact = np.ones(len(begin), np.bool_)
@@ -459,11 +459,11 @@ class ChainTimes:
 
     Attributes:
         start_cycles: int64, when the instance of the first activity was triggered.
-        end_cycles: int64, when that of the last one was done; the end of the trace where it is not.
+        end_cycles: int64, when that of the last activity was done; the end of the trace if it is not done.
         start_row: int64, the event that begins it.
         is_open: bool, it is not done when the trace ends.
         is_known: bool, no event is missing in between.
-        steps: int64 (n, activities of the chain), the instance of each that it goes through; -1 = it goes not so far.
+        steps: int64 (n, activities of the chain), the instance of each activity; -1 = the chain does not reach it.
     """
 
     start_cycles: _Ints
@@ -486,7 +486,7 @@ def chain_of(learned: Activities, text: str) -> tuple[int, ...]:
     """Return the positions of the activities that a chain names.
 
     Raises:
-        UsageError: It names fewer than two, or one that is none.
+        UsageError: The text names fewer than two activities, or an unknown one.
     """
     names = [name.strip() for name in text.split(">")]
     if len(names) < 2:
@@ -497,8 +497,8 @@ def chain_of(learned: Activities, text: str) -> tuple[int, ...]:
 def reactions(trace: Trace, learned: Activities, chain: Sequence[int]) -> ChainTimes:
     """Return how long after each trigger of the first activity the first response of the last one follows.
 
-    An activity goes on with what one before has done in the instance that the latter triggers, else in the first one
-    that begins when the latter is done: as the AUTOSAR timing extensions define the reaction of an event chain.
+    The chain continues with the instance that the previous activity's instance triggers, else with the first one that
+    begins after that one is done: as the AUTOSAR timing extensions define the reaction of an event chain.
     """
     positions, parts = _parts_of(learned, chain)
     begun, steps = parts[0], [np.arange(len(parts[0]))]
@@ -510,10 +510,10 @@ def reactions(trace: Trace, learned: Activities, chain: Sequence[int]) -> ChainT
 
 
 def ages(trace: Trace, learned: Activities, chain: Sequence[int]) -> ChainTimes:
-    """Return how old the input is, the trigger of the first activity, whenever the last one is done.
+    """Return the age of the input (the trigger of the first activity) each time the last activity is done.
 
-    The input of an instance is that of the one before that triggers it, else of the last one that was done when it
-    began. Instances that have none, as at the start of a trace, are left out.
+    The input of an instance comes from the previous activity's instance that triggers it, else from the last one done
+    when it began. Instances without input, as at the start of a trace, are left out.
     """
     positions, parts = _parts_of(learned, chain)
     last, steps = parts[-1], [np.arange(len(parts[-1]))]
@@ -527,7 +527,7 @@ def ages(trace: Trace, learned: Activities, chain: Sequence[int]) -> ChainTimes:
 
 
 def _parts_of(learned: Activities, chain: Sequence[int]) -> tuple[list[NDArray[np.intp]], list[Instances]]:
-    """Return which instances each activity of a chain has, and these."""
+    """Return the positions of the instances of each activity of a chain, and these instances."""
     positions = [np.flatnonzero(learned.instances.activity == number) for number in chain]
     return positions, [learned.instances.at(own) for own in positions]
 
@@ -545,7 +545,7 @@ def _chain_times(
 
 
 def _followed(position: _Ints, following: _Ints) -> _Ints:
-    """Return what follows some positions, -1 where either is none."""
+    """Return `following` at each position, -1 where the position or its follower is -1."""
     out = np.full(len(position), -1, np.int64)
     known = position >= 0
     out[known] = following[position[known]]
@@ -553,7 +553,7 @@ def _followed(position: _Ints, following: _Ints) -> _Ints:
 
 
 def _triggered(trace: Trace, one: Instances, other: Instances) -> _Ints:
-    """Return for each instance the first one of another activity that its thread triggers while at it, -1 for none."""
+    """Return for each instance the first instance of `other` that its thread triggers during it, -1 for none."""
     key = trace.events.thread[other.start_row].astype(np.int64) << 32 | other.start_row
     order = np.argsort(key, kind="stable")
     begin = np.searchsorted(trace.events.time_cycles, one.begin_cycles)

@@ -1,4 +1,4 @@
-"""Where traces are on a common time axis: by their starts, their counters, or an event that each of them has."""
+"""Offsets of traces on a common time axis: by their starts, their counters, or an event that each of them has."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ PS_PER_S: Final = 10**12
 
 @dataclass(frozen=True, slots=True)
 class Anchor:
-    """The moment of a trace that is put upon that of another one.
+    """The moment of a trace to be aligned with a moment of another trace.
 
     Attributes:
-        cycles: When, in cycles of the trace.
-        row: The event; -1 = by none.
-        count: How many events fitted.
+        cycles: The moment, in cycles of the trace.
+        row: The event at that moment; -1 = none.
+        count: How many events matched.
     """
 
     cycles: int
@@ -33,12 +33,12 @@ class Anchor:
 
 
 def anchor_of(trace: Trace, condition: str, number: int = 1) -> Anchor:
-    """Return the moment of a trace that a condition names: its start, or the event that fits.
+    """Return the moment of a trace that a condition names: its start, or the event that matches.
 
     Args:
         trace: The trace.
         condition: `start`, or an expression as filters have it (docs/filters.md).
-        number: Which of the events that fit, from 1.
+        number: Which of the matching events, from 1.
 
     Raises:
         UsageError: The condition is faulty, or the trace has no such event; names the trace.
@@ -59,7 +59,7 @@ def anchor_of(trace: Trace, condition: str, number: int = 1) -> Anchor:
 
 
 def offset_ps(first: Trace, other: Trace, at_first: int, at_other: int) -> int:
-    """Return how far after the first event of one trace that of another one is if two moments are the same.
+    """Return the time from the first event of one trace to that of another, given a moment that both have in common.
 
     Args:
         first: One trace.
@@ -74,7 +74,7 @@ def offset_ps(first: Trace, other: Trace, at_first: int, at_other: int) -> int:
 
 
 def counter_offset_ps(first: Trace, other: Trace) -> int:
-    """Return the offset of a trace whose counter is that of the first one, or began with it: two files of one target.
+    """Return the offset of a trace with the same counter as the first one, or one started with it: files of one target.
 
     Raises:
         UsageError: Their counters count differently, or the upper half of one is not known.
@@ -92,18 +92,18 @@ def counter_offset_ps(first: Trace, other: Trace) -> int:
 
 
 def offsets_ps(traces: Sequence[Trace], condition: str, number: int = 1) -> list[int]:
-    """Return where each trace is on an axis with the first one.
+    """Return the offset of each trace on an axis with the first one.
 
     Args:
         traces: At least one.
         condition: `start`, `counter`, or an expression that each trace has an event for.
-        number: Which of the events that fit.
+        number: Which of the matching events.
 
     Returns:
         Picoseconds from the first event of the first trace to the first event of each; 0 for the first.
 
     Raises:
-        UsageError: A trace cannot be aligned so; says which and what to do instead.
+        UsageError: A trace cannot be aligned this way; the text names it and an alternative.
     """
     reference = traces[0]
     if condition == COUNTER:

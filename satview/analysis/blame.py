@@ -1,8 +1,8 @@
-"""Where the time of an interval of a thread went, split so that the parts add up to the interval to the cycle.
+"""Splits an interval of a thread by what its time was spent with; the parts add up to the interval to the cycle.
 
-While the thread runs, the time is its own or that of an interrupt on its CPU. While it is ready, it is that of the
-thread, or of the interrupt, on the CPU on which it runs next. While it waits, it is that of whom it waits for, as the
-wait begins: the holder of the lock, the server of the message. What these did meanwhile is split in the same way, once.
+While the thread runs, the time belongs to it or to an interrupt on its CPU. While it is ready, the time belongs to the
+thread or interrupt on the CPU on which it runs next. While it waits, the time belongs to the thread it waits for at the
+begin of the wait: the holder of the lock, the server of the message. The time of those is split likewise, one level.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _INTR: Final = STATE_BY_NAME["INTR"].value
 
 
 class Blame(IntEnum):
-    """What a part of an interval was spent with."""
+    """Kinds of time in an interval."""
 
     OWN = 0
     """The thread runs."""
@@ -76,7 +76,7 @@ class Blame(IntEnum):
 
 
 class Kept(IntEnum):
-    """Why an idle CPU does not help a thread that is ready: in `Shares.value` of NO_CPU, PREEMPTED and TRACING."""
+    """Reasons why an idle CPU does not help a ready thread: in `Shares.value` of NO_CPU, PREEMPTED and TRACING."""
 
     NOTHING = 0
     """No CPU is idle, or not for longer than it takes to give it away."""
@@ -117,14 +117,14 @@ class BlameParts:
     """Parts of intervals, by interval, the longest first, each followed by its own parts; every column has shape (n,).
 
     Attributes:
-        interval: int64, position of the interval that it is a part of.
-        parent: int64, row of the part that it is a part of; -1 = of the interval itself.
+        interval: int64, position of the interval that contains the part.
+        parent: int64, row of the part that contains it; -1 = the interval itself.
         kind: int64, `Blame`.
-        thread: int64, row of the thread that the time is spent with: who has the CPU, holds the lock, serves the
-            message, or ends the wait; 0 = nobody, or not known.
+        thread: int64, row of the thread that has the CPU, holds the lock, serves the message, or ends the wait; 0 =
+            none, or not known.
         value: int64, by kind: number of the interrupt, address of the lock (-1 = not known), process that the message
             was sent to (-1), state of a wait as lane value, `Kept` and above it the CPU that is idle; 0 for others.
-        cycles: int64, above 0. Those of an interval without a parent add up to it, those of a part to that.
+        cycles: int64, above 0. Parts without a parent add up to the interval, the others to their parent.
     """
 
     interval: _Ints
@@ -139,7 +139,7 @@ class BlameParts:
 
 
 def object_words(trace: Trace, kind: int, value: int) -> str:
-    """Return what a part is about: the interrupt, the lock, the state, or why an idle CPU does not help."""
+    """Return the text for the object of a part: interrupt, lock, state, or the reason why an idle CPU does not help."""
     if kind == Blame.INTERRUPT:
         return f"interrupt 0x{value:x}"
     if kind == Blame.LOCK:
@@ -178,10 +178,10 @@ def _length(trace: Trace, cycles: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _BlamePieces:
-    """Pieces of ranges in which all of the columns stay the same, in no certain order; (n,) each, as `BlameParts`.
+    """Pieces of ranges with constant columns, in no certain order; (n,) each, columns as in `BlameParts`.
 
     Attributes:
-        of: Position of the range.
+        of: Position of the range that contains the piece.
     """
 
     of: _Ints
@@ -207,13 +207,13 @@ class _BlamePieces:
 
 
 def blame(trace: Trace, thread: _Ints, start: _Ints, begin: _Ints, end: _Ints) -> BlameParts:
-    """Return where the time of some intervals went.
+    """Return the parts of some intervals.
 
     Args:
         trace: The events.
-        thread: int64 (n,), rows of the thread table; of 0 nothing is known.
+        thread: int64 (n,), rows of the thread table; 0 = not known.
         start: int64 (n,), cycles, not before the trace begins.
-        begin: int64 (n,), from when on what the thread does is for the interval.
+        begin: int64 (n,), when the thread begins to work for the interval.
         end: int64 (n,), not after the trace ends.
     """
     count = len(thread)
@@ -242,7 +242,7 @@ def _keys(*columns: _Ints) -> NDArray[np.void]:
 
 
 def _positions(keys: NDArray[np.void], requested: NDArray[np.void]) -> _Ints:
-    """Return where each of some rows is among others, which have it once."""
+    """Return the position of each requested row among unique rows."""
     if not len(requested):
         return np.empty(0, np.int64)
     _, which = np.unique(np.concatenate((keys, requested)), return_inverse=True)
@@ -252,7 +252,7 @@ def _positions(keys: NDArray[np.void], requested: NDArray[np.void]) -> _Ints:
 
 
 def _added_up(pieces: _BlamePieces, of: _Ints) -> _BlamePieces:
-    """Return pieces that are alike as one; its `end` is how long they are together, and its `start` 0."""
+    """Return equal pieces merged into one; its `end` is their summed length, and its `start` 0."""
     if not len(pieces):
         return pieces
     _, one, which = np.unique(_keys(of, pieces.kind, pieces.thread, pieces.value), return_index=True,
@@ -286,9 +286,9 @@ _Timeline = tuple[_Ints, _Ints, _Ints]
 
 
 def cpu_timeline(trace: Trace, cpu: int) -> _Timeline:
-    """Return who had a CPU when: edges (m + 1,), threads (m,), interrupts (m,), -1 = none; cached with the trace.
+    """Return who had a CPU: edges (m + 1,), threads (m,), interrupts (m,), -1 = none; cached with the trace.
 
-    Threads are -1 where the CPU is idle, 0 where that is not known.
+    Threads are -1 while the CPU is idle, 0 while the thread is not known.
     """
     return trace.cached(f"analysis.cpu_timeline {cpu}", partial(_timeline, cpu=cpu))
 
@@ -310,12 +310,12 @@ def _timeline(trace: Trace, cpu: int) -> _Timeline:
 
 
 def _last(moments: _Ints, times: _Ints) -> NDArray[np.intp]:
-    """Return the last of ascending moments at or before each time; the first one where there is none."""
+    """Return the position of the last of ascending moments at or before each time; 0 if there is none."""
     return np.maximum(np.searchsorted(moments, times, side="right") - 1, 0)
 
 
 def _split(trace: Trace, thread: _Ints, start: _Ints, end: _Ints) -> _BlamePieces:
-    """Return what threads did in ranges of time; the pieces of a range cover it exactly."""
+    """Return the pieces of threads' time in ranges; the pieces of a range cover it exactly."""
     values = value_of_code(trace)
     parts: list[_BlamePieces] = []
     for row in np.unique(thread).tolist():
@@ -389,14 +389,14 @@ def _on_cpu(
 def _kept_from_cpu(
     trace: Trace, thread: int, cpu: int, of_cpu: tuple[_BlamePieces, _Ints], is_free: NDArray[np.bool_]
 ) -> _BlamePieces:
-    """Return pieces with what keeps the thread from its CPU, or from another one that is idle while somebody has that.
+    """Return pieces with the reason why the thread does not run on its CPU, or on another that is idle meanwhile.
 
     Args:
         trace: The events.
-        thread: Whose pieces they are.
+        thread: Thread to which the pieces belong.
         cpu: The CPU on which it runs, or runs next.
         of_cpu: Pieces on that CPU, and the events that begin the states of the thread, int64.
-        is_free: bool, that CPU is idle.
+        is_free: bool, whether that CPU is idle in each piece.
     """
     pieces, events = of_cpu
     least = trace.clock.cycles_of(_SWITCH_NS)
@@ -434,7 +434,7 @@ def _kept_from_cpu(
 
 
 def _has_lower_priority(trace: Trace, cpu: int, moments: _Ints, ready: _Ints) -> NDArray[np.bool_]:
-    """Return whether a CPU has a thread of lower priority at some moments than one that certain events make ready."""
+    """Return whether a CPU has, at each moment, a thread of lower priority than the one that each event makes ready."""
     rows = run_slices(trace)[0]
     rows = rows[trace.events.cpu[rows] == cpu]
     run = rows[_last(trace.events.time_cycles[rows], moments)]
@@ -489,7 +489,7 @@ def _writes_trace(trace: Trace) -> NDArray[np.bool_]:
 
 
 def _waits(trace: Trace, thread: int, value: NDArray[np.uint8], event: _Ints) -> tuple[_Ints, _Ints, _Ints]:
-    """Return what kind of wait each event begins, who it is for, and what for."""
+    """Return the kind of the wait that each event begins, the thread and the object waited for."""
     kind, who = np.full(len(value), Blame.WAIT, np.int64), np.zeros(len(value), np.int64)
     what = value.astype(np.int64)
     kind[value == _NANOSLEEP] = Blame.SLEEP
@@ -519,7 +519,7 @@ def _waits(trace: Trace, thread: int, value: NDArray[np.uint8], event: _Ints) ->
 
 
 def _receivers(trace: Trace, thread: int, blocked: _Ints) -> _Ints:
-    """Return the threads that receive later what a thread sent when it began to wait for that, 0 for none."""
+    """Return the threads that later receive the message with which a thread began to wait, 0 for none."""
     out = np.zeros(len(blocked), np.int64)
     if not len(blocked):
         return out
@@ -532,7 +532,7 @@ def _receivers(trace: Trace, thread: int, blocked: _Ints) -> _Ints:
 
 
 def _wakers(trace: Trace, ends: NDArray[np.uint32]) -> _Ints:
-    """Return the threads whose doing the ends of waits are, 0 for timers, interrupts and what is not known."""
+    """Return the threads that ended the waits, 0 for timers, interrupts and unknown causes."""
     out = np.zeros(len(ends), np.int64)
     table = wake_ups(trace)
     link = table.ended_by(ends)

@@ -1,4 +1,4 @@
-"""How to capture what an analysis needs: rules, and the command line of tracelogger that does the same."""
+"""Capture settings that meet the needs of an analysis: rules, and the equivalent command line of tracelogger."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ class CaptureLine:
 
 
 def capture_line(trace: Trace, needs: Iterable[Need], *, is_wide: bool = False) -> CaptureLine | None:
-    """Return a capture that meets needs, of all classes that take part in them and no others; None if none can.
+    """Return a capture that meets needs, with only the classes that they involve; None if no capture can.
 
-    Classes PROCESS and THREAD are always in it: without them nothing has a name or an owner.
+    It always has the classes PROCESS and THREAD: without them nothing has a name or an owner.
 
     Args:
-        trace: The trace that does not meet them; its release says which options there are.
+        trace: The trace that does not meet them; its release decides which options exist.
         needs: All needs of an analysis, met or not.
         is_wide: All events wide, whether a need asks for it or not.
     """

@@ -1,4 +1,4 @@
-"""For whom threads run: what servers do for their clients, theirs for these, and a bill in which all adds up.
+"""CPU time of servers charged to their clients, through chains of servers, and a bill that adds up to all run time.
 
     found = satview.Statistics(trace).client_server
     found.imposed_cycles                      # int64, by row of the thread table: what servers did for each thread
@@ -30,7 +30,7 @@ class ImposedTable:
     Attributes:
         client: int64, (n,), row of the thread table.
         server: int64, the thread that ran, at the end of a chain of messages of any length.
-        cycles: int64, how long it ran meanwhile.
+        cycles: int64, how long it ran while the client waited.
     """
 
     client: _Ints
@@ -50,12 +50,12 @@ class ClientServer:
     have worked for a client of which nothing is known, so that some of `own_cycles` belongs to others.
 
     Attributes:
-        self_cycles: It ran; 0 for idle threads.
-        imposed_cycles: Servers ran that it waited for, or that those waited for. A server with several clients counts
-            for each of them, so that these times add up to more than there is.
-        own_cycles: It ran and no message that it had received was unanswered.
-        caused_cycles: Others ran for it at the end of a chain of messages, of several that a server has received the
-            newest. Own and caused times of all threads add up to all times that threads ran.
+        self_cycles: Time the thread ran; 0 for idle threads.
+        imposed_cycles: Time that servers ran for which it waited, directly or through others. A server with several
+            clients counts for each of them, so these times may add up to more than the time that threads ran.
+        own_cycles: Time it ran with no received message left unanswered.
+        caused_cycles: Time that others ran for it at the end of a chain of messages; a server with several messages
+            works for the newest. Own and caused times of all threads add up to all times that threads ran.
         imposed: `imposed_cycles` by server.
     """
 
@@ -67,12 +67,12 @@ class ClientServer:
 
     @property
     def total_cycles(self) -> Cycles:
-        """It or servers ran for it: what would be saved if it did not exist, as the vendor's tool counts it."""
+        """Time that it or servers for it ran: the saving if it did not exist, as the vendor's tool counts it."""
         return self.self_cycles + self.imposed_cycles
 
     @property
     def bill_cycles(self) -> Cycles:
-        """What it ran for itself and caused: adds up to the time that threads ran."""
+        """Own and caused time; over all threads it adds up to the time that threads ran."""
         return self.own_cycles + self.caused_cycles
 
 
@@ -105,7 +105,7 @@ class _Served:
 
     @classmethod
     def within(cls, scope: Scope) -> _Served:
-        """Return those of a range, cut at it."""
+        """Return the services within a range, cut at its ends."""
         served, runs = services(scope.trace), scope.basis.runs
         start, end = scope.cut(served.start, served.end)
         begin, stop = scope.cut(runs.start, runs.end)
@@ -118,7 +118,7 @@ class _Served:
 
 
 def _imposed(scope: Scope, served: _Served) -> ImposedTable:
-    """Return what clients had servers do: of every client along the chain of servers that it waits for."""
+    """Return the time that servers ran for each client, along the chain of servers that it waits for."""
     client, server, begin, end = served.client, served.server, served.first, served.last
     parts: list[tuple[_Ints, ...]] = []
     chain: list[tuple[_Ints, NDArray[np.intp]]] = []  # servers of the steps before, and which piece came from which
@@ -142,7 +142,7 @@ def _imposed(scope: Scope, served: _Served) -> ImposedTable:
 
 
 def _has(server: _Ints, chain: list[tuple[_Ints, NDArray[np.intp]]]) -> NDArray[np.bool_]:
-    """Return for the last servers of chains whether they are in these before, too."""
+    """Return for each chain whether its last server is in it earlier, too."""
     is_there, link_of = np.zeros(len(server), np.bool_), np.arange(len(server))
     for servers, position in reversed(chain):
         link_of = position[link_of]
@@ -153,8 +153,8 @@ def _has(server: _Ints, chain: list[tuple[_Ints, NDArray[np.intp]]]) -> NDArray[
 def _bill(scope: Scope, served: _Served, itself: Cycles) -> tuple[Cycles, Cycles]:
     """Return own and caused times of threads: every run goes to the thread at the beginning of its chain of messages.
 
-    From the runner up: while a thread serves, the bill goes to its newest client, and what the parts in which that one
-    serves leave stays with it. A client has one message under way, so that only the runner itself can come back.
+    From the runner up: while a thread serves, the bill goes to its newest client; while that client itself serves, it
+    goes further up. A client has one message under way, so only the runner itself can recur.
     """
     threads = len(itself)
     newest = _newest(served)
@@ -177,9 +177,9 @@ def _bill(scope: Scope, served: _Served, itself: Cycles) -> tuple[Cycles, Cycles
 
 
 def _newest(served: _Served) -> _Served:
-    """Return whose message each server received last of those that it has not answered, by server, then in time order.
+    """Return each server's newest unanswered message over time, by server, then in time order.
 
-    These do not overlap, and there are none while it serves nobody.
+    These ranges do not overlap, and there are none while the server serves nobody.
     """
     order = np.lexsort((served.first, served.server))
     client, server, begin, end = (part[order] for part in (served.client, served.server, served.first, served.last))

@@ -1,4 +1,4 @@
-"""What a trace can show: for every analysis a mark, the reason, and what to capture for a better answer."""
+"""Rates how well a trace supports each analysis: a mark, the reason, and the capture for a better answer."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ class Analysis:
     """One analysis.
 
     Attributes:
-        key: Its name in files and on the command line; of a verdict its kind.
-        title: For people.
-        question: What it answers.
-        needs: Without any of these it has no answer, or not a whole one; the first that is not met is named first.
+        key: Its name in files and on the command line; for a verdict its kind.
+        title: Display title.
+        question: The question that it answers.
+        needs: Without any of these it has no answer, or an incomplete one; the first unmet need is named first.
         bounds: Without any of these the answer is a bound.
         is_verdict: True if it looks for something wrong (`satview check`).
     """
@@ -96,13 +96,13 @@ NO_EVENTS = Trust(Mark.NEEDS_CLASS, "the trace has no events")
 
 @dataclass(frozen=True, slots=True)
 class Diagnosis:
-    """What a trace can show of one analysis.
+    """How well a trace supports one analysis.
 
     Attributes:
         trace: The events.
         analysis: Its row of the table.
-        trust: How far its answers can be trusted, and why no further.
-        remedy: What to do for better ones, in the imperative; empty if nothing would help.
+        trust: How far its answers can be trusted, and why not further.
+        remedy: What to do for better answers, in the imperative; empty if nothing would help.
         is_helped: Another capture would help.
     """
 
@@ -114,7 +114,7 @@ class Diagnosis:
 
     @property
     def says(self) -> str:
-        """The reason and the remedy as one sentence without a full stop; empty if it is exact."""
+        """The reason and the remedy as one sentence without a full stop; empty if the answer is exact."""
         return "; ".join(filter(None, (self.trust.reason, self.remedy)))
 
     @property
@@ -126,12 +126,12 @@ class Diagnosis:
 
 
 def diagnosis(trace: Trace, key: str, is_quick: bool = False) -> Diagnosis:
-    """Return what a trace can show of one analysis.
+    """Return how well a trace supports one analysis.
 
     Args:
         trace: The events.
-        key: Of the analysis.
-        is_quick: Leave out what takes as long as `satview check`: what links decide.
+        key: Key of the analysis.
+        is_quick: Skip needs that depend on links, which take as long as `satview check`.
     """
     analysis = ANALYSES[key]
     if not len(trace.events):
@@ -157,20 +157,20 @@ def diagnosis(trace: Trace, key: str, is_quick: bool = False) -> Diagnosis:
 
 
 def applicable(trace: Trace) -> tuple[str, ...]:
-    """Return the keys of the analyses that look at what traces of this kind can have."""
+    """Return the keys of the analyses that apply to traces of this kind."""
     return tuple(key for key, row in ANALYSES.items() if _applies(trace, row))
 
 
 def unanswered(trace: Trace) -> tuple[Diagnosis, ...]:
-    """Return what a trace cannot show at all; without what takes long to find out."""
+    """Return the analyses that a trace does not support at all, without checks that take long."""
     diagnoses = (diagnosis(trace, key, is_quick=True) for key in applicable(trace))
     return tuple(row for row in diagnoses if not row.trust.mark.is_answer)
 
 
 def summary(trace: Trace) -> str:
-    """Return in one line what a trace cannot show, by reason, without verdicts; empty if it shows everything.
+    """Return one line on the analyses that a trace does not support, by reason, without verdicts; empty if none.
 
-    Most targets have no partitions: that nothing reports them is worth a line only where it was not captured.
+    Most targets have no partitions: their absence is reported only if they were not captured.
     """
     has_none = has_class(trace, WireClass.SYSTEM)
     by_reason: dict[str, list[str]] = {}
@@ -182,7 +182,7 @@ def summary(trace: Trace) -> str:
 
 
 def _trust(trace: Trace, unmet: tuple[Need, ...], *, is_bound: bool) -> Trust:
-    """Return the worst of what is lacking; what makes a bound of an answer is never worse than an estimate."""
+    """Return the worst trust of the unmet needs; needs that only make a bound never give worse than an estimate."""
     if not is_bound:
         return Trust(unmet[0].lack, unmet[0].reason(trace))
     mark = Mark.ESTIMATE if any(need.lack is Mark.ESTIMATE for need in unmet) else Mark.LOWER_BOUND
@@ -190,9 +190,9 @@ def _trust(trace: Trace, unmet: tuple[Need, ...], *, is_bound: bool) -> Trust:
 
 
 def _applies(trace: Trace, analysis: Analysis) -> bool:
-    """Return whether traces of this kind can have what an analysis looks at.
+    """Return whether an analysis applies to traces of this kind.
 
-    Locks are reported by threads libraries only; what needs calls, messages or interrupts of QNX is nothing for Linux.
+    Only threads libraries report locks; analyses that need calls, messages or interrupts of QNX do not apply to Linux.
     """
     if trace.release is Release.LINUX:
         return analysis.key != "locks" and not any(
@@ -206,12 +206,12 @@ def _unmet(trace: Trace, needs: tuple[Need, ...], is_quick: bool) -> tuple[Need,
 
 
 def may_be_more(trace: Trace) -> str:
-    """Return why verdicts may be missing whatever they look for; empty if none are."""
+    """Return why verdicts of any kind may be missing; empty if none are."""
     return "; ".join(filter(None, (need.reason(trace) for need in (NO_LOSS, NO_DAMAGE))))
 
 
 def notes(trace: Trace) -> tuple[str, ...]:
-    """Return what the command line of the capture says of what may be missing; one sentence each, no full stops."""
+    """Return notes from the capture's command line on events that may be missing; one sentence each, no full stops."""
     from satview.filters.rules.writing import from_tracelogger_args  # as in `capture`
 
     return from_tracelogger_args(trace.header.get("TRACELOGGER_ARGS"), trace.release).notes

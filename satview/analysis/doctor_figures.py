@@ -1,7 +1,7 @@
-"""The marks of figures: how far each column of a table of statistics can be trusted, and in which rows.
+"""Trust in figures: how far each column of a table of statistics can be trusted, and in which rows.
 
-What a trace lacks comes from the table of the doctor; what that does to a figure follows from how it is made: a sum or
-a count can only grow with the events that are missing, a mean or a shortest time may go either way.
+The table of the doctor lists the deficits of a trace; their effect depends on the figure: missing events can only
+increase a sum or count, but may change a mean or a shortest time either way.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _Bools = NDArray[np.bool_]
 
 
 class Rests(Enum):
-    """What a figure rests on, and so what can be missing."""
+    """Data on which a figure depends, and which therefore may be missing."""
 
     NOTHING = "a name, or how much is not known"
     STATES = "states of a thread in the range"
@@ -43,9 +43,9 @@ class DoctorFigures:
 
     Attributes:
         analysis: Key of the analysis that most of them answer.
-        rests: What most of them rest on.
-        others: Those that rest on something else, by key.
-        either_way: Those that may be more or less with the events that are missing, besides `_EITHER_WAY`.
+        rests: Data on which most columns depend.
+        others: Columns that depend on other data, by key.
+        either_way: Columns that missing events may change either way, besides `_EITHER_WAY`.
     """
 
     analysis: str
@@ -54,7 +54,7 @@ class DoctorFigures:
     either_way: tuple[str, ...] = ()
 
     def of(self, key: str) -> tuple[str, Rests]:
-        """Return the analysis that a column answers, and what it rests on."""
+        """Return the analysis that a column answers, and the data on which it depends."""
         return "cpu" if key in _USE else self.analysis, self.others.get(key, self.rests)
 
 
@@ -103,12 +103,12 @@ def trust_in_durations(trace: Trace, analysis: str) -> Trust:
 
 
 class Judge:
-    """Judges the columns of one table; what several of them need is worked out once.
+    """Judges the columns of one table; common intermediate results are computed once.
 
     Args:
-        found: The statistics that it is made of.
-        key: Its name.
-        subjects: int64 (n,), what its rows are about: rows of tables, or numbers of CPUs.
+        found: The statistics from which the table is made.
+        key: Name of the table.
+        subjects: int64 (n,), subject of each row: row of a table, or number of a CPU.
     """
 
     def __init__(self, statistics: Statistics, key: str, subjects: NDArray[np.int64]) -> None:
@@ -119,7 +119,7 @@ class Judge:
         """Return how far a column of numbers can be trusted, and in which rows less than fully, bool (n,); None = all.
 
         Args:
-            key: Its name with the unit, such as `cpu_ns`.
+            key: Name of the column with the unit, such as `cpu_ns`.
         """
         figures = FIGURES[self._key]
         analysis, rests = figures.of(key)
@@ -138,7 +138,7 @@ class Judge:
         return self._made[analysis, rests]
 
     def _judge(self, analysis: str, rests: Rests) -> tuple[Trust, _Bools | None]:
-        """Return the trust in what rests on something, and the rows to which it applies; None = all."""
+        """Return the trust in figures that depend on `rests`, and the rows to which it applies; None = all."""
         damage = self._lack(NO_DAMAGE)
         if rests is Rests.EVENTS:
             # Of events that are there some may be damaged; that makes no more of them.
@@ -158,7 +158,7 @@ class Judge:
         return (self._of_cpus().at_worst(idle), None) if rests is Rests.CPU else (self._of_callers(), None)
 
     def _worst(self, analysis: str) -> Trust:
-        """Return the trust in an analysis whatever is lost: what it has no answer without, and interrupts."""
+        """Return the trust in an analysis regardless of losses: from its needs, and from interrupts."""
         unmet = [need for need in ANALYSES[analysis].needs if need.reason(self._trace)]
         if unmet:
             return Trust(unmet[0].lack, unmet[0].reason(self._trace))
@@ -181,9 +181,9 @@ class Judge:
         return bool(len(lost.start)) and bool(lost.meet(np.array([start - 1]), np.array([end]))[0])
 
     def _of_states(self, idle: Trust) -> tuple[Trust, _Bools | None]:
-        """Return the trust in states where nothing is lost: those of a thread are not known before its first event.
+        """Return the trust in states of a trace without losses: a thread's state is unknown before its first event.
 
-        The opening dump is no part of what happened, so what it is the first to show is not missing before.
+        Time before and in the opening dump does not count as unknown if the dump shows the state first.
         """
         states, threads = self._found.states, self._trace.threads
         dump_cycles = self._since_dump() - self._found.window.start
@@ -209,7 +209,7 @@ class Judge:
         return EXACT if known.all() else Trust(Mark.LOWER_BOUND, "who ran at the beginning is not known")
 
     def _known_cpus(self, start: int) -> _Bools:
-        """Return of which CPUs it is known who ran at a moment, bool (cpus,)."""
+        """Return for which CPUs the running thread is known at a moment, bool (cpus,)."""
         lost = losses(self._trace)
         if not len(lost) and (walked := walk(self._trace)) is not None and walked.cpus is not None:
             began = walked.cpus.cpus["first_start"]
@@ -225,12 +225,12 @@ class Judge:
         return known
 
     def _since_dump(self) -> int:
-        """Return where the range begins, behind the opening dump; cycles."""
+        """Return the begin of the range after the opening dump, cycles."""
         window = self._found.window
         return min(max(window.start, self._trace.dump_end_cycles + 1), window.end - 1)
 
     def _of_callers(self) -> Trust:
-        """Return the trust in what is counted per thread: events of which the thread is not known count for none."""
+        """Return the trust in counts per thread: events whose thread is unknown are not counted."""
         threads = self._found.threads
         nobody = int(threads.calls[0] + threads.sent[0] + threads.received[0])
         reason = f"of {nobody:,} calls and messages the thread is not known"

@@ -1,6 +1,6 @@
-"""CPU time over a window in equal bins, exact to the cycle: what statistics add up, spread over time.
+"""CPU time over a window in equal bins, exact to the cycle: the sums of statistics, spread over time.
 
-Busy time is that of `cpu_times`: runs of threads without the interrupts handled meanwhile; idle threads are left out.
+Busy time is defined as in `cpu_times`: runs of threads without interrupts handled meanwhile, without idle threads.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ OTHERS: Final = -2  # subject of the band of all that are not among the largest
 
 
 class LoadBy(StrEnum):
-    """What each band of a load plot is."""
+    """Subjects of the bands of a load plot."""
 
     CPU = "CPU"
     PROCESS = "Process"
@@ -44,16 +44,16 @@ class Load:
     """CPU time per band and bin.
 
     Attributes:
-        by: What the bands are.
-        edges: int64, (bins + 1,), cycles, ascending; the first and last are those of the window.
+        by: Subject of the bands.
+        edges: int64, (bins + 1,), cycles, ascending, from the begin to the end of the window.
         subjects: int64, (bands,), number of the CPU, row of the process or thread table, priority or number of the
             partition of each band; `OTHERS` for the rest of the processes or threads, `NOT_LOGGED` for a priority or
             partition that the trace does not show. Processes, threads, partitions: largest first; priorities: highest
             first.
-        busy_cycles: int64, (bands, bins). Over all bands and bins it is what `CpuTable.busy_cycles` adds up to.
-        interrupt_cycles: int64, (bins,), CPUs handled interrupts, whatever they interrupted.
-        unknown_cycles: int64, (bins,), over all CPUs: the trace does not show, as in `CpuTable.unknown_cycles`.
-        given_cycles: int64, (bins,), what all CPUs had: those of a file on an axis as long as the file lasts.
+        busy_cycles: int64, (bands, bins); the total equals that of `CpuTable.busy_cycles`.
+        interrupt_cycles: int64, (bins,), time in which CPUs handled interrupts, whatever they interrupted.
+        unknown_cycles: int64, (bins,), time unknown on all CPUs, as in `CpuTable.unknown_cycles`.
+        given_cycles: int64, (bins,), time of all CPUs; on an axis, CPUs of a file count while the file lasts.
         cpus: Number of CPUs: a bin holds that many times its length.
     """
 
@@ -73,7 +73,7 @@ class Load:
 
 
 def bin_edges(window: TimeWindow, bins: int) -> Cycles:
-    """Return the edges of bins that are equally long but for one cycle, int64 (bins + 1,).
+    """Return the edges of bins whose lengths differ by at most one cycle, int64 (bins + 1,).
 
     Args:
         window: The whole.
@@ -86,12 +86,12 @@ def bin_edges(window: TimeWindow, bins: int) -> Cycles:
 
 
 def load_over_time(scope: Scope, by: LoadBy, bins: int) -> Load:
-    """Return the load of the window of a scope; its mask of events is ignored, as that of all CPU times.
+    """Return the load of the window of a scope; its mask of events is ignored, as for all CPU times.
 
     Args:
         scope: Trace and window.
-        by: What the bands are.
-        bins: How many at most.
+        by: Subject of the bands.
+        bins: Most bins.
 
     Raises:
         Cancelled: The scope says so.
@@ -141,7 +141,7 @@ def load_over_time(scope: Scope, by: LoadBy, bins: int) -> Load:
 
 
 def _runs_of(basis: Basis, by: LoadBy) -> tuple[Runs, NDArray[np.int64] | None]:
-    """Return the runs, and what their RUNNING events show of each where bands are made of that."""
+    """Return the runs, and for bands by priority or partition the value that RUNNING events show for each."""
     if by is LoadBy.PRIORITY:
         return basis.runs_by_priority
     return basis.runs_by_partition[:2] if by is LoadBy.PARTITION else (basis.runs, None)
@@ -149,7 +149,7 @@ def _runs_of(basis: Basis, by: LoadBy) -> tuple[Runs, NDArray[np.int64] | None]:
 
 @dataclass(frozen=True, slots=True)
 class _Pieces:
-    """Runs cut at the edges of bins; `net` is what interrupts leave of each."""
+    """Runs cut at the edges of bins; `net` is the length of each without interrupts."""
 
     cpu: NDArray[np.uint8]
     thread: NDArray[np.int64]
@@ -211,9 +211,9 @@ class Divisions:
     """Counts of events.
 
     Attributes:
-        edges: int64, (divisions + 1,), cycles; they are equally long but for one cycle.
+        edges: int64, (divisions + 1,), cycles; the lengths differ by at most one cycle.
         counts: int64, (kinds, divisions).
-        first: int64, (kinds, divisions), row of the first event of the kind in each; -1 without one.
+        first: int64, (kinds, divisions), row of the first such event in each; -1 without one.
     """
 
     edges: Cycles
@@ -222,12 +222,12 @@ class Divisions:
 
 
 def divisions(trace: Trace, window: TimeWindow, count: int, kinds: Sequence[NDArray[np.unsignedinteger]]) -> Divisions:
-    """Return the counts.
+    """Return the counts of events of each kind in equal divisions of a window.
 
     Args:
         trace: The trace.
         window: The whole; the event at its end does not count.
-        count: How many divisions at most, as for `bin_edges`.
+        count: Most divisions, as for `bin_edges`.
         kinds: Rows of the events of each kind, ascending.
     """
     edges = bin_edges(window, count)

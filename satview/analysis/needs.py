@@ -1,4 +1,4 @@
-"""What analyses need of a trace: one row for each need, with how to see that it is not met and what to capture then."""
+"""Needs of analyses: one row for each need, with the test that it is unmet and the capture that would meet it."""
 
 from __future__ import annotations
 
@@ -39,16 +39,16 @@ _HARMLESS: Final = frozenset(("partial-slot",))  # the file ends there; all befo
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """Something that a trace must have.
+    """A requirement of an analysis on a trace.
 
     Attributes:
         key: Its name within the trace.
-        lack: What a figure is worth without it.
-        unmet: Returns why the need is not met, without a full stop; empty if it is.
+        lack: Mark of a figure if the need is not met.
+        unmet: Function that returns why the need is not met, without a full stop; empty if it is.
         remedy: What to do about it, in the imperative; may be empty.
         classes: Classes to capture for it.
         is_wide: True if their events must be wide.
-        is_slow: True if finding out takes as long as `satview check`.
+        is_slow: True if the test takes as long as `satview check`.
     """
 
     key: str
@@ -117,7 +117,7 @@ def _messages(trace: Trace) -> str:
 
 
 def _messages_sent(trace: Trace) -> str:
-    """Say the same only where messages may have been sent: kernel calls that send nothing prove that none were."""
+    """Return the reason only if messages may have been sent: kernel calls that send nothing prove that none were."""
     sends_none = not _calls(trace) and not len(entries_of(trace, *_SENDING))
     return "" if sends_none else _messages(trace)
 

@@ -1,4 +1,4 @@
-"""What the partitions of the adaptive scheduler may use of the CPUs, and what they use; who goes bankrupt.
+"""Budgets of the partitions of the adaptive scheduler, their CPU use, and their bankruptcies.
 
     table = satview.Statistics(trace).partitions
     table.run_cycles / table.length_cycles        # share of all CPUs, one row per configuration and partition
@@ -34,17 +34,17 @@ _Ints = NDArray[np.int64]
 class PartitionTable:
     """One row per configuration of budgets and partition, in that order; every column has shape (n,).
 
-    The run times of a configuration and what no thread ran add up to its length on all CPUs.
+    The run times of a configuration and the time without a running thread add up to its length on all CPUs.
 
     Attributes:
         configuration: int64, its number, from 1 on; a new one begins where a budget changes.
         start_cycles: int64, when it begins, cut at the range.
         length_cycles: int64, how long it lasts within the range, times the number of CPUs.
-        partition: int64, number of the partition; `IDLE` and `NOT_LOGGED` for what belongs to none.
+        partition: int64, number of the partition; `IDLE` and `NOT_LOGGED` for time that belongs to none.
         budget: float64, share of all CPUs, 0 to 1; -1 = no event shows it.
         critical_budget_ms: int64, per averaging window; -1 = no event shows it.
-        run_cycles: int64, its threads and servers that worked for these ran, interrupts included.
-        critical_cycles: int64, of that, they were allowed to draw on the critical budget.
+        run_cycles: int64, run time of its threads and of servers that worked for them, interrupts included.
+        critical_cycles: int64, the part of it in which they might draw on the critical budget.
         peak_cycles: int64, the most that it ran in any averaging window of the range, all CPUs together.
         peak_start_cycles: int64, when that window begins; -1 where it never ran.
         bankruptcies: int64, how often it overran its critical budget.
@@ -73,7 +73,7 @@ class Bankruptcies:
     Attributes:
         row: Row of the event.
         partition: Number of the partition.
-        thread: Row of the thread table: who ran; 0 = not known.
+        thread: Row of the thread that ran; 0 = not known.
     """
 
     row: _Ints
@@ -102,7 +102,7 @@ def logs_partitions(basis: Basis) -> bool:
 
 
 def partition_names(trace: Trace) -> dict[int, str]:
-    """Return the names of partitions by number, as last logged; of several files each with its file, all numbers."""
+    """Return the names of partitions by number, as last logged; on an axis all numbers, each with its file."""
     files = files_of(trace)
     if files is not None:
         return {
@@ -117,7 +117,7 @@ def partition_names(trace: Trace) -> dict[int, str]:
 
 
 def partition_title(names: dict[int, str], partition: int) -> str:
-    """Return what a partition is called: its name, or its number where the trace names none."""
+    """Return a partition's title: its name, or its number if the trace has no name."""
     return names.get(partition) or f"partition {partition}"
 
 
@@ -199,13 +199,13 @@ def _budgets(trace: Trace) -> _Budgets:
 
 
 def _is_number(trace: Trace, partition: _Ints) -> NDArray[np.bool_]:
-    """Return which numbers may be those of partitions; damaged events hold any."""
+    """Return which numbers are valid partition numbers; damaged events may hold any number."""
     files = files_of(trace)
     return (partition >= 0) & (partition < PARTITIONS * (len(files.parts) if files is not None else 1))
 
 
 def _cpu_share(trace: Trace, rows: NDArray[np.integer]) -> NDArray[np.float64] | float:
-    """Return what of all CPUs those are that budgets in events are shares of: of a file its own, float64 (n,)."""
+    """Return the share of all CPUs to which budgets in events refer: on an axis the CPUs of each file, float64 (n,)."""
     files = files_of(trace)
     if files is None:
         return 1.0
@@ -221,8 +221,8 @@ def _text(trace: Trace, row: int) -> str:
 def _edges(scope: Scope, budgets: _Budgets) -> Cycles:
     """Return where configurations begin within the range, and its end: int64, ascending.
 
-    An event that repeats a budget, or is the first to show one, begins none: look-ups and ends of bankruptcies log the
-    same event. Events between which no run begins are one change.
+    An event that repeats a budget, or is the first to show one, begins no configuration: look-ups and ends of
+    bankruptcies log the same event. Events between which no run begins are one change.
     """
     order = np.argsort(budgets.partition, kind="stable")
     before, after = order[:-1], order[1:]
@@ -244,7 +244,7 @@ def _edges(scope: Scope, budgets: _Budgets) -> Cycles:
 def _in_force(budgets: _Budgets, edges: Cycles, known: _Ints) -> tuple[NDArray[np.float64], _Ints]:
     """Return budget and critical budget of every partition in every configuration, (configurations * partitions,).
 
-    -1 for partitions of which nothing was reported before.
+    -1 for partitions without an earlier event.
     """
     many = len(known)
     budget, critical_ms = np.full((len(edges) - 1, many), -1.0), np.full((len(edges) - 1, many), -1, np.int64)

@@ -1,16 +1,16 @@
-"""Response-time analysis: how long an activity may take if all that its CPUs have to do comes at once.
+"""Response-time analysis: how long an activity may take if all work of its CPUs arrives at once.
 
 The busy-window analysis of fixed priorities (Lehoczky 1990; Tindell, Burns and Wellings 1994) with arrival curves, as
 in compositional performance analysis: w(q) = q * (C + B) + the sum of n(w) * C over the work of the same or a higher
 priority, where n(w) is the most that arrives within w; the bound is the longest w(q) less the least time in which q
-instances arrive. A thread that runs on m CPUs waits only while all of them do such work, of which it then meets an m-th
-(Bertogna and Cirinei 2007), with what was begun before. C, B and n are the largest that a trace has: it is a bound for
-what is like the trace, not for the program.
+instances arrive. A thread that runs on m CPUs waits only while all of them do such work, of which an m-th delays it
+(Bertogna and Cirinei 2007), plus work begun before. C, B and n are the largest values in the trace: the bound holds for
+behaviour like that in the trace, not for the program.
 
-Each thread's work is cut where it waits: what it does from one wake-up to its next wait arrives with the wake-up, so
-that a thread that waits within its work needs no rule of its own. Threads of the same priority count as higher: that is
-an upper bound of both FIFO and round robin. Until a thread is dispatched, time in which its CPU does nothing of at
-least its priority is counted as its own: that of the kernel.
+Each thread's work is cut at its waits: the work from one wake-up to the next wait arrives with the wake-up, so that a
+thread that waits within its work needs no special rule. Threads of the same priority count as higher, which is an upper
+bound for both FIFO and round robin. Before a thread is dispatched, time in which its CPU does no work of at least its
+priority counts as its own, because the kernel is working for it.
 """
 
 from __future__ import annotations
@@ -60,8 +60,8 @@ class Arrivals:
     Attributes:
         distances: int64 (kinds, n), the least time from the first to the last of 1, 2, ... arrivals in a row; ascending
             from 0, and far beyond all times behind the last that is known.
-        steps: int64 (kinds,), position of the last that is known, above 0; later arrivals repeat these.
-        jitter: int64 (kinds,), how much later than its turn one may come.
+        steps: int64 (kinds,), position of the last known distance, above 0; later arrivals repeat these.
+        jitter: int64 (kinds,), most cycles by which an arrival may be late.
     """
 
     distances: _Ints
@@ -70,7 +70,7 @@ class Arrivals:
 
     @classmethod
     def periodic(cls, period: _Ints, jitter: _Ints | None = None) -> Arrivals:
-        """Return arrivals at least a period apart, int64 (kinds,), each up to its jitter later than its turn."""
+        """Return arrivals with a least period, int64 (kinds,), each late by at most its jitter."""
         count = len(period)
         distances = np.stack((np.zeros(count, np.int64), period), axis=1)
         return cls(distances, np.ones(count, np.int64), np.zeros(count, np.int64) if jitter is None else jitter)
@@ -81,7 +81,7 @@ class Arrivals:
 
         Args:
             times: int64 (n,) of each kind, ascending, n > 0.
-            span: Cycles that they were observed; one arrival more than observed takes at least as long.
+            span: Length of the observation, cycles; one arrival more than observed takes at least as long.
         """
         rows = [_distances(kind_times, span) for kind_times in times]
         steps = np.array([len(row) - 1 for row in rows], np.int64)
@@ -91,11 +91,11 @@ class Arrivals:
         return cls(distances, steps, np.zeros(len(rows), np.int64))
 
     def at(self, kinds: NDArray[np.bool_]) -> Arrivals:
-        """Return some of them."""
+        """Return the arrivals of some kinds."""
         return Arrivals(self.distances[kinds], self.steps[kinds], self.jitter[kinds])
 
     def most_within(self, length: int) -> _Ints:
-        """Return how many arrive at most within a time above 0, int64 (kinds,)."""
+        """Return the most arrivals within a time above 0, int64 (kinds,)."""
         window = length + self.jitter
         whole = np.maximum(self.distances[np.arange(len(self.steps)), self.steps], 1)
         rounds = np.minimum((window - 1) // whole, 2 * _MOST_SUM // self.steps)  # beyond that there is no bound anyway
@@ -123,13 +123,13 @@ def response_bound(
 
     Args:
         execution: Cycles of each instance, blocking included; above 0.
-        own: When its instances arrive, one kind.
-        others: When all else arrives that goes before.
-        costs: int64 (kinds,), the cycles of each of these.
-        most_cycles: A busy window that is longer counts as endless.
-        cpus: On how many it may run; on several, each kind may have one piece more that was begun before.
-        is_shared: bool (kinds,), which kinds keep it waiting only while all of the CPUs are busy; None = all.
-        most_steps: After so many it is given up: that bounds the time that this takes.
+        own: Arrivals of its instances, one kind.
+        others: Arrivals of all work that takes precedence.
+        costs: int64 (kinds,), cycles of each kind of that work.
+        most_cycles: A longer busy window counts as endless.
+        cpus: Number of CPUs on which it may run; on several, each kind may have one more piece, begun before.
+        is_shared: bool (kinds,), kinds that delay it only while all of these CPUs are busy; None = all.
+        most_steps: Iteration limit, which bounds the time that this takes.
     """
     shared = np.ones(len(costs), np.bool_) if is_shared is None else is_shared
     bound = window = steps = 0
@@ -158,16 +158,16 @@ def response_bound(
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """What is known of the response of one activity; -1 = nothing.
+    """The response bound of one activity and its inputs; -1 = not known.
 
     Attributes:
         reason: Why there is no bound; empty if there is one.
-        priority: The lowest at which its thread runs within its instances.
-        cpus: On which CPUs its thread may run at any time of its instances.
-        is_affinity_shown: Its runmask, or the user, says so; else these are the CPUs on which it ran.
-        period_cycles: The least time from one instance to the next; as said, or as seen.
+        priority: The lowest priority at which its thread runs within its instances.
+        cpus: CPUs on which its thread may run during all of its instances.
+        is_affinity_shown: A runmask or the user defines `cpus`; else these are the CPUs on which it ran.
+        period_cycles: The least time from one instance to the next, from the user or as observed.
         execution_cycles: The most that its thread runs in an instance.
-        blocking_cycles: The most that an instance waits, but for the CPU while that does other work.
+        blocking_cycles: The most that an instance waits, except for a CPU that does other work.
         bound_cycles: The longest response.
         measured_cycles: The longest response in the trace.
     """
@@ -191,8 +191,8 @@ def response_bounds(
     Args:
         trace: The events.
         learned: Activities and instances.
-        periods: The period that a user says of each activity, cycles; -1 = as seen.
-        said_cpus: On which CPUs the threads of some activities may run, as a user says, by position of the activity.
+        periods: The user's period of each activity, cycles; -1 = as observed.
+        said_cpus: CPUs to which a user limits the threads of some activities, by position of the activity.
     """
     reason = _why_none(trace)
     of_threads = {
@@ -231,7 +231,7 @@ def _why_none(trace: Trace) -> str:
 
 
 class _Work:
-    """All work of a trace that may go before that of an activity: by thread and priority, and the interrupts.
+    """All work of a trace that may take precedence over an activity: by thread and priority, and the interrupts.
 
     Attributes:
         thread: int64 (kinds,), row of the thread; 0 = an interrupt.
@@ -242,8 +242,8 @@ class _Work:
 
     Args:
         trace: The events.
-        activities: How many share the time that the analysis may take.
-        said_cpus: On which CPUs a user says that some threads may run.
+        activities: Number of activities that share the time limit of the analysis.
+        said_cpus: CPUs to which a user limits some threads.
     """
 
     def __init__(self, trace: Trace, activities: int, said_cpus: Mapping[int, tuple[int, ...]]) -> None:
@@ -320,7 +320,7 @@ class _Work:
         return self._busy[cpu, priority]
 
     def _lags(self, level: _Ints) -> _Ints:
-        """Return how long each run is waited for while its CPU does nothing of its priority, int64 (runs,)."""
+        """Return how long each run waited while its CPU did no work of its priority or higher, int64 (runs,)."""
         lag = self._start - self._ready
         for cpu in np.unique(self._cpu).tolist():
             waited = (self._cpu == cpu) & (lag > 0)
@@ -330,7 +330,7 @@ class _Work:
         return lag
 
     def _handlers(self) -> list[tuple[int, _Ints, int]]:
-        """Return for each interrupt of each CPU when it is handled, and how long at most."""
+        """Return for each interrupt of each CPU the times at which it is handled, and the longest duration."""
         kinds = []
         for cpu in range(self._trace.cpu_count):
             edges, _, number = cpu_timeline(self._trace, cpu)
@@ -340,7 +340,7 @@ class _Work:
         return kinds
 
     def bound_of(self, instances: Instances, period: int, measured: int) -> Bound:
-        """Return the bound of the activity of some instances; arguments as of `response_bounds`."""
+        """Return the bound of the activity with these instances; arguments as for `response_bounds`."""
         arrived = np.sort(instances.start_cycles)
         least = int(np.diff(arrived).min()) if len(arrived) > 1 else -1
         shown = Bound(period_cycles=period if period > 0 else least, measured_cycles=measured)
@@ -376,9 +376,9 @@ class _Work:
         return replace(shown, bound_cycles=bound)
 
     def _may_run_on(self, thread: int, instances: Instances, runs: NDArray[np.intp]) -> tuple[_Ints, bool]:
-        """Return the CPUs that a thread may use in all of its instances, and whether a call or the user says so.
+        """Return the CPUs that a thread may use in all of its instances, and whether a call or the user defines them.
 
-        What it waited before its first call while one of these was free counts as blocking.
+        Waits before its first call while one of these CPUs was free count as blocking.
         """
         if thread in self._said_cpus:
             return np.array(sorted(self._said_cpus[thread]), np.int64), True
@@ -392,7 +392,7 @@ class _Work:
         return np.flatnonzero(allowed[is_met].all(axis=0)), True
 
     def _largest(self, instances: Instances, runs: NDArray[np.intp], cpus: list[int], priority: int) -> tuple[int, int]:
-        """Return the most that the thread runs in an instance, and the most that it waits but for busy CPUs."""
+        """Return the most that the thread runs in an instance, and the most that it waits except for busy CPUs."""
         start, end = instances.start_cycles, instances.end_cycles
         ran = np.zeros(len(instances), np.int64)
         for cpu in np.unique(self._cpu[runs]).tolist():
@@ -409,7 +409,7 @@ class _Work:
         return int(ran.max()), int(blocked.max())
 
     def _other_work(self, instances: Instances, runs: NDArray[np.intp]) -> tuple[_Ints, _Ints]:
-        """Return what the thread of an activity does besides: the cycles of each piece, and when it arrives."""
+        """Return the other work of an activity's thread: the cycles and the arrival of each piece."""
         in_use = TimeRanges.of(instances.begin_cycles, instances.end_cycles)
         start, end = self._start[runs], self._end[runs]
         outside = end - start - in_use.within(start, end) + np.where(in_use.meet(start, end), 0, self._lag[runs])
@@ -424,7 +424,7 @@ def _allowed(mask: _Ints, cpu_count: int) -> NDArray[np.bool_]:
 
 
 def _common(parts: Sequence[TimeRanges]) -> TimeRanges:
-    """Return what all of some ranges cover."""
+    """Return the intersection of all ranges."""
     time = np.concatenate([column for part in parts for column in (part.start, part.end)])
     step = np.concatenate([np.repeat(np.array([1, -1]), len(part.start)) for part in parts])
     order = np.lexsort((step, time))  # at one time what ends does so first

@@ -1,7 +1,7 @@
-"""Work that two events of its thread enclose: pairs of user events, instrumented functions, kernel calls.
+"""Work between two events of its thread: pairs of user events, instrumented functions, kernel calls.
 
-Pairs of user events are those whose descriptions are called alike (`request begin`, `request end`). Of threads whose
-events have no such names, a pair is learned where the same ones follow each other in the same order all the time.
+User events form a pair if the names of their descriptions match (`request begin`, `request end`). For threads whose
+events have no such names, a pair is learned if the same events always follow each other in the same order.
 """
 
 from __future__ import annotations
@@ -39,11 +39,11 @@ class Spans:
     """Spans of one kind; every column has shape (n,).
 
     Attributes:
-        trigger: What begins them, in a word.
-        group: int64, which belong together.
+        trigger: Kind of their first event, one word.
+        group: int64, group of each span.
         begin_row, end_row: int64, rows of the events; -1 = the trace ends before.
-        labels: What each group is called, behind its thread.
-        left_out: Groups beyond `MOST_CALLS`.
+        labels: Label of each group, put after the name of its thread.
+        left_out: Number of groups beyond `MOST_CALLS`.
     """
 
     trigger: str
@@ -55,14 +55,14 @@ class Spans:
 
 
 def spans(trace: Trace) -> list[Spans]:
-    """Return what two events enclose, of known threads."""
+    """Return the spans between two events, for known threads."""
     if trace.pairs is not None:
         return []
     return [_of_user_events(trace), _of_functions(trace), _of_kernel_calls(trace)]
 
 
 def described_pairs(trace: Trace) -> tuple[tuple[int, int, str], ...]:
-    """Return the numbers of user events that descriptions pair by their names, with what a pair is called."""
+    """Return the numbers of user events that descriptions pair by their names, with the name of each pair."""
     events = {event.number: event for code, event in trace.payloads.described.items()
               if wire.class_of(code) == wire.WireClass.USER}  # fmt: skip
     return tuple((rule.number, rule.end_number, rule.name) for rule in pairs_by_name(events))
@@ -100,7 +100,7 @@ def _of_user_events(trace: Trace) -> Spans:
 def _pair_of(trace: Trace, rows: NDArray[np.uint32], number: _Ints) -> tuple[_Ints, _Ints, int, int] | None:
     """Return the pairs of a thread whose user events follow each other in the same order all the time.
 
-    The longest pause, by its median, is between the last of them and the first of the next time.
+    A round ends before the longest pause, by its median, after which the first event of the next round follows.
     """
     kinds, which = np.unique(number, return_inverse=True)
     count = len(kinds)
@@ -158,7 +158,7 @@ def _of_kernel_calls(trace: Trace) -> Spans:
 def _longest(
     trace: Trace, trigger: str, begin_row: NDArray[np.uint32], end_row: NDArray[np.uint32], what: NDArray[np.integer]
 ) -> Spans:
-    """Return the spans of the pairs of a thread and what it calls that take longest in all."""
+    """Return the spans of the pairs of thread and called function that take longest in total."""
     time = trace.events.time_cycles
     length = np.where(end_row == OPEN, trace.window.end, time[np.where(end_row == OPEN, 0, end_row)]) - time[begin_row]
     key = trace.events.thread[begin_row].astype(np.int64) << _BITS | what

@@ -4,7 +4,8 @@
     found.threads.cpu_cycles                      # int64, by row of the thread table
     found.calls.times.most_cycles                 # the longest call of each kind
 
-Times come from the whole trace, cut at the range; a mask of events chooses what is counted, never what is known.
+Times come from the whole trace, cut at the range; a mask of events selects the events to count, but not those that
+determine times and states.
 """
 
 from __future__ import annotations
@@ -47,11 +48,11 @@ from satview.store.trace import Trace
 
 @dataclass(frozen=True, slots=True)
 class CpuMessages:
-    """Messages by the CPUs of their ends. Source: formula 3 of the reference; replies do not count.
+    """Messages by sending and receiving CPU. Source: formula 3 of the reference; replies do not count.
 
     Attributes:
         count: int64, (cpus, cpus), messages sent on the CPU of the row and received on that of the column.
-        unknown: int64, (cpus,), messages sent on a CPU of which the trace has no receipt, or is not sure which it is.
+        unknown: int64, (cpus,), messages sent on a CPU whose receipt is missing or not certain.
     """
 
     count: NDArray[np.int64]
@@ -64,7 +65,7 @@ class CpuMessages:
 
 
 def cpu_messages(scope: Scope) -> CpuMessages:
-    """Return where the messages that were sent within the range, and count, were received, whenever that was."""
+    """Return the CPUs that received, at any time, the counted messages sent within the range."""
     sends, cpu, cpus = scope.selected(IS_SEND), scope.trace.events.cpu, scope.trace.cpu_count
     sends = sends[cpu[sends] < cpus]  # damaged events name CPUs that the target does not have
     received = messages(scope.trace).ends_of(sends)
@@ -78,16 +79,16 @@ def cpu_messages(scope: Scope) -> CpuMessages:
 
 @dataclass(frozen=True, slots=True)
 class ThreadStatistics:
-    """One row per row of the thread table; row 0 holds what belongs to no known thread. Every column int64 (threads,).
+    """One row per row of the thread table; row 0 is for unknown threads. Every column int64 (threads,).
 
     Attributes:
-        cpu_cycles: It ran, interrupts left out; where the thread measured its processor time, that.
-        run_cycles: It was on a CPU, interrupts included; not measured.
-        interrupted_cycles: Interrupts were handled while it had a CPU.
+        cpu_cycles: Time it ran, without interrupts; the measured processor time if the thread measured it.
+        run_cycles: Time it was on a CPU, interrupts included; never a measurement.
+        interrupted_cycles: Time in which interrupts were handled while it had a CPU.
         runs, longest_run_cycles, longest_run_start_cycles: Intervals on a CPU, and the longest of them.
         switches, preemptions, migrations: Runs that began; of these, ends by READY; of these, on another CPU.
-        ready_cycles, longest_ready_cycles, longest_ready_start_cycles: It could have run and did not.
-        events, calls, sent, received: What it logged; these follow the mask, the others never do.
+        ready_cycles, longest_ready_cycles, longest_ready_start_cycles: Time it was ready and did not run.
+        events, calls, sent, received: Numbers of events that it logged; only these columns follow the mask.
     """
 
     cpu_cycles: Cycles
@@ -115,12 +116,12 @@ class ThreadStatistics:
 class ProcessStatistics:
     """One row per row of the process table: sums over its threads. Every column int64 (processes,).
 
-    Times and runs of idle threads are left out: the process they belong to does nothing then.
+    Times and runs of idle threads are left out: their process does nothing meanwhile.
 
     Attributes:
         threads: Threads that the trace knows.
         cpu_cycles, interrupted_cycles, ready_cycles, runs, switches, preemptions, migrations, events, calls, sent,
-            received: As of threads; times of threads that ran at once on several CPUs count for each.
+            received: As for threads; times of threads that ran on several CPUs at once are added.
     """
 
     threads: NDArray[np.int64]
@@ -149,7 +150,7 @@ class Statistics:
         trace: The data.
         window: The range, cut to the trace.
         passes: The mask of events that count, or None.
-        basis: What is the same for every range; pass it on to the next.
+        basis: Data that is the same for every range; pass it to further statistics.
     """
 
     def __init__(
@@ -160,16 +161,16 @@ class Statistics:
         basis: Basis | None = None,
         cancelled: Callable[[], bool] | None = None,
     ) -> None:
-        """Say what is requested; nothing is worked out yet.
+        """Store the request; nothing is computed yet.
 
         Args:
             trace: The data.
-            window: The range, in cycles; None = all that can be trusted (`store.doubts.trusted_window`).
-            passes: bool (events,), events that count, as `RuleSet.mask` gives them; None = all. Only what is counted
-                follows it: events, kernel calls, messages, interrupts. Times in states and on CPUs, and how long a
-                call took, are taken from all events whatever is masked.
-            basis: What is the same for every range; pass one to several statistics to have it worked out once.
-            cancelled: Called now and then; the table being made raises `Cancelled` when it says so.
+            window: The range, in cycles; None = the range that can be trusted (`store.doubts.trusted_window`).
+            passes: bool (events,), events that count, as from `RuleSet.mask`; None = all. Only numbers of events,
+                kernel calls, messages and interrupts follow it. Times in states and on CPUs, and durations of calls,
+                come from all events.
+            basis: Data that is the same for every range; pass one to several statistics to compute it once.
+            cancelled: Called now and then; the table being made raises `Cancelled` when it returns true.
 
         Raises:
             UsageError: The range is outside the trace, or the mask is that of another trace.
@@ -188,7 +189,7 @@ class Statistics:
 
     @property
     def covered(self) -> CoveredRange:
-        """How much of the range the file of each thread, process and CPU covers: all of it where it is one file."""
+        """Part of the range that the file of each thread, process and CPU covers; with one file all of it."""
         return self._scope.covered
 
     @property
@@ -198,7 +199,7 @@ class Statistics:
 
     @property
     def lost_cycles(self) -> int:
-        """How much of the range is lost: then counts are lower bounds, and times in it unknown."""
+        """Lost time within the range; if there is any, counts are lower bounds, and times in it are unknown."""
         lost = self.basis.lost.within(np.array([self.window.start]), np.array([self.window.end]))
         return int(lost[0])
 
@@ -239,7 +240,7 @@ class Statistics:
 
     @cached_property
     def client_server(self) -> ClientServer:
-        """Who ran for whom, one row per thread."""
+        """CPU time of servers for their clients, one row per thread."""
         return client_server(self._scope)
 
     @cached_property
@@ -249,7 +250,7 @@ class Statistics:
 
     @cached_property
     def cpu_messages(self) -> CpuMessages:
-        """From which CPU to which messages went."""
+        """Messages by sending and receiving CPU."""
         return cpu_messages(self._scope)
 
     @cached_property

@@ -1,4 +1,4 @@
-"""Which threads and processes people mean by a name or a number, in every form that satview shows."""
+"""Finds threads and processes by a name or number, in every form that satview shows."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _MOST_NAMES: Final = 8  # of threads that an ambiguous name could mean
 
 
 def names_of_process(trace: Trace, process: int) -> tuple[str, ...]:
-    """Return what a process is called: its label, with and without its number, its path, `pid 7`; each once."""
+    """Return the names of a process: its label, with and without its number, its path, `pid 7`; each once."""
     pid, short = int(trace.processes.pid[process]), trace.short_process_name(process)
     shown = (trace.process_name(process), short, trace.processes.names[process])
     numbered = (f"{short}[{pid}]", f"pid {pid}") if pid >= 0 else ()
@@ -25,7 +25,7 @@ def names_of_process(trace: Trace, process: int) -> tuple[str, ...]:
 
 
 def names_of_thread(trace: Trace, thread: int) -> tuple[str, ...]:
-    """Return what a thread is called: its label, its own name, `PID:TID`, its number behind names of its process."""
+    """Return the names of a thread: its label, its own name, `PID:TID`, its number after each name of its process."""
     process, tid = int(trace.threads.process[thread]), int(trace.threads.tid[thread])
     own = trace.threads.names[thread]
     behind = [f"{name} {tid}" for name in names_of_process(trace, process)]
@@ -35,10 +35,10 @@ def names_of_thread(trace: Trace, thread: int) -> tuple[str, ...]:
 
 
 def thread_of(trace: Trace, text: str) -> int:
-    """Return the row of the thread that one of `names_of_thread` means; the name of a process with one thread does too.
+    """Return the row of the thread with one of `names_of_thread`, or of the only thread of a process with that name.
 
     Raises:
-        UsageError: There is none, or there are several; names them.
+        UsageError: There is none, or there are several, which the text names.
     """
     requested = text.strip()
     rows = [row for row in range(1, len(trace.threads)) if int(trace.threads.tid[row]) > 0]
@@ -62,11 +62,11 @@ def thread_of(trace: Trace, text: str) -> int:
 
 
 def threads_named(trace: Trace, text: str) -> NDArray[np.bool_]:
-    """Return which threads a text means, bool (threads,): a part of their label or path, or a pid; empty means all.
+    """Return which threads match a text, bool (threads,): a part of their label or path, or a pid; empty matches all.
 
     Args:
         trace: The threads.
-        text: Upper and lower case are one. Digits alone are a pid; other names (`names_of_thread`) are as a whole.
+        text: Case is ignored. Digits alone are a pid; other names (`names_of_thread`) must match as a whole.
     """
     requested, threads = text.strip().casefold(), trace.threads
     pid, colon, tid = requested.partition(":")
@@ -82,11 +82,11 @@ def threads_named(trace: Trace, text: str) -> NDArray[np.bool_]:
 
 
 def are_named(trace: Trace, text: str, threads: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Return which of some threads a text means as of `threads_named`, bool (n,); those not known it never means.
+    """Return which of the given threads match a text as in `threads_named`, bool (n,); unknown threads never match.
 
     Args:
         trace: The threads.
-        text: What was typed.
+        text: Text typed by the user.
         threads: int64 (n,), rows of the thread table; 0 and -1 = not known.
     """
     named = threads_named(trace, text)
@@ -95,7 +95,7 @@ def are_named(trace: Trace, text: str, threads: NDArray[np.int64]) -> NDArray[np
 
 
 def processes_named(trace: Trace, text: str) -> NDArray[np.int64]:
-    """Return the pids of the processes that a text means, int64, ascending: a part of their name, or a pid."""
+    """Return the pids of the processes that match a text, a part of their name or a pid; int64, ascending."""
     requested, processes = text.strip().casefold(), trace.processes
     if _is_number(requested):
         return np.array([int(requested)], np.int64)

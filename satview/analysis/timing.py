@@ -1,4 +1,4 @@
-"""What a user's file of timing says of activities and chains: periods, deadlines and bounds (docs/late.md)."""
+"""A user's timing file: periods, deadlines and bounds of activities and chains (docs/late.md)."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ _EXAMPLE: Final = 'write it as [control] and then deadline = "10 ms"'
 
 
 class Timing(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What a user says of one activity.
+    """A user's settings for one activity or chain.
 
     Attributes:
-        start: Expression of the events that begin it; empty = it is one that is learned.
-        end: Expression of those that end it, the first one after each start; of the same thread, if all threads that
-            begin it also end it.
+        start: Expression for the events that begin it; empty = it is a learned activity.
+        end: Expression for the events that end it, the first one after each start; of the same thread, if all threads
+            that begin it also end it.
         period: How often it is triggered, such as `10 ms`; empty = as learned.
         deadline: How long it may take; empty = its period.
-        cpus: On which CPUs its thread may run, for the analysis of schedulability; empty = as the trace shows.
-        chain: Names of activities that follow each other, such as `camera > control`: it is no activity then.
-        reaction: How long the chain may take from what triggers its first activity to its first response.
+        cpus: CPUs on which its thread may run, for the schedulability analysis; empty = as the trace shows.
+        chain: Names of successive activities, such as `camera > control`; the entry is a chain, not an activity, then.
+        reaction: How long the chain may take from the trigger of its first activity to its first response.
         age: How old the first activity's trigger may be when the last one is done.
     """
 
@@ -44,10 +44,10 @@ class Timing(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def read_timing(path: Path) -> dict[str, Timing]:
-    """Return what a user's file says of activities, by name.
+    """Return the entries of a user's timing file, by name.
 
     Raises:
-        UsageError: The file cannot be read or says something else than it should; says where.
+        UsageError: The file cannot be read or has a wrong entry, which the text locates.
     """
     _, content = read_toml(path, _MOST_BYTES, _EXAMPLE)
     try:
@@ -76,5 +76,5 @@ def read_timing(path: Path) -> dict[str, Timing]:
 
 
 def bound_cycles(trace: Trace, text: str) -> int:
-    """Return a length of a file of timing in cycles, at least 1; one that no trace has is cut."""
+    """Return a length from a timing file in cycles, at least 1, and limited to the longest time a trace can have."""
     return max(1, min(trace.clock.cycles_of(int(parse_length(text))), _MOST_CYCLES))

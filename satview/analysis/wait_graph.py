@@ -1,8 +1,8 @@
 """Which threads can end the waits that last to the end of a trace, and which threads no other thread can free.
 
-A wait ends by any one of several threads: a message is received by any thread that receives on the channel and replied
-to by any that may hold it by then, a semaphore is posted by any that posts it. A thread is stuck while all of those
-are. Source: formula 5 of the reference.
+Any one of several threads can end a wait: any thread that receives on the channel can receive a message, any thread
+that may hold it can reply, any thread that posts a semaphore can post it. A thread is stuck if all of these are stuck.
+Source: formula 5 of the reference.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _RUNS_FOR_A_FAULT: Final = 1000  # events of threads may be lost without a trace
 
 @dataclass(frozen=True, slots=True)
 class StateIntervals:
-    """What threads do, as far as the trace shows it whole: by thread, then in time order; every column has shape (n,).
+    """Complete state intervals of threads, by thread, then in time order; every column has shape (n,).
 
     Neighbours of one thread and state are one interval, on one CPU if it is RUNNING. Idle threads are left out.
 
@@ -54,7 +54,7 @@ class StateIntervals:
         thread: uint16 or uint32, row of the thread table.
         value: uint8, the state as lane value.
         row: uint32, the event that begins it.
-        end_row: uint32, the event that ends it; the number of events where the trace ends before.
+        end_row: uint32, the event that ends it; the number of events if the trace ends before.
     """
 
     thread: NDArray[np.unsignedinteger]
@@ -79,8 +79,8 @@ class StateIntervals:
 def has_whole_states(trace: Trace) -> bool:
     """Return whether the trace has all events of threads between its losses.
 
-    A capture may leave some out; then what a thread seems to be in may be long over. That shows where a thread
-    begins to run on a CPU of which another one still has not left: a kernel never logs that.
+    A capture may leave some out; then the apparent state of a thread may be outdated. A sign of this is a thread that
+    begins to run on a CPU which another thread has not left: a kernel never logs that.
     """
     runs, overlaps = runs_and_overlaps(trace)
     return runs > 0 and overlaps * _RUNS_FOR_A_FAULT <= runs
@@ -89,7 +89,7 @@ def has_whole_states(trace: Trace) -> bool:
 def runs_and_overlaps(trace: Trace) -> tuple[int, int]:
     """Return how many runs of threads there are, and how many begin before another one has left the CPU.
 
-    Of those between which events are missing that is not known: they count for none.
+    Runs between which events are missing are not counted, because that is not known for them.
     """
     if (walked := walk(trace)) is not None and walked.cpus is not None:
         return walked.cpus.works, walked.cpus.overlaps
@@ -122,7 +122,7 @@ def _spans(trace: Trace, wanted: NDArray[np.bool_], ends: Rows) -> StateInterval
     Args:
         trace: The events.
         wanted: bool (256,), which lane values.
-        ends: For every entry of `Trace.states.event` the event that ends it, `NO_EVENT` for those that are left out.
+        ends: For every entry of `Trace.states.event` the event that ends it, `NO_EVENT` for entries to leave out.
     """
     states, events = trace.states, trace.events
     left_out = idle_threads(trace).copy()
@@ -158,8 +158,8 @@ class OpenWait:
     Attributes:
         wait: Row of `waits`.
         ways: Threads any of which can end it.
-        guesses: Threads that may be able to as well; the trace does not show it.
-        certainty: How sure it is that `ways` are those.
+        guesses: Further threads that may be able to end it; the trace does not show it.
+        certainty: Certainty of `ways`.
     """
 
     wait: int
@@ -173,8 +173,8 @@ class WaitGraph:
 
     Attributes:
         trace: The events.
-        blockers: Whom all waits are for.
-        open_waits: Row of the thread to its wait; those that may end by themselves or by somebody unknown are left out.
+        blockers: Threads that all waits are for.
+        open_waits: Open wait by row of the thread, without waits that may end by themselves or by an unknown thread.
         knows_all_threads: The trace begins with all threads and has lost no event.
     """
 
@@ -211,7 +211,7 @@ class WaitGraph:
 
     @cached_property
     def _calls_before(self) -> NDArray[np.uint32]:
-        """The last kernel call of each thread that waits when the trace ends before the call that it waits in."""
+        """For each thread that waits when the trace ends, the last kernel call before the call in which it waits."""
         trace, waiting = self.trace, self.blockers.waits
         codes = np.arange(wire.CODE_COUNT)
         is_entry = (codes >> wire.CLASS_SHIFT == wire.WireClass.KER_CALL) & (codes & wire.KER_FORM == 0)
@@ -230,7 +230,7 @@ class WaitGraph:
         return out
 
     def reply_ways(self, wait: int) -> OpenWait:
-        """Return who may hold the message of a wait in REPLY by the end of the trace; nobody if all are in RECEIVE."""
+        """Return the threads that may hold the message of a wait in REPLY at the end; none if all are in RECEIVE."""
         receiver, pid = int(self.blockers.thread[wait]), int(self.blockers.pid[wait])
         others = self._alive(pid) - {receiver, int(self.blockers.waits.thread[wait])}
         ways = {thread for thread in others if thread in self._repliers and self._may_work(thread)}
@@ -241,7 +241,7 @@ class WaitGraph:
         return OpenWait(wait, frozenset(ways), frozenset(guesses), Certainty.EXACT if is_only else Certainty.INFERRED)
 
     def has_moved_on(self, wait: int) -> bool:
-        """Return whether the thread that received the message of a wait in REPLY has turned to another one since."""
+        """Return whether the thread that received the message of a wait in REPLY has received another one since."""
         receiver = int(self.blockers.thread[wait])
         receipts = rows_of_codes(self.trace, RECEIPT)
         own = receipts[self.trace.events.thread[receipts] == receiver]
@@ -249,11 +249,11 @@ class WaitGraph:
         return self._is_receiving(receiver) or int(np.count_nonzero(own > since)) > 1
 
     def has_repliers(self, pid: int) -> bool:
-        """Return whether threads of a process live that replied to what others had received."""
+        """Return whether a process has live threads that replied to messages received by other threads."""
         return any(self.trace.threads.pid[thread] == pid and not self.is_dead(thread) for thread in self._repliers)
 
     def dead_repliers(self, pid: int) -> tuple[int, ...]:
-        """Return the threads of a process that replied to what others had received, and have ended."""
+        """Return the ended threads of a process that replied to messages received by other threads."""
         return tuple(thread for thread in sorted(self._repliers)
                      if self.trace.threads.pid[thread] == pid and self.is_dead(thread))  # fmt: skip
 
@@ -281,7 +281,7 @@ class WaitGraph:
         return None
 
     def _send_ways(self, wait: int) -> OpenWait:
-        """Return who receives on the channel that a wait in SEND is for: who did, else who created it, else anybody."""
+        """Return the possible receivers for a wait in SEND: past ones, else the channel's creator, else any thread."""
         waiting, trace, pid = self.blockers.waits, self.trace, int(self.blockers.pid[wait])
         alive, call = self._alive(pid), int(waiting.call_row[wait])
         process = int(trace.threads.process[waiting.thread[wait]])
@@ -301,9 +301,9 @@ class WaitGraph:
         return OpenWait(wait, ways, frozenset(), Certainty.EXACT if ways == alive else Certainty.INFERRED)
 
     def wakers(self, wait: int) -> frozenset[int]:
-        """Return the threads that, in the trace, ended waits for the object that a thread waits for, or gave it.
+        """Return the threads that ended earlier waits for the object of a wait, or released it.
 
-        Where no event names the object, those that ended earlier waits of the thread in that state.
+        If no event names the object: the threads that ended earlier waits of the thread in that state.
         """
         waiting, trace = self.blockers.waits, self.trace
         state, process, own = int(waiting.value[wait]), trace.threads.process, int(waiting.thread[wait])
@@ -324,7 +324,7 @@ class WaitGraph:
         return frozenset(threads) - {0}
 
     def _given(self, state: int, process: int) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
-        """Return the calls of a process that give objects for which threads wait in a state, and their addresses."""
+        """Return the calls of a process that release or post the objects of waits in a state, and the addresses."""
         if (state, process) not in self._gives:
             trace, entries = self.trace, entries_of(self.trace, *_GIVERS[state])
             entries = entries[trace.threads.process[trace.events.thread[entries]] == process]
@@ -354,7 +354,7 @@ class WaitGraph:
         return len(counts) > _FEW and bool(counts[:-1].all()) and not counts[-1]
 
     def _holders(self, open_rows: NDArray[np.intp]) -> tuple[dict[int, int], dict[int, Certainty]]:
-        """Return who holds the mutexes that threads wait for when the trace ends, by wait."""
+        """Return by wait the holders of the mutexes that threads wait for when the trace ends, and the certainties."""
         rows = open_rows[self.blockers.waits.value[open_rows] == MUTEX].astype(np.int64)
         if not len(rows):
             return {}, {}
@@ -379,7 +379,7 @@ def knots(ways: Mapping[int, Iterable[int]]) -> list[list[int]]:
     """Return the threads that can never go on, those of each circle in the order in which they wait for each other.
 
     Args:
-        ways: Thread to those any of which can end its wait; threads that are no key can go on.
+        ways: By thread, the threads any of which can end its wait; threads that are no key can go on.
     """
     stuck = {thread: tuple(sorted(to)) for thread, to in ways.items() if to}
     while free := [thread for thread, to in stuck.items() if any(other not in stuck for other in to)]:
@@ -404,8 +404,8 @@ def behind(ways: Mapping[int, Iterable[int]], circle: Iterable[int]) -> list[int
     """Return the threads that are in no circle and go on only if one of a circle does, ascending.
 
     Args:
-        ways: As of `knots`.
-        circle: One of these.
+        ways: As for `knots`.
+        circle: One circle from `knots`.
     """
     stuck, count = set(circle), 0
     while count < len(stuck):

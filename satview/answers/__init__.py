@@ -1,1 +1,1 @@
-"""Answers to questions about a trace: one module per question, each of which returns a `Table`."""
+"""Answers to questions about a trace, one module per question; each returns a `Table`."""

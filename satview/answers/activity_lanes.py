@@ -40,16 +40,16 @@ _Ints = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class ActivityLanes:
-    """Finds the lanes of the activities of a trace: of those that a file of timing names, of all if it names none.
+    """Finds the lanes of activities: of those that a timing file names, or of all if it names none.
 
     Attributes:
-        timing: What the file says.
+        timing: Entries of the file.
     """
 
     timing: Mapping[str, Timing] = field(default_factory=dict)
 
     def __call__(self, trace: Trace, _lane_class: LaneClass, _user: UserLanes) -> list[TrackRows]:
-        """Return them, those that miss the most deadlines first.
+        """Return the lanes, those with the most missed deadlines first.
 
         Raises:
             UsageError: As `activities`.
@@ -132,7 +132,7 @@ def without_overlap(start: _Ints, end: _Ints) -> NDArray[np.bool_]:
 
 
 def _texts(trace: Trace, activity: Activity, instances: Instances, value: NDArray[np.uint8]) -> Callable[[int], str]:
-    """Return what names an instance by the row of the event that begins it: its response, and how late it is."""
+    """Return a function from the row of an instance's first event to its text: its response, and how late it is."""
     rows, response, clock = instances.start_row, instances.response_cycles, trace.clock
 
     def name(row: int) -> str:

@@ -1,7 +1,7 @@
 """Two traces side by side: figures of the same threads, states, calls, messages, latencies, interrupts in both.
 
 Figures that grow with a trace (counts, total times) are taken per second, so that traces of different lengths compare.
-Rows are matched by name: what two traces call alike is the same thing.
+Rows are matched by name.
 """
 
 from __future__ import annotations
@@ -81,17 +81,17 @@ _WORSE_IF_LONGER: Final = ("READY", "MUTEX", "SEND", "REPLY", "RWLOCK_READ", "RW
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ChangedRow:
-    """One figure of one thing in two traces.
+    """One figure of one row in two traces.
 
     Attributes:
-        by: Name of the table that it is from, as of `satview compare --by`.
-        name: What it is of; the same in both traces.
+        by: Name of its table, as for `satview compare --by`.
+        name: Name of the row; the same in both traces.
         column: The column, for its title and kind.
-        before, after: In the first and the second trace; nan = it is not there, or has no such figure.
-        is_per_s: Counts and total times: per second of the trace.
+        before, after: Value in the first and the second trace; nan = the row is missing, or has no such figure.
+        is_per_s: The value is a count or total time per second of the trace.
         scale: The largest value of the figure in either trace; of lengths of time, the largest of all figures.
         tables: The tables of both traces.
-        rows: Its row in each; -1 = it is not there.
+        rows: Its row in each table; -1 = missing.
     """
 
     by: str
@@ -106,18 +106,18 @@ class ChangedRow:
 
     @property
     def title(self) -> str:
-        """What was measured, for people: `kernel calls: Mean`."""
+        """Display title of the measured figure: `kernel calls: Mean`."""
         kind = KINDS[self.by]
         return f"{kind if self.by == 'cpu' else kind.lower()}: {self.column.title}"
 
     @property
     def is_of_logger(self) -> bool:
-        """It is of programs that wrote and sent the trace: it follows what was captured, and comes after all others."""
+        """True for programs that wrote and sent the trace: their figures depend on the capture, and are listed last."""
         return self.name.split(" ", 1)[0].rpartition("/")[2] == LOGGER or OF_CAPTURE in self.name
 
     @property
     def ratio(self) -> float:
-        """The second by the first; nan if one is not there, infinite if it was 0."""
+        """The second value divided by the first; nan if one is missing, infinite if the first is 0."""
         if math.isnan(self.before) or math.isnan(self.after):
             return math.nan
         if self.before:
@@ -126,7 +126,7 @@ class ChangedRow:
 
     @property
     def weight(self) -> float:
-        """How much it changed, 0 to 1, whatever the figure: much in itself, and of a thing that is large.
+        """Weight of the change, 0 to 1, comparable across figures: high for a large relative change of a large value.
 
         The difference as a share of the larger value, times the square root of that value's share of `scale`.
         """
@@ -135,10 +135,10 @@ class ChangedRow:
 
     @property
     def is_longer(self) -> bool:
-        """It is a length or share of time, of which more is worse, and more than before.
+        """True for a length or share of time that has increased and for which more is worse.
 
-        Of states these are the ones in which a thread waits for a CPU or for others; that it waits longer for work is
-        no fault, and nor is a longer run.
+        Among states, those are waits for a CPU or for other threads; waiting longer for work is no fault, nor is
+        running longer.
         """
         if self.by == "state":
             is_bad = self.name.endswith(tuple(f" in {state}" for state in _WORSE_IF_LONGER))
@@ -147,7 +147,7 @@ class ChangedRow:
         return is_bad and self.after > self.before
 
     def time_column(self, side: int) -> str:
-        """Return the name of the column of one trace's table that says where to look at it; empty if it is not there.
+        """Return the column of one trace's table that locates the value in time; empty if there is none.
 
         Args:
             side: 0 = the first trace, 1 = the second.
@@ -159,7 +159,7 @@ class ChangedRow:
 
 
 def compare(before: Trace, after: Trace, tables: Sequence[str] = ()) -> list[ChangedRow]:
-    """Return the figures of what is in either trace, those of a figure together, the largest difference first.
+    """Return the figures of rows in either trace, grouped by figure, the largest difference first.
 
     Args:
         before: The trace to compare with.
@@ -176,13 +176,13 @@ def compare_statistics(
     check: Callable[[], None] | None = None,
     report: Callable[[float], None] | None = None,
 ) -> list[ChangedRow]:
-    """Return the same of parts of two traces.
+    """Return the changes as `compare`, but between parts of two traces.
 
     Args:
-        first: Of the trace to compare with.
-        second: Of the trace that is compared.
+        first: Statistics of the trace to compare with.
+        second: Statistics of the trace that is compared.
         tables: Keys of `FIGURES`; none = all.
-        check: Called between tables; what it raises ends the comparison.
+        check: Called between tables; an exception that it raises ends the comparison.
         report: Called between tables with the share of them that is done, 0 to 1.
     """
     changes: list[ChangedRow] = []
@@ -200,11 +200,11 @@ def compare_statistics(
 
 
 def by_weight(changes: Sequence[ChangedRow], *, once: bool = False) -> list[ChangedRow]:
-    """Return changes of all figures in one order: what changed most first, what the logger did last.
+    """Return changes of all figures in one order: the largest changes first, those of the logger last.
 
     Args:
         changes: The changes.
-        once: Of every thing only the figure that changed most.
+        once: For every row only the figure that changed most.
     """
     ordered = sorted(
         changes, key=lambda change: (change.is_of_logger, -change.weight, -difference(change), change.name)
@@ -222,7 +222,7 @@ def change_table(changes: Sequence[ChangedRow], limit: float = math.inf) -> Tabl
 
     Args:
         changes: The changes.
-        limit: A length of time is worse if it is more than so many times as long as before.
+        limit: A length of time is worse if its ratio to the one before is above this.
     """
     is_worse = np.array([change.is_longer and change.ratio > limit for change in changes], np.bool_)
     before, after, ratio = (np.array([getattr(change, name) for change in changes], np.float64)
@@ -265,7 +265,7 @@ def _changes(
     rows: tuple[dict[str, int], ...],
     lengths_s: tuple[float, float],
 ) -> list[ChangedRow]:
-    """Return one figure of all things that either table names, the largest difference first."""
+    """Return one figure of all rows that either table names, the largest difference first."""
     column = both[1].question.column(figure)
     grows = _grows(column)
     names = list(dict.fromkeys((*rows[1], *rows[0])))
@@ -295,13 +295,13 @@ def _scaled(changes: list[ChangedRow]) -> list[ChangedRow]:
 
 
 def _value(values: NDArray[Any], row: int, length_s: float) -> float:
-    """Return a value of a column, nan where it is not there or not known; per second if a length is given."""
+    """Return a value of a column, nan if it is missing or unknown; per second if a length is given."""
     value = float(values[row]) if row >= 0 else math.nan
     return math.nan if value < 0 else value / (length_s or 1.0)
 
 
 def _rows_by_name(table: Table, key: str) -> dict[str, int]:
-    """Return rows by what they are called in both traces; the second of a name has a number behind it."""
+    """Return rows by their name in both traces; the second row of a name gets a number."""
     between = _NAMES.get(key, ())
     names = [column.name for column in table.question.columns if column.title and column.kind.is_words]
     row_of: dict[str, int] = {}
@@ -321,12 +321,12 @@ def _grows(column: Column) -> bool:
 
 
 def difference(change: ChangedRow) -> float:
-    """Return how far apart the values are; one that is not there counts as 0."""
+    """Return the difference of the values; a missing one counts as 0."""
     return abs((0 if math.isnan(change.after) else change.after) - (0 if math.isnan(change.before) else change.before))
 
 
 def change_text(change: ChangedRow) -> str:
-    """Return what became of a value for people: `+12.5%`, `new`, `gone`, `from none`."""
+    """Return the change of a value as display text: `+12.5%`, `new`, `gone`, `from none`."""
     if math.isnan(change.before):
         return "" if math.isnan(change.after) else "new"
     if math.isnan(change.after):
@@ -335,7 +335,7 @@ def change_text(change: ChangedRow) -> str:
 
 
 def value_text(change: ChangedRow, value: float) -> str:
-    """Return a value for people; `-` for none."""
+    """Return a value as display text; `-` for none."""
     if math.isnan(value):
         return "-"
     if change.column.kind is Kind.DURATION and change.is_per_s:
@@ -366,18 +366,18 @@ def durations(
     side: int,
     is_cancelled: Callable[[], bool] | None = None,
 ) -> _Durations:
-    """Return the durations in one trace of what a figure is about, nanoseconds, int64 (n,); empty if it is not there.
+    """Return the durations behind a figure in one trace, nanoseconds, int64 (n,); empty if its row is missing.
 
     Args:
         trace: The trace.
-        basis: What is the same for every part of it.
+        basis: Data that is the same for every part of the trace.
         window: The part.
         change: The figure.
-        side: 0 = it is the first trace of the comparison, 1 = the second.
+        side: 0 = the trace is the first of the comparison, 1 = the second.
         is_cancelled: Called now and then.
 
     Raises:
-        Cancelled: Somebody said so.
+        Cancelled: `is_cancelled` returned true.
     """
     table, row = change.tables[side], change.rows[side]
     if row < 0:

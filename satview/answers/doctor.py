@@ -54,14 +54,14 @@ _GROUPS: Final = Question(
 
 
 def doctor(trace: Trace, is_quick: bool = False) -> Table:
-    """Return what a trace can show exactly, what as a bound and what not at all, one row for each analysis.
+    """Return how well a trace supports each analysis, one row each: exactly, as a bound, or not at all.
 
-    The needs of each analysis are a row of `satview.analysis.doctor`; which classes and forms hold what is in the
-    format description, section 8.
+    The needs of each analysis are a row of `satview.analysis.doctor`; section 8 of the format description lists the
+    contents of classes and forms.
 
     Args:
         trace: The events.
-        is_quick: Leave out what takes as long as `satview check`: what links decide.
+        is_quick: Skip needs that depend on links, which take as long as `satview check`.
     """
     rows = [diagnosis(trace, key, is_quick) for key in applicable(trace)]
     marks, lines = [row.trust.mark for row in rows], [row.capture for row in rows]
@@ -81,20 +81,20 @@ def doctor(trace: Trace, is_quick: bool = False) -> Table:
 
 
 def exact_in(table: Table) -> str:
-    """Return in how many of its analyses a trace is exact: `exact in 25 of 32 analyses`."""
+    """Return a text on how many analyses are exact: `exact in 25 of 32 analyses`."""
     exact = sum(table.text(row, "mark") == Mark.EXACT for row in range(len(table)))
     return f"exact in {exact} of {len(table)} analyses"
 
 
 def capture_for(table: Table) -> CaptureLine | None:
-    """Return a capture that meets the needs of some rows of `doctor`; None if none of them gains by one."""
+    """Return a capture that meets the needs of rows of `doctor`; None if it would improve none of them."""
     keys = [table.text(row, "key") for row in range(len(table)) if table.text(row, "command")]
     needs = dict.fromkeys(need for key in keys for need in ANALYSES[key].all_needs)
     return capture_line(table.trace, needs) if needs else None
 
 
 def grouped(table: Table) -> Table:
-    """Return the rows of `doctor` that have mark, reason and remedy in common as one, the worst first."""
+    """Return the rows of `doctor` with rows of equal mark, reason and remedy merged, the worst first."""
     groups: dict[tuple[int, str, str], list[int]] = {}
     for row in range(len(table)):
         mark = _MARKS.index(Mark(table.text(row, "mark")))
@@ -111,7 +111,7 @@ def grouped(table: Table) -> Table:
 
 
 def _titles(table: Table) -> str:
-    """Return what the analyses of some rows are called, verdicts behind the others."""
+    """Return the titles of the analyses of some rows, verdicts last."""
     names = [(table.text(row, "title"), table.text(row, "key")) for row in range(len(table))]
     plain = [title for title, key in names if not ANALYSES[key].is_verdict]
     verdicts = [title.lower() for title, key in names if ANALYSES[key].is_verdict]

@@ -19,7 +19,7 @@ ROOT: Final = 0
 
 
 class FlameWidth(StrEnum):
-    """What widths are."""
+    """Quantities that widths can show."""
 
     RUNNING = "Time on a CPU"
     ELAPSED = "Time with waiting"
@@ -35,17 +35,17 @@ class FlameGraph:
 
     Attributes:
         table: The functions.
-        measure: What widths are.
-        measures: What else they can be: of the others there is nothing.
-        name, place: Of each; a place is empty where symbols do not say, and of threads.
+        measure: Quantity that widths show.
+        measures: All quantities for which there is data.
+        name, place: Name and source position of each; a position is empty for threads and without symbols.
         is_function: bool; False = all, a process or a thread.
-        parent, depth: int64, what each is below, -1 = nothing, and how far.
-        start, width: int64, cycles or samples from the left edge; a width includes what is below.
-        own: int64, the width without that.
-        total: int64, cycles from entries to exits; -1 = nobody knows.
+        parent, depth: int64, the rectangle above each, -1 = none, and its level.
+        start, width: int64, cycles or samples from the left edge; a width includes the rectangles below.
+        own: int64, the width without the rectangles below.
+        total: int64, cycles from entries to exits; -1 = not known.
         count: int64, calls or samples.
         event: int64, row of the entry of its longest call, or of a sample; -1 = it is no function.
-        longest: int64, cycles of that call; -1 = samples do not say.
+        longest: int64, cycles of that call; -1 = unknown, for samples.
         known: uint8, `Known` of all its times.
     """
 
@@ -75,7 +75,7 @@ class FlameGraph:
         return tuple(reversed(names))
 
     def at(self, path: tuple[str, ...]) -> int:
-        """Return the rectangle of a path; where it is not there any more, the last of its callers that is."""
+        """Return the rectangle of a path; if it no longer exists, the innermost of its callers that does."""
         node = ROOT
         for name in path:
             below = [child for child in self.below(node).tolist() if self.name[child] == name]
@@ -85,7 +85,7 @@ class FlameGraph:
         return node
 
     def below(self, node: int) -> _Ints:
-        """Return what shows directly below a rectangle, from left to right."""
+        """Return the rectangles directly below a rectangle, from left to right."""
         below = np.flatnonzero((self.parent == node) & (self.width > 0))
         return below[np.argsort(self.start[below])]
 
@@ -94,9 +94,9 @@ def flame_graph(table: Table, measure: FlameWidth | None = None, *, is_by_thread
     """Return the rectangles of all functions.
 
     Args:
-        table: What `function_table` returns.
-        measure: What widths are; None, or one that there is nothing of = the first that there is something of.
-        is_by_thread: Below their processes and threads; else those of one name add up, whoever calls them.
+        table: Result of `function_table`.
+        measure: Quantity that widths show; None, or one without data = the first one with data.
+        is_by_thread: Put functions below their processes and threads; else equal call paths add up over all threads.
     """
     is_sampled = table["source"] == "samples"
     rows_of = {one: np.flatnonzero(is_sampled == (one is FlameWidth.SAMPLES)) for one in FlameWidth}

@@ -1,4 +1,4 @@
-"""Columns by name: texts as numbers of a few different ones; numpy, Arrow, pandas and Polars made of them."""
+"""Columns by name, with texts as indices of distinct texts, converted to numpy, Arrow, pandas and Polars."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ _MOST_CACHED: Final = 1 << 16  # texts
 
 @dataclass(frozen=True, slots=True)
 class Texts:
-    """A column of texts of which few are different.
+    """A column of texts with few distinct values.
 
     Attributes:
-        code: (n,), unsigned integers: which of the texts.
-        texts: The texts.
+        code: (n,), unsigned integers: index of each row's text in `texts`.
+        texts: The distinct texts.
     """
 
     code: NDArray[np.unsignedinteger[Any]]
@@ -82,7 +82,7 @@ class Several:
 
 @dataclass(frozen=True, slots=True)
 class Partial:
-    """A column of which not every row has a value, and any value may be one.
+    """A column in which rows may lack a value, and no value can mark that.
 
     Attributes:
         values: (n,); 0 or the empty text where there is none.

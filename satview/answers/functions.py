@@ -101,7 +101,7 @@ def function_table(trace: Trace, window: TimeWindow | None = None) -> Table:
 
     Args:
         trace: The events.
-        window: Only what is in it of calls; None = all.
+        window: Only the parts of calls within it; None = all.
     """
     calls, is_too_deep = _of_calls(trace, window)
     samples = _of_samples(trace, window)
@@ -203,7 +203,7 @@ def _below_callers(nodes: _Nodes) -> _Ints:
 
 
 def _named(trace: Trace, process: _Ints, address: _Ints) -> tuple[list[str], list[str]]:
-    """Return names of functions, addresses where nobody knows them, and where they are in source files."""
+    """Return names of functions, or addresses where names are unknown, and their positions in source files."""
     symbols, functions, places = symbols_of(trace), [], []
     for of, where in zip(process.tolist(), address.tolist(), strict=True):
         place = Place() if symbols is None else symbols.place(of, where)
@@ -271,7 +271,7 @@ def _nesting(thread: _Ints, entry_row: NDArray[np.uint32], exit_row: NDArray[np.
 
 
 def _numbered(thread: _Ints, address: _Ints, depth: _Ints, parent: _Ints) -> tuple[_Ints, _Ints, _Ints]:
-    """Return which node each call is of, -1 = too deep; of each node its caller's, -1 = none, and one of its calls."""
+    """Return the node of each call, -1 = too deep; for each node its caller's node, -1 = none, and one of its calls."""
     node = np.full(len(thread), -1, np.int64)
     above: list[_Ints] = []
     head: list[_Ints] = []
@@ -306,7 +306,7 @@ def _running(trace: Trace, thread: _Ints, start: _Ints, end: _Ints) -> _Ints:
 
 
 def _of_samples(trace: Trace, window: TimeWindow | None) -> _Nodes:
-    """Return where threads were at ticks of the profiler."""
+    """Return the functions in which threads were at ticks of the profiler."""
     rows = rows_of_codes(trace, *_PROFILE) if trace.has_slots else np.empty(0, np.uint32)
     if window is not None:
         inside = trace.rows_between(window)

@@ -174,12 +174,12 @@ CHAINS: Final = Question(
 
 @dataclass(frozen=True, slots=True)
 class Late:
-    """Answers on what is late in a trace.
+    """Answers on late activities in a trace.
 
     Attributes:
         trace: The events.
         learned: Activities and instances.
-        timing: What a user says of them.
+        timing: The user's settings for activities.
     """
 
     trace: Trace
@@ -209,10 +209,10 @@ class Late:
         return ranked[order][:count]
 
     def most_telling(self) -> int | None:
-        """Return the activity that is late by most of its deadline, else comes closest to it; None if there is none.
+        """Return the activity that exceeds its deadline by the largest share, else comes closest; None without any.
 
-        Without a deadline the one whose longest instance is most times its median. Those of the program that writes
-        the trace come last.
+        Without deadlines it is the one with the largest ratio of longest instance to median. Activities of the program
+        that writes the trace come last.
         """
         instances, count = self.learned.instances, len(self.learned.activities)
         if not count:
@@ -366,9 +366,9 @@ class Late:
         )
 
     def explained(self, chosen_rows: _Ints) -> tuple[Table, tuple[str, ...]]:
-        """Return the parts of some instances, in their order, and of each in words where most of its time went.
+        """Return the parts of some instances, in their order, and for each a text on what took most of its time.
 
-        What holders and servers did is below its part. Of instances that are too long to be split there are no words.
+        Parts of holders and servers are below the part they explain. Instances too long to be split have no text.
         """
         count, parts = split(self.trace, self.learned.instances.at(chosen_rows))
         bounds = np.searchsorted(parts.interval, np.arange(count + 1)).tolist()
@@ -377,11 +377,11 @@ class Late:
         return self._blame_table(chosen_rows, count, parts), tuple(says)
 
     def blame(self, chosen_rows: _Ints) -> Table:
-        """Return the parts of some instances, in their order; what holders and servers did is below its part."""
+        """Return the parts of some instances, in their order, parts of holders and servers below the part explained."""
         return self._blame_table(chosen_rows, *split(self.trace, self.learned.instances.at(chosen_rows)))
 
     def says(self, instance: int) -> str:
-        """Return in words how long an instance took and where most of its time went."""
+        """Return a text on how long an instance took and what took most of its time."""
         return self.explained(np.array([instance]))[1][0]
 
     def _blame_table(self, chosen_rows: _Ints, count: int, parts: BlameParts) -> Table:
@@ -409,13 +409,13 @@ class Late:
         )
 
     def slow_against_fast(self, activity: int) -> Table:
-        """Return what the slowest tenth of an activity has that the faster half has not, by what it explains."""
+        """Return the differences of an activity's slowest tenth from its faster half, by how much they explain."""
         return self.compared(activity).times
 
     def compared(
         self, activity: int, others: Sequence[Late | Measured] = (), against: Sequence[Late | Measured] = ()
     ) -> SlowAgainstFast:
-        """Return what slow instances of an activity have that fast ones have not.
+        """Return the differences between slow and fast instances of an activity.
 
         Args:
             activity: The activity.
@@ -459,7 +459,7 @@ class Late:
         return _Instances(self.trace, instances.at(is_done))
 
     def every_comparison(self) -> SlowAgainstFast:
-        """Return what slow instances of each activity have that its fast ones have not; a column names the activity."""
+        """Return the differences between slow and fast instances of each activity; a column names the activity."""
         by_name = {activity.name: self.compared(number) for number, activity in enumerate(self.learned.activities)}
         by_name = by_name or {"": compared(self.trace, (), is_by_name=False, cannot_tell=self._cannot_tell)}
         return SlowAgainstFast(*(
@@ -537,7 +537,7 @@ def responses(answers: Late, activity: int) -> Histogram | None:
 
 
 def late(trace: Trace, timing: Mapping[str, Timing] | None = None) -> Late:
-    """Return answers on what is late.
+    """Return answers on late activities.
 
     Args:
         trace: The events.
@@ -570,6 +570,6 @@ def _make_links(trace: Trace) -> None:
 
 
 def blame_table(trace: Trace, timing: Mapping[str, Timing] | None = None) -> Table:
-    """Return where the time of the worst instances of a trace went, a hundred of them; arguments as of `late`."""
+    """Return the parts of the worst hundred instances of a trace; arguments as for `late`."""
     answers = late(trace, timing)
     return answers.blame(answers.worst(count=_SQL_INSTANCES))

@@ -1,7 +1,7 @@
-"""What slow instances of an activity have that fast ones have not: of one trace, of two, or of many.
+"""Differences between slow and fast instances of an activity, within one trace or across several.
 
-Compared are means over instances. How sure a difference is says the spread of the instances: it is that many standard
-errors. Threads, calls and servers of different traces are matched by name.
+Means over instances are compared. The significance of a difference is given in standard errors, from the spread of the
+instances. Threads, calls and servers of different traces are matched by name.
 """
 
 from __future__ import annotations
@@ -131,12 +131,12 @@ class Measured(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class SlowAgainstFast:
-    """What slow instances have that fast ones have not.
+    """Differences between slow and fast instances.
 
     Attributes:
-        times: What they spend more time with.
-        causes: What happens more often in them.
-        paths: Which ways they take, through those that they wait for and through their own functions.
+        times: What slow instances spend more time with.
+        causes: Events that happen more often in them.
+        paths: Their paths through awaited threads and through their own functions.
     """
 
     times: Table
@@ -159,7 +159,7 @@ def thinned(positions: _Ints, most: int = MOST_COMPARED) -> _Ints:
 
 
 def part_columns(trace: Trace, kind: _Ints, thread: _Ints, value: _Ints) -> dict[str, Texts | _Ints]:
-    """Return the columns that say what parts were spent with."""
+    """Return the columns that describe what parts were spent with."""
     return {
         "part": Texts(kind.astype(np.uint8), tuple(BLAME_WORDS.values())),
         "whom": np.where(thread > 0, thread, -1),
@@ -168,7 +168,7 @@ def part_columns(trace: Trace, kind: _Ints, thread: _Ints, value: _Ints) -> dict
 
 
 def name_whom(trace: Trace, whom: _Ints) -> dict[str, Callable[[int], str]]:
-    """Return what writes whom a part is with: nothing where that is nobody."""
+    """Return a function that writes the thread or server of a part: an empty text if there is none."""
     return {"whom": lambda row: trace.thread_name(int(whom[row])) if whom[row] > 0 else ""}
 
 
@@ -350,7 +350,7 @@ def compared(
 
 @dataclass(frozen=True, slots=True)
 class _Longer:
-    """What slow instances spend more time with than fast ones, what explains most first.
+    """Kinds of time that slow instances have more of than fast ones, those that explain most first.
 
     Attributes:
         sort: int64 (n,), with what.
@@ -463,7 +463,7 @@ def _causes(trace: Trace, pools: tuple[_Pool, _Pool], note: str) -> Table:
 
 
 def _events(sort: _Ints, sorts: int, rank: _Ints, row: _Ints) -> _Ints:
-    """Return of each sort the event with the least rank, of equal ones the first; -1 = this trace has none.
+    """Return for each sort the event with the least rank, of equal ones the first; -1 = this trace has none.
 
     Args:
         sort: int64 (n,), which sort each event is of.
@@ -492,7 +492,7 @@ def _how_sure(ratio: NDArray[np.float64], slow_count: int) -> Texts:
 
 @dataclass(frozen=True, slots=True)
 class _Sums:
-    """What some instances have of each sort of thing; every column has shape (sorts,).
+    """Sums over some instances for each sort; every column has shape (sorts,).
 
     Attributes:
         times: int64, in how many instances it is.
@@ -506,7 +506,7 @@ class _Sums:
 
     @classmethod
     def of(cls, sort: _Ints, instance: _Ints, amount: _Ints, sorts: int, count: int) -> _Sums:
-        """Add up what `count` instances have of each sort."""
+        """Sum up the amounts of each sort over `count` instances."""
         count = max(1, count)
         pairs, which = np.unique(sort * count + instance, return_inverse=True)
         sort, amount = pairs // count, sum_by(which.reshape(-1), amount, len(pairs))

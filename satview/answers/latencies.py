@@ -185,7 +185,7 @@ def _matching(trace: Trace, links: Latencies, requested: LatencyFilter) -> NDArr
 
 
 def _sources(trace: Trace, links: Latencies) -> Texts:
-    """Return where pulses and interrupts come from: interrupts by number, then the timer, then threads."""
+    """Return the sources of pulses and interrupts: interrupts by number, then the timer, then threads."""
     known = np.flatnonzero(links.cause_row >= 0)
     code = trace.events.code[links.cause_row[known]]
     kind, value = np.zeros(len(links), np.int64), np.zeros(len(links), np.int64)
@@ -240,7 +240,7 @@ def _legs(trace: Trace) -> dict[str, tuple[_Ints, _KnownValues]]:
 
 
 def _of_links(trace: Trace, links: Latencies, leg: str) -> _KnownValues:
-    """Return how a leg is known by the links that it rests on; that of a thread that is READY rests on none."""
+    """Return how a leg is known from the links that it rests on; the leg of a READY thread rests on none."""
     exact = np.zeros(len(links), np.uint8)
     is_pulse = links.pulse_row >= 0
     by_handler = np.where(links.handler_row >= 0, Known.INFERRED, Known.EXACT).astype(np.uint8)

@@ -284,7 +284,7 @@ def _holds(records: _LockRecords, objects: Ints) -> tuple[Ints, Ints, Ints, NDAr
 
 
 def _steps(records: _LockRecords) -> tuple[Ints, tuple[Ints, Ints, Ints], Ints]:
-    """Return record, object and +1 or -1 of everything that begins or ends a hold.
+    """Return record, object and +1 or -1 for every record that begins or ends a hold.
 
     Waiting on a condition lets go of its mutex at the first record and has it again at the second.
     """

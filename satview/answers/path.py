@@ -1,4 +1,4 @@
-"""The critical path of a thread as tables: its pieces, folded where they repeat, and what they add up to."""
+"""The critical path of a thread as tables: its pieces, folded where they repeat, and their totals."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class PathAnswer:
         pieces: One row for each piece, in time order.
         folded: The same; where four rounds of the same steps or more follow each other one row in place of all but the
             first and the last, with these pieces below it.
-        totals: What the path spends with which thread, the longest first; adds up to the interval.
+        totals: Time that the path spends with each thread, the longest first; adds up to the interval.
     """
 
     path: CriticalPath

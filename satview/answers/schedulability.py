@@ -72,7 +72,7 @@ class Replayed:
 def schedulability(
     trace: Trace, timing: Mapping[str, Timing] | None = None, only: str = "", replayed: Replayed | None = None
 ) -> Table:
-    """Return the bounds of all activities; those whose deadline does not hold first, then what cannot be told.
+    """Return the bounds of all activities; those whose deadline does not hold first, then undecided ones.
 
     Args:
         trace: The events.

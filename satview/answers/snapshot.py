@@ -1,4 +1,4 @@
-"""What does every thread do at one moment? By state, and by what is waited for.
+"""What does every thread do at one moment? Grouped by state and by awaited object.
 
     for row in satview.snapshot(trace, trace.clock.cycles(50_000_000)):
         print(row["state"], row["thread"], row["waits_for"], row["holder"])
@@ -201,7 +201,7 @@ class _Moment:
         return np.where(fits, position, _NONE)
 
     def holders(self, wait: _Ints) -> tuple[_Ints, _Ints]:
-        """Return who holds or serves what each wait is for at the moment, -1 for none, and how certain that is."""
+        """Return the holder or server of each wait's object at the moment, -1 for none, and the certainty."""
         known = blockers(self._trace)
         holder, certainty = np.full(len(wait), _NONE, np.int64), np.zeros(len(wait), np.int64)
         waiting = np.flatnonzero(wait >= 0)
@@ -230,7 +230,7 @@ def _says_more(known: Blockers, wait: int, value: int) -> bool:
 
 
 def _order(groups: dict[_Group, list[int]], thread: _Ints) -> Callable[[_Group], tuple[int, int, int, int, int, str]]:
-    """Return by what groups of threads are sorted."""
+    """Return the sort key of groups of threads."""
     of_state: dict[int, int] = {}
     for (value, *_), rows in groups.items():
         of_state[value] = of_state.get(value, 0) + len(rows)

@@ -1,4 +1,4 @@
-"""Statistics as answers: who used the CPUs, waited, called, sent; which columns they have and what these mean."""
+"""Statistics as tables: use of CPUs, states, kernel calls, messages; their columns and the meaning of these."""
 
 from __future__ import annotations
 
@@ -122,8 +122,8 @@ class Columns:
             title: As of the column.
             cycles: The lengths.
             meaning: As of the column.
-            known: False where there is nothing to show; None = where the length is above 0.
-            start: When they begin, if one can go there.
+            known: False where there is no value; None = known where the length is above 0.
+            start: When they begin, for navigation.
             more: As of `add`.
         """
         selected = cycles[self.rows]
@@ -309,7 +309,7 @@ def partition_table(statistics: Statistics, _shown: Shown = None) -> Table:
 
 
 def _observed(columns: Columns, statistics: Statistics) -> None:
-    """Add what partitions used; nothing where thread events do not show."""
+    """Add columns on the use by partitions; none if thread events do not show it."""
     table = statistics.partitions
     known = np.full(len(table), logs_partitions(statistics.basis))
     known |= np.isin(table.partition, (IDLE_PARTITION, NOT_LOGGED))
@@ -446,7 +446,7 @@ def state_total_table(statistics: Statistics, shown: Shown = None) -> Table:
 
 
 def state_name(value: int) -> str:
-    """Return what a state is called."""
+    """Return the name of a state."""
     return STATE_BY_VALUE[value].name if value in STATE_BY_VALUE else "unknown"
 
 

@@ -68,12 +68,12 @@ class Known(IntEnum):
 
     @property
     def word(self) -> str:
-        """What JSON, CSV and SQL call it: `at least`."""
+        """Its name in JSON, CSV and SQL: `at least`."""
         return self.name.lower().replace("_", " ")
 
     @property
     def sign(self) -> str:
-        """What is before a value for people."""
+        """Sign before a displayed value."""
         return ("", "\N{GREATER-THAN OR EQUAL TO}", "\N{LESS-THAN OR EQUAL TO}", "~", "?", "", "\N{ALMOST EQUAL TO}")[
             self
         ]
@@ -88,7 +88,7 @@ _OF_CERTAINTY: Final = {Certainty.GUESS: Known.GUESS, Certainty.INFERRED: Known.
 
 
 def known_by_certainty(certainty: NDArray[np.uint8]) -> NDArray[np.uint8]:
-    """Return how values are known that rest on links, `Known` as uint8 (n,).
+    """Return how values that rest on links are known, `Known` as uint8 (n,).
 
     Args:
         certainty: uint8 (n,), `Certainty`.
@@ -108,7 +108,7 @@ def least_known(*parts: NDArray[np.uint8]) -> NDArray[np.uint8]:
 
 
 class Kind(StrEnum):
-    """What the values of a column are, and so how they are written."""
+    """Kinds of values of a column, which decide how they are written."""
 
     TIME = "time"  # cycles of the trace's clock; written as nanoseconds since the start of the trace
     DURATION = "duration"  # cycles; written as nanoseconds
@@ -234,7 +234,7 @@ class Question:
 
 
 class Outcome(StrEnum):
-    """What became of a question."""
+    """Outcomes of a question."""
 
     FOUND = "found"
     NOTHING = "nothing"
@@ -259,7 +259,7 @@ class _Data:
         self.thread_name = lru_cache(_CACHED_NAMES)(str if trace is None else trace.thread_name)
 
     def once(self, name: str, make: Callable[[], Any]) -> Any:
-        """Return what a function makes, made at the first call under that name."""
+        """Return the result of a function, which runs only at the first call under that name."""
         if name not in self._made:
             self._made[name] = make()
         return self._made[name]
@@ -270,7 +270,7 @@ class _Data:
         return source if not callable(source) else self.once(f"values {name}", source)
 
     def writer(self, column: Column) -> Callable[[int], str]:
-        """Return what writes the values of a column for people: from a row the text, empty where there is none."""
+        """Return a function from a row to the display text of a column's value, empty without a value."""
         write = self._writers.get(column.name)
         if write is None:
             write = self._writers[column.name] = self.texts.get(column.name) or self._make_writer(column)
@@ -304,7 +304,7 @@ class _Data:
         return lambda row: write(int(values[row])) if values[row] >= 0 else ""
 
     def shown_one(self, column: Column) -> Callable[[Any], Any]:
-        """Return what makes a value for programs of one of several in a row."""
+        """Return a function that converts one of several values in a row for programs."""
         if column.kind is Kind.THREAD:
             return self.thread_name
         return (lambda event: event + 1) if column.kind is Kind.EVENT else lambda value: value
@@ -323,7 +323,7 @@ class _Data:
         return np.where(values > 0, self.once("name ranks", self._name_ranks)[values], -1)
 
     def _name_ranks(self) -> Positions:
-        """Return for every thread where its label comes among all of them."""
+        """Return for every thread the rank of its label in the order of all labels."""
         assert self.trace is not None
         labels = [self.thread_name(row).casefold() for row in range(len(self.trace.threads))]
         return np.unique(np.array(labels), return_inverse=True)[1].astype(np.int64)
@@ -427,12 +427,12 @@ class Table(Frames):
 
     @property
     def says_why_empty(self) -> str:
-        """What to say of a table without a row."""
+        """Message for a table without rows."""
         return "\n".join(f"Cannot tell: {line}." for line in self.missing) or self.question.empty
 
     @property
     def missing(self) -> list[str]:
-        """What the trace lacks to answer it in full, a sentence each without a full stop."""
+        """Deficits of the trace that prevent a full answer, a sentence each without a full stop."""
         return self.cannot_tell.splitlines()
 
     def at(self, positions: Positions) -> Table:
@@ -560,7 +560,7 @@ class Table(Frames):
         return int((values.code if isinstance(values, Texts) else values)[self.positions[row]])
 
     def bar(self, row: int, column: Column) -> float | None:
-        """Return how much of its bar a share fills, from 0 to 1; None of what is no share.
+        """Return how much of its bar a share fills, from 0 to 1; None if the column is no share.
 
         A full bar is the whole, or the largest share where several CPUs make it more.
         """
@@ -571,7 +571,7 @@ class Table(Frames):
         return max(0.0, float(values[self.positions[row]])) / float(full)
 
     def span(self, row: int) -> tuple[int, int] | None:
-        """Return from when to when a row lasts, in cycles; None without `start` and `end`, or without a time."""
+        """Return begin and end of a row, in cycles; None without `start` and `end`, or without a time."""
         position = int(self.positions[row])
         if not {"start", "end"} <= self._data.sources.keys():
             return None

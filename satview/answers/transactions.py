@@ -166,7 +166,7 @@ def _matching(trace: Trace, links: Transactions, requested: TransactionFilter) -
 
 
 def _are_of(trace: Trace, name: str, thread: _Ints, pid: _Ints) -> NDArray[np.bool_]:
-    """Return which threads a name means; of threads that are not known, which processes."""
+    """Return which threads match a name; unknown threads match by their process."""
     of_process = np.isin(pid, processes_named(trace, name)) & (pid > 0)
     return np.where(thread > 0, are_named(trace, name, thread), of_process)
 
@@ -251,7 +251,7 @@ def _parent_events(links: Transactions) -> _Ints:
 
 
 def _client_name(trace: Trace, links: Transactions, position: int) -> str:
-    """Return who sent a message: the thread, else the process that its reply names."""
+    """Return the sender of a message: the thread, else the process that its reply names."""
     if links.client[position] > 0:
         return trace.thread_name(int(links.client[position]))
     pid = int(links.client_pid[position])
@@ -264,7 +264,7 @@ def _how_clients_are_known(links: Transactions) -> NDArray[np.uint8]:
 
 
 def _server_name(trace: Trace, links: Transactions, position: int) -> str:
-    """Return who got a message: the thread, else the process it was sent to."""
+    """Return the receiver of a message: the thread, else the process it was sent to."""
     if links.server[position] > 0:
         return trace.thread_name(int(links.server[position]))
     pid = int(links.server_pid[position])

@@ -1,4 +1,4 @@
-"""What is wrong in a trace, and what it cannot show: the verdicts, their cases and their evidence."""
+"""Verdicts on a trace as tables, with their cases and evidence, and the kinds that it cannot show."""
 
 from __future__ import annotations
 
@@ -73,12 +73,12 @@ UNDECIDED: Final = Question(
 
 @dataclass(frozen=True, slots=True)
 class Verdicts:
-    """What is wrong in a trace, as records and as tables.
+    """The verdicts on a trace, as records and as tables.
 
     Attributes:
         verdicts: The records, the most severe first: the rows of `table`.
         table: The verdicts; below each advice, what would prove it, its cases and events.
-        undecided: The kinds that were looked for and that the trace cannot show, or not all of them.
+        undecided: The requested kinds that the trace cannot show, or not fully.
         capture: How to capture the target again, wide, so that those can be told, and what is inferred shows; None if
             no capture would show more.
     """
@@ -89,7 +89,7 @@ class Verdicts:
     capture: CaptureLine | None = None
 
     def within(self, window: TimeWindow | None) -> Verdicts:
-        """Return the verdicts of which any case is in a range; None = all."""
+        """Return the verdicts with any case in a range; None = all."""
         if window is None:
             return self
         mask = np.array([_is_in(verdict, window) for verdict in self.verdicts], np.bool_)
@@ -122,18 +122,18 @@ def find(
     *,
     everything: bool = False,
 ) -> Verdicts:
-    """Return what is wrong in a trace, and which kinds it cannot show.
+    """Return the verdicts on a trace, and the kinds that it cannot show.
 
     Args:
         trace: The events.
-        thresholds: When something is a verdict; None = the defaults.
-        kinds: Only these; None = all. Those that the thresholds switch off are never looked for.
-        cancelled: As of `find_verdicts`.
+        thresholds: Thresholds of the rules; None = the defaults.
+        kinds: Only these; None = all. Kinds that the thresholds switch off are never searched for.
+        cancelled: As for `find_verdicts`.
         progress: As of `find_verdicts`.
         everything: As of `find_verdicts`.
 
     Raises:
-        Cancelled: Somebody said so.
+        Cancelled: `cancelled` returned true.
     """
     limits = thresholds or default_thresholds()
     requested = [kind for kind in all_kinds() if (kinds is None or kind in kinds) and limits.is_enabled(kind)]
@@ -272,7 +272,7 @@ def _parts(trace: Trace, verdict: Verdict) -> list[_VerdictRow]:
 
 
 def _case_text(trace: Trace, verdict: Verdict, case: Occurrence, *, is_longest: bool) -> str:
-    """Return who is affected in one case of several, by which event it begins, and what is special about it."""
+    """Return a text on one of several cases: the affected threads, its first event, and its special features."""
     texts = ["the longest"] if is_longest else []
     if case.row >= 0:
         thread = int(trace.events.thread[case.row]) or next(iter(verdict.threads), 0)
@@ -285,7 +285,7 @@ def _case_text(trace: Trace, verdict: Verdict, case: Occurrence, *, is_longest: 
 
 
 def _event_text(trace: Trace, row: _VerdictRow) -> str:
-    """Return what an event of the evidence is in its verdict, of which thread, and its arguments."""
+    """Return a text on an event of the evidence: its role in the verdict, its thread, and its arguments."""
     thread = int(trace.events.thread[row.event])
     arguments = arguments_text(trace.payloads.decode(row.event, _ARGUMENT_WORDS).arguments, _ARGUMENT_LETTERS)
     says = f"{trace.spec(row.event).name}  {arguments}"
@@ -293,7 +293,7 @@ def _event_text(trace: Trace, row: _VerdictRow) -> str:
 
 
 def _shown_event(trace: Trace, verdict: Verdict) -> int:
-    """Return the event of the evidence that shows most: what the thread that suffers waits in, or is ready from."""
+    """Return the most telling event of the evidence: the one that begins the affected thread's wait or ready state."""
     own = [event for event in verdict.evidence if int(trace.events.thread[event]) in verdict.threads[:1]]
     state = {event: int(trace.catalogue.state_value_of_code[trace.events.code[event]]) for event in own}
     waits = [event for event in own if state[event] not in (NOT_A_STATE, RUNNING, READY, DEAD)]

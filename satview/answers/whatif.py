@@ -21,7 +21,7 @@ POOR: Final = 0.1
 
 
 class Direction(StrEnum):
-    """Where a change takes a response."""
+    """Direction in which a change moves a response."""
 
     SHORTER = "shorter"
     LONGER = "longer"
@@ -38,8 +38,8 @@ class Compared:
     """Responses of one activity, in ns: median and 99 % recorded, replayed unchanged, and predicted; -1 = none.
 
     Attributes:
-        median_ranges_ns: Where the median of each may be too, by chance or by what is open; none where there is none.
-        p99_ranges_ns: The same of 99 %.
+        median_ranges_ns: Range of the median of each, from chance and from open properties; empty if unknown.
+        p99_ranges_ns: The same for the 99 % quantile.
     """
 
     activity: str
@@ -56,7 +56,7 @@ class Compared:
 
     @property
     def directions(self) -> tuple[Direction, Direction]:
-        """Whether the prediction says shorter or longer, in the median and in 99 %."""
+        """Direction of the prediction, shorter or longer, for the median and for the 99 % quantile."""
         return (_direction(self.medians_ns, self.median_ranges_ns, self.errors[0]),
                 _direction(self.p99s_ns, self.p99_ranges_ns, self.errors[1]))  # fmt: skip
 
@@ -173,7 +173,7 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class Leverage:
-    """What a process that works a tenth less does for an activity."""
+    """Effect on an activity if a process works a tenth less."""
 
     process: str
     saved_ns: int
@@ -196,7 +196,7 @@ def candidates_table(trace: Trace, candidates: Sequence[Candidate]) -> Table:
 
 
 def sensitivity_table(trace: Trace, leverages: Sequence[Leverage]) -> Table:
-    """Return where saved work helps most, the best first."""
+    """Return the processes in which saved work helps an activity, the best first."""
     ordered = sorted(leverages, key=lambda entry: -entry.mean_gain_ns * entry.count / max(entry.saved_ns, 1))
     figures = {
         "gain": np.array([entry.mean_gain_ns / 1e3 for entry in ordered], np.float64),
@@ -212,7 +212,7 @@ def sensitivity_table(trace: Trace, leverages: Sequence[Leverage]) -> Table:
 
 
 def comparison(trace: Trace, compared: Sequence[Compared], *, has_prediction: bool) -> Table:
-    """Return what was recorded beside its unchanged replay, and beside the prediction if there is one."""
+    """Return the recorded figures beside those of the unchanged replay, and of the prediction if there is one."""
 
     def cycles(times_ns: list[int]) -> NDArray[np.int64]:
         return np.array([trace.clock.cycles_of(ns) if ns >= 0 else -1 for ns in times_ns], np.int64)

@@ -36,7 +36,7 @@ def from_environment() -> int | None:
 
 @dataclass(slots=True)
 class _Room:
-    """What is in memory, and where the rest goes."""
+    """Bytes used in memory, their bound, and the folder for columns beyond it."""
 
     limit_bytes: int | None = field(default_factory=from_environment)
     folder: Path | None = None

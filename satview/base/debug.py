@@ -15,7 +15,7 @@ _on: set[str] = set()
 
 
 def enable(names: str) -> None:
-    """Switch on what is named in a comma-separated list.
+    """Switch on the debug switches of a comma-separated list.
 
     Raises:
         ValueError: One of the names is no switch; lists those there are.

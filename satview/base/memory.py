@@ -1,4 +1,4 @@
-"""Memory that is given back at once: borrowed methods instead of reference cycles, and what the allocator holds."""
+"""Returns memory at once: borrowed methods instead of reference cycles, and trimming the allocator's heap."""
 
 from __future__ import annotations
 

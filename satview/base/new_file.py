@@ -1,4 +1,4 @@
-"""The one position that writes files: beside the target, flushed to the disk, then renamed to it.
+"""The only module that writes files: beside the target, flushed to the disk, then renamed to it.
 
 A reader of the target sees the old file or the complete new one, never a part. The temporary file is called
 `.NAME.XXXXXXXX.satview-tmp` and goes on every way out of the block. Only a killed process or a power cut leaves one;

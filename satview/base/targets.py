@@ -1,4 +1,4 @@
-"""What may be written to: a file, a stream that was named on purpose, and never what is being read."""
+"""Checks output targets: a file, or a stream that was named on purpose, but never a file that is being read."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class OutputTarget:
 
 
 class _KeptInputs:
-    """What the command that runs reads: no output of it, from any thread, replaces them."""
+    """Inputs of the running command, which no output of it, from any thread, may replace."""
 
     sources: Callable[[], Sources] = staticmethod(tuple)
 
@@ -68,7 +68,7 @@ def keeps_inputs(sources: Callable[[], Sources]) -> Iterator[None]:
 
 
 def find_target(path: Path | str, reading: Sources = (), *, streams: bool = False) -> OutputTarget:
-    """Return where output to a name goes, or refuse the name.
+    """Return the target of output to a name, or refuse the name.
 
     Args:
         path: The name; symbolic links are followed. With `streams`, `-` is standard output.

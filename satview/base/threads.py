@@ -1,4 +1,4 @@
-"""Work that threads share: what one of them began, and what only one of them makes."""
+"""Sharing work among threads: background functions, and values made by only one of them."""
 
 from __future__ import annotations
 
@@ -175,7 +175,7 @@ class Once:
         return value
 
     def forget(self, name: str) -> None:
-        """Let go of the value of a name; it is made again if it is requested again."""
+        """Free the value of a name; the next request makes it again."""
         self._made.pop(name, None)
 
 
@@ -187,19 +187,19 @@ class Claims:
         self._changed = threading.Condition()
 
     def take(self, requested: Iterable[int]) -> list[int]:
-        """Claim and return those that no thread has claimed."""
+        """Claim and return the requested items that no thread has claimed."""
         with self._changed:
             claimed = [number for number in requested if number not in self._claimed]
             self._claimed.update(claimed)
             return claimed
 
     def leave(self, claimed: Iterable[int]) -> None:
-        """Claim some no more: they are made, or somebody else is to make them."""
+        """Release claimed items: they are made, or another thread is to make them."""
         with self._changed:
             self._claimed.difference_update(claimed)
             self._changed.notify_all()
 
     def wait(self, limit_s: float) -> None:
-        """Return when a thread leaves some, or after a time."""
+        """Wait until a thread releases items, or the time limit is over."""
         with self._changed:
             self._changed.wait(limit_s)

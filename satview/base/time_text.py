@@ -152,11 +152,11 @@ def range_text(window: TimeWindow, clock: Clock) -> str:
 
 @dataclass(frozen=True, slots=True)
 class MomentAxis:
-    """What typed moments refer to.
+    """Clock, limits and events to which typed moments refer.
 
     Attributes:
-        clock: Of the trace.
-        limits: Where moments may be, cycles.
+        clock: Clock of the trace.
+        limits: Range of allowed moments, cycles.
         event_times: int64 (n,), cycles, ascending: the times of the events.
     """
 

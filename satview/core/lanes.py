@@ -14,9 +14,9 @@ def run_slices(
     index: NDArray[np.uint32], start: NDArray[np.int64], code: NDArray[np.uint16], time: NDArray[np.int64],
     cpu: NDArray[np.uint8], thread: NDArray[np.unsignedinteger], value: NDArray[np.uint8], running: int, end: int,
 ) -> tuple[NDArray[np.uint32], NDArray[np.int64]] | None:  # fmt: skip
-    """Return the rows of all events by which threads begin to run, ascending, and when each stops, losses aside.
+    """Return the rows of events at which threads begin to run, ascending, and the end of each run, ignoring losses.
 
-    None if threads do not have as many states as there are events of states that have them.
+    None if the number of states by thread differs from the number of state events.
 
     Args:
         index: uint32, rows of states, by thread.
@@ -26,8 +26,8 @@ def run_slices(
         cpu: uint8 (events,).
         thread: uint16 or uint32 (events,).
         value: uint8 (32768,), lane value by code.
-        running: That of running threads.
-        end: When those stop that nothing stops.
+        running: Lane value of running threads.
+        end: End of runs that no event ends, cycles.
     """
     start = np.ascontiguousarray(start, np.int64)
     threads, bits = len(start) - 1, np.zeros((len(code) + 63) // 64, np.uint64)
@@ -47,7 +47,7 @@ def whole_spans(
     cpu: NDArray[np.uint8], value: NDArray[np.uint8], wanted: NDArray[np.bool_], left_out: NDArray[np.bool_],
     running: int, none: int, still_open: int,
 ) -> tuple[NDArray[np.int64], NDArray[np.uint8], NDArray[np.uint32], NDArray[np.uint32]]:  # fmt: skip
-    """Return the states of threads that are whole, by thread, neighbours of one state as one.
+    """Return the complete states of threads, by thread, with equal neighbours merged into one.
 
     Args:
         index: uint32 (n,), rows of states, by thread.
@@ -57,13 +57,13 @@ def whole_spans(
         cpu: uint8 (events,).
         value: uint8 (32768,), lane value by code.
         wanted: bool (256,), by value.
-        left_out: bool (threads,).
-        running: The value of running threads, which are one interval on one CPU only.
-        none: The end of states that are not whole.
-        still_open: That of those that go on when the trace ends; the number of events takes its place.
+        left_out: bool (threads,), threads to skip.
+        running: Lane value of running threads; such neighbours are merged only on one CPU.
+        none: Value of `ends` that marks incomplete states.
+        still_open: Value of `ends` for states that are open when the trace ends; it becomes the number of events.
 
     Returns:
-        int64 (threads,), how many each thread has; uint8 value, uint32 first row, uint32 end row; (k,) each.
+        int64 (threads,), number of intervals of each thread; uint8 value, uint32 first row, uint32 end row; (k,) each.
     """
     row, end = np.empty(len(index), np.uint32), np.empty(len(index), np.uint32)
     values, of_thread = np.empty(len(index), np.uint8), np.empty(len(start) - 1, np.int64)
@@ -77,7 +77,7 @@ def cpu_states(
     rows: NDArray[np.uint32], ends: NDArray[np.int64], cpu: NDArray[np.uint8], time: NDArray[np.int64],
     thread: NDArray[np.unsignedinteger], number: int, value: NDArray[np.uint8], gap: int, end: int,
 ) -> tuple[NDArray[np.int64], NDArray[np.uint8], NDArray[np.uint32], NDArray[np.unsignedinteger]]:  # fmt: skip
-    """Return who ran on a CPU: when each interval begins, its value, event (2**32 - 1: none) and thread.
+    """Return the threads that ran on a CPU: begin of each interval, its value, event (2**32 - 1: none) and thread.
 
     Args:
         rows: uint32 (n,), events by which run slices of all CPUs begin, ascending.
@@ -85,10 +85,10 @@ def cpu_states(
         cpu: uint8 (events,).
         time: int64 (events,), cycles.
         thread: uint16 or uint32 (events,).
-        number: Of the CPU.
+        number: Number of the CPU.
         value: uint8 (threads,), lane value of each thread.
-        gap: Value between slices.
-        end: Of the trace, cycles.
+        gap: Lane value between slices.
+        end: End of the trace, cycles.
     """
     room = 2 * int(np.count_nonzero(cpu.take(rows) == number))
     start, values, event = np.empty(room, np.int64), np.empty(room, np.uint8), np.empty(room, np.uint32)
@@ -109,10 +109,10 @@ def cpu_timeline(
     """Return who had a CPU when: edges (n + 1,), cycles, and between them runner and interrupt (n,), -1 = none; int64.
 
     Args:
-        lane: When its intervals begin, cycles, ascending, and their runners.
-        handled: When it begins and ends to handle interrupts, ascending, and whether it does from then on.
-        entered: When interrupts are entered and left, ascending; how many it is in from then on; the number of one
-            that is entered, -1 of one that is left.
+        lane: Begins of the CPU's intervals, cycles, ascending, and their runners.
+        handled: Times at which the CPU starts or stops handling interrupts, ascending; whether it handles from then on.
+        entered: Times at which interrupts are entered or left, ascending; nesting depth from then on; number of the
+            interrupt if it is entered, -1 if it is left.
         end: The last edge, if it is behind the others; else it is one cycle behind them.
     """
     room = len(lane[0]) + len(handled[0]) + len(entered[0])
@@ -126,16 +126,16 @@ def thread_states(
     rows: NDArray[np.uint32], code: NDArray[np.uint16], time: NDArray[np.int64], value: NDArray[np.uint8],
     destroyed: int, dead: int, absent: int,
 ) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:  # fmt: skip
-    """Return when a thread entered its states, int64 (n,), and which they are, uint8 (n,).
+    """Return when a thread entered its states, int64 (n,), cycles, and their lane values, uint8 (n,).
 
     Args:
         rows: uint32 (n,), its state events.
         code: uint16 (events,).
         time: int64 (events,), cycles.
         value: uint8 (32768,), lane value by code.
-        destroyed: Code of the end of a thread.
-        dead: Value that is `absent` right behind that.
-        absent: That value.
+        destroyed: Code of the event that ends a thread.
+        dead: Lane value that is replaced by `absent` directly after `destroyed`.
+        absent: Lane value of a thread that does not exist.
     """
     start, values = np.empty(len(rows), np.int64), np.empty(len(rows), np.uint8)
     call("thread_states", rows, code, time, value, destroyed, dead, absent, start, values)
@@ -146,14 +146,14 @@ def process_states(
     time: NDArray[np.int64], value: NDArray[np.uint8], event: NDArray[np.uint32], lane_starts: NDArray[np.int64],
     kind: NDArray[np.uint8], shown: Sequence[int],
 ) -> tuple[NDArray[np.int64], NDArray[np.uint8], NDArray[np.uint32]]:  # fmt: skip
-    """Return when a process did something else, what, and by which event: the kind that counts for most at a time.
+    """Return when a process changed its state, the state and the event; the highest kind of its threads decides.
 
     Args:
-        time: int64 (n,), of its threads' lanes, one lane after the other, each ascending.
+        time: int64 (n,), cycles, of its threads' lanes, one lane after the other, each ascending.
         value: uint8 (n,), lane values.
         event: uint32 (n,).
         lane_starts: int64 (lanes + 1,), where each lane begins.
-        kind: uint8 (256,), of every value 0 to 4, the more the more it counts.
+        kind: uint8 (256,), kind of every lane value, 0 to 4; the highest one wins.
         shown: Lane value of each of the five kinds.
     """
     count, lanes = len(time), len(lane_starts) - 1

@@ -1,7 +1,7 @@
 """Opens the compiled library as this module is imported, and calls its functions.
 
-What a function takes is written behind it in the C sources (`PASS` of core.h). The library compares arguments with
-that, functions compare indices and numbers with sizes, and a call that breaks a contract raises `ValueError`.
+The C sources declare the arguments of each function behind it (`PASS` of core.h). The library checks arguments against
+that, functions check indices and numbers against sizes, and a call that breaks a contract raises `ValueError`.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ _KINDS: Final = {
 
 
 def source_digest(folder: Path) -> str:
-    """Return what names a version of the C sources in a folder, 16 hexadecimal digits; empty if there are none.
+    """Return a digest of the C sources in a folder, 16 hexadecimal digits; empty if there are none.
 
-    A checksum is enough to notice an edit, and needs no library of cryptography, which takes 3 ms of each start.
+    A checksum is enough to notice an edit, and needs no cryptography library, which costs 3 ms at each start.
     """
     content = b"".join(source.read_bytes() for source in sorted(folder.glob("*.[ch]")))
     return f"{len(content):08x}{zlib.crc32(content):08x}" if content else ""
@@ -47,7 +47,7 @@ def _opened() -> ctypes.CDLL:
     """Return the library.
 
     Raises:
-        CoreError: There is none that fits.
+        CoreError: There is no library, or it does not fit.
     """
     if not LIBRARY.exists():
         raise CoreError(f"{LIBRARY}: the compiled core is missing; {_REMEDY}")
@@ -83,7 +83,7 @@ PASSES: Final = _passes()  # by name: number, and what each argument is (core.h)
 
 
 def describe() -> str:
-    """Return in words which core runs, for `satview --version --verbose`."""
+    """Return a description of the loaded core, for `satview --version --verbose`."""
     return f"compiled ({LIBRARY.name})"
 
 
@@ -91,8 +91,8 @@ class BoundCall:
     """A function of the library with its first arguments; it can be called again and again, from any thread.
 
     Args:
-        name: Of `PASSES`.
-        arguments: Contiguous arrays, None for those that are absent, and numbers; arrays are kept.
+        name: Key of `PASSES`.
+        arguments: Contiguous arrays, None for absent ones, and numbers; references to the arrays are kept.
     """
 
     __slots__ = ("_arguments", "_name", "_number", "_words")

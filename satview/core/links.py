@@ -1,4 +1,4 @@
-"""The compiled passes of links: which events belong together; links.c says what each does."""
+"""The compiled passes of links: which events belong together; see links.c."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ class KernelCallTable:
 
     Attributes:
         entry: uint32 (events,), entry of the call that the CPU of each event is in before it, 2^32 - 1 for none.
-        known: Two uint32 (n,), entries and ends of the calls of threads that are known.
-        unknown: Two uint32 (m,), those of the calls of threads that are not.
+        known: Two uint32 (n,), entries and ends of calls whose thread is known.
+        unknown: Two uint32 (m,), entries and ends of calls whose thread is not known.
     """
 
     entry: NDArray[np.uint32]
@@ -41,16 +41,16 @@ def calls(
     stays: NDArray[np.bool_],
     room: int,
 ) -> KernelCallTable:
-    """Return in which kernel call every CPU is when, and what ends each call.
+    """Return the kernel call that each CPU is in before each event, and the event that ends each call.
 
     Args:
         code: uint16 (n,).
         cpu: uint8 (n,).
         thread: uint16 or uint32 (n,), rows of the thread table.
         thread_count: Rows of that table.
-        traits: uint8 (32768,), of every code the sum of `IS_CALL` and so on.
-        stays: bool (128,), by number, which calls never block.
-        room: How many events have the trait `IS_END`.
+        traits: uint8 (32768,), sum of `IS_CALL` and so on for every code.
+        stays: bool (128,), calls that never block, by number.
+        room: Number of events with the trait `IS_END`.
     """
     thread = np.ascontiguousarray(thread)
     entry, last_of = np.empty(len(code), np.uint32), np.empty(thread_count, np.uint32)
@@ -63,7 +63,7 @@ def calls(
 def last_before(
     code: NDArray[np.uint16], cpu: NDArray[np.uint8], table: NDArray[np.bool_], rows: NDArray[np.uint32]
 ) -> NDArray[np.uint32]:
-    """Return for each of some events the last one before it on its CPU whose code is in a table.
+    """Return for each given event the last event before it on its CPU whose code is in a table.
 
     Args:
         code: uint16 (n,).
@@ -83,7 +83,7 @@ def last_before(
 def last_of(
     cpu: NDArray[np.uint8], candidates: NDArray[np.uint32], rows: NDArray[np.uint32]
 ) -> NDArray[np.uint32]:  # fmt: skip
-    """Return for each of some events the last one before it on its CPU that is one of the candidates.
+    """Return for each given event the last candidate before it on its CPU.
 
     Args:
         cpu: uint8 (events,).
@@ -106,14 +106,14 @@ def last_of_number(
     requested: NDArray[np.integer],
     numbers: int,
 ) -> NDArray[np.uint32]:
-    """Return for each of some events the last one before it among the candidates that has the same number.
+    """Return for each given event the last candidate before it that has the same number.
 
     Args:
         candidates: uint32 (n,), rows of events, ascending.
         number: int64 (n,), such as their threads.
         rows: uint32 (k,), ascending.
-        requested: Whole numbers, (k,), of any type.
-        numbers: All of them are below.
+        requested: Numbers of the given events, (k,), of any integer type.
+        numbers: Upper bound of all numbers, exclusive.
 
     Returns:
         uint32 (k,), 2^32 - 1 for none.
@@ -128,7 +128,7 @@ def next_of_number(
     requested: NDArray[np.integer],
     numbers: int,
 ) -> NDArray[np.uint32]:
-    """Return the first one at or after each event; all else as `last_of_number` has it.
+    """Return for each event the first candidate at or after it with the same number; arguments as `last_of_number`.
 
     Returns:
         uint32 (k,), 2^32 - 1 for none.
@@ -159,7 +159,7 @@ def states(
     value_of_code: NDArray[np.uint8],
     nothing: int,
 ) -> tuple[NDArray[np.uint8], NDArray[np.uint32]] | None:
-    """Return the state of every state event, and what ends each; None if the index is not by the threads of the events.
+    """Return the state of every state event, and the event that ends it; None if `index` and `thread` contradict.
 
     Args:
         code: uint16 (events,).
@@ -167,7 +167,7 @@ def states(
         index: uint32 (n,), the state events by thread.
         start: int64 (threads + 1,), where those of each thread begin.
         value_of_code: uint8 (32768,).
-        nothing: What that has for events that are no states.
+        nothing: Value in that table for events that are no states.
 
     Returns:
         uint8 (n,), and uint32 (events,): the thread's next state event, 2^32 - 2 for the last one, 2^32 - 1 where an
@@ -186,7 +186,7 @@ def states(
 def state_positions(
     index: NDArray[np.uint32], start: NDArray[np.int64], rows: NDArray[np.uint32], thread: NDArray[np.int64]
 ) -> NDArray[np.int64]:
-    """Return where in the index the first state event of a thread at or after each of some events is.
+    """Return for each given event the index position of a thread's first state event at or after it.
 
     Args:
         index: uint32 (n,), the state events by thread.
@@ -195,7 +195,7 @@ def state_positions(
         thread: int64 (k,), rows of the thread table.
 
     Returns:
-        int64 (k,), the position where the next thread's begin if there is none.
+        int64 (k,); if there is none, the position at which the next thread begins.
     """
     rows, thread = np.ascontiguousarray(rows), np.ascontiguousarray(thread)
     out, fill = np.empty(len(rows), np.int64), np.empty(len(start) - 1, np.int64)
@@ -204,7 +204,7 @@ def state_positions(
 
 
 def next_where(value: NDArray[np.uint8], table: NDArray[np.bool_]) -> NDArray[np.uint32]:
-    """Return for every value the position of the next one, itself included, that is in a table.
+    """Return for every value the position of the next value, itself included, that is in a table.
 
     Args:
         value: uint8 (n,).
@@ -224,14 +224,14 @@ def rows_with(code: NDArray[np.uint16], table: NDArray[np.bool_], most: int | No
     Args:
         code: uint16 (events,).
         table: bool (32768,).
-        most: How many there are at most; None = all events.
+        most: Upper bound of their number; None = the number of events.
     """
     out = np.empty((len(code) if most is None else most) + 1, np.uint32)  # pages are real once written
     return out[: call("rows_with", code, table, out)]
 
 
 def values_of(code: NDArray[np.uint16], rows: NDArray[np.uint32], table: NDArray[np.uint8]) -> NDArray[np.uint8]:
-    """Return what a table has for the codes of some events, uint8 (n,).
+    """Return the table entries for the codes of given events, uint8 (n,).
 
     Args:
         code: uint16 (events,).
@@ -244,12 +244,12 @@ def values_of(code: NDArray[np.uint16], rows: NDArray[np.uint32], table: NDArray
 
 
 def times_of(time: NDArray[np.int64], rows: NDArray[np.integer], end: int) -> NDArray[np.int64]:
-    """Return the times of some events, int64 (n,), cycles.
+    """Return the times of given events, int64 (n,), cycles.
 
     Args:
         time: int64 (events,), cycles.
-        rows: (n,), rows of events; the one behind the last event is the end.
-        end: When the trace ends, cycles.
+        rows: (n,), rows of events; the row behind the last event means the end of the trace.
+        end: End of the trace, cycles.
     """
     rows = np.ascontiguousarray(rows, None if rows.dtype == np.uint32 else np.int64)
     out = np.empty(len(rows), np.int64)
@@ -288,7 +288,7 @@ def positions(number: NDArray[np.integer], requested: NDArray[np.integer]) -> ND
 
     Args:
         number: uint32 or int64 (n,), ascending.
-        requested: The same type, (k,), in any order; near each other is fast.
+        requested: The same type, (k,), in any order; faster if neighbours are close to each other.
     """
     number, requested = np.ascontiguousarray(number), np.ascontiguousarray(requested)
     out = np.empty(len(requested), np.int64)
@@ -299,13 +299,13 @@ def positions(number: NDArray[np.integer], requested: NDArray[np.integer]) -> ND
 def nested(
     code: NDArray[np.uint16], cpu: NDArray[np.uint8], step: NDArray[np.int8], rows: NDArray[np.uint32]
 ) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
-    """Return entries and exits of interrupts and handlers that belong together, as brackets do, two uint32 (n,).
+    """Return matching entries and exits of interrupts and handlers, nested like brackets, two uint32 (n,).
 
     Args:
         code: uint16 (events,).
         cpu: uint8 (events,).
-        step: int8 (32768,), of every code 1 for entries of interrupts, 2 for those of handlers, -1 and -2 for their
-            exits, 0 for others.
+        step: int8 (32768,), by code: 1 for entries of interrupts, 2 for those of handlers, -1 and -2 for their exits,
+            0 for others.
         rows: uint32 (k,), ascending.
     """
     below, newest, entries, exits = (np.empty(len(rows), np.uint32) for _ in range(4))
@@ -316,7 +316,7 @@ def nested(
 def calls_of(
     entry: NDArray[np.uint32], thread: NDArray[np.unsignedinteger], rows: NDArray[np.uint32], own: NDArray[np.int64]
 ) -> NDArray[np.uint32]:
-    """Return the entry of the kernel call that each thread is in when it leaves the CPU, uint32 (k,).
+    """Return the entry of the kernel call in which each thread is when it leaves the CPU, uint32 (k,).
 
     Args:
         entry: uint32 (events,), as `KernelCallTable` has it.

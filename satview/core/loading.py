@@ -1,4 +1,4 @@
-"""The compiled passes of loading: slots to events, times, owners; loading.c and clock.c say what each does."""
+"""The compiled passes of loading: slots to events, times, owners; see loading.c and clock.c."""
 
 from __future__ import annotations
 
@@ -25,22 +25,22 @@ IS_RUNNING: Final = 16  # that thread runs from then on
 
 @dataclass(frozen=True, slots=True)
 class Grouped:
-    """What a chunk of slots is made of; columns are valid until the next call.
+    """The events of a chunk of slots; columns are valid until the next call.
 
     Attributes:
-        length: Slots that are done: up to where a later event begins.
-        first_slot: uint32 (n,), of each event within the chunk.
-        size: uint32 (n,), its adjacent slots.
+        length: Number of slots processed; a later event begins there.
+        first_slot: uint32 (n,), first slot of each event within the chunk.
+        size: uint32 (n,), number of its adjacent slots.
         stamp: uint32 (n,).
         trait: uint8 (n,), traits of its code.
-        longest: Most slots of an event; beyond 65,535 a narrow column does not hold them.
-        opened: uint32, events whose end does not follow.
-        run_at, run_size: uint32, first slot and slots of each run of tails that does not follow its event.
+        longest: Slots of the longest event; a narrow column holds at most 65,535.
+        opened: uint32, events whose end does not follow directly.
+        run_at, run_size: uint32, first slot and number of slots of each run of tails that is apart from its event.
         run_before: int64, the last event before each run, -1 for none.
-        run_closes: bool, its last slot is the end of an event.
+        run_closes: bool, the last slot of the run ends an event.
         zero: uint32, slots of zeros.
         key: uint64, the threads of events that have `IS_SUBJECT`: pid and tid as two words in payload order.
-        state_row: uint32, rows in the file of events that are states.
+        state_row: uint32, rows of state events, counted in the file.
         rare, unknown: uint32, events with these traits.
     """
 
@@ -63,10 +63,10 @@ class Grouped:
 
 
 class Grouper:
-    """Groups slots into events, chunk after chunk, in arrays that it keeps.
+    """Groups slots into events, chunk after chunk, in arrays that it reuses.
 
     Args:
-        traits: uint8 (32768,), of every code the sum of `IS_SUBJECT` and so on.
+        traits: uint8 (32768,), sum of `IS_SUBJECT` and so on for every code.
         buffer_code: Code of CONTROL BUFFER.
         capacity: Slots of a chunk at most.
     """
@@ -86,17 +86,17 @@ class Grouper:
         self, slots: NDArray[np.uint32], first_slot: int, first_row: int, code: NDArray[np.uint16],
         cpu: NDArray[np.uint8], slot: NDArray[np.unsignedinteger], size: NDArray[np.unsignedinteger], *, is_last: bool,
     ) -> Grouped:  # fmt: skip
-        """Return what some slots are made of.
+        """Return the events of a chunk of slots.
 
         Args:
             slots: uint32 (n, 4), at most `capacity`.
-            first_slot: Number of the first one in the file.
+            first_slot: Number of the first slot in the file.
             first_row: Number of the first event in the file.
             code: uint16 (n,) or longer, receives the code of each event.
             cpu: uint8, the same, its CPU.
             slot: uint32 or uint64, the same, its first slot in the file.
             size: uint16 or uint32, the same, its adjacent slots.
-            is_last: Nothing follows: do not stop where the last event begins.
+            is_last: No chunk follows: do not stop where the last event begins.
 
         Raises:
             ValueError: There are more slots than `capacity`.
@@ -114,23 +114,23 @@ def numbers(
     requested: NDArray[np.uint64], done: int, keys: NDArray[np.uint64], rows: NDArray[np.uint32], bits: int,
     multiplier: int, known: NDArray[np.uint64], used: int, limit: int, out: NDArray[np.uint32],
 ) -> tuple[int, int]:  # fmt: skip
-    """Write the number of every thread, giving new ones to those that are not in the table.
+    """Write the number of every thread; threads that are not in the table get new numbers.
 
     Args:
-        requested: uint64 (n,), pid and tid.
-        done: How many of them are done.
-        keys: uint64 (2^bits,), of the table.
-        rows: uint32 (2^bits,), 0 = free.
-        bits: Of a position in the table.
+        requested: uint64 (n,), pid and tid of each thread.
+        done: How many of them already have a number.
+        keys: uint64 (2^bits,), keys of the hash table.
+        rows: uint32 (2^bits,), numbers in the hash table, 0 = free.
+        bits: Bits of a position in the table.
         multiplier: uint64.
         known: uint64 (m,), the keys by number; receives the new ones.
-        used: Numbers that are given, counting 0.
-        limit: How many may be, at most m, and less than the table has positions.
+        used: How many numbers are given, counting 0.
+        limit: Most numbers that may be given, at most m, and less than the size of the table.
         out: uint32 (n,) or longer.
 
     Returns:
-        How many are done, and the numbers that are given. Fewer than all are done where there is no room for a new
-        number; -1 - that where a key is far from its position.
+        How many threads are done, and how many numbers are given. The first is less than n if there is no room for a
+        new number, and -1 minus that count if a key is too far from its position.
     """
     given = np.array([used], np.int64)
     done = call("numbers", requested, done, keys, rows, bits, multiplier, known, limit, given, out)
@@ -140,12 +140,12 @@ def numbers(
 def rows_by_thread(
     rows: NDArray[np.uint32], thread: NDArray[np.unsignedinteger], thread_count: int, out: NDArray[np.uint32]
 ) -> NDArray[np.int64]:
-    """Group ascending rows of events by thread; return where those of each thread begin, int64 (threads + 1,).
+    """Group ascending rows of events by thread; return where each thread's rows begin, int64 (threads + 1,).
 
     Args:
         rows: uint32 (n,).
         thread: uint16 or uint32 (events,).
-        thread_count: Threads there are.
+        thread_count: Number of threads.
         out: uint32 (n,), receives the rows.
 
     Raises:
@@ -157,7 +157,7 @@ def rows_by_thread(
 
 
 def word_sum(words: NDArray[np.uint64], first_word: int) -> int:
-    """Return the sum of words, each times an odd number that shows its position, modulo 2^64.
+    """Return the sum of words, each multiplied by an odd number made from its position, modulo 2^64.
 
     Args:
         words: uint64 (n,).
@@ -176,10 +176,10 @@ def owners(
 
     Args:
         cpu: uint8 (n,).
-        trait: uint8 (n,), of each event the sum of `IS_SUBJECT` and so on.
+        trait: uint8 (n,), sum of `IS_SUBJECT` and so on for each event.
         thread: uint32 (k,), the threads of the events that have `IS_SUBJECT`.
         discontinuities: int64 (2, m), events after which no thread is known to run, ascending; their CPU, -1 = any.
-        now: uint32 (64,), who runs per CPU; carried on.
+        now: uint32 (64,), thread that runs on each CPU; updated in place for the next call.
         out: uint16 or uint32 (n,).
     """
     discontinuities = np.ascontiguousarray(discontinuities, np.int64)
@@ -198,7 +198,7 @@ def clock(
         time_row: int64 (k,), CONTROL TIME events, ascending.
         time_value: int64 (k,), cycles; negative = unusable.
         shared: int64, BUFFER events that take the time of the event behind them, ascending.
-        reference: int64 (64,), latest time per CPU, -2^62 = none; carried on.
+        reference: int64 (64,), latest time per CPU, -2^62 = none; updated in place for the next call.
         last: The last time placed on any CPU.
         out: int64 (n,), receives the times.
 
@@ -233,16 +233,16 @@ def cheapest_path(
 def take_halves(
     file: int, offset: int, slot_numbers: NDArray[np.int64], slots: int, half: int, gap: int, most_slots: int
 ) -> NDArray[np.uint64] | None:
-    """Return words 0 and 1, or 2 and 3, of some slots of a file as one number each, None if not all can be read.
+    """Return words 0 and 1, or 2 and 3, of given slots of a file as one number each; None if not all can be read.
 
     Args:
         file: Descriptor.
         offset: Byte offset of slot 0.
         slot_numbers: int64 (n,), ascending.
-        slots: Slots of the file.
-        half: 0 or 1.
-        gap: Slots nobody requested that cost no more to read than another call.
-        most_slots: Slots of one read at most.
+        slots: Number of slots in the file.
+        half: 0 = words 0 and 1, 1 = words 2 and 3.
+        gap: Most unrequested slots to read along, because they cost no more than another call.
+        most_slots: Most slots of one read.
     """
     out, scratch = np.empty(len(slot_numbers), np.uint64), np.empty((most_slots, 2), np.uint64)
     slot_numbers = np.ascontiguousarray(slot_numbers, np.int64)
@@ -253,12 +253,12 @@ def take_halves(
 def protobuf_fields(
     data: NDArray[np.uint8], begin: _Ints, end: _Ints
 ) -> tuple[_Ints, _Ints, _Ints, _Ints, NDArray[np.bool_]]:
-    """Return the fields of messages of protobuf (protobuf.c).
+    """Return the fields of protobuf messages (protobuf.c).
 
     Args:
         data: uint8, contiguous.
-        begin: int64 (n,), contiguous: where each message begins.
-        end: int64 (n,), and where it ends.
+        begin: int64 (n,), contiguous, offset at which each message begins.
+        end: int64 (n,), contiguous, offset at which it ends.
 
     Returns:
         Message, number, value and length of each field, int64; which messages are damaged, bool (n,).

@@ -1,4 +1,4 @@
-"""The compiled passes that put events into the order of time; ordering.c says what each does."""
+"""The compiled passes that sort events by time; see ordering.c."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _MOVED_ROWS = 1 << 17  # of all columns that are moved one after the other; a mu
 
 
 def time_order(time: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the order of times in cycles, int64 (n,); equal ones stay as they are."""
+    """Return the stable sort order of times in cycles, int64 (n,)."""
     time = np.ascontiguousarray(time, np.int64)
     order, spare = np.empty(len(time), np.int64), np.empty(len(time), np.int64)
     is_spare = call("time_order", time, order, spare)
@@ -36,7 +36,7 @@ def disordered(time: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def merged(time: NDArray[np.int64], cpu: NDArray[np.uint8], rows: NDArray[np.int64]) -> NDArray[np.int64] | None:
-    """Return rows in the order of their times, equal ones as they are; None if times of one CPU go back.
+    """Return rows stably sorted by time; None if the times of one CPU go backwards.
 
     Args:
         time: int64 (n,).
@@ -51,13 +51,13 @@ def merged(time: NDArray[np.int64], cpu: NDArray[np.uint8], rows: NDArray[np.int
 def move(
     columns: Sequence[NDArray[Any]], first_row: int, rows: NDArray[np.int64], went: NDArray[np.unsignedinteger]
 ) -> bool:
-    """Put a range of columns into another order, in its place; return False if none was moved: rows go too far for it.
+    """Reorder a range of columns in place; return False, with nothing moved, if rows would have to go too far.
 
     Args:
         columns: (events,) each, of elements of 1, 2, 4 or 8 bytes, changed.
         first_row: Row at which the range begins.
-        rows: int64 (n,), which row comes to each position of the range; a permutation of its rows.
-        went: uint32 or uint64 (events,), is given the new row of each in the range.
+        rows: int64 (n,), the row to move to each position of the range; a permutation of its rows.
+        went: uint32 or uint64 (events,), receives the new row of each row in the range.
     """
     count, reach = len(rows), call("went", rows, first_row, went)
     if reach > count // _LEAST_PARTS:
@@ -72,12 +72,12 @@ def move(
 
 
 def far_rows(time: NDArray[np.int64], rows: NDArray[np.int64], near: int) -> NDArray[np.int64]:
-    """Return those of some rows that are far from the events before and behind them, on the same side, int64 (m,).
+    """Return rows whose time is far from the events before and after, on the same side of both, int64 (m,).
 
     Args:
         time: int64 (n,), cycles.
         rows: int64 (k,), ascending, neither the first nor the last event.
-        near: How far is not far yet, cycles.
+        near: Largest distance that does not count as far, cycles.
     """
     out = np.empty(len(rows), np.int64)
     far = call("far_rows", time, rows, near, out)

@@ -1,4 +1,4 @@
-"""The compiled passes of pictures: cells, pixels and shares of lanes; pictures.c says what each does."""
+"""The compiled passes of pictures: cells, pixels and shares of lanes; see pictures.c."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from satview.core.library import BoundCall, call
 
 @dataclass(frozen=True, slots=True)
 class CellTables:
-    """Which lane events are on, by its position, -1 for none; None where there is no such lane.
+    """Positions of the lanes that events are on, -1 for none; None where there is no such lane.
 
     Attributes:
         threads: int32 (threads,), three of them: lanes of threads, of processes, of damage.
@@ -37,10 +37,10 @@ def event_cells(
         code: uint16 (n,).
         cpu: uint8 (n,).
         thread: uint16 or uint32 (n,).
-        origin: Where the cells begin, cycles.
+        origin: Begin of the first cell, cycles.
         marks: bool (32768,), which codes are marks.
         int_class: Internal class of interrupts.
-        class_shift: Where it is in a code.
+        class_shift: Bit position of the class in a code.
         tables: The lanes.
         offset: int64 (lanes + 1,), where the cells of each lane begin, and their number.
         shift: int64 (lanes,), cells of a lane are 2^shift cycles.
@@ -55,22 +55,22 @@ def event_cells(
 
 
 class Raster:
-    """Draws lanes, one row each; what all of them share is checked and found once.
+    """Draws lanes, one row each; their common data is checked and prepared once.
 
     Args:
-        edges: int64 (width + 1,), where pixels begin, strictly ascending.
-        busy: uint8 (64,), which values are of something that runs.
-        out: uint8 (lanes, width), zeros.
+        edges: int64 (width + 1,), cycles at which pixels begin, strictly ascending.
+        busy: uint8 (64,), which values mean that something runs.
+        out: uint8 (lanes, width), zeros, written by `draw`.
     """
 
     def __init__(self, edges: NDArray[np.int64], busy: NDArray[np.uint8], out: NDArray[np.uint8]) -> None:
         self._raster, self._out = BoundCall("raster", edges, busy), out
 
     def draw(self, row: int, start: NDArray[np.int64], value: NDArray[np.uint8], end: int) -> None:
-        """Write the value that covers most of each pixel, with the flag of those in which anything ran.
+        """Write the value that covers most of each pixel, with a flag on pixels in which anything ran.
 
         Args:
-            row: Of `out`.
+            row: Row of `out`.
             start: int64 (n,), when intervals begin, ascending; each ends where the next begins.
             value: uint8 (n,).
             end: Where the last one ends, cycles.
@@ -83,9 +83,9 @@ class LevelKinds:
     """The values of one lane.
 
     Attributes:
-        value_of: uint8 (k,), ascending.
-        kind_of: int64 (64,), where each value is among them.
-        busy: uint8 (k,), which of them are of something that runs.
+        value_of: uint8 (k,), the values, ascending.
+        kind_of: int64 (64,), index of each value in `value_of`.
+        busy: uint8 (k,), which of them mean that something runs.
     """
 
     value_of: NDArray[np.uint8]
@@ -103,12 +103,12 @@ def levels(
         start: int64 (n,), when the intervals that reach into the block begin, ascending.
         value: uint8 (n,).
         end: Where the last one ends, cycles.
-        origin: Where the block begins, cycles.
+        origin: Begin of the block, cycles.
         shift: Cells are 2^shift cycles.
         kinds: The values of the lane.
         seen: bool (cells,), the lane has an event there; not changed.
         depth: How many levels.
-        halves_last: Give sums and flags of one level more.
+        halves_last: Return sums and flags of one level more.
 
     Returns:
         uint8 arrays, the finest first; int64 (kinds, cells of the coarsest); bool (the same cells).
@@ -132,15 +132,15 @@ def share_index(
     weight: NDArray[np.int64],
     kinds: int,
 ) -> NDArray[np.int64]:
-    """Return how long a lane has each kind of value up to every `every`-th interval, int64 (marks, kinds).
+    """Return weighted cycles of each kind of value up to every `every`-th interval of a lane, int64 (marks, kinds).
 
     Args:
         start: int64 (n,), when intervals begin, ascending.
         value: uint8 (n,).
         every: How many intervals from one mark to the next.
         kind_of: int64 (64,), kind of each value.
-        weight: int64 (64,), what a cycle of each value counts.
-        kinds: How many kinds there are.
+        weight: int64 (64,), weight of a cycle of each value.
+        kinds: Number of kinds.
     """
     marks = -(-len(start) // every)
     out = np.empty((marks, kinds), np.int64)
@@ -149,17 +149,17 @@ def share_index(
 
 
 class ShareSums:
-    """The sums of one lane, ready to be read for any bins: what does not change is checked and found once.
+    """The sums of one lane, to be read for any bins; its data is checked and prepared once.
 
     Args:
         start: int64 (n,), when intervals begin, ascending; or (time, rows): interval i + 1 begins at time[rows[i]],
             int64 (events,) and uint32 (n - 1,), all of which are rows of it.
         value: uint8 (n,).
         end: Where the last one ends, cycles.
-        every: Of the index.
+        every: Interval count between marks of the index.
         kind_of: int64 (64,), kind of each value.
-        weight: int64 (64,), what a cycle of each value counts.
-        index: As `share_index` returns it.
+        weight: int64 (64,), weight of a cycle of each value.
+        index: Result of `share_index`.
         begins: int64 (marks,), `start` of every `every`-th interval.
     """
 
@@ -218,11 +218,11 @@ def draw_stack(
 
     Args:
         tops: float64 (k, bins), where each kind ends, 0 = bottom, 1 = top.
-        is_busy: bool (k,), of these something must be seen even where it is less than a pixel high.
+        is_busy: bool (k,), kinds that must stay visible even if they are less than a pixel high.
         columns: int64 (bins + 1,), ascending.
-        colours: uint32 (k,).
-        background: Of what no kind covers.
-        rows: First row of the bar and the one behind its last; may be outside of the picture.
+        colours: uint32 (k,), colour of each kind.
+        background: Colour where no kind is.
+        rows: First row of the bar and the one after its last; may be outside of the picture.
         pixels: uint32 (height, width), changed.
     """
     height, width = pixels.shape
@@ -231,13 +231,13 @@ def draw_stack(
 
 
 def hatch(pixels: NDArray[np.uint32], hatches: NDArray[np.uint8], top: int, cell: int) -> None:
-    """Hatch the pixels of a picture whose highest byte is 255 less the number of a hatch; all are opaque then.
+    """Hatch the pixels whose highest byte is 255 minus the number of a hatch; afterwards all pixels are opaque.
 
     Args:
         pixels: uint32 (height, width), changed.
         hatches: uint8 (n, 8), a bit for each pixel that gets ink, 8 rows each.
-        top: How far the picture is below the row where hatches begin, device pixels.
-        cell: Device pixels of a pixel of a hatch.
+        top: Distance of the picture below the row where hatches begin, device pixels.
+        cell: Size of one hatch pixel in device pixels.
     """
     height, width = pixels.shape
     call("hatch", width, height, pixels, hatches, top, cell)

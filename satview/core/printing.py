@@ -1,4 +1,4 @@
-"""The compiled passes of printing: which form an event has, and its line; printing.c says what each does."""
+"""The compiled passes of printing: the form of each event, and its line; see printing.c."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ _ROOM: Final = 1 << 22
 
 
 class LineField(NamedTuple):
-    """A piece of a line, as `printing.c` has it.
+    """A field of a line, in the layout of `printing.c`.
 
     Attributes:
-        kind: Of the kinds above.
-        at: Payload word, or column of heads or texts.
-        words: Of MESSAGE: payload words.
-        flags: Of those above.
-        width: Digits at least.
-        mask: Of WORD: bits that are shown.
+        kind: One of the kinds above.
+        at: Index of the payload word, or of the column of heads or texts.
+        words: MESSAGE only: number of payload words.
+        flags: Sum of the flags above.
+        width: Least number of digits.
+        mask: WORD only: bits that are shown.
     """
 
     kind: int
@@ -49,10 +49,10 @@ class FormTables(NamedTuple):
 
     Attributes:
         fields: Fields of all forms.
-        first: int64 (forms + 1,), where the fields of each begin.
+        first: int64 (forms + 1,), index in `fields` at which each form begins.
         bound: int64 (forms,), most bytes that a line takes without its texts.
-        has_text: uint8 (forms,).
-        literals: All literal texts, and what may be read behind them.
+        has_text: uint8 (forms,), 1 if the form has texts.
+        literals: All literal texts, then padding that may be read.
     """
 
     fields: NDArray[np.void]
@@ -64,7 +64,7 @@ class FormTables(NamedTuple):
 
 @dataclass(slots=True)
 class Forms:
-    """Forms of lines by number, and which kind of event has which."""
+    """Forms of lines by number, and the form of each kind of event."""
 
     _first: NDArray[np.int32] = field(default_factory=lambda: np.full(CODES, -1, np.int32))
     _entries: NDArray[np.int32] = field(default_factory=lambda: np.empty((0, _ENTRY), np.int32))
@@ -76,7 +76,7 @@ class Forms:
     _tables: FormTables | None = None
 
     def add(self, pieces: Sequence[bytes | LineField]) -> int:
-        """Take a form: its literal texts and fields in order; return its number."""
+        """Add a form from its literal texts and fields in order; return its number."""
         bound = 0
         for piece in pieces:
             if isinstance(piece, LineField):
@@ -92,7 +92,7 @@ class Forms:
         return len(self._bounds) - 1
 
     def assign(self, code: int, words: int, variant: int, form: int) -> None:
-        """Let events of a code, a number of payload words and a variant have a form; -1 = not printed."""
+        """Set the form of events with a code, a number of payload words and a variant; -1 = not printed."""
         entry = np.array([[words, variant, form, self._first[code]]], np.int32)
         self._first[code] = len(self._entries)
         self._entries = np.concatenate((self._entries, entry))
@@ -137,7 +137,7 @@ class TextTable:
 
     @classmethod
     def of(cls, texts: Sequence[bytes]) -> TextTable:
-        """Return some texts as one."""
+        """Return the table of some texts."""
         end = np.zeros(len(texts) + 1, np.int64)
         np.cumsum(np.fromiter(map(len, texts), np.int64, len(texts)), out=end[1:])
         return cls(b"".join(texts), end)
@@ -175,10 +175,10 @@ class PrintJob:
 
 
 class LinePrinter:
-    """Prints lines into memory of its own, alternately into one of two parts.
+    """Prints lines into two buffers of its own, alternately.
 
     Args:
-        forms: What they look like; more may come.
+        forms: Forms of the lines; more may be added later.
     """
 
     def __init__(self, forms: Forms) -> None:
@@ -213,5 +213,5 @@ class LinePrinter:
 
 
 def _bytes(text: bytes) -> NDArray[np.uint8]:
-    """Return the bytes of a text, which are kept with them."""
+    """Return the bytes of a text as an array that keeps the text alive."""
     return np.frombuffer(text, np.uint8) if text else np.empty(0, np.uint8)

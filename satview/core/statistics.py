@@ -1,4 +1,4 @@
-"""The compiled passes of statistics; statistics.c and scheduling.c say what each does."""
+"""The compiled passes of statistics; see statistics.c and scheduling.c."""
 
 from __future__ import annotations
 
@@ -41,10 +41,10 @@ def nesting(
         code: uint16 (events,).
         cpu: uint8 (events,).
         time: int64 (events,), cycles, ascending.
-        step: int8 (32768,), of every code 1 for entries, -1 for exits, 0 for others.
+        step: int8 (32768,), by code: 1 for entries, -1 for exits, 0 for others.
         rows: uint32 (k,), ascending, the events of class INT.
-        number: Of the CPU.
-        lost: int64 (m,), when its losses end, cycles, ascending.
+        number: Number of the CPU.
+        lost: int64 (m,), ends of its losses, cycles, ascending.
     """
     rows, lost, room = np.ascontiguousarray(rows), np.ascontiguousarray(lost), len(rows)
     columns = (
@@ -67,7 +67,7 @@ def left_open(
     Args:
         code: uint16 (events,).
         cpu: uint8 (events,).
-        step: int8 (32768,), as of `nesting`.
+        step: int8 (32768,), as for `nesting`.
         rows: uint32 (k,), ascending, the events of class INT.
         most: How many of these events in a row on one CPU count as an interrupt left open.
     """
@@ -79,7 +79,7 @@ def left_open(
 def covered(
     start: NDArray[np.int64], end: NDArray[np.int64], interval_start: NDArray[np.int64], interval_end: NDArray[np.int64]
 ) -> NDArray[np.int64]:
-    """Return how much of each interval some ranges cover, int64 (n,).
+    """Return how many cycles of each interval the ranges cover, int64 (n,).
 
     Args:
         start: int64 (ranges,), cycles, ascending.
@@ -96,11 +96,11 @@ def covered(
 def window_sums(
     start: NDArray[np.int64], end: NDArray[np.int64], begins: NDArray[np.int64], window: int
 ) -> NDArray[np.int64]:
-    """Return how much of each window intervals cover, overlapping ones as often as they overlap, int64 (n,), cycles.
+    """Return the summed lengths of intervals within each window, overlaps counted repeatedly, int64 (n,), cycles.
 
     Args:
         start: int64 (k,), when intervals begin, cycles, ascending.
-        end: int64 (k,), when intervals end, cycles, ascending; not by interval.
+        end: int64 (k,), when intervals end, cycles, sorted independently of `start`.
         begins: int64 (n,), when windows begin, cycles, ascending.
         window: Their length in cycles.
     """
@@ -119,7 +119,7 @@ def event_counts(
         code: uint16 (n,).
         thread: uint16 or uint32 (n,), rows of the thread table.
         start: Row of the first of these events.
-        role: uint8 (32768,), of every code.
+        role: uint8 (32768,), role of every code.
         sums: Sums of the events before these, updated in place: count, first and last row of every code, int64
             (32768,) each, and int64 (threads, roles).
     """
@@ -163,8 +163,8 @@ class Missing:
     """Where events of all CPUs are missing, cycles; every column int64, ascending.
 
     Attributes:
-        cut: (k,), since when, each time.
-        lost, regained: (m,), the same, ranges that touch as one: since when, and until when.
+        cut: (k,), begin of each loss.
+        lost, regained: (m,), begin and end of losses, with adjacent ranges merged.
     """
 
     cut: NDArray[np.int64]
@@ -174,15 +174,15 @@ class Missing:
 
 @dataclass(frozen=True, slots=True)
 class Sums:
-    """What was added up; int64.
+    """Sums of states, runs and interrupts; int64 each.
 
     Attributes:
         states: (threads, values, 4), by `STATE_SUMS`.
-        runs: (threads, 8), by `RUN_SUMS`; -1 is the beginning of the longest where there is none.
-        cpus: (cpus, 9), by `CPU_SUMS`; the same.
-        busy: (cpus, threads), cycles of threads that are no idle threads; -1 where one never ran.
-        events: (threads,), events of states.
-        known: (2,), runs of threads that work, and those that begin before the run before them has ended.
+        runs: (threads, 8), by `RUN_SUMS`; the begin of the longest run is -1 if there is no run.
+        cpus: (cpus, 9), by `CPU_SUMS`; -1 likewise.
+        busy: (cpus, threads), cycles of threads except idle threads; -1 for a thread that never ran there.
+        events: (threads,), number of state events.
+        known: (2,), number of runs of working threads, and of those that begin before the run before has ended.
     """
 
     states: NDArray[np.int64]
@@ -206,8 +206,8 @@ def scheduling(
         cpu: uint8 (events,).
         time: int64 (events,), cycles, ascending.
         idle: bool (threads,), which are idle threads.
-        cpus: How many CPUs there are.
-        missing: Where events are missing.
+        cpus: Number of CPUs.
+        missing: Ranges in which events are missing.
     """
     threads = len(idle)
     sums = Sums(

@@ -1,4 +1,4 @@
-"""The compiled passes over slots that go by: groups, and events by their last slots; see streaming.c."""
+"""The compiled passes over streamed slots: groups, and events in the order of their last slots; see streaming.c."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ _COUNTS: Final = 6
 
 
 class Groups(NamedTuple):
-    """What a chunk of slots is made of: g groups, of which e begin an event.
+    """The groups of a chunk of slots: g groups, of which e begin an event.
 
     Attributes:
         group_slot: int64 (g + 1,), first slot of each group; the last element is the number of slots.
         is_whole: bool (g,), an event with all its slots.
-        event: int64 (g,), the last event that begins in it or before it, -1 for none.
-        code: uint32 (e,), of each event.
+        event: int64 (g,), the last event that begins in the group or before it, -1 for none.
+        code: uint32 (e,), code of each event.
         cpu: uint8 (e,).
         stamp: uint32 (e,).
         first_slot: int64 (e,).
         other: int64, groups that are events without their end, or tails without their event.
         begun: int64, groups that begin a combine event.
-        zeros: How many groups are a slot of zeros.
-        zero: The first of their slots, -1 for none.
+        zeros: Number of groups that are a slot of zeros.
+        zero: The first slot of zeros, -1 for none.
     """
 
     group_slot: NDArray[np.int64]
@@ -43,11 +43,11 @@ class Groups(NamedTuple):
 
 
 def groups(slots: NDArray[np.uint32], most_slots: int) -> Groups:
-    """Return what a chunk is made of.
+    """Return the groups of a chunk.
 
     Args:
         slots: uint32 (n, 4).
-        most_slots: Of an event that is whole.
+        most_slots: Most slots of a complete event.
     """
     types = {"is_whole": np.bool_, "code": np.uint32, "cpu": np.uint8, "stamp": np.uint32}
     names = ("group_slot", "is_whole", "event", "code", "cpu", "stamp", "first_slot", "other", "begun")
@@ -65,22 +65,22 @@ def groups(slots: NDArray[np.uint32], most_slots: int) -> Groups:
 def with_keys(
     slots: NDArray[np.uint32], first_slots: NDArray[np.int64], group: NDArray[np.int64], keys: NDArray[np.uint64]
 ) -> NDArray[np.int64]:
-    """Return which of some groups have a key that is among ascending ones, int64 (k,)."""
+    """Return the groups whose key is among the ascending `keys`, int64 (k,)."""
     out = np.empty(len(group), np.int64)
     return out[: call("with_keys", slots, first_slots, group, keys, out)]
 
 
 class StreamColumns(NamedTuple):
-    """Events one after the other; n events, w words.
+    """Columns of n events with w payload words.
 
     Attributes:
         header: uint32 (n,), first words.
         stamp: uint32 (n,).
         time: int64 (n,), cycles.
         thread: uint32 (n,).
-        start: int64 (n + 1,), where payloads begin.
-        words: uint32 (w,).
-        last: int64 (n,), last slots.
+        start: int64 (n + 1,), index in `words` at which each payload begins.
+        words: uint32 (w,), payload words.
+        last: int64 (n,), last slot of each event.
     """
 
     header: NDArray[np.uint32]
@@ -99,14 +99,14 @@ def deliver(
     thread: NDArray[np.uint32],
     done: StreamColumns,
 ) -> StreamColumns:
-    """Return the whole events of a chunk and those that tails have ended, in the order of their last slots.
+    """Return the complete events of a chunk and the events completed by tails, in the order of their last slots.
 
     Args:
         slots: uint32 (n, 4).
         chunk_groups: Its groups.
-        time: int64 (e,), of events that begin in the chunk.
-        thread: uint32 (e,).
-        done: Events that tails have ended.
+        time: int64 (e,), times of events that begin in the chunk.
+        thread: uint32 (e,), their threads.
+        done: Events completed by tails.
     """
     count = int(np.count_nonzero(chunk_groups.is_whole)) + len(done.header)
     size = 2 * len(slots) + len(done.words)

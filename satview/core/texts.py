@@ -1,4 +1,4 @@
-"""The compiled passes over payloads of one length: which are texts, and which are equal; see texts.c."""
+"""The compiled passes over payloads of equal length that find texts and equal payloads; see texts.c."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _LEAST_PLACES: Final = 16
 
 
 def text_kinds(data: NDArray[np.uint8]) -> NDArray[np.uint8]:
-    """Return what each payload is: `IS_ASCII`, a text; `MAY_BE_UTF8`, one if it is valid and printable; or numbers.
+    """Return the kind of each payload: `IS_ASCII` = text; `MAY_BE_UTF8` = text if valid and printable; else numbers.
 
     Args:
         data: uint8 (n, bytes).
@@ -25,9 +25,9 @@ def text_kinds(data: NDArray[np.uint8]) -> NDArray[np.uint8]:
 
 
 def same_rows(data: NDArray[np.uint8]) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
-    """Return numbers of payloads, equal ones alike, and of each number the payload that comes first.
+    """Return a number for each payload, the same for equal ones, and the first payload of each number.
 
-    Where very many different payloads are alike to the hash, equal ones may have several numbers.
+    If very many different payloads have the same hash, equal ones may get several numbers.
 
     Args:
         data: uint8 (n, bytes).

@@ -177,7 +177,7 @@ Progress = Callable[[float], None]
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """What was written.
+    """Result of writing a file.
 
     Attributes:
         count: How many there are of `unit`.
@@ -312,7 +312,7 @@ def _export(
 def _left_out(
     trace: Trace, kind: str, names: tuple[str, ...], events: Bools | None, window: TimeWindow | None
 ) -> Iterator[str]:
-    """Yield what is not in a file that was written, and why."""
+    """Yield texts on the data that a written file lacks, with the reason."""
     if window is not None:
         inside = trace.rows_between(window)
         if outside := len(trace.events) - (inside.stop - inside.start):

@@ -133,7 +133,7 @@ def code_ranges(table: NDArray[np.bool_]) -> list[str]:
 
 
 def variant_tables(release: Release) -> list[str]:
-    """Return what `variant_of()` needs to know of a release."""
+    """Return the tables of a release that `variant_of()` needs."""
     exits_64, values_64 = variants.wide_exits(release)
     counted, most = variants.counted_call(release)
     names = ("BY_COUNT", "FAILED", "FAILED_64", "FAILED_UNKNOWN", "DOUBTFUL", "LAST_ERRNO")
@@ -153,7 +153,7 @@ def variant_tables(release: Release) -> list[str]:
 
 @dataclass(slots=True)
 class Tables:
-    """Everything that the conditions of a program share; equal tables are one.
+    """Tables that the conditions of a program share; equal tables are defined once.
 
     Attributes:
         release: Whose events they are.

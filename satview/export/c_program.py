@@ -63,7 +63,7 @@ class CodePart:
 
     Attributes:
         lines: Its text.
-        needs: Names of the parts that have to are before it.
+        needs: Names of the parts that must come before it.
     """
 
     lines: tuple[str, ...]
@@ -105,7 +105,7 @@ _MATCHING: Final = {"fits_glob": "fnmatch.h", "fits_regex": "regex.h"}
 
 
 def head(title: str, has_handlers: bool, has_names: bool, used: set[str], ring: int = 0) -> list[str]:
-    """Return what comes first: what the program is, headers, also of the `used` parts, the macro for a mode.
+    """Return the head of the program: its description, headers, also of the `used` parts, the macro for a mode.
 
     `ring` is the number of buffers of a ring that a trigger ends; 0 = none does.
     """
@@ -141,7 +141,7 @@ def head(title: str, has_handlers: bool, has_names: bool, used: set[str], ring: 
 
 
 def handler_data(number: int) -> list[str]:
-    """Return what the kernel fills in for one attached handler; each has its own, since interrupts nest."""
+    """Return the data that the kernel fills in for one attached handler; each has its own, since interrupts nest."""
     return [
         f"static uint32_t words_{number}[2 * DATA_WORDS + 1];",
         f"static event_data_t data_{number} = {{.data_array = words_{number}}};",
@@ -366,7 +366,7 @@ class _Program:
         return [*handler_rules(self._state)]
 
     def _place(self, trigger: Trigger) -> None:
-        """Attach a handler to every class with events that a trigger has to see; say what it cannot see."""
+        """Attach a handler to every class with events that a trigger has to see; report events that it cannot see."""
         state, release = self._state, self._release
         if release is Release.QNX_8:
             self._fault(trigger, f"release {release} has no event handlers, so that no program can watch its events; "
@@ -454,7 +454,7 @@ class _Program:
         return [*lines, "    return 1;", "}", ""]
 
     def _watching(self, number: int, requested: HandledCodes) -> list[str]:
-        """Return what a handler does for a trigger once its event has passed."""
+        """Return the C lines of a handler for a trigger whose event has passed."""
         trigger, use, spans = self._triggers[number], self._tables.use, f"spans_{number + 1}"
         condition = CCondition(self._tables, requested, spans)
         test = condition.text(trigger.condition.tree)
@@ -500,7 +500,7 @@ class _Program:
         return faults
 
     def _faults_of(self, expression: Expression, condition: CCondition) -> list[Diagnostic]:
-        """Return what only C cannot do."""
+        """Return the faults that exist only in C."""
         unwritten = list(condition.unwritten)
         if condition.thread_node is not None and not self._follows_threads:
             unwritten.append(

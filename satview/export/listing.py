@@ -34,7 +34,7 @@ from satview.formats.source import TraceSource
 
 @dataclass(frozen=True, slots=True)
 class ListedEvents:
-    """What to show; an empty set shows everything of its kind.
+    """Selection of events; an empty set selects everything of its kind.
 
     Attributes:
         classes: Printed class names, any case.

@@ -1,4 +1,4 @@
-"""How each kind of event is printed: a template and the columns that fill it, made once per kind and size.
+"""The printed form of each kind of event: a template and the columns that fill it, made once per kind and size.
 
 Source: listing format, sections 3, 4 and 7. What a template prints is decided by the catalogue's lists and the few
 special forms below; no code looks at single events.
@@ -29,7 +29,7 @@ MISPLACED_BAD = 101  # the sources of the 6.4 printer have BAD here, one above i
 
 @dataclass(frozen=True, slots=True)
 class Style:
-    """How a listing looks.
+    """The style of a listing.
 
     Attributes:
         layout: `6`, `7` or `8`; `6.1` for the look of the first printers.
@@ -83,7 +83,7 @@ def make_form(spec: EventSpec, count: int, style: Style, names: Catalogue, varia
         count: Payload words.
         style: The layout.
         names: Of the release.
-        variant: What the words say of their layout.
+        variant: Variant of their layout.
     """
     if style.is_vendor and style.is_old and not _is_known_to_vendor(spec):
         return None

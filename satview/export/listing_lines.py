@@ -45,7 +45,7 @@ class Head:
     texts: Sequence[str] | None = None
 
     def of(self, members: NDArray[np.intp]) -> list[Any]:
-        """Return what is printed of some events."""
+        """Return the printed values of some events."""
         values: list[Any] = self.values[members].tolist()
         return values if self.texts is None else [self.texts[value] for value in values]
 
@@ -180,7 +180,7 @@ class CoreLines:
         self._texts: dict[int, _Texts] = {}
 
     def begin(self, batch: Batch, rows: NDArray[np.int64]) -> Callable[[], Lines]:
-        """Return what makes the text of some events of a batch; the core does, without the interpreter's lock."""
+        """Return a function that prints some events of a batch in the core, without the interpreter's lock."""
         form = self._form_numbers(batch, rows)
         heads = self._rows.heads(batch, rows)
         texts, base = self._python_texts(batch, rows, form, heads)

@@ -1,7 +1,7 @@
 """Some events of a trace as a listing, or as the CSV of the event list: both by the printer, in one pass over the file.
 
-The printer reads events as their slots come; what is selected is known by rows of the trace. An event's last slot, when
-it is printed, is what both know it by.
+The printer reads events in the order of their slots, while the selection consists of rows of the trace. Both identify
+an event by its last slot, at which it is printed.
 """
 
 from __future__ import annotations
@@ -306,7 +306,7 @@ def _new_file(trace: Trace, path: Path | str) -> Iterator[BinaryIO]:
 
 
 def _checked(selected: Selected, progress: Report | None, cancelled: IsCancelled | None) -> Callable[[Batch], None]:
-    """Return what the printer calls after each batch."""
+    """Return the function that the printer calls after each batch."""
     return lambda batch: _check((batch.first_slot + len(batch.slots)) / selected.total, progress, cancelled)
 
 

@@ -196,7 +196,7 @@ def _packets(part: TracePart) -> Iterator[tuple[float, MessageBytes]]:
 
 
 def _clocks(part: TracePart) -> Iterator[MessageBytes]:
-    """Yield what the wall clock showed as the trace began, where that is known."""
+    """Yield the wall clock time at the begin of the trace, if it is known."""
     clock, start = part.trace.clock, part.trace.window.start
     if clock.wall_time(start) is None or clock.boot_time_s is None:
         return
@@ -295,7 +295,7 @@ def _states(part: TracePart) -> Iterator[MessageBytes]:
 
 
 def _waited_for(part: TracePart, row: Ints) -> tuple[Arguments, ...]:
-    """Return what threads wait for, by row of the table of waits, -1 for none."""
+    """Return arguments with the objects of waits, by row of the table of waits, -1 for none."""
     trace, waits = part.trace, table(part.trace, "wait")
     if not len(waits):
         return ()
@@ -393,7 +393,7 @@ def _messages(part: TracePart) -> Iterator[MessageBytes]:
 
 
 def _wake_ups(part: TracePart) -> Iterator[MessageBytes]:
-    """Yield who woke whom, as two moments with an arrow: what the engine has for it takes numbers of 32 bits only."""
+    """Yield wake-ups as two moments with an arrow, because the engine's own form takes numbers of 32 bits only."""
     woken, names = table(part.trace, "wake_up"), _thread_names(part.trace)
     flow, certainty = _WAKE * _FLOW + np.arange(len(woken)), texts(woken, "certainty")
     thread, waker, cpu = woken["thread"], np.maximum(woken["waker"], 0), woken["cpu"].astype(np.int64)
@@ -437,7 +437,7 @@ def _pulses(part: TracePart) -> Iterator[MessageBytes]:
 
 
 def _losses(part: TracePart) -> Iterator[MessageBytes]:
-    """Yield where events are missing: of a CPU on its track, of all on one of their own. No filter hides them."""
+    """Yield losses: those of a CPU on its track, those of all CPUs on their own track. No filter hides them."""
     lost = table(part.trace, "loss")
     cpu = np.where(lost["cpu"] >= 0, lost["cpu"], part.trace.cpu_count).astype(np.int64)
     start = np.maximum(lost["start_cycles"], part.trace.window.start)
@@ -524,7 +524,7 @@ def _other_events(part: TracePart) -> Iterator[MessageBytes]:
 
 
 def _verdicts(part: TracePart) -> Iterator[MessageBytes]:
-    """Yield what is wrong in the trace: its name, its sentence and advice."""
+    """Yield the verdicts on the trace: name, sentence and remedy."""
     verdicts = table(part.trace, "verdict")
     rows = np.arange(len(verdicts), dtype=np.int64)
     start, end, event = (verdicts[name].astype(np.int64) for name in ("start_cycles", "end_cycles", "event"))

@@ -144,8 +144,8 @@ class TracePart:
 
     Attributes:
         trace: The trace.
-        window: Only what is in it; what reaches beyond is cut there.
-        events: bool (events,), only what one of these events begins; None = everything.
+        window: The range; intervals are cut at its ends.
+        events: bool (events,), only intervals that one of these events begins; None = all.
     """
 
     trace: Trace
@@ -153,7 +153,7 @@ class TracePart:
     events: Bools | None = None
 
     def shows(self, start_cycles: Ints, end_cycles: Ints, event: Ints) -> Bools:
-        """Return what is in the part, bool (n,).
+        """Return which intervals are in the part, bool (n,).
 
         Args:
             start_cycles: int64 (n,).
@@ -200,8 +200,8 @@ class TrackSlices(ColumnTable):
         track: int64, uuid.
         start_cycles, end_cycles: int64; equal for a moment.
         event: int64, row of the event that begins it; -1 = none does.
-        name: What they are called.
-        flow: int64, what arrows between slices have in common; 0 = none.
+        name: Names.
+        flow: int64, common number of slices joined by arrows; 0 = none.
     """
 
     track: Ints
@@ -253,10 +253,10 @@ def slice_packets(
     """Yield begins, ends and moments in time order; of one moment ends come first, inner before outer.
 
     Args:
-        part: What to write of them.
+        part: The part to write.
         slices: The slices.
-        category: Of all.
-        arguments: What else is known of each.
+        category: Category of all slices.
+        arguments: Further values of each slice.
     """
     slot = np.flatnonzero(part.shows(slices.start_cycles, slices.end_cycles, slices.event))
     start, end = part.ns(slices.start_cycles[slot]), part.ns(slices.end_cycles[slot])
@@ -285,7 +285,7 @@ def slice_packets(
 
 
 def counter_packets(part: TracePart, track: Ints, cycles: Ints, values: NDArray[np.float64]) -> Iterator[MessageBytes]:
-    """Yield what counters show from some times on, (n,) each; without what is not known (NaN) or stays the same."""
+    """Yield values of counters from given times on, (n,) each, without unknown (NaN) and unchanged ones."""
     same = np.append(False, (values[1:] == values[:-1]) & (track[1:] == track[:-1]))[: len(values)]
     changes = np.flatnonzero(~np.isnan(values) & ~same)
     time = part.ns(cycles[changes])
@@ -371,7 +371,7 @@ def thread_numbers(trace: Trace) -> Ints:
 
 
 def schedule_packets(part: TracePart) -> Iterator[MessageBytes]:
-    """Yield who there is, then every change of the state of every thread."""
+    """Yield processes and threads, then every change of the state of every thread."""
     changes = _changes(part)
     births = _births(changes)
     yield from _tree(part, changes.thread[changes.state == _NONE])
@@ -399,12 +399,12 @@ def _nobody(cpu: int) -> str:
 
 
 def _nobodies(trace: Trace) -> Ints:
-    """Return the numbers of what runs on each CPU in time that is not known, and on one CPU more."""
+    """Return the numbers of the threads called `unknown`, one for each CPU and one more."""
     return NOBODY_PID << 32 | np.arange(1, trace.cpu_count + 2, dtype=np.int64)
 
 
 def _tree(part: TracePart, absent: Ints) -> Iterator[MessageBytes]:
-    """Yield all processes, and the threads that are there from the start: all but some."""
+    """Yield all processes, and the threads that exist from the start: all except the `absent` ones."""
     trace, processes = part.trace, table(part.trace, "process")
     pid, parent = processes["pid"].astype(np.int64), processes["parent_pid"].astype(np.int64)
     pid[0] = NOBODY_PID

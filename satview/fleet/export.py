@@ -1,4 +1,4 @@
-"""Hundreds of traces into one data set, by several processes; what is there already is left alone."""
+"""Exports hundreds of traces into one data set, by several processes; traces that it has already are skipped."""
 
 from __future__ import annotations
 
@@ -52,11 +52,11 @@ _ONE_TYPE: Final = {"uint16": "uint32"}  # rows of threads are as wide as each t
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """What became of one trace.
+    """Result of exporting one trace.
 
     Attributes:
-        name: Of the trace.
-        events: How many it has.
+        name: Name of the trace.
+        events: Number of its events.
         costs_data: Problems of the file cost data.
         fault: Why it is not in the data set; empty = it is.
         misfits: Which descriptions of events do not fit it.
@@ -131,7 +131,7 @@ Report = Callable[[Done, int, int], None]
 
 @dataclass(slots=True)
 class Exported:
-    """What an export did.
+    """Result of an export.
 
     Attributes:
         dataset: Where it is.
@@ -188,7 +188,7 @@ def export_folder(
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What is to be done.
+    """The work that an export has to do.
 
     Attributes:
         dataset: Where.
@@ -210,7 +210,7 @@ def plan(
     patterns: Sequence[str] = (),
     user_events: Mapping[int, UserEvent] | None = None,
 ) -> Plan:
-    """Return what an export has to do, and make the folder of the data set.
+    """Return the plan of an export, and make the folder of the data set.
 
     Raises:
         UsageError: As of `export_folder`.
@@ -254,7 +254,7 @@ def _here(todo: Plan) -> Iterator[Done]:
 
 
 def _by_processes(todo: Plan, jobs: int) -> Iterator[Done]:
-    """Yield what became of each trace; a file that ends the process which reads it costs only itself."""
+    """Yield the result of each trace; a file that crashes the process that reads it affects no other trace."""
     left = list(todo.sources)
     while left:
         running: dict[Future[Done], DatasetSource] = {}

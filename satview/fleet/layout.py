@@ -1,4 +1,4 @@
-"""Where a data set has what: `TABLE/trace=NAME/part.parquet`, as DuckDB, Polars, Spark and Arrow take it.
+"""File layout of a data set: `TABLE/trace=NAME/part.parquet`, as DuckDB, Polars, Spark and Arrow read it.
 
 The part of the table `trace` is written last: a trace that has it is complete. Its metadata say of which file, as it
 was then, and of which tables the trace was made.
@@ -39,9 +39,9 @@ class DatasetSource:
     """A file that is to be in a data set.
 
     Attributes:
-        name: What the trace is called there: its path below the folder, with `/`.
+        name: Name of the trace there: its path below the folder, with `/`.
         path: The file.
-        size_bytes: Of it.
+        size_bytes: Size of the file.
         modified_ns: When it was last written.
         user_events: Descriptions of its events, by code.
     """
@@ -53,7 +53,7 @@ class DatasetSource:
     user_events: Mapping[int, UserEvent] = field(default_factory=dict)
 
     def state(self) -> dict[str, Any]:
-        """Return what its tables depend on: if any of it changes, they are made again."""
+        """Return the values on which its tables depend: if any of them changes, the tables are made again."""
         described = repr(sorted(self.user_events.items())).encode() if self.user_events else b""
         return {"version": _VERSION, "size_bytes": self.size_bytes, "modified_ns": self.modified_ns,
                 **({"user_events": hashlib.sha256(described).hexdigest()} if described else {})}  # fmt: skip
@@ -110,7 +110,7 @@ class Dataset:
 
 
 def record_metadata(source: DatasetSource, tables: Iterable[str]) -> dict[str, str]:
-    """Return what the part of the table `trace` says of where it comes from."""
+    """Return the metadata on the source of a trace for its part of the table `trace`."""
     return {"satview.fleet": json.dumps({**source.state(), "tables": sorted(tables)})}
 
 

@@ -33,7 +33,7 @@ _TRACES: Final = "select trace, begin, path, length_ns from trace order by begin
 
 
 class MetricUnit(StrEnum):
-    """What a figure counts."""
+    """Units of figures."""
 
     NS = "ns"
     SHARE = "share"

@@ -58,7 +58,7 @@ class Links:
 
     @property
     def states(self) -> LinkTable:
-        """States of threads and what ends them."""
+        """Events that begin states of threads, and the events that end them."""
         return self.of(LinkKind.STATE)
 
     @property
@@ -88,7 +88,7 @@ class Links:
 
     @property
     def wake_ups(self) -> LinkTable:
-        """What ends waits of threads and the events that make them ready, or run at once."""
+        """Causes that end waits of threads, and the events that make the threads ready, or run at once."""
         return self.of(LinkKind.WAKE_UP)
 
     @property

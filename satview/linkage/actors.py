@@ -1,4 +1,4 @@
-"""Which code runs: in which kernel call a CPU is when an event is logged, and which interrupt was the last."""
+"""The kernel call in which a CPU is when an event is logged, and the last interrupt before it."""
 
 from __future__ import annotations
 
@@ -50,12 +50,12 @@ def interrupt_rows(trace: Trace) -> NDArray[np.uint32]:
 
 
 def interrupt_numbers(trace: Trace) -> NDArray[np.uint32]:
-    """Return which interrupt each of `interrupt_rows` is, uint32 (n,); cached with the trace."""
+    """Return the interrupt number of each of `interrupt_rows`, uint32 (n,); cached with the trace."""
     return trace.cached("links.interrupt_numbers", lambda trace: trace.payloads.column(interrupt_rows(trace), 0))
 
 
 def numbers_of_interrupts(trace: Trace, rows: NDArray[np.uint32]) -> NDArray[np.uint32]:
-    """Return which interrupt each of some of `interrupt_rows` is, uint32 (n,): without another reading of the file."""
+    """Return the interrupt numbers of some of `interrupt_rows`, uint32 (n,), without reading the file again."""
     return interrupt_numbers(trace)[positions(interrupt_rows(trace), rows)]
 
 
@@ -64,9 +64,9 @@ def last_of_usual(
 ) -> tuple[NDArray[np.uint32], NDArray[np.bool_]]:  # fmt: skip
     """Return the interrupt that each event most likely follows from.
 
-    Interrupts nest, and one that comes while the kernel runs waits with its consequences: the last one is not
-    always it. So of several since a moment it is the last one with the number that is the last one most often before
-    events of the group.
+    Interrupts nest, and the effects of one that comes while the kernel runs are delayed, so the last interrupt is not
+    always the cause. Among several since a moment, the function takes the last one with the number that most often is
+    the last before events of the group.
 
     Args:
         trace: The events.

@@ -136,7 +136,7 @@ def _blockers(trace: Trace) -> Blockers:
     certainty = np.zeros(len(all_waits), np.uint8)
 
     def assign(position: NDArray[np.intp], who: _Ints, how: Certainty) -> None:
-        """Take threads for waits that have none yet; -1 for none."""
+        """Set the threads of waits that have none yet; -1 for none."""
         fits = (who > UNKNOWN_THREAD) & (thread[position] < 0)
         position, who = position[fits], who[fits]
         thread[position], pid[position], certainty[position] = who, trace.threads.pid[who], how
@@ -254,10 +254,10 @@ def _who_let_in(trace: Trace, all_waits: Waits, wait: NDArray[np.intp]) -> _Ints
 
 
 def holders_at(trace: Trace, all_blockers: Blockers, wait: _Ints, bound: int) -> tuple[_Ints, _Ints]:
-    """Return who holds what threads wait for in state MUTEX just before an event.
+    """Return the holders of the mutexes for which threads wait in state MUTEX just before an event.
 
-    Who held it as the wait began, unless that thread has given it up since: then who got it in the kernel meanwhile. A
-    thread that had to wait has a mutex from the end of its wait on, before its call comes back.
+    That is the holder at the begin of the wait, unless it has released the mutex since: then the thread that got it in
+    the kernel meanwhile. A thread that had to wait holds a mutex from the end of its wait on, before its call returns.
 
     Args:
         trace: The events.

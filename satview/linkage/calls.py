@@ -55,7 +55,7 @@ def scanned(trace: Trace) -> links.KernelCallTable:
 
 
 def forget_calls_of_events(trace: Trace) -> None:
-    """Let go of what has 4 bytes per event; the ends of calls stay. For who has asked for all calls of events."""
+    """Free the column with 4 bytes per event, once all calls of events have been queried; keep the ends of calls."""
     calls(trace)
     trace.forget("links.scanned_calls")
 
@@ -93,7 +93,7 @@ def partners(trace: Trace) -> NDArray[np.uint32]:
 
 
 def exits_of(trace: Trace, entries: NDArray[np.uint32]) -> NDArray[np.uint32]:
-    """Return what ends each of some kernel calls, as `partners`, but without its column of all events.
+    """Return the event that ends each of some kernel calls, as `partners`, but without its column of all events.
 
     Args:
         trace: The events.
@@ -106,7 +106,7 @@ def exits_of(trace: Trace, entries: NDArray[np.uint32]) -> NDArray[np.uint32]:
 
 
 def ends_of_interrupts(trace: Trace, entries: NDArray[np.uint32]) -> NDArray[np.uint32]:
-    """Return what ends each of some interrupts; all else as `exits_of` has it."""
+    """Return the event that ends each of some interrupts; arguments and result as for `exits_of`."""
     return _ends_of(trace, entries, lambda trace: (_interrupts(trace),))
 
 
@@ -163,7 +163,7 @@ _CALL_NUMBER: Final = 0x7F  # in the codes of all events of a kernel call
 
 
 class Fate(Enum):
-    """What became of a kernel call whose exit the trace does not have."""
+    """Fates of kernel calls whose exit is not in the trace."""
 
     NEVER = "never"
     """It did not return before the trace ends."""

@@ -23,7 +23,7 @@ _EVENTS_IN_A_CALL: Final = 64  # of class COMM that are looked at for those of o
 
 
 class Relation(StrEnum):
-    """What the other event is to the one that was queried about."""
+    """Relation of the other event to the queried event."""
 
     SENT_BY = "Sent by"
     RECEIVED_BY = "Received by"
@@ -46,10 +46,10 @@ class Relation(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """The way to another event.
+    """A link from the queried event to another event.
 
     Attributes:
-        relation: What it is to the event queried about.
+        relation: Relation of the other event to the queried one.
         row: Row of the event table.
         certainty: How certain that is.
     """
@@ -61,7 +61,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class WaitedFor:
-    """Whom and what a thread waits for in a state that an event begins.
+    """The thread and object for which a thread waits in a state that an event begins.
 
     Attributes:
         value: The state of the wait, as lane value (`events.states`).
@@ -102,7 +102,7 @@ class NamedHop(Hop):
 
 @dataclass(frozen=True, slots=True)
 class Connections:
-    """What one event is connected with.
+    """The connections of one event.
 
     Attributes:
         causes: Events it follows from, the nearest first.
@@ -131,7 +131,7 @@ _MOST_EFFECTS: Final = 16  # of one kind: a broadcast may wake hundreds
 
 
 def connections(trace: Trace, event: int) -> Connections:
-    """Return what an event is connected with. The first question makes all links of the trace."""
+    """Return the connections of an event. The first call makes all links of the trace."""
     return Connections(causes(trace, event), effects(trace, event), waits_for(trace, event), fate_of_call(trace, event))
 
 

@@ -100,7 +100,7 @@ def _kinds(trace: Trace, rows: _Rows) -> _Kinds:
 
 
 def _steps(kind: NDArray[np.integer], entries: tuple[int, ...], leave: int) -> NDArray[np.int8]:
-    """Return 1 for entries, -1 for exits, 0 for all else, int8."""
+    """Return 1 for entries, -1 for exits, 0 for all other events, int8."""
     table = np.zeros(wire.EVENT_MASK + 1, np.int8)
     table[list(entries)], table[leave] = 1, -1
     return np.asarray(table[kind])

@@ -1,4 +1,4 @@
-"""How links and waits of several files become those of the trace that the files make together.
+"""Combines links and waits of several files into those of the axis trace.
 
 Links are found in each file alone: two targets know nothing of each other's messages, mutexes and interrupts.
 """
@@ -116,7 +116,7 @@ def _services(axis: FileAxis, per_file: list[Services], sent: list[Transactions]
 
 
 def _positions(axis: FileAxis, per_file: list[Transactions]) -> list[NDArray[np.int64]]:
-    """Return of the transactions of each file which ones they are of all, int64."""
+    """Return for each file the positions of its transactions among all transactions, int64."""
     sends = _columns(axis, per_file, ("send_row",))["send_row"]
     position = np.empty(len(sends), np.int64)
     position[np.argsort(sends, kind="stable")] = np.arange(len(sends))

@@ -31,7 +31,7 @@ DEATH_PULSE: Final = wire.code(wire.WireClass.COMM, 6)
 
 
 def deliveries(trace: Trace) -> LinkTable:
-    """Return what sent each pulse or signal: a kernel call, the expiry of a timer, or an interrupt.
+    """Return the event that sent each pulse or signal: a kernel call, the expiry of a timer, or an interrupt.
 
     Exact where a call of the CPU was open, or the expiry is what the CPU logged last. An interrupt is inferred: it is
     the last one with the number that pulses of the connection usually follow, the CPU having done nothing else since.
@@ -220,13 +220,13 @@ def _columns(cause: _Ints, pulse: _Ints, ready: _Ints, received: _Ints, thread: 
 
 
 def _begin(table: LinkTable, rows: NDArray[np.uint32], sure: _Ints) -> _Ints:
-    """Return what begins the links that some events end, -1 for none; `sure` is lowered to how certain they are."""
+    """Return the events that begin links ended by `rows`, -1 for none; lower `sure` to the certainty of these links."""
     link = table.ended_by(rows)
     return _other(table.from_row, table, link, sure)
 
 
 def _end(table: LinkTable, rows: NDArray[np.uint32], sure: _Ints) -> _Ints:
-    """Return what ends the links that some events begin, -1 for none; `sure` as above."""
+    """Return the events that end links begun by `rows`, -1 for none; `sure` as in `_begin`."""
     return _other(table.to_row, table, table.begun_by(rows), sure)
 
 

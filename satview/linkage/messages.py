@@ -137,7 +137,7 @@ def receiver_keys(
     trace: Trace, rows: NDArray[np.uint32], is_receipt: NDArray[np.bool_], number: NDArray[np.uint32],
     pid: NDArray[np.uint32],
 ) -> NDArray[np.int64]:  # fmt: skip
-    """Return what a send and its receipt have in common: process of the receiver << 32 | rcvid or scoid, int64 (n,).
+    """Return the common key of a send and its receipt: process of the receiver << 32 | rcvid or scoid, int64 (n,).
 
     Args:
         trace: The events.

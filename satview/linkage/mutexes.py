@@ -1,4 +1,4 @@
-"""Mutexes: who got one that had to be waited for, and until when."""
+"""Mutexes that threads had to wait for: their holders, and until when they hold."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class MutexCalls:
 
 @dataclass(frozen=True, slots=True)
 class Mutexes:
-    """What is known of the mutexes of a trace.
+    """Calls and waits on the mutexes of a trace.
 
     Attributes:
         gets: Calls that got a mutex.
@@ -58,7 +58,7 @@ class Mutexes:
     of_wait: NDArray[np.int32]
 
     def may_be_given(self, begin: _Ints, end: _Ints) -> NDArray[np.bool_]:
-        """Return for pairs of rows whether a thread that is not known gives up a mutex in between: that may be any.
+        """Return for pairs of rows whether an unknown thread releases a mutex in between, which may be any mutex.
 
         Returns:
             bool (n,).

@@ -1,4 +1,4 @@
-"""Rows of events that links are made of."""
+"""Looks up rows of events for making links."""
 
 from __future__ import annotations
 

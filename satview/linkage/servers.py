@@ -54,7 +54,7 @@ class Services(ReadOnlyColumns):
 
 
 def services(trace: Trace) -> Services:
-    """Return who serves whom when; computed once and cached with the trace. Source: formula 2 of the reference.
+    """Return the services of a trace; computed once and cached with it. Source: formula 2 of the reference.
 
     Messages from or to threads that the trace does not know are left out.
     """
@@ -108,9 +108,9 @@ _CACHED: Final = ("links.connections", "links.reply", "links.channels", "links.n
 
 @dataclass(frozen=True, slots=True)
 class ServerConnections:
-    """What events show of connections, by process and connection, then in time order; every column has shape (n,).
+    """Connections as events show them, by process and connection, then in time order; every column has shape (n,).
 
-    Neighbours that show the same, or less, are one.
+    Neighbours that show the same, or less, are merged.
 
     Attributes:
         key: int64, row of the process table << 32 | coid.
@@ -127,7 +127,7 @@ class ServerConnections:
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """Where a connection leads to.
+    """The server process and channel of a connection.
 
     Attributes:
         pid: The process.
@@ -143,7 +143,7 @@ class Server:
 
 
 def make_ready(trace: Trace) -> None:
-    """Make now what the first question of each sort has to wait for else."""
+    """Build now the tables that the first query of each kind would have to wait for."""
     _ = connections(trace), replies(trace)
     trace.cached("links.channels", _channels_created)
     trace.cached("links.numbered_receipts", _numbered_receipts)
@@ -155,7 +155,7 @@ def are_ready(trace: Trace) -> bool:
 
 
 def connections(trace: Trace) -> ServerConnections:
-    """Return what a trace shows of connections; computed at the first call and cached with it.
+    """Return the connections of a trace; computed at the first call and cached with it.
 
     ConnectAttach shows the process and, wide, the channel; a message shows its receiver, and the receiver's
     MsgReceive the channel.
@@ -164,7 +164,7 @@ def connections(trace: Trace) -> ServerConnections:
 
 
 def server_of(trace: Trace, process: int, coid: int, event: int) -> Server | None:
-    """Return where a connection leads to at an event; None where the trace does not show.
+    """Return the server of a connection at an event; None if the trace does not show it.
 
     Args:
         trace: The events.

@@ -1,4 +1,4 @@
-"""States of threads and what follows them."""
+"""States of threads and the events that end them."""
 
 from __future__ import annotations
 

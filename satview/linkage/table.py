@@ -29,7 +29,7 @@ class ReadOnlyColumns:
 
 
 class LinkKind(StrEnum):
-    """What sort of events a link joins."""
+    """Kinds of links, by the events that they join."""
 
     CALL = "call"
     """A kernel call and its exit, or the interrupted form that ends it."""
@@ -150,9 +150,9 @@ class LinkTable:
         return _find(ends, order, rows)
 
     def ends_of(self, rows: Rows) -> NDArray[np.uint32]:
-        """Return the event that ends what each event begins, `NO_EVENT` for none, `OPEN` as in `to_row`, same shape.
+        """Return the event that ends each event's link, `NO_EVENT` for none, `OPEN` as in `to_row`, same shape.
 
-        Of the kinds in `BRANCHING` the first one.
+        For the kinds in `BRANCHING` this is the first link's end.
         """
         link = self.begun_by(rows)
         out = np.full(len(rows), NO_EVENT, np.uint32)

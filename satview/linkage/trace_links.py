@@ -1,4 +1,4 @@
-"""The links of a trace: columns and tables that are made once, and what belongs to one event."""
+"""The links of a trace: columns and tables that are made once, and the link of one event."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def _of_columns(trace: Trace, kind: LinkKind) -> LinkTable:
 
 
 def _is_of(trace: Trace, kind: LinkKind, rows: Rows) -> NDArray[np.bool_]:
-    """Return of events that begin links of `partners` whether these are calls, interrupts or handlers."""
+    """Return for events that begin links of `partners` whether these links have the given kind."""
     return _codes_of(trace, kind)[trace.events.code[rows]]
 
 
@@ -137,7 +137,7 @@ _MOST_AHEAD: Final = 10_000_000  # events: the words of more would take hundreds
 
 @contextmanager
 def reading_ahead(trace: Trace) -> Iterator[None]:
-    """Read the file once for all, on a second processor: for who makes many links while in the context.
+    """Read the file once, on a second processor, for a block that makes many links.
 
     The words that were read are forgotten afterwards; up to 32 bytes an event of those that links need.
     """

@@ -79,7 +79,7 @@ class Transactions(ReadOnlyColumns):
 
 @dataclass(frozen=True, slots=True)
 class ServedMessages(ReadOnlyColumns):
-    """What servers did with the messages of `Transactions`, whose columns these are; (n,), quickly made.
+    """The server side of `Transactions`, with the same columns; (n,), quickly made.
 
     Attributes:
         send_row: int64.
@@ -103,7 +103,7 @@ class ServedMessages(ReadOnlyColumns):
 
 
 def served_messages(trace: Trace) -> ServedMessages:
-    """Return what servers did with all messages of a trace; computed at every call."""
+    """Return the server side of all messages of a trace; computed at every call."""
     if trace.axis is not None:  # each of its files has messages of its own
         sent = transactions(trace)
         return ServedMessages(*(getattr(sent, column.name) for column in fields(ServedMessages)))
@@ -164,7 +164,7 @@ def _client_pids(trace: Trace, client: _Ints, reply_row: _Ints) -> _Ints:
 
 
 def _lengths(trace: Trace, start: _Ints, end: _Ints) -> _Ints:
-    """Return how long it is between events, cycles; -1 where one of them is not known, or the end comes first."""
+    """Return the cycles between events; -1 if one of them is not known, or the end comes first."""
     out = np.full(len(start), -1, np.int64)
     both = np.flatnonzero((start >= 0) & (end >= start))
     time = trace.events.time_cycles

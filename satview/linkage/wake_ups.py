@@ -1,4 +1,4 @@
-"""What ends the waits of threads: who or what makes a blocked thread ready, or lets it run at once."""
+"""Causes that end waits: the event that makes a blocked thread ready, or lets it run at once."""
 
 from __future__ import annotations
 
@@ -66,10 +66,10 @@ _ENDS_WITHOUT_COMM: Final = {
 
 
 def wake_ups(trace: Trace) -> LinkTable:
-    """Return what ended the waits of threads and the event READY, or RUNNING, that follows.
+    """Return the causes that ended waits of threads, with the event READY, or RUNNING, that follows.
 
-    A message, pulse or reply is what ends a wait rather than the call that sends it, and a timer's expiry rather than
-    the interrupt of the clock; up to 6.x, which logs no expiry, it is that interrupt. A thread that is handed the CPU
+    The cause is the message, pulse or reply rather than the call that sends it, and a timer's expiry rather than the
+    interrupt of the clock; up to 6.x, which logs no expiry, it is that interrupt. A thread that is handed the CPU
     with a message runs without having been READY (building block M7 of the reference). Source: formula 1 (a) there.
 
     Exact are links whose events name the same thread, message or object, or an interrupt that alone came during the
@@ -130,7 +130,7 @@ def _linux_pairs(trace: Trace) -> Pairs:
 
 
 class _WakeUps:
-    """Looks for the cause of every wake-up, what names it before what only fits."""
+    """Finds the cause of every wake-up; events that name the thread go before those that only fit."""
 
     def __init__(self, trace: Trace) -> None:
         self.trace = trace
@@ -162,7 +162,7 @@ class _WakeUps:
         return self.cause, self.row, self.certainty
 
     def _offer(self, wakeups: NDArray[np.intp], rows: NDArray[np.uint32], certainty: Certainty) -> None:
-        """Take causes for wake-ups that have none yet."""
+        """Set the causes of wake-ups that have none yet."""
         is_new = (self.cause[wakeups] == NO_EVENT) & (rows != NO_EVENT)
         self.cause[wakeups[is_new]] = rows[is_new]
         self.certainty[wakeups[is_new]] = certainty

@@ -1,4 +1,4 @@
-"""What is between the two events of a link: nothing may be missing there."""
+"""Checks that no event is missing between the two events of a link."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def is_whole(trace: Trace, begin: Rows, end: Rows) -> NDArray[np.bool_]:
 
 
 def is_whole_on(trace: Trace, cpu: int, begin: Rows, end: Rows) -> NDArray[np.bool_]:
-    """Return the same of the events of one CPU.
+    """Return the same as `is_whole` for losses of one CPU only.
 
     Returns:
         bool (n,).

@@ -217,7 +217,7 @@ def arguments(trace: Trace, rows: Rows, *names: str) -> list[tuple[NDArray[np.in
 def _arguments_of_files(
     axis: FileAxis, rows: Rows, names: tuple[str, ...]
 ) -> list[tuple[NDArray[np.int64], NDArray[np.bool_]]]:
-    """Return the same of a trace of several files: each has its own release; pids and partitions are the axis's."""
+    """Return arguments of a trace of several files, each with its own release; pids and partitions as on the axis."""
     columns = [(np.zeros(len(rows), np.int64), np.zeros(len(rows), np.bool_)) for _ in names]
     for part, positions, own in axis.split(rows):
         columns_of_file = arguments(part.trace, own, *names)
@@ -300,7 +300,7 @@ def _with_payload(
 
 
 def describe_events(trace: Trace, events: Mapping[int, UserEvent]) -> None:
-    """Take descriptions of events, by code, in place of those before: their fields are arguments from now on."""
+    """Replace the descriptions of events, by code; their fields are arguments from now on."""
     axis = files_of(trace)
     for file_trace in [trace] if axis is None else [part.trace for part in axis.parts]:
         file_trace.payloads.described.clear()
@@ -595,7 +595,7 @@ def _narrowed(positions: Positions, selected: NDArray[np.intp]) -> NDArray[np.in
 
 
 def _value_texts(block: _Block, positions: Positions, parts: Sequence[PayloadPart]) -> Iterator[Piece]:
-    """Yield what the values of described fields are called, as an argument of its own for each field."""
+    """Yield the names of the values of described fields, as an argument of its own for each field."""
     number_of = {part.name: part for part in parts if part.words}
     for part in parts:
         if not part.texts:
@@ -684,9 +684,9 @@ class _Column:
     number_of: dict[str, int] = attribute(default_factory=lambda: {"": 0})
 
     def numbered(self, texts: Sequence[str], events: int) -> NDArray[np.uint32]:
-        """Take the different texts of some events; return their numbers, uint32 (n,).
+        """Add the distinct texts of some events; return their numbers, uint32 (n,).
 
-        Of many different ones it is not asked which are there already: that takes longer than all the rest.
+        Many distinct texts are added without looking for existing ones, which would take longer than everything else.
         """
         assert self.texts is not None
         if len(texts) > _FEW_TEXTS and _SHARED * len(texts) > events:

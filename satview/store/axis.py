@@ -1,4 +1,4 @@
-"""A trace that is made of several files on one time axis: where each file is in it, and back.
+"""A trace made of several files on one time axis, with conversions between each file and the axis.
 
 Events, threads, processes and CPUs of the files are rows of one trace, each with a number of its own. What follows from
 the events of one target (links, states, losses) is found in the trace of its file and put together here, so that
@@ -64,7 +64,7 @@ class AxisPart:
 
     @property
     def window(self) -> TimeWindow:
-        """What the file covers of the axis."""
+        """The part of the axis that the file covers."""
         whole = self.trace.window
         begin, end = self.cycles(np.array([whole.start, whole.end - 1])).tolist()
         return TimeWindow(begin, end + 1)
@@ -200,7 +200,7 @@ def file_window(trace: Trace, cpu: int, process: int) -> TimeWindow:
 
 
 def files_of(trace: Trace) -> FileAxis | None:
-    """Return what a trace of several files is made of; None for a trace of one."""
+    """Return the files of a trace of several files; None for a trace of one."""
     return trace.axis if isinstance(trace.axis, FileAxis) else None
 
 

@@ -1,4 +1,4 @@
-"""The file that names traces and where each is on the time axis that they share: JSON, which runs no code."""
+"""The file with the names of traces and their offsets on a common time axis: JSON, which runs no code."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def read_axis(path: Path) -> list[AxisEntry]:
 
 
 def allow_axis(path: Path) -> list[AxisEntry]:
-    """Let an axis file name files outside of its folder from now on; return what it names.
+    """Let an axis file name files outside of its folder from now on; return its entries.
 
     Raises:
         TraceFormatError, OSError: As `read_axis`.
@@ -101,7 +101,7 @@ def write_axis(path: Path, entries: Sequence[AxisEntry]) -> None:
 
 
 def check_entries(entries: Sequence[AxisEntry]) -> None:
-    """Refuse what makes no axis.
+    """Refuse entries that make no axis.
 
     Raises:
         UsageError: There are too few or too many files, one of them twice, a name twice, or a file that is an axis.

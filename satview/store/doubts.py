@@ -1,4 +1,4 @@
-"""What only damaged slots name, and the span of time that the rest of a trace covers.
+"""CPUs, processes and threads that only damaged slots name, and the span of time that the rest of a trace covers.
 
 A flipped bit makes an event of CPU 37 or of process 67,108,867. Nothing else in the trace knows them, so they are in
 one lane of their own and not among the real ones.
@@ -48,13 +48,13 @@ class Doubts:
 
 
 def doubts(trace: Trace) -> Doubts:
-    """Return what only damaged slots name; computed at the first call and cached with the trace."""
+    """Return the CPUs, processes and threads that only damaged slots name; computed once and cached with the trace."""
     return trace.cached("doubts", _doubts)
 
 
 @dataclass(frozen=True, slots=True)
 class Outside:
-    """What lies outside of the time in which a trace can be trusted.
+    """Events outside of the time in which a trace can be trusted.
 
     Attributes:
         events: How many.
@@ -110,7 +110,7 @@ def trusted_duration_ns(trace: Trace) -> int:
 
 
 def outside(trace: Trace) -> Outside | None:
-    """Return what lies outside of `trusted_window`, None if nothing does."""
+    """Return the events outside of `trusted_window`, None if there are none."""
     window, whole = trusted_window(trace), trace.window
     if window == whole:
         return None
@@ -123,7 +123,7 @@ def outside(trace: Trace) -> Outside | None:
 
 
 def outside_words(trace: Trace) -> str:
-    """Return what lies outside of `trusted_window` as a sentence, empty if nothing does."""
+    """Return a sentence on the events outside of `trusted_window`, empty if there are none."""
     left_out = outside(trace)
     return left_out.words(trace) if left_out is not None else ""
 

@@ -121,7 +121,7 @@ class MarkFiles:
         self._leftover = re.compile(rf"\.({stem}[0-9a-f]{{16}}\.json)\.[0-9a-f]{{8}}\.satview-tmp")
 
     def put(self, row: Any) -> None:
-        """Add a row, which `write` brings to the disk."""
+        """Add a row; `write` stores it."""
         self._put(_line(row), row)
 
     def take(self, keys: Iterable[str]) -> None:
@@ -142,7 +142,7 @@ class MarkFiles:
         return {**content, "satview_marks": _VERSION, "removed": removed, "marks": [*content["marks"], *rows]}
 
     def read(self) -> None:
-        """Read what others have written since.
+        """Read changes that other processes have written since.
 
         While somebody joins files, a listing of the folder may miss both the old file, which goes while it is made, and
         the new one, which comes; so it counts only if several in a row are the same, and all files of it can be read.
@@ -255,7 +255,7 @@ class MarkFiles:
         return read_shared(path, FILE_BYTES_MAX)
 
     def _parsed(self, name: str, identity: Identity, data: bytes) -> _File:
-        """Take the rows of a file.
+        """Add the rows of a file.
 
         Raises:
             DamagedFileError: It holds something else.
@@ -275,7 +275,7 @@ class MarkFiles:
         return _File(identity, frozenset(keys), removed, may_go)
 
     def _put(self, line: str, row: Any) -> str:
-        """Take a row; return its key."""
+        """Add a row; return its key."""
         key = _digest(line)
         if key in self.rows:
             return key
@@ -416,7 +416,7 @@ def by_time(mark: Mark) -> tuple[int, int, str, bool]:
 
 
 def _identity(path: Path) -> Identity | None:
-    """Return what is another one when a file has other content; None if there is no file."""
+    """Return a value that changes with the content of a file; None if there is no file."""
     try:
         status = path.stat()
     except FileNotFoundError:

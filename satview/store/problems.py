@@ -1,4 +1,4 @@
-"""What is wrong with a trace: kinds of damage, where, how often. Readers add rows, nobody raises for them."""
+"""Problems of a trace: kinds of damage, where, how often. Readers add rows and raise no errors for them."""
 
 from __future__ import annotations
 

@@ -29,10 +29,10 @@ class Location:
 
     Attributes:
         path: The file.
-        start_cycles, end_cycles: From when until when; the same where it is a moment.
-        event: Number of the event, from 1; 0 = by none in particular.
-        clock: Of the trace.
-        whole: All of the trace, cycles.
+        start_cycles, end_cycles: Begin and end; equal for a moment.
+        event: Number of the event, from 1; 0 = none in particular.
+        clock: Clock of the trace.
+        whole: Range of the whole trace, cycles.
     """
 
     path: Path
@@ -57,7 +57,7 @@ class Location:
 
     @property
     def options(self) -> list[str]:
-        """What to give `satview` besides the file; nothing where the location is all of it."""
+        """Options for `satview` besides the file; empty if the location is the whole trace."""
         if not self.event and self.start_cycles <= self.whole.start and self.end_cycles >= self.whole.end:
             return []
         return ["--range", self.range_text, *(["--select", str(self.event)] if self.event else [])]
@@ -73,9 +73,9 @@ def location_of(trace: Trace, start_cycles: int, end_cycles: int, row: int = -1)
 
     Args:
         trace: The trace.
-        start_cycles: From when.
-        end_cycles: To when.
-        row: Of the event by which it begins; -1 = by none.
+        start_cycles: Begin.
+        end_cycles: End.
+        row: Row of the event at its begin; -1 = none.
     """
     return Location(trace.path, start_cycles, end_cycles, row + 1, trace.clock, trace.window)
 
@@ -96,7 +96,7 @@ class TimeRanges:
 
     @classmethod
     def of(cls, start: Cycles, end: Cycles) -> TimeRanges:
-        """Return what any of some ranges covers, whatever their order; empty ones count for nothing."""
+        """Return the union of some ranges in any order; empty ranges are ignored."""
         keep = end > start
         start, end = start[keep], end[keep]
         order = np.argsort(start, kind="stable")

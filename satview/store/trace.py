@@ -35,7 +35,7 @@ LOGGER: Final = "tracelogger"  # name of the program that writes traces: what it
 
 
 class PayloadSource(Protocol):
-    """Where the payloads of a trace come from; each format brings its own.
+    """Source of the payloads of a trace; each format has its own.
 
     `pair` and `block` go by column after column, for subclasses that know no faster way.
     """
@@ -46,7 +46,7 @@ class PayloadSource(Protocol):
 
     @property
     def check(self) -> Callable[[], None]:
-        """What raises SourceChangedError if the file is not the one that was opened any more."""
+        """A function that raises SourceChangedError if the file is no longer the one that was opened."""
 
     def close(self) -> None:
         """Close the file, if there is one: arguments cannot be read any more."""
@@ -195,10 +195,10 @@ Listed = tuple[NDArray[np.int64], NDArray[np.int32]]
 
 
 class Axis(Protocol):
-    """What a trace that is made of several files knows of them (`store.axis`)."""
+    """Interface to the files of a trace that is made of several (`store.axis`)."""
 
     def combined(self, name: str, make: Callable[[Trace], Any]) -> Any | None:
-        """Return what `Trace.cached` has under a name, made of what each file has; None = make it of the whole.
+        """Return the value of `Trace.cached` combined from those of each file; None = make it from the whole trace.
 
         Args:
             name: As of `Trace.cached`.
@@ -337,7 +337,7 @@ class Trace:
         return computed
 
     def forget(self, name: str) -> None:
-        """Let go of what `cached` has made under a name: for large columns that most probably nobody needs again."""
+        """Free the value that `cached` has made under a name: for large columns most likely not needed again."""
         self._cached.forget(name)
 
     def is_cached(self, name: str) -> bool:
@@ -374,7 +374,7 @@ class Trace:
 
     @property
     def time_axis(self) -> MomentAxis:
-        """What typed moments of it refer to."""
+        """Clock, limits and events to which typed moments refer."""
         return MomentAxis(self.clock, self.window, self.events.time_cycles)
 
     def rows_between(self, window: TimeWindow) -> slice:
@@ -383,7 +383,7 @@ class Trace:
         return slice(int(np.searchsorted(times, window.start)), int(np.searchsorted(times, window.end)))
 
     def cpu_title(self, cpu: int) -> str:
-        """Return what the lane of a CPU is called: `CPU 0`, `LWP 3`."""
+        """Return the title of a CPU's lane: `CPU 0`, `LWP 3`."""
         return self.cpu_titles[cpu] if cpu < len(self.cpu_titles) else f"CPU {cpu}"
 
     @property

@@ -1,1 +1,1 @@
-"""A trace from a target over the user's own ssh: where targets are, what they say of themselves, and the capture."""
+"""Captures a trace from a target over the user's own ssh: addresses of targets, their properties, and the capture."""

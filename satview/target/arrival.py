@@ -1,4 +1,4 @@
-"""The file of a trace that arrives from a target: whole up to what came, with what satview knows in its header.
+"""The file of a trace that arrives from a target: complete up to the last slot, with satview's keys in its header.
 
 It takes its name once its header is complete, so that it can be followed, and grows by whole slots. The sequence of
 BUFFER events and the DROPPED events of 8.0 tell what the target lost (format description, 6.2).
@@ -82,7 +82,7 @@ class Arrival:
         return self._sum.value()
 
     def take(self, data: bytes) -> None:
-        """Append what came.
+        """Append received bytes.
 
         Raises:
             TargetError: It is no trace.
@@ -102,7 +102,7 @@ class Arrival:
         self._take_slots(data[:whole])
 
     def wait(self) -> None:
-        """Take note that nothing came for a moment."""
+        """Handle a moment in which nothing came."""
 
     def _create(self) -> None:
         """Begin the file."""
@@ -124,7 +124,7 @@ class Arrival:
         self._write(data)
 
     def _without_header(self, data: bytes) -> bytes:
-        """Write the header with what it gains, if it is complete; return what is behind it, else everything."""
+        """Write the header with the added keys, if it is complete; return the bytes after it, else all bytes."""
         if not data.startswith(BEGIN[: len(data)]):
             raise TargetError(f"what came is no trace, it begins with {byte_text(data[:40])}; "
                               "look at tracelogger there")  # fmt: skip
@@ -175,7 +175,7 @@ class Arrival:
             self.first_buffer_s = self.first_buffer_s or time.monotonic()
 
     def finish(self) -> None:
-        """Complete the file with what came; without a header there will be none.
+        """Complete the file with the received bytes; without a header no file is made.
 
         Raises:
             CutError: The disk does not take it.

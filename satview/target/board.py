@@ -1,7 +1,7 @@
-"""What a target says of itself before a capture, and whether a capture can begin there.
+"""Properties of a target before a capture, and the check whether a capture can begin there.
 
-One script of few, portable commands asks for all of it. Each answer is optional: what cannot be asked is unknown, and
-only what is known to be wrong stops a capture.
+One script of few, portable commands queries all of them. Each answer is optional: a missing one means unknown, and
+only a known problem stops a capture.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ LOGGER: Final = "tracelogger"
 
 @dataclass(frozen=True, slots=True)
 class Board:
-    """What a target says of itself.
+    """Properties that a target reports.
 
     Attributes:
         system: Name of the operating system, such as `QNX`; empty = unknown.
@@ -103,7 +103,7 @@ class Board:
         return pids
 
     def unknown(self) -> Iterator[str]:
-        """Yield what could not be asked, in words."""
+        """Yield texts for the properties that could not be queried."""
         if not self.sys_release:
             yield "its release"
         if self.has_instrumented_kernel is None:
@@ -121,7 +121,7 @@ class Board:
 
 
 def ask_board(line: TargetLine) -> Board:
-    """Return what a target says of itself.
+    """Return the properties of a target.
 
     Raises:
         TargetError: The line broke.
@@ -134,7 +134,7 @@ def ask_board(line: TargetLine) -> Board:
 
 
 def board_of(answers: dict[str, str]) -> Board:
-    """Return what answers to the questions say, each of which may be missing or anything."""
+    """Return the properties from the answers, each of which may be missing or have any content."""
     # QNX board 7.1.0 2021/05/07-14:19:56EDT x86pc x86_64
     words = visible_line(answers.get("system", "")).split()
     logger = answers.get("logger", "").splitlines()
@@ -174,7 +174,7 @@ def check_board(board: Board, profile: Profile) -> None:
     """Refuse a capture that cannot work, before anything is started.
 
     Raises:
-        TargetError: Says in a sentence what is wrong, and what helps.
+        TargetError: The capture cannot work; the text has the problem and the remedy.
     """
     name = profile.title
     if board.system and board.system != "QNX":

@@ -3,8 +3,8 @@
 Each of its threads has a connection and a simulated thread. A call is a line of text: how long the thread has run since
 its last call (nanoseconds of its own processor time), the name of the call, numbers, and bytes in hexadecimal behind an
 `x`. While the simulated thread runs user code the real one may run too; when a call has come the simulated thread
-first computes for as long as the real one did. So what the trace shows of a program is what it did, not how busy this
-machine is. The answer is a line too: 0 and the results, or an error number.
+first computes for as long as the real one did. So the trace shows the program's own work, independent of the load of
+this machine. The answer is a line too: 0 and the results, or an error number.
 
 Event handlers run in the program as well, over a connection of their own, for which the kernel waits a moment only.
 """
@@ -181,7 +181,7 @@ class _CThread:
         return line
 
     def _look(self, seconds: float) -> None:
-        """Take what has come, and wait so long for it."""
+        """Process received lines, waiting at most `seconds` for them."""
         if seconds and not self._lines:
             self.client.wait(seconds)
         for line in self.client.receive():
@@ -222,12 +222,12 @@ class CProgram(ClientJob):
     """A process in C, as long as it lives.
 
     Args:
-        kernel: Where it runs.
-        request: What it is called.
+        kernel: Kernel on which it runs.
+        request: Request with its name.
         client: Its first thread's connection.
         names: Channels that programs have given names, of the whole target: pid and chid.
         looked: Called after each look at a connection, during which the simulation stood still.
-        say: Gets what is wrong with it.
+        say: Called with its faults.
     """
 
     def __init__(
@@ -366,7 +366,7 @@ class CProgram(ClientJob):
     # Handlers
 
     def event_handler(self, number: int) -> Callable[[EventData], Program]:
-        """Return what the kernel calls for an event handler of the program; its calls are those of TraceEvent()."""
+        """Return the function that the kernel calls for an event handler of the program; its calls are TraceEvent()."""
 
         def handle(data: EventData) -> Program:
             pid, tid = data.feature
@@ -377,7 +377,7 @@ class CProgram(ClientJob):
         return handle
 
     def full_buffer_handler(self, number: int) -> Callable[[int], Sigevent | None]:
-        """Return what the kernel calls for a handler of the trace interrupt."""
+        """Return the function that the kernel calls for a handler of the trace interrupt."""
 
         def handle(info: int) -> Sigevent | None:
             asking = self._ask("buffer", (number, info))

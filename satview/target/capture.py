@@ -145,22 +145,22 @@ _STEP_S: Final = 0.5  # of a clock, beyond the errors of both looks at it
 
 @dataclass(slots=True)
 class Captured:
-    """What became of it.
+    """Result of a capture.
 
     Attributes:
-        path: The file; beside the one that was asked for, if the rules still have to filter it.
-        board: What the target said of itself.
-        command: What ran there.
-        offset: Of its clock; None = it did not say.
+        path: The file; another one than requested if the rules still have to filter it.
+        board: Properties that the target reported.
+        command: Command that ran there.
+        offset: Offset of its clock; None = unknown.
         began_s: `time.monotonic()` when the header was here.
         seconds: From the header to the end.
         first_buffer_s: From the start of the logger to the first full buffer here; 0 = none came.
         received: Bytes.
         buffers, lost, drops: As in `Arrival`.
-        files: What a recorder wrote that is still there; empty = `path`.
-        noticed_s: The longest time from an event that was a trigger until that was noticed here.
-        faults: Why the trace is not what was asked for, one sentence each.
-        notes: What else there is to know.
+        files: Files of a recorder that still exist; empty = `path`.
+        noticed_s: The longest time from a trigger's event until it was noticed here.
+        faults: Differences of the trace from the request, one sentence each.
+        notes: Further notes.
     """
 
     path: Path
@@ -184,13 +184,13 @@ def capture(
     request: TargetRequest, asks_to_stop: Callable[[], bool], tell: Callable[[str], None], say: Callable[[str], None],
     grows: Callable[[Path], None] = lambda _path: None,
 ) -> Captured:  # fmt: skip
-    """Capture on a target until the time is over, somebody wants to stop, or the line breaks.
+    """Capture on a target until the time is over, the caller stops it, or the line breaks.
 
     Args:
-        request: What.
-        asks_to_stop: Asked ten times a second whether to stop now.
-        tell: Gets what is to be seen while it runs: sizes, rate, losses.
-        say: Gets what to know before it begins, a sentence each.
+        request: The request.
+        asks_to_stop: Called ten times a second; true stops the capture.
+        tell: Called with status texts while it runs: sizes, rate, losses.
+        say: Called with notes before it begins, a sentence each.
         grows: Gets the file once it has a header and can be followed, unless it comes at the end only.
 
     Raises:
@@ -242,7 +242,7 @@ def capture(
 
 
 def _report(recording: Recording, captured: Captured) -> None:
-    """Note what became of a ring with triggers."""
+    """Add the result of a ring with triggers to the capture."""
     captured.files, captured.noticed_s = tuple(recording.recorder.files), recording.delay_s
     if not recording.hits:
         captured.faults.append("no trigger has hit" + "; the file has the newest buffers" * bool(captured.files))
@@ -254,7 +254,7 @@ def _report(recording: Recording, captured: Captured) -> None:
 
 
 def _keep_names(line: TargetLine, captured: Captured) -> None:
-    """Keep what pidin says beside a ring, whose beginning with the names of processes may be overwritten."""
+    """Store the output of pidin beside a ring, whose beginning with the names of processes may be overwritten."""
     text = ""
     with suppress(TargetError):  # the line may be gone; what it would have said is a courtesy
         text = line.ask(f"{PATHS}; pidin -F '%a %b %n %h'") if line.is_open else ""
@@ -288,10 +288,10 @@ class _ScriptRun:
     """One run of the script on the target.
 
     Args:
-        request: What is captured.
-        line: To the target.
-        captured: Gets what happens.
-        arrival: Gets the bytes.
+        request: The request.
+        line: Line to the target.
+        captured: Receives the results.
+        arrival: Receives the bytes.
         file: Where tracelogger writes on the target, `-` for the line.
         program: A program on the target that sets the rules and is removed afterwards; empty = none.
     """
@@ -319,7 +319,7 @@ class _ScriptRun:
     def receive(
         self, asks_to_stop: Callable[[], bool], tell: Callable[[str], None], grows: Callable[[Path], None]
     ) -> None:
-        """Take what comes until the target has sent all, or no more comes.
+        """Receive data until the target has sent all, or no more comes.
 
         Raises:
             TargetError: It is no trace.
@@ -365,13 +365,13 @@ class _ScriptRun:
         return 0 < self._request.seconds <= now_s - begin_s - late_s if begin_s else False
 
     def _begin_s(self) -> float:
-        """Return when the logger began, as far as can be seen here; 0 = not yet."""
+        """Return when the logger began, as far as known here; 0 = not yet."""
         if self._file == "-" and not self._request.keeps_ring_there:
             return self._arrival.began_s
         return self._began_s if _STARTED in self._session.said_so_far else 0.0
 
     def _why_hopeless(self, now_s: float, heard_s: float, stopped_s: float) -> str:
-        """Return why nothing more is to be waited for; empty = something is."""
+        """Return why waiting for more data is pointless; empty = it is not."""
         ending_s, silent_s = now_s - stopped_s, now_s - max(heard_s, stopped_s)
         if stopped_s and (silent_s > _STOP_S or (self._file == "-" and ending_s > _STOP_MOST_S)):
             return (f"tracelogger on {self._name} did not end within {ending_s:.0f} s; what it had not sent is not in "
@@ -383,7 +383,7 @@ class _ScriptRun:
         return ""
 
     def _progress(self, now_s: float, rate: float, *, is_stopping: bool) -> str:
-        """Return what to show while it runs."""
+        """Return the status text of the running capture."""
         arrival = self._arrival
         if not arrival.received:
             doing = "stopping" if is_stopping else "capturing into its memory" if self._file != "-" else "waiting"
@@ -395,7 +395,7 @@ class _ScriptRun:
         return ", ".join(parts)
 
     def _too_much(self, now_s: float) -> str:
-        """Return what is too much for the line, and by how much, by the buffers that are missing."""
+        """Return a text on the data rate that exceeds the line, estimated from missing buffers."""
         arrival = self._arrival
         rate = arrival.received / max(_LOOK_S, now_s - (self._begin_s() or self._began_s))
         needed = rate * (arrival.lost + arrival.buffers) / max(1, arrival.buffers)
@@ -403,7 +403,7 @@ class _ScriptRun:
         return f"{what} is too much for this line: {_megabytes(needed)} of {_megabytes(rate)} MB/s"
 
     def _advice(self) -> str:
-        """Return what to do about losses; empty if there were none."""
+        """Return the remedy for losses; empty if there were none."""
         arrival = self._arrival
         if not arrival.lost and not arrival.drops:
             return ""
@@ -476,7 +476,7 @@ class _ScriptRun:
         return f"{self._name} was left clean: no logger of this capture runs there"
 
     def _words(self) -> list[str]:
-        """Return the lines that the logger said."""
+        """Return the lines of the logger's messages."""
         lines = (visible_line(line)[:200] for line in self._said.splitlines() if not line.startswith(OWN_WORDS))
         return [line for line in lines if line.strip()]
 

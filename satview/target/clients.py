@@ -13,7 +13,7 @@ _OUTGOING_MAX: Final = 1 << 22  # for a client that does not read; a logger wait
 
 
 class ClientJob:
-    """What a client waits for."""
+    """A job whose end a client awaits."""
 
     def is_over(self) -> bool:
         """Return whether it has come to its end, after telling the client."""
@@ -31,10 +31,10 @@ class Client:
     """The connection to a program outside of the simulation.
 
     Attributes:
-        has_asked: It has said what it wants.
-        job: What it waits for.
-        is_ending: It has been told how that ended.
-        is_closed: Nothing goes there any more.
+        has_asked: It has sent its request.
+        job: The job that it awaits.
+        is_ending: It has been sent the result.
+        is_closed: Nothing is sent to it any more.
     """
 
     def __init__(self, line: socket.socket) -> None:

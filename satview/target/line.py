@@ -73,7 +73,7 @@ _Answer = TypeVar("_Answer", bytes, int)
 
 @dataclass(frozen=True, slots=True)
 class ClockOffset:
-    """How far a target's clock is ahead of this machine's.
+    """Offset of a target's clock from this machine's.
 
     Attributes:
         seconds: Negative where it is behind.
@@ -128,7 +128,7 @@ class LineSession:
                 self._said += data
 
     def read(self, timeout_s: float) -> bytes | None:
-        """Return what came next; None if nothing came in time, empty at the end and ever after."""
+        """Return the next output; None if nothing came in time, empty at the end and from then on."""
         if self._is_over:
             return b""
         try:
@@ -152,7 +152,7 @@ class LineSession:
             self._input.close()
 
     def exit_code(self, timeout_s: float) -> int | None:
-        """Return how the command ended; None if it has not, after so long."""
+        """Return the exit code of the command; None if it has not ended in time."""
         with contextlib.suppress(subprocess.TimeoutExpired):
             return self.process.wait(timeout_s)
         return None
@@ -164,11 +164,11 @@ class LineSession:
 
     @property
     def said_so_far(self) -> str:
-        """What came on standard error so far."""
+        """Standard error output received so far."""
         return self._said.decode("utf-8", "replace")
 
     def said(self) -> str:
-        """Return what came on standard error; all of it once the process has ended."""
+        """Return the standard error output; all of it once the process has ended."""
         if self._is_over or self.process.poll() is not None:
             with contextlib.suppress(subprocess.TimeoutExpired):
                 self.process.wait(_LAST_WORDS_S)
@@ -229,7 +229,7 @@ class TargetLine:
         return [program, *self.profile.ssh_options, *_OPTIONS]
 
     def _simulated_words(self) -> list[str]:
-        """Return the words of a shell on the simulated target, whose programs are before those of this machine."""
+        """Return the command of a shell on the simulated target, whose programs come before those of this machine."""
         try:
             folder = shell.folder_of(self.profile.simulated)
             shell.connect(folder).close()
@@ -278,7 +278,7 @@ class TargetLine:
         return session
 
     def ask(self, script: str, timeout_s: float = _PATIENCE_S, data: bytes = b"") -> str:
-        """Return what a command prints.
+        """Return the output of a command.
 
         Args:
             script: The command.

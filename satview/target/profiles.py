@@ -34,7 +34,7 @@ class TargetError(SatviewError):
 
 
 class GivenUpError(TargetError):
-    """Whoever asked a target did not wait for its answer."""
+    """The caller gave up before the target answered."""
 
     def __init__(self) -> None:
         super().__init__("stopped before the capture began; nothing was started")

@@ -1,4 +1,4 @@
-"""What is to be captured on a target: as options of its tracelogger, in the header, and as a filter of what came."""
+"""The request for a capture: as options of the target's tracelogger, in the header, and as a filter of the result."""
 
 from __future__ import annotations
 
@@ -56,16 +56,16 @@ FLUSH_S: Final = 1
 
 @dataclass(frozen=True, slots=True)
 class TargetRequest:
-    """What is to be captured.
+    """A request for a capture.
 
     Attributes:
-        profile: Where.
+        profile: The target.
         path: The file here.
-        filters: Options of tracelogger that choose events: `-w`, `-F`, `-a`.
+        filters: Options of tracelogger that select events: `-w`, `-F`, `-a`.
         rules: Text of rules, instead of `filters`; empty = none.
         rules_name: The file that they are from.
         functions_of: Loads the Python functions that rules call, by the release of the target; None refuses those.
-        seconds: How long; 0 = until somebody ends it.
+        seconds: Duration; 0 = until the caller ends it.
         is_ring: Keep the newest events in the target's buffers, and fetch them at the end.
         bounds: Of the files that triggers of a ring end as; None = one file, of as many buffers as `-k` says.
         source: The rules as a program in C that sets them on the target; empty = options say them, or they filter here.
@@ -98,9 +98,9 @@ class TargetRequest:
 
 
 def with_rules(request: TargetRequest, board: Board) -> tuple[TargetRequest, tuple[str, ...]]:
-    """Return a request whose rules are options of tracelogger, and what of them no option can say, a sentence each.
+    """Return a request with rules as options of tracelogger, and the parts that no option expresses, a sentence each.
 
-    The options leave in all that the rules let pass; if they leave in more, the file is another one, to be filtered.
+    The options let all events of the rules pass; if they let more pass, another file is written and filtered.
 
     Raises:
         RuleError: Faults in the rules.
@@ -220,7 +220,7 @@ def check_disk(request: TargetRequest) -> None:
 
 
 def attributes(request: TargetRequest, board: Board, command: str, offset: ClockOffset | None) -> list[tuple[str, str]]:
-    """Return what a header gains: never a user's name, a key or another secret."""
+    """Return the keys and values to add to a header: never a user's name, a key or another secret."""
     pairs = [
         ("CAPTURE_HOST", request.profile.host),
         ("CAPTURE_NODE", board.node),

@@ -106,7 +106,7 @@ def variables(folder: Path) -> dict[str, str]:
 
 
 def ask(line: socket.socket, request: dict[str, Any]) -> None:
-    """Send what is asked."""
+    """Send a request."""
     line.sendall(json.dumps(request).encode() + b"\n")
 
 

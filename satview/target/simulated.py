@@ -80,7 +80,7 @@ class ShellCommand(msgspec.Struct, frozen=True, tag_field="do", tag="command", f
 
 
 class LoggerRun(msgspec.Struct, frozen=True, tag_field="do", tag="log", forbid_unknown_fields=True):
-    """A tracelogger: what its options say, how it calls its file, and its rules."""
+    """A run of tracelogger: its options, the name of its file, and its rules."""
 
     options: LoggerOptions
     name: Annotated[str, msgspec.Meta(max_length=4096)]
@@ -90,7 +90,7 @@ class LoggerRun(msgspec.Struct, frozen=True, tag_field="do", tag="log", forbid_u
 
 
 class LogReport(msgspec.Struct, frozen=True):
-    """What a logger did, as `CaptureResult` has it."""
+    """Result of a logger, with the fields of `CaptureResult`."""
 
     logger: LoggerReport
     lost_buffers: int
@@ -131,7 +131,7 @@ class _Stream:
         return len(data)
 
     def flush(self) -> None:
-        """Send what waits."""
+        """Send buffered frames."""
         self._client.flush()
 
 
@@ -197,7 +197,7 @@ class LogJob(ClientJob):
         return False
 
     def _tidy(self) -> None:
-        """Do what a logger that was ended did not do itself."""
+        """Do the cleanup that a killed logger did not do itself."""
         for mode in ("STOP", "DELALLCLASSES", "DEALLOCBUFFER"):
             with suppress(OSError):
                 self._kernel.trace_event(mode_of_name(mode))
@@ -436,7 +436,7 @@ class SimulatedTarget:
             self._clients.remove(client)
 
     def _begin(self, client: Client, line: bytes) -> None:
-        """Do what a client asks for."""
+        """Carry out the request of a client."""
         try:
             request = _REQUESTS.decode(line)
             if isinstance(request, LoggerRun):
@@ -627,7 +627,7 @@ def _signal(machine: Machine, process: Process, signo: int, cpu: Cpu) -> None:
 
 
 def _cell(thread: Thread, letter: str) -> str:
-    """Return what a column of pidin says of a thread."""
+    """Return the text of a column of pidin for a thread."""
     process = thread.process
     blocked = describe(thread.waiting_on) if thread.waiting_on is not None else ""
     values = {"a": process.pid, "b": thread.tid, "n": process.name, "h": thread.name or "-",

@@ -50,7 +50,7 @@ class _Buffer:
 
 
 class Recording(Arrival):
-    """What arrives goes through a ring, which triggers hand over as files.
+    """Puts arriving buffers into a ring, which triggers write to files.
 
     Args:
         path: As of `FlightRecorder`.
@@ -131,14 +131,14 @@ class Recording(Arrival):
             self._look()
 
     def wait(self) -> None:
-        """Look at what has come; also at what is held back, if nothing that belongs before it is to be expected."""
+        """Examine received buffers; also held-back ones if no earlier buffers are to be expected."""
         if self._unseen:
             self._look()
         elif self._open and time.monotonic() - self._heard_s > _LATE_S:
             self._look(is_all=True)
 
     def finish(self) -> None:
-        """Look at what is left, and write what a trigger still waits for, or the ring of one that never hit."""
+        """Examine the remaining buffers; write the files of pending triggers, or the ring if no trigger hit."""
         if not self.began_s:
             return
         if len(self._part):
@@ -170,7 +170,7 @@ class Recording(Arrival):
     # ---- triggers ------------------------------------------------------------------------------------------------
 
     def _look(self, *, is_all: bool = False) -> None:
-        """Find the hits among the events that nothing can come before any more."""
+        """Find the hits among the events before which no others can arrive any more."""
         self._unseen, self._looked_s = 0, time.monotonic()
         head = self._head()
         slots = np.concatenate([head, *(buffer.slots for buffer in self._open)])
@@ -193,7 +193,7 @@ class Recording(Arrival):
         self._hand_on(cycles[is_new], slot[is_new] - len(head), stop)
 
     def _sure(self, trace: Trace, slots: Slots, head: int) -> int:
-        """Return the cycles before which nothing comes any more, and before which all events are whole."""
+        """Return the time before which no more events can arrive, and the one before which all are complete, cycles."""
         events = trace.events
         is_new = events.slot >= head
         newest = int(events.time_cycles[is_new].max())
@@ -209,7 +209,7 @@ class Recording(Arrival):
         return stop
 
     def _ends(self, head: int) -> _Ints:
-        """Return behind which slots the open buffers end."""
+        """Return the ends of the open buffers, in slots."""
         return head + np.cumsum([len(buffer.slots) for buffer in self._open])
 
     def _find(self, trace: Trace, rows: _Ints, ends: _Ints) -> None:
@@ -231,7 +231,7 @@ class Recording(Arrival):
             self.delay_s = max(self.delay_s, now_s - self.began_s - since_s)
 
     def _go_on(self, trace: Trace, rows: NDArray[np.intp]) -> None:
-        """Keep who runs, and names, for the next look."""
+        """Keep running threads and names for the next pass."""
         events, threads, processes = trace.events, trace.threads, trace.processes
         runs = rows[(events.code[rows] == wire.THREAD_RUNNING) & (threads.pid[events.thread[rows]] >= 0)]
         cpus, last = np.unique(events.cpu[runs][::-1], return_index=True)

@@ -1,4 +1,4 @@
-"""Switches tracing on and off: what is replaced where, and what happens at exit and in child processes."""
+"""Switches tracing on and off: patches functions, and handles exit and child processes."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def finish() -> None:
 
 
 def uninstall() -> None:
-    """Write everything and put back what was replaced; objects made meanwhile stay usable, untraced."""
+    """Write everything and restore the patched attributes; objects made meanwhile stay usable, untraced."""
     finish()
     atexit.unregister(finish)
     threads.release_main_thread()

@@ -25,13 +25,13 @@ _T = TypeVar("_T")
 
 
 def address_of(instance: object) -> int:
-    """Return what records call an object; 0 = it is not traced."""
+    """Return the address by which records name an object; 0 = it is not traced."""
     address: int = instance.__dict__.get(_ADDRESS, 0)
     return address
 
 
 def quietly(log: Log, method: Callable[..., _T], *args: Any, **named: Any) -> _T:
-    """Call a method; nothing that it does is recorded."""
+    """Call a method without recording anything that it does."""
     was, log.busy = log.busy, True
     try:
         return method(*args, **named)
@@ -83,7 +83,7 @@ def _single(
     *args: Any,
     **named: Any,
 ) -> Any:
-    """Run a method that one record represents; its time is that of the start, so that it precedes who wakes by it."""
+    """Run a method and make its one record, with the time of the start, so that it precedes wake-ups that it causes."""
     start_ns, result = now(), codes.EINTR
     before = third()
     try:
@@ -321,14 +321,14 @@ _LOCK, _TRY, _UNLOCK = codes.MUTEX_LOCK, codes.MUTEX_TRYLOCK, codes.MUTEX_UNLOCK
 
 
 class _Traced:
-    """What both locks share.
+    """Base of both locks.
 
     A lock that another traced object makes for itself is the interpreter's own one: nothing of it would be recorded.
     `with` on a free lock is what programs do most, so that path calls nothing that is not needed, and the lock is free
     no longer than it must be: while records are made of it, others would queue up.
 
     Attributes:
-        address: What records call the lock.
+        address: Address by which records name the lock.
     """
 
     __slots__ = ("__weakref__", "_free", "_letting_go", "_raw", "_take", "_waiting", "address")

@@ -110,7 +110,7 @@ class Log:
         busy: True while a traced operation goes on in the thread: what that does inside is not recorded.
         output: The file of the LWP.
         put: Appends a record; the caller says when to `flush`, if there are many.
-        records: What is not written yet.
+        records: Records that are not written yet.
     """
 
     __slots__ = (
@@ -157,7 +157,7 @@ class Log:
             self.flush(0)
 
     def watch_cpu(self) -> None:
-        """Let other threads read the processor time of the calling thread, whose log this is."""
+        """Let other threads read the processor time of the calling thread, which owns this log."""
         if self._takes_times and hasattr(time, "pthread_getcpuclockid"):
             self._cpu_clock = time.pthread_getcpuclockid(_thread.get_ident())
 

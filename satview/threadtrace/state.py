@@ -25,7 +25,7 @@ _CPU_SAMPLE_NS: Final = 150_000_000  # less than the interval: at each flush of 
 
 @dataclass(frozen=True, slots=True)
 class RecordOptions:
-    """What the environment requests.
+    """Options from the environment.
 
     Attributes:
         directory: Where the files go.
@@ -51,7 +51,7 @@ class ThreadRecorder:
     """Gives threads their logs, objects their addresses, and writes the files of one process.
 
     Args:
-        settings: Where to and what.
+        settings: Directory and categories.
 
     Attributes:
         addresses: The next address for an object; never used twice in a process, whatever recorders it has.
@@ -244,7 +244,7 @@ def fork_child() -> None:
 
 
 def new_object(kind: str) -> int:
-    """Return an address for an object and note what it is: `Lock app.py:12`.
+    """Return an address for an object and record its name: `Lock app.py:12`.
 
     Addresses are numbers made up here: those of Python objects come back as soon as an object is gone.
     """

@@ -158,7 +158,7 @@ def _low_level_patches() -> list[tuple[Any, str, Any]]:
 
 
 def patches() -> list[tuple[Any, str, Any]]:
-    """Return owner, name and replacement of what starts and joins threads."""
+    """Return owner, name and replacement of the functions that start and join threads."""
     return [*_thread_patches(), *_low_level_patches()]
 
 

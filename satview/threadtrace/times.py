@@ -150,7 +150,7 @@ def _selector_method(original: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _sleep_ns(seconds: Any) -> int:
-    """Return how long a sleep is to be; what is no number is refused by `time.sleep` itself."""
+    """Return the requested length of a sleep, ns; `time.sleep` itself refuses values that are no number."""
     try:
         return max(-1, min(int(seconds * 1e9), 1 << 62))
     except (TypeError, ValueError, OverflowError):

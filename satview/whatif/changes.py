@@ -1,4 +1,4 @@
-"""What can be changed before a replay: said as `TARGET:KEY=VALUE`, on the command line or in a file, and checked."""
+"""Changes before a replay: parsed from `TARGET:KEY=VALUE` on the command line or from a file, checked and applied."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ KEYS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class ProgramChange:
-    """One thing that is changed; `target` is empty for what is changed of all."""
+    """One change; `target` is empty if the change applies to the whole trace."""
 
     target: str
     key: str
@@ -54,12 +54,12 @@ class ProgramChange:
 
 @dataclass(slots=True)
 class Changed:
-    """Programs with changes made.
+    """Programs with changes applied.
 
     Attributes:
-        programs: A copy that differs.
-        cpus: Of the target.
-        says: The changes, as they are written.
+        programs: The changed copy.
+        cpus: Number of CPUs of the target.
+        says: The texts of the changes.
     """
 
     programs: Programs
@@ -73,7 +73,7 @@ def parse_changes(texts: Sequence[str]) -> list[ProgramChange]:
     A load is one text: `load NAME:period=10ms,work=2ms,priority=20`.
 
     Raises:
-        UsageError: One is not of that form.
+        UsageError: A text does not have that form.
     """
     out = []
     for text in texts:
@@ -89,7 +89,7 @@ def read_changes(path: Path) -> list[ProgramChange]:
     """Return the changes of a file in TOML: a table for each target, its keys and values; `cpus` above them.
 
     Raises:
-        UsageError: The file cannot be read, or says something else.
+        UsageError: The file cannot be read, or has any other content.
     """
     _, content = read_toml(path, _MOST_BYTES, _EXAMPLE)
     out = []
@@ -113,10 +113,10 @@ def _text_of(path: Path, value: object) -> str:
 
 
 def with_changes(programs: Programs, changes: Sequence[ProgramChange]) -> Changed:
-    """Return programs with changes made; the given ones stay as they are.
+    """Return a copy of programs with changes applied; the given programs are not modified.
 
     Raises:
-        UsageError: A change names what the trace does not have, or has a value that cannot be.
+        UsageError: A change names a target that the trace does not have, or has an invalid value.
     """
     out = Changed(copy.copy(programs), programs.cpus, tuple(map(str, changes)))
     out.programs.threads = [copy.copy(thread) for thread in programs.threads]
@@ -135,7 +135,7 @@ def with_changes(programs: Programs, changes: Sequence[ProgramChange]) -> Change
 
 
 def _threads(out: Changed, change: ProgramChange) -> list[ThreadProgram]:
-    """Return the threads that a target means: by label, `process tid`, thread name, or all of a process."""
+    """Return the threads that a target names: by label, `process tid` or thread name, or all threads of a process."""
     name = change.target.casefold()
     threads = out.programs.threads
     readings: tuple[Callable[[ThreadProgram], str], ...] = (
@@ -262,7 +262,7 @@ def _set_threads(out: Changed, change: ProgramChange) -> None:
 
 
 def _new_row(out: Changed) -> int:
-    """Return a number for a thread that the trace does not have: below all others, as rows are above zero."""
+    """Return a row number for an added thread: negative and below all others, as rows of the trace are positive."""
     return min(0, *(thread.row for thread in out.programs.threads)) - 1
 
 
@@ -313,7 +313,7 @@ def _set_rate(out: Changed, change: ProgramChange) -> None:
 
 
 def _moments(moments_ns: list[int], rate: float, length_ns: int) -> Iterator[int]:
-    """Return moments with gaps that are shorter by a rate; the gaps are repeated up to the end."""
+    """Return moments with their gaps divided by `rate`; the gaps repeat up to the end of the trace."""
     gaps = [later - moment for moment, later in pairwise(moments_ns)]
     now = moments_ns[0] / rate
     yield int(now)

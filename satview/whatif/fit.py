@@ -28,14 +28,14 @@ Key = tuple[str, str, int, int]  # trigger, process, tid (0 = any of a server's)
 
 @dataclass(frozen=True, slots=True)
 class ActivityFigures:
-    """Responses of one activity: how many are done, and half and 99 % of them are not longer than this.
+    """Response times of one activity: their number, median and 99 % quantile.
 
     Attributes:
-        median_range_ns: Where the median lies if other rounds are met by chance: order statistics, 99 % sure.
-        p99_range_ns: The same of 99 %; of few rounds it ends at the longest one.
-        deadline_ns: -1 = none.
-        misses: Responses that are longer.
-        is_own: It is of the program that writes the trace.
+        median_range_ns: 99 % confidence interval of the median, from order statistics.
+        p99_range_ns: The same for the 99 % quantile; with few rounds it ends at the longest response.
+        deadline_ns: Deadline, -1 = none.
+        misses: Responses longer than the deadline.
+        is_own: The activity belongs to the program that writes the trace.
     """
 
     name: str
@@ -60,17 +60,17 @@ class ActivityFit:
 
     @property
     def median_error(self) -> float:
-        """How far the replayed median is off, as a share of the recorded one; infinite if there is none."""
+        """Relative error of the replayed median against the recorded one; infinite if it is missing."""
         return _error(self.recorded.median_ns, self.replayed.median_ns if self.replayed else None)
 
     @property
     def p99_error(self) -> float:
-        """The same of 99 %."""
+        """Relative error of the replayed 99 % quantile against the recorded one, as `median_error`."""
         return _error(self.recorded.p99_ns, self.replayed.p99_ns if self.replayed else None)
 
     @property
     def badness(self) -> float:
-        """The larger error, as a multiple of the bound above which not to rely on predictions."""
+        """The larger error, as a multiple of the bound above which predictions are unreliable."""
         return max(self.median_error / MEDIAN_WARNS_ABOVE, self.p99_error / P99_WARNS_ABOVE)
 
     def __str__(self) -> str:
@@ -84,7 +84,7 @@ class ReplayFit:
     """How well an unchanged replay fits.
 
     Attributes:
-        activities: By key, those with most instances first.
+        activities: Fit of each activity by key, those with most instances first.
         same_order: Share of neighbouring wake-ups that come in the same order in both.
     """
 
@@ -93,7 +93,7 @@ class ReplayFit:
 
     @property
     def median_error(self) -> float:
-        """Half of the activities' medians are not further off; those of the program that writes the trace apart."""
+        """Median of the activities' median errors, without the program that writes the trace."""
         errors = [fit.median_error for fit in self.activities.values() if not fit.recorded.is_own]
         return float(np.median(errors)) if errors else float("inf")
 
@@ -105,12 +105,12 @@ class ReplayFit:
 
     @property
     def poor(self) -> list[ActivityFit]:
-        """Activities of which a prediction is not to be relied on, those that are furthest off first."""
+        """Activities whose predictions are unreliable, those with the largest error first."""
         poor = [fit for fit in self.activities.values() if fit.badness > 1 and not fit.recorded.is_own]
         return sorted(poor, key=lambda fit: -fit.badness)
 
     def sentences(self) -> list[str]:
-        """Return the fit in words: the warning first, then of which activities not to rely on predictions."""
+        """Return the fit in words: the warning first, then the activities whose predictions are unreliable."""
         if self.median_error == float("inf"):
             return ["Warning: no activity can be compared, so that nothing says how well the replay fits."]
         says = (f"The unchanged replay is off by {self.median_error:.1%} in the median of an activity, by "
@@ -139,14 +139,14 @@ def figures(
     timing: Mapping[str, Timing] | None = None,
     bounds_ns: Mapping[Key, int] | None = None,
 ) -> dict[Key, ActivityFigures]:
-    """Return the activities of a trace with what is done within a time, without those that are parts of others.
+    """Return the figures of a trace's activities within a time range, without activities that are parts of others.
 
     Args:
         trace: The events.
-        begin_cycles: When that begins.
-        length_ns: How long it is.
-        timing: As of `read_timing`.
-        bounds_ns: Deadlines, -1 = none; None = those of the trace itself.
+        begin_cycles: Begin of the range.
+        length_ns: Length of the range.
+        timing: Result of `read_timing`.
+        bounds_ns: Deadlines, -1 = none; None = the deadlines of the trace itself.
     """
     learned = activities(trace, timing)
     instances = learned.instances
@@ -183,7 +183,7 @@ def _quantile(ordered_ns: NDArray[np.int64], share: float) -> tuple[int, int, in
 
 
 def _keys(trace: Trace, learned: Activities) -> list[Key]:
-    """Return a key for each activity that it has in both traces, whichever thread of a pool does it most often."""
+    """Return keys of activities that are the same in both traces, whichever thread of a pool does most of the work."""
     seen: dict[tuple[str, str, int], int] = {}
     out = []
     for activity in learned.activities:
@@ -201,10 +201,10 @@ def fit_of(
     """Return how well a replay fits.
 
     Args:
-        recorded: A trace, and when it begins in cycles.
-        replayed: The same of its replay.
-        length_ns: Of both.
-        timing: As of `read_timing`.
+        recorded: A trace, and its begin in cycles.
+        replayed: Its replay, and the begin in cycles.
+        length_ns: Length of both.
+        timing: Result of `read_timing`.
     """
     recorded_figures = figures(*recorded, length_ns, timing)
     replayed_figures = figures(*replayed, length_ns, own_activities(timing))
@@ -216,7 +216,7 @@ def fit_of(
 
 
 def own_activities(timing: Mapping[str, Timing] | None) -> dict[str, Timing]:
-    """Return what a file of timing says of activities of its own: others have other names where a pool does them."""
+    """Return the timing of the activities that the file itself defines; names of others vary with the pool's thread."""
     return {name: said for name, said in (timing or {}).items() if said.start}
 
 
@@ -231,7 +231,7 @@ def _same_order(one: tuple[Trace, int], other: tuple[Trace, int]) -> float:
 
 
 def _wake_ups(trace: Trace, begin_cycles: int, numbers: dict[int, int]) -> NDArray[np.int64]:
-    """Return who woke up, in time order: a number for each thread, from `numbers`, and how often it did before."""
+    """Return wake-ups in time order: the thread's number from `numbers`, and how often that thread woke up before."""
     every_wait = waits(trace)
     rows = every_wait.end_row[every_wait.end_row < OPEN].astype(np.int64)
     thread = every_wait.thread[every_wait.end_row < OPEN]

@@ -1,7 +1,7 @@
-"""Locks that a trace does not show: nobody had to wait for them, so that the library took them without the kernel.
+"""Adds mutex locks that a trace does not show because no thread waited and the library needed no kernel call.
 
-A trace shows the lock of a thread that waits, and the unlock of one that another waits for. What is seen of a mutex in
-some rounds of a piece of work is taken to happen in all rounds of it, at the same place.
+A trace shows a lock call that has to wait, and an unlock call for which another thread waits. If some rounds of a piece
+of work show a lock or unlock of a mutex, all rounds are assumed to have it, after the same amount of work.
 """
 
 from __future__ import annotations
@@ -41,9 +41,9 @@ class _Piece:
     """The steps between two waits.
 
     Attributes:
-        key: What pieces of other rounds have in common with it.
-        first, last: Positions in its list of steps, from and to.
-        kept: Mutexes that stay as they are seen: held over a wait.
+        key: The same for this piece of work in every round.
+        first, last: Range of its positions in `steps`, `last` exclusive.
+        kept: Mutexes held over a wait; their steps stay as recorded.
     """
 
     key: _Key
@@ -55,10 +55,10 @@ class _Piece:
 
 @dataclass(slots=True)
 class _Seen:
-    """What is seen of one lock in all rounds of a piece of work, in ns of work: from its begin, and to its end.
+    """Times of one lock, as all rounds of a piece of work show them, in ns of work from its begin or to its end.
 
     Attributes:
-        is_write: Whether it is locked for writing, as far as that shows.
+        is_write: Whether it is locked for writing; None if the trace does not show that.
     """
 
     rounds: int = 0
@@ -69,7 +69,7 @@ class _Seen:
     is_write: bool | None = None
 
     def note(self, lock: int, unlock: int, length: int, is_write: bool | None) -> None:
-        """Note a round, with -1 or None for what is not seen in it."""
+        """Add one round, with -1 or None for values that the round does not show."""
         self.rounds += 1
         self.is_write = self.is_write if is_write is None else is_write
         if lock >= 0:
@@ -81,11 +81,11 @@ class _Seen:
             self.holds.append(unlock - lock)
 
     def lock_at(self) -> int:
-        """Return where the mutex is locked; at the begin if no round shows it."""
+        """Return the work before the lock, ns; 0 if no round shows it."""
         return int(np.median(self.locks)) if self.locks else 0
 
     def unlock_at(self, lock: int, length: int, usual_hold: int) -> int:
-        """Return where it is unlocked, ns: after the median hold, else where distances to begin or end vary less."""
+        """Return the work before the unlock, ns: by the median hold, else from begin or end, whichever varies less."""
         if self.holds:
             return lock + int(np.median(self.holds))
         if not self.unlocks:
@@ -96,7 +96,7 @@ class _Seen:
 
 
 def with_unseen_locks(programs: Programs) -> int:
-    """Add the locks and unlocks that are not seen to the steps; return how many rounds got a lock that none shows."""
+    """Add unseen locks and unlocks to the steps; return how many rounds got a lock that the trace does not show."""
     pieces = [piece for steps, owner in _lists(programs) for piece in _pieces(programs, steps, owner)]
     _keep_held_over_waits(pieces)
     seen: dict[tuple[_Key, int], _Seen] = defaultdict(_Seen)
@@ -130,7 +130,7 @@ def with_unseen_locks(programs: Programs) -> int:
 
 
 def _keep_held_over_waits(pieces: Sequence[_Piece]) -> None:
-    """Find mutexes that are held over a wait: locked in one piece, unlocked in the next, most times it shows."""
+    """Find mutexes held over a wait: most locks seen in one piece are followed by the unlock in the next piece."""
     locks_of = [_found(piece)[1] for piece in pieces]
     held: dict[tuple[_Key, int], list[int]] = defaultdict(list)
     alone: dict[tuple[_Key, int], int] = defaultdict(int)  # locks and unlocks that are not two of one hold over a wait
@@ -162,7 +162,7 @@ def _keep_held_over_waits(pieces: Sequence[_Piece]) -> None:
 
 
 def _lists(programs: Programs) -> Iterator[tuple[list[Step], _Key]]:
-    """Return all lists of steps, with what they are the work of."""
+    """Return all lists of steps, each with the key of its thread, message kind or stream."""
     for thread in programs.threads:
         yield thread.steps, ("thread", thread.row)
     for message in programs.messages:
@@ -177,7 +177,7 @@ _TEXT: Final = 1 << 32  # first words of messages are what they ask for
 
 
 def _pieces(programs: Programs, steps: list[Step], owner: _Key) -> Iterator[_Piece]:
-    """Return the pieces of work between the waits of a list, as far as there is anything in them."""
+    """Return the non-empty pieces of work between the waits of a list."""
     begin, waits, key = 0, 0, (*owner, 0, "")
     for number, step in enumerate([*steps, None]):
         if step is not None and not isinstance(step, _WAITS):
@@ -199,7 +199,7 @@ def _target(programs: Programs, step: Step) -> tuple[object, ...]:
 
 
 def _found(piece: _Piece) -> tuple[int, dict[int, tuple[int, int]]]:
-    """Return the work of a piece in ns, and by mutex after how much of it the first lock and unlock are; -1 = none."""
+    """Return the work of a piece in ns, and by mutex the work done before its lock and its unlock, ns; -1 = none."""
     now = 0
     out: dict[int, tuple[int, int]] = {}
     for step in piece.steps[piece.first : piece.last]:
@@ -215,7 +215,7 @@ def _found(piece: _Piece) -> tuple[int, dict[int, tuple[int, int]]]:
 
 
 def _modes(piece: _Piece) -> dict[int, bool | None]:
-    """Return for each lock of a piece whether it is locked for writing; None if that does not show."""
+    """Return for each lock of a piece whether it is locked for writing; None if the trace does not show that."""
     out: dict[int, bool | None] = {}
     for step in piece.steps[piece.first : piece.last]:
         if isinstance(step, (Lock, Unlock)) and out.get(step.thing) is None:
@@ -224,7 +224,7 @@ def _modes(piece: _Piece) -> dict[int, bool | None]:
 
 
 def _rebuilt(steps: Sequence[Step], places: Sequence[tuple[Lock, int, int]]) -> list[Step]:
-    """Return the steps of a piece with locks taken and given up after so much of its work."""
+    """Return the steps of a piece with locks and unlocks inserted after the given amounts of work, ns."""
     changes: list[tuple[int, int, Step]] = []
     for order, (lock, begin, end) in enumerate(places):
         changes += [(begin, order, lock), (end, len(places) + order, Unlock(lock.thing))]

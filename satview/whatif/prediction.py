@@ -34,12 +34,12 @@ _LONG: Final = 200_000  # events: replays of fewer take no longer than starting 
 
 @dataclass(frozen=True, slots=True)
 class ReplayBasis:
-    """What predictions of a trace rest on: its programs, and how well they fit when nothing is changed.
+    """The basis of a trace's predictions: its programs, and how well their unchanged replay fits.
 
     Attributes:
-        timing: As of `read_timing`.
-        seed: Of what kernel calls cost.
-        findings: What goes wrong on the simulated kernel when nothing is changed: not worth saying then.
+        timing: Result of `read_timing`.
+        seed: Seed of the costs of kernel calls.
+        findings: Problems of the unchanged replay on the simulated kernel, which predictions do not report again.
     """
 
     programs: Programs
@@ -51,13 +51,13 @@ class ReplayBasis:
 
 @dataclass(frozen=True, slots=True)
 class Prediction:
-    """What would have happened.
+    """Result of a replay with changes.
 
     Attributes:
-        says: The changes, as they are written; none = the replay is unchanged.
-        compared: Recorded, replayed and predicted, one entry for each activity.
+        says: The texts of the changes; empty = the replay is unchanged.
+        compared: Recorded, replayed and predicted figures, one entry for each activity.
         findings: What went wrong on the simulated kernel, such as a deadlock, a sentence each.
-        figures: Of the predicted activities.
+        figures: Figures of the predicted activities.
     """
 
     says: tuple[str, ...]
@@ -67,7 +67,7 @@ class Prediction:
 
 
 def basis_of(trace: Trace, timing: Mapping[str, Timing] | None = None, seed: int = 1) -> ReplayBasis:
-    """Replay a trace unchanged and return how well that fits.
+    """Replay a trace unchanged; return its programs and how well the replay fits.
 
     Raises:
         UsageError: The trace cannot be replayed, or the timing does not fit it.
@@ -83,13 +83,13 @@ def basis_of(trace: Trace, timing: Mapping[str, Timing] | None = None, seed: int
 def predict(
     basis: ReplayBasis, changes: Sequence[ProgramChange], out: Path | None = None, *, has_doubts: bool = True
 ) -> Prediction:
-    """Replay with changes, and once more for each thing that the trace leaves open.
+    """Replay with changes, and once more for each property that the trace leaves open.
 
     Args:
-        basis: Of the trace.
+        basis: Basis of the trace.
         changes: What to change; none compares the trace with its unchanged replay.
         out: Where to write the predicted trace; None = nowhere.
-        has_doubts: Replay what is left open: that says which predictions rest on it.
+        has_doubts: Also replay each variant that is left open, which shows how much the predictions depend on it.
 
     Raises:
         UsageError: A change does not fit the trace.
@@ -119,7 +119,7 @@ def _in_doubt(
 def _beside(
     basis: ReplayBasis, changes: Sequence[ProgramChange], doubts: int
 ) -> Iterator[list[Future[dict[Key, ActivityFigures]]]]:
-    """Begin to replay what is left open in another process; yield the runs, none where that gains nothing."""
+    """Start replays of the variants left open in another process; yield the runs, or none if that saves no time."""
     trace = basis.programs.trace
     if not doubts or (cpu_count() or 1) < 2 or len(trace.events) < _LONG or not trace.can_be_read_again:
         yield []
@@ -135,7 +135,7 @@ def _in_doubt_here(changes: Sequence[ProgramChange], number: int) -> dict[Key, A
 
 
 def _predicted(basis: ReplayBasis, changed: Changed, path: Path) -> tuple[tuple[str, ...], dict[Key, ActivityFigures]]:
-    """Return what went wrong in a replay that is written to a file, and its activities."""
+    """Replay to a file; return the problems of the run, and the figures of its activities."""
     replayed = replay(changed.programs, path, changed.cpus, basis.seed, _attributes(basis, changed))
     bounds_ns = {key: known.recorded.deadline_ns for key, known in basis.fit.activities.items()}
     predicted = figures(*_times(replayed), basis.programs.length_ns, own_activities(basis.timing), bounds_ns)
@@ -144,10 +144,10 @@ def _predicted(basis: ReplayBasis, changed: Changed, path: Path) -> tuple[tuple[
 
 
 def _doubts(programs: Programs) -> Iterator[Programs]:
-    """Yield programs that fit the trace as well: in each of them something is otherwise that no event shows.
+    """Yield programs that fit the trace equally well; each differs in one property that no event shows.
 
-    Who is more urgent, in fast events; and up to 7.x, where the library makes locks of condition variables, whether who
-    waited at one has to wait after a change too: there waits last as they did.
+    With fast events that is the order of priorities. Up to 7.x, where the library makes locks of condition variables,
+    it is whether a thread that waited at one still waits after a change: in that variant waits last as recorded.
     """
     for which in range(max((len(thread.other_priorities) for thread in programs.threads), default=0)):
         yield replace(programs, threads=[
@@ -200,11 +200,11 @@ def _compared(
 
 
 def _whole_range(in_doubt: Sequence[ActivityFigures | None], name: str) -> tuple[int, int]:
-    """Return what the ranges of several predictions cover together; everything where an activity does not always come.
+    """Return the range that covers those of several predictions; the widest one if a prediction lacks the activity.
 
     Args:
-        in_doubt: Each of an activity; None = it does not come.
-        name: Of the attribute.
+        in_doubt: Figures of one activity in each prediction; None = the activity does not occur.
+        name: Name of the range attribute.
     """
     ranges_ns = [(0, _NEVER_NS) if one is None else getattr(one, name) for one in in_doubt]
     return min(low for low, _ in ranges_ns), max(high for _, high in ranges_ns)
@@ -215,7 +215,7 @@ def _whole_range(in_doubt: Sequence[ActivityFigures | None], name: str) -> tuple
 
 @dataclass(frozen=True, slots=True)
 class _Reading:
-    """What a process needs to have the same basis: the trace, not its programs, is what it reads."""
+    """Data with which another process rebuilds the same basis: it reads the trace again and gets no programs."""
 
     path: Path
     fit: ReplayFit
@@ -247,5 +247,5 @@ def _prepare(reading: _Reading) -> None:
 
 
 def basis_here() -> ReplayBasis:
-    """Return the basis of a process that `processes` has started."""
+    """Return the basis in a process that `processes` has started."""
     return _here[0]

@@ -1,4 +1,4 @@
-"""How urgent threads are: as wide events say it, or in an order that fits fast events, which do not."""
+"""Priorities of threads: from wide events, or an order that fits fast events, which show no priorities."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ class LearnedPriorities:
     """Priorities and policies of all threads, by row of the thread table.
 
     Attributes:
-        own: Of each thread, without what it inherits.
-        policies: Their numbers on the wire.
-        others: As `ThreadProgram.other_priorities`.
-        are_inferred: The trace has none; they are an order that fits its events.
+        own: Priority of each thread, without inheritance.
+        policies: Numbers of the policies on the wire.
+        others: Alternatives, as `ThreadProgram.other_priorities`.
+        are_inferred: The trace has no priorities; these are an order that fits its events.
     """
 
     own: list[int]
@@ -48,7 +48,7 @@ class LearnedPriorities:
 
 
 def priorities_of(trace: Trace) -> LearnedPriorities:
-    """Return priority and policy of every thread: those that it has most often while it is blocked."""
+    """Return priority and policy of every thread: the ones it has most often while it is blocked."""
     rows, value, count = trace.states.event, state_values(trace), len(trace.threads)
     thread = np.repeat(np.arange(count), np.diff(trace.states.start))
     (priority, known), (policy, has_policy) = arguments(trace, rows, "priority", "policy")
@@ -70,8 +70,8 @@ def priorities_of(trace: Trace) -> LearnedPriorities:
 def sporadic_of(trace: Trace, row: int, usual_priority: int, tick_ns: int) -> tuple[int, tuple[int, int, int] | None]:
     """Return a thread's priority, and low priority, budget and replenishment period, as its states show them; or None.
 
-    The budget is looked at on ticks, so that the usual run at the high priority is up to one longer. The priority
-    rises a period after one of the runs before: the length that most rises have in common.
+    The kernel checks the budget on ticks, so the usual run at the high priority is up to one tick longer. The priority
+    rises one period after an earlier run; the period is the distance that most rises have in common.
     """
     rows = trace.states.of(row)
     priority, known = argument(trace, rows, "priority")
@@ -105,9 +105,9 @@ def sporadic_of(trace: Trace, row: int, usual_priority: int, tick_ns: int) -> tu
 def _inferred(trace: Trace) -> LearnedPriorities:
     """Return an order of priorities that fits fast events.
 
-    Who takes a CPU from another before its slice is over is above it; so is who sends later and is served first.
-    What a server does is as urgent as its clients: nothing follows for itself. A thread that runs longer
-    than a slice and never loses the CPU then has no slices.
+    A thread that takes a CPU from another before its slice is over is above it; so is a thread that sends later and is
+    served first. A server works at its clients' priority, which tells nothing about its own. A thread that runs longer
+    than a slice without ever losing the CPU has no time slices.
     """
     events, index, value, count = trace.events, trace.states.event, state_values(trace), len(trace.threads)
     ends = following(trace)
@@ -145,7 +145,7 @@ def _inferred(trace: Trace) -> LearnedPriorities:
 
 
 def _served_first(messages: Transactions) -> tuple[_Ints, _Ints]:
-    """Return clients whose messages were received before some that had been sent earlier, and who sent those."""
+    """Return clients whose messages were received before earlier ones, and the clients who sent the earlier ones."""
     received = np.flatnonzero((messages.receive_row >= 0) & (messages.client > 0))
     received = received[np.lexsort((messages.receive_row[received], messages.server_pid[received]))]
     one, other = received[:-1], received[1:]
@@ -158,8 +158,8 @@ def _served_first(messages: Transactions) -> tuple[_Ints, _Ints]:
 def other_orders(count: int, above: list[tuple[int, int]]) -> list[tuple[int, ...]]:
     """Return for each thread its priority in orders in which the first of each pair is above the second one.
 
-    In one all threads are as little urgent as that allows. In another, of any two that the pairs do not tell apart, the
-    one that is above the other is below it, as far as the rest allows. In the last one all are as urgent as can be.
+    In one order all priorities are as low as the pairs allow. In another, two threads that the pairs do not order are
+    swapped, as far as the other pairs allow. In the last one all priorities are as high as possible.
     """
     level, height = _levels(count, above), _levels(count, [(low, high) for high, low in above])
     order = sorted(range(count), key=lambda row: (level[row], row))

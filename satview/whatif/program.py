@@ -1,7 +1,7 @@
 """A trace as programs: the steps of each thread, and for each message and pulse those of its receiver.
 
-What a server does from a receipt to its next MsgReceive() is charged to the message, so that any thread of a pool can
-do it. User code is the time between two events of a CPU of which the second one enters the kernel, in nanoseconds.
+A server's work from a receipt to its next MsgReceive() is charged to the message, so that any thread of a pool can do
+it. User code is the time between two events of a CPU if the second one enters the kernel, in nanoseconds.
 """
 
 from __future__ import annotations
@@ -120,7 +120,7 @@ _SYNC_CALLS: Final = frozenset((*_GIVES, "SYNC_MUTEX_LOCK", "SYNC_SEM_WAIT", "SY
 
 @dataclass(frozen=True, slots=True)
 class Receipt:
-    """What a thread received at a channel: a message, or a pulse by its stream and number; neither if not known."""
+    """A message that a thread received at a channel, or a pulse by its stream and number; neither if not known."""
 
     chid: int
     message: int = -1
@@ -135,7 +135,7 @@ def programs_of(trace: Trace) -> Programs:
     """Return the programs of a trace.
 
     Raises:
-        UsageError: Nothing can be replayed: another system, no kernel calls or states, too much.
+        UsageError: The trace cannot be replayed: another system, no kernel calls or states, too large.
     """
     if trace.release not in (Release.QNX_6, Release.QNX_6_6, Release.QNX_7, Release.QNX_8) or trace.axis is not None:
         raise UsageError(f"{trace.path.name}: only a kernel event trace of one QNX target can be replayed")
@@ -175,17 +175,17 @@ class _Builder:
         return self.trace.clock.duration_ns(int(cycles))
 
     def after_begin_ns(self, row: int) -> int:
-        """Return when an event was, after the begin."""
+        """Return the time of an event after the begin, in ns."""
         return max(0, self.ns(int(self.events.time_cycles[row]) - self.begin))
 
     # Tables that the steps are read from.
 
     def code_numbers(self, *names: str) -> list[int]:
-        """Return the numbers of kernel calls that the release has."""
+        """Return the numbers of those of the named kernel calls that the release has."""
         return [self.numbers[name] for name in names if name in self.numbers]
 
     def _clock(self) -> tuple[int, int, int]:
-        """Return the clock interrupt (-1 = none), its period, and how long before the begin it came last, in ns."""
+        """Return the clock interrupt (-1 = none), its period, and the time from its last one to the begin, ns each."""
         rows = rows_of_codes(self.trace, *_INTERRUPT_ENTRIES)
         every_wait = self.waits
         woken = every_wait.end_row[(every_wait.value == _SLEEP) & (every_wait.end_row < OPEN)]
@@ -209,7 +209,7 @@ class _Builder:
         return clock, round(period_ns), round(period_ns - self.ns(round(phase)))
 
     def _beat_offset_ns(self) -> int:
-        """Return when the silent beat of 8.0 came last before the begin: a sporadic thread loses its priority on it."""
+        """Return when the unlogged beat of 8.0 last came before the begin, ns; on it sporadic threads lose priority."""
         rows = self.trace.states.event
         (priority, known), (policy, _) = arguments(self.trace, rows, "priority", "policy")
         runs = (state_values(self.trace) == RUNNING) & known & (policy == SPORADIC)
@@ -261,16 +261,16 @@ class _Builder:
         return until
 
     def _exits(self, entries: _Ints) -> _Ints:
-        """Return the rows at which calls end, that behind the last one for those that do not."""
+        """Return the rows at which calls end; the row behind the last event for calls that do not end."""
         exits = exits_of(self.trace, entries.astype(np.uint32)).astype(np.int64)
         exits[exits == NO_EVENT] = len(self.events)
         return exits
 
     def _first_after(self, keys: _Ints, entries: _Ints) -> _Ints:
-        """Return for each entry the position of its thread's first event of some after it and before its next entry.
+        """Return for each entry the position of its thread's first given event before its next entry, -1 for none.
 
         Args:
-            keys: int64 (m,), ascending, thread << 32 | row of these events.
+            keys: int64 (m,), ascending, thread << 32 | row of the given events.
             entries: int64 (n,), ascending, the same of all entries.
         """
         position = np.searchsorted(keys, entries)
@@ -283,7 +283,7 @@ class _Builder:
     # Synchronisation objects.
 
     def thing(self, kind: int, address: int) -> int:
-        """Return the number of an object; one address is one object, also where processes share it."""
+        """Return the number of a synchronization object; one address is one object, even if processes share it."""
         key = (_KINDS[kind], address)
         if key not in self.thing_of:
             self.thing_of[key] = len(self.things)
@@ -291,9 +291,9 @@ class _Builder:
         return self.thing_of[key]
 
     def barrier(self, thread: int) -> int:
-        """Return the number of the barrier at which a thread meets others, -1 if it does not show; none has an address.
+        """Return the number of the barrier at which a thread meets others, -1 if unknown; barriers have no address.
 
-        Threads that meet in every release of any of them, and no others, meet at one barrier.
+        Threads that are released together every time, and never with others, meet at one barrier.
         """
         together = self._meetings.get(thread, set())
         members = next(iter(together), frozenset())
@@ -306,7 +306,7 @@ class _Builder:
         return self.thing_of[key]
 
     def _met(self) -> dict[int, set[frozenset[int]]]:
-        """Return for each thread with whom it met at barriers, itself among them, by the releases."""
+        """Return for each thread the groups, itself included, with which barriers released it."""
         releases: dict[int, set[int]] = {}
         for wait in np.flatnonzero(self.waits.value == _BARRIER).tolist():
             _, _, giver_row = self.ended.get(int(self.waits.row[wait]), (0, 0, -1))
@@ -320,9 +320,9 @@ class _Builder:
         return out
 
     def _woken(self) -> tuple[dict[int, tuple[int, int, int]], dict[int, tuple[int, int, int]]]:
-        """Return by the row of a call that wakes, and by the row at which a wait began: (kind, address, how many).
+        """Return (kind, address, number of woken threads) by row of a waking call, and by row at which a wait began.
 
-        A wait is ended by the call that is under way when it ends; of barriers that is the wait of the last thread.
+        The call under way when a wait ends is the one that ends it: at a barrier the wait call of the last thread.
         """
         givers: dict[int, tuple[int, int, int]] = {}
         ended: dict[int, tuple[int, int, int]] = {}
@@ -354,10 +354,10 @@ class _Builder:
     # Sleeps.
 
     def _sleep_ns(self, entries: _Ints, wait_at: _Ints, tick_ns: int) -> _Ints:
-        """Return how long each sleep was asked to last, in ns.
+        """Return the requested length of each sleep, in ns.
 
-        Fast events have no nanoseconds: what was asked for is between the sleep less a tick and the sleep, and taken to
-        be the same for all sleeps of a thread if that can be.
+        Fast events have no nanoseconds: the requested length is at most the sleep and at least that less a tick; all
+        sleeps of a thread are assumed to request the same length if possible.
 
         Args:
             entries: Rows of TIMER_TIMEOUT.
@@ -494,7 +494,7 @@ class _Builder:
         return out
 
     def _first_cpu(self, begin: int, stop: int) -> int:
-        """Return on which CPU a thread runs first from the begin on, by the positions of its states; -1 if never."""
+        """Return the CPU on which a thread first runs, given the range of its state positions; -1 if it never runs."""
         rows, value = self.trace.states.event[begin:stop], state_values(self.trace)[begin:stop]
         now = int(np.searchsorted(self.events.time_cycles[rows], self.begin, "right"))
         is_running = now > 0 and value[now - 1] == RUNNING
@@ -502,7 +502,7 @@ class _Builder:
         return int(self.events.cpu[runs[0]]) if len(runs) else -1
 
     def _steps_of(self, program: ThreadProgram, items: _Items) -> None:
-        """Fill in what one thread does, and what it does for what it receives."""
+        """Fill in the steps of one thread, and its work for each message and pulse that it receives."""
         current: list[Step] = program.steps
         done_cycles, is_behind_call = 0, False
         for user_cycles, kind, step in items.of(program):
@@ -522,14 +522,14 @@ class _Builder:
         self.unfinished.add(id(current))
 
     def _finish_works(self) -> None:
-        """Let pulses whose work the trace ends in be worked for as the one before."""
+        """Give pulses whose work the end of the trace cuts off the work of the pulse before."""
         for stream in self.streams:
             for number in range(1, len(stream.works)):
                 if id(stream.works[number]) in self.unfinished:
                     stream.works[number] = list(stream.works[number - 1])
 
     def _work_for(self, receipt: Receipt) -> list[Step]:
-        """Return the list that is filled with what is done for what was received; nobody has it if not known."""
+        """Return the list to fill with the work for a receipt; a list nobody reads if the receipt is unknown."""
         if receipt.message >= 0:
             message = self.messages[receipt.message]
             message.chid, message.steps = receipt.chid, []
@@ -593,7 +593,7 @@ class _Builder:
         return out
 
     def _deliver(self, line: InterruptLine, latency: Latencies, number: int, target: int) -> None:
-        """Note what an interrupt delivered; `target` is the number of a stream, or -1 - the row of a thread."""
+        """Record what an interrupt delivered; `target` is the number of a stream, or -1 minus the row of a thread."""
         handler_row = int(latency.handler_row[number])
         if handler_row >= 0 and line.handlers:
             moment = int(np.searchsorted(self.line_rows[line.vector], handler_row)) - 1
@@ -609,7 +609,7 @@ class _Builder:
 
 
 class _Items:
-    """What each thread does, by user time: kernel calls that are replayed, and user events."""
+    """The actions of each thread, by user time: kernel calls that are replayed, and user events."""
 
     def __init__(self, builder: _Builder, user: Callable[[_Ints, _Ints], _Ints], tick_ns: int) -> None:
         self.builder, trace, events = builder, builder.trace, builder.events
@@ -691,7 +691,7 @@ class _Items:
         self.replied = self._numbered(exchanges.reply_row, by, np.arange(len(exchanges)), replied & (by > 0))
 
     def _pulses(self) -> None:
-        """Number the streams; find who receives each pulse, and which call sends it."""
+        """Number the streams; find the receiver of each pulse, and the call that sends it."""
         builder, trace, events = self.builder, self.builder.trace, self.builder.events
         table = pulses.pulses(trace)
         sends = rows_of_codes(trace, *pulses.SENDS)
@@ -728,11 +728,11 @@ class _Items:
         self.stimuli = list(zip(sends[free].tolist(), stream[free].tolist(), cause[free].tolist(), strict=True))
 
     def _at_ends(self, sends: _Ints, stream: _Ints) -> dict[int, list[tuple[int, int]]]:
-        """Return the pulses that the kernel sends as threads end, by their rows and streams: of a process that dies.
+        """Return the pulses (row, stream) that the kernel sends when a process dies, by the thread that ends.
 
         Args:
             sends: int64 (n,), rows of all pulses.
-            stream: int64 (n,), their streams, -1 for those that calls send.
+            stream: int64 (n,), their streams, -1 for pulses that calls send.
         """
         trace = self.builder.trace
         starts, stops = trace.states.start[:-1], trace.states.start[1:]
@@ -770,7 +770,7 @@ class _Items:
         return out
 
     def of(self, program: ThreadProgram) -> list[TimedItem]:
-        """Return what a thread does: user time in cycles before it, what kind it is, and the step."""
+        """Return the actions of a thread: user time in cycles before each, its kind, and the step."""
         begin, stop = int(self.start[program.row]), int(self.start[program.row + 1])
         # Received before the trace begins: what the thread does up to its next receipt is for the last one of them.
         out: list[TimedItem] = [
@@ -789,7 +789,7 @@ class _Items:
         return [*out, (end, "end", None)]
 
     def _begun_item(self, call: int, program: ThreadProgram) -> Iterator[Item]:
-        """Return how a thread comes to the wait in which it is as the trace begins."""
+        """Return the steps that bring a thread into the wait in which it is when the trace begins."""
         builder, every_wait, wait = self.builder, self.builder.waits, int(self.wait[call])
         value, row = int(every_wait.value[wait]), int(every_wait.row[wait])
         end = int(every_wait.end_row[wait])
@@ -827,7 +827,7 @@ class _Items:
         return out
 
     def _creations(self) -> dict[int, list[tuple[int, int]]]:
-        """Return what is created in a call, by the row of its entry: threads, and after what user time."""
+        """Return by row of a call's entry the threads it creates, each with the user time before it in cycles."""
         trace, events = self.builder.trace, self.builder.events
         entries = rows_where(trace, _IS_ENTRY).astype(np.int64)
         threads = np.flatnonzero(np.diff(trace.states.start) > 0)
@@ -845,9 +845,9 @@ class _Items:
         return out
 
     def _receipts_before(self) -> dict[int, int]:
-        """Return when threads that receive as the trace begins come to do so, in ns after the begin: below 0; by row.
+        """Return by row when threads receiving at the begin start to receive, in ns after the begin: negative.
 
-        Who of a pool has waited longest gets the next message: they come in the order in which they got their first.
+        The thread of a pool that has waited longest gets the next message: they start in the order of first messages.
         """
         builder, every_wait = self.builder, self.builder.waits
         pools: dict[int, list[tuple[int, int]]] = {}
@@ -909,7 +909,7 @@ class _Items:
         return int(np.bincount(chids[chids < 1 << 16]).argmax()) if len(chids) else 1
 
     def _item(self, call: int) -> Iterator[Item]:
-        """Return the steps that one entry stands for."""
+        """Return the steps that replay one kernel call."""
         builder, every_wait, row = self.builder, self.builder.waits, int(self.row[call])
         name, wait = self.name_of.get(int(self.call[call]), ""), int(self.wait[call])
         state = int(every_wait.value[wait]) if wait >= 0 else NOT_A_STATE
@@ -977,7 +977,7 @@ class _Items:
             yield "wait", self._noted(wait)
 
     def _noted(self, wait: int) -> TimedWait:
-        """Return a wait of its recorded length, as nothing in the replay ends it, and count it in the notes."""
+        """Return a wait of its recorded length, because nothing in the replay ends it; count it in the notes."""
         step = self._as_recorded(wait)
         self.builder.notes[f"Waits in state {step.state} last as long as they did."] += 1
         return step
@@ -989,10 +989,10 @@ class _Items:
 
 
 def _cycle(program: ThreadProgram, is_busy: bool) -> tuple[int, int]:
-    """Return the steps that a thread repeats once it has done all: from one of its waits to the last of that kind.
+    """Return the range of steps that a thread repeats at the end: from one of its waits to the last of the same kind.
 
-    A thread that is busy as the trace ends, and shows no such waits, goes on with what it does then: nobody knows of an
-    end, and with more of the CPU it would only get there sooner.
+    A busy thread without such waits repeats its last work: the trace shows no end of that work, and more CPU time would
+    only bring the thread to this point sooner.
     """
     if program.ends:
         return 0, 0
@@ -1012,19 +1012,19 @@ def _cycle(program: ThreadProgram, is_busy: bool) -> tuple[int, int]:
 
 
 def _given_up(lock: int, woken_state: int) -> Unlock:
-    """Return how a reader/writer lock is given up: who waits to read waits for a writer, who is to write for either."""
+    """Return the unlock of a reader/writer lock: a waiting reader waits for a writer, a waiting writer for either."""
     return Unlock(lock, True if woken_state == _READ else None)
 
 
 def _under_way(cpus: _Ints, rows: _Ints, exits: _Ints, at_cpu: _Ints, at_row: _Ints) -> _Ints:
-    """Return which call is under way on a CPU at some rows: a position in `rows`, -1 for none.
+    """Return which call is under way on a CPU at given events: a position in `rows`, -1 for none.
 
     Args:
-        cpus: int64 (n,), of the calls.
+        cpus: int64 (n,), CPUs of the calls.
         rows: int64 (n,), their entries, ascending.
         exits: int64 (n,), the rows at which they end.
-        at_cpu: int64 (m,).
-        at_row: int64 (m,).
+        at_cpu: int64 (m,), CPU of each event.
+        at_row: int64 (m,), row of each event.
     """
     out = np.full(len(at_row), -1, np.int64)
     for cpu in np.unique(at_cpu).tolist():

@@ -1,4 +1,4 @@
-"""Programs run again on the simulated kernel, and what it logs as a trace."""
+"""Runs programs on the simulated kernel, which logs a trace."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ _MANAGER_CHANNELS: Final = 1000  # channels of the process manager that are repl
 
 @dataclass(slots=True)
 class _Pause(Call):
-    """Wait in some state up to a moment, exactly; or as a sleep that ends on the tick nearest to it."""
+    """Wait in a state until an exact moment, or as a sleep that ends on the nearest tick."""
 
     name = "NOP"
     state: str
@@ -125,7 +125,7 @@ class _AwaitStart(Call):
 
 @dataclass(slots=True)
 class _Start(Call):
-    """Let a thread go on that waits for being started."""
+    """Start a thread that waits in `_AwaitStart`."""
 
     name = "NOP"
     created: Thread | None
@@ -143,7 +143,7 @@ class _Start(Call):
 
 
 class _Replay:
-    """One run of programs: sets a kernel up, and knows what each thread has done so far."""
+    """One run of programs: sets up a kernel, and tracks the progress of each thread."""
 
     def __init__(self, programs: Programs, kernel: Kernel, begin_cycles: int) -> None:
         self.programs, self.kernel, self.machine = programs, kernel, kernel.machine
@@ -212,7 +212,7 @@ class _Replay:
         start(machine, machine.cpus[0], thread)
 
     def _take_over(self, program: ThreadProgram, body: Program) -> None:
-        """Let a thread of the process manager do what is replayed, if it does anything."""
+        """Let a thread of the process manager run the replayed steps, if there are any."""
         tid = program.tid - self.programs.trace.cpu_count + len(self.machine.cpus)
         thread = self.machine.processes[1].threads.get(tid)
         if thread is None or len(program.steps) < 2:
@@ -271,7 +271,7 @@ class _Replay:
             yield from self._await(step.thing)
 
     def _call(self, step: Step, program: ThreadProgram) -> Call | Compute | None:  # noqa: C901, PLR0911, PLR0912
-        """Return the one call that a step is; None if it takes several, or none."""
+        """Return the single call that carries out a step; None if the step takes several calls, or none."""
         match step:
             case steps_of.Work(ns):
                 return Compute(int(ns / program.speed))
@@ -324,7 +324,7 @@ class _Replay:
         return (self.machine.now - self.begin) * 1_000_000_000 // self.machine.target.cycles_per_s
 
     def _priority(self, stream: Stream) -> int:
-        """Return the priority of a pulse: where the trace does not show it, that of the thread that receives it."""
+        """Return the priority of a stream's pulses; if the trace does not show it, the receiving thread's priority."""
         if stream.priority > 0:
             return stream.priority
         thread = self.threads.get(-stream.priority)
@@ -384,7 +384,7 @@ class _Replay:
     # What comes from outside.
 
     def _add_timer(self, timer: TimerSource) -> None:
-        """Let pulses be sent at the moments at which they were; those of a timer by the tick that sent them, if any."""
+        """Send a stream's pulses at their recorded moments; those of a timer on the tick that sent them, if any."""
         stream, machine = self.programs.streams[timer.stream], self.machine
         receiver = self._receiver(stream)
         if receiver is None:
@@ -443,7 +443,7 @@ class _Replay:
             before_ns = moment_ns
 
     def _handler(self, line: InterruptLine, process: Process, outcomes: list[tuple[int, int | None]]) -> Attachment:
-        """Attach a handler that runs as long as it did each time, and delivers what it did."""
+        """Return an attached handler that runs as long as recorded each time, and delivers the recorded events."""
         number = 0
         thread = next(iter(process.threads.values()))
 
@@ -478,7 +478,7 @@ def _holders(lock: Mutex | RwLock) -> Collection[Thread | None]:
 
 
 def _thing(thing: steps_of.Thing) -> SyncObject:
-    """Return an object at its address in the trace."""
+    """Return the simulated object for a synchronization object of the trace, at its recorded address."""
     name = f"{thing.address:#x}"
     makers: dict[str, Callable[[], SyncObject]] = {
         "MUTEX": lambda: Mutex(name, thing.inherits, thing.ceiling),
@@ -494,7 +494,7 @@ def _thing(thing: steps_of.Thing) -> SyncObject:
 
 @dataclass(frozen=True, slots=True)
 class Replay:
-    """A trace that a replay wrote, when it begins in cycles, and what the simulated kernel found wrong."""
+    """A trace that a replay wrote, its begin in cycles, and the problems that the simulated kernel found."""
 
     trace: Trace
     begin_cycles: int
@@ -510,12 +510,12 @@ def replay(
         programs: What to run.
         path: The file to write.
         cpus: 0 = as many as the trace has.
-        seed: Of what kernel calls cost.
-        attributes: Pairs for its header.
+        seed: Seed of the costs of kernel calls.
+        attributes: Pairs for the header of the trace.
 
     Raises:
         CaptureError: The file cannot be written.
-        UsageError: It does too much.
+        UsageError: The replay is too large.
     """
     trace = programs.trace
     base = target(trace.release, cpus or programs.cpus)

@@ -1,4 +1,4 @@
-"""Searches: the least that keeps all deadlines, and where saved work helps most; candidates run beside each other."""
+"""Searches for the smallest change that keeps all deadlines, and where saved work helps most; runs in parallel."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ _MORE_THREADS: Final = 4  # than a pool has
 
 
 def candidates(programs: Programs, asked: str) -> list[str]:
-    """Return the changes that a search tries, the least first.
+    """Return the changes that a search tries, the smallest first.
 
     Args:
-        programs: Of the trace.
+        programs: Programs of the trace.
         asked: `cpus`, `TARGET:priority` or `TARGET:threads`.
 
     Raises:
-        UsageError: It is none of these, or names what the trace does not have.
+        UsageError: `asked` is none of these, or names a target that the trace does not have.
     """
     target, _, key = asked.rpartition(":")
     if key == "cpus" and not target:
@@ -49,7 +49,7 @@ def candidates(programs: Programs, asked: str) -> list[str]:
 
 
 def search(basis: ReplayBasis, asked: str) -> list[Candidate]:
-    """Return each candidate with whether all deadlines hold, the least first; they run in parallel processes.
+    """Return each candidate with whether all deadlines hold, the smallest first; they run in parallel processes.
 
     Raises:
         UsageError: There is nothing to search, or no activity has a deadline.
@@ -87,7 +87,7 @@ def _judged(fit: ReplayFit, text: str, figures: Mapping[Key, ActivityFigures] | 
 
 
 def sensitivity(basis: ReplayBasis, activity: str) -> list[Leverage]:
-    """Return for each process that works what a tenth less of its work does for an activity.
+    """Return for each working process how an activity changes if the process does a tenth less work.
 
     Raises:
         UsageError: No activity, or several, have the name.
@@ -114,7 +114,7 @@ def sensitivity(basis: ReplayBasis, activity: str) -> list[Leverage]:
 
 
 def _work(programs: Programs) -> Iterator[tuple[str, int]]:
-    """Return all work of a trace with the process that does it; that of a message is its server's."""
+    """Return all work of a trace with the process that does it; a message's work belongs to its server."""
     names = {thread.pid: _short(thread) for thread in programs.threads}
     for thread in programs.threads:
         yield _short(thread), _sum_of(thread.steps)

@@ -1,4 +1,4 @@
-"""What programs consist of: the steps of threads, messages and pulses with the work that is done for them, stimuli."""
+"""The parts of programs: steps of threads, messages and pulses with the work done for them, timers, interrupts."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from satview.store.trace import Trace
 
 @dataclass(slots=True)
 class Begin:
-    """Wait until the trace begins: the steps before this one bring the thread to where it was then.
+    """Wait until the trace begins: the steps before this one bring the thread into its state at that time.
 
     Attributes:
-        after_ns: When to stop waiting, after the begin of the trace; below 0 = before it.
+        after_ns: End of the wait, after the begin of the trace; negative = before it.
         state: State of the wait; STOPPED = the thread would have run.
         is_sleep: The clock ends the wait.
     """
@@ -38,7 +38,7 @@ class SleepStep:
 
 @dataclass(slots=True)
 class TimedWait:
-    """Wait in some state for as long as it was recorded: nothing that is replayed ends it."""
+    """Wait in a state for the recorded time, because no replayed step ends the wait."""
 
     state: str
     ns: int
@@ -53,7 +53,7 @@ class Send:
 
 @dataclass(slots=True)
 class Receive:
-    """Wait at a channel for a message or pulse, and do what is charged to that."""
+    """Wait at a channel for a message or pulse, and do the work charged to it."""
 
     chid: int
 
@@ -82,7 +82,7 @@ class Lock:
 
 @dataclass(slots=True)
 class Unlock:
-    """Unlock a mutex or a reader/writer lock; `is_write` is None where nothing says for what it was locked."""
+    """Unlock a mutex or a reader/writer lock; `is_write` is None if it is unknown for what it was locked."""
 
     thing: int
     is_write: bool | None = True
@@ -90,7 +90,7 @@ class Unlock:
 
 @dataclass(slots=True)
 class Meet:
-    """Wait at a barrier until all have come."""
+    """Wait at a barrier until all threads have come."""
 
     thing: int
 
@@ -100,8 +100,8 @@ class Await:
     """Wait at a condition variable or semaphore until it was signalled once more.
 
     Attributes:
-        thing: Which.
-        recorded_ns: How long that took when it was recorded.
+        thing: Its number in `Programs.things`.
+        recorded_ns: Length of the recorded wait.
     """
 
     thing: int
@@ -110,7 +110,7 @@ class Await:
 
 @dataclass(slots=True)
 class Signal:
-    """Signal a condition variable or semaphore; `count` is how many threads that woke in the trace."""
+    """Signal a condition variable or semaphore; `count` is the number of threads it woke in the trace."""
 
     thing: int
     count: int
@@ -123,26 +123,26 @@ class AwaitInterrupt:
 
 @dataclass(slots=True)
 class Unmask:
-    """Let an interrupt come again."""
+    """Unmask an interrupt."""
 
     vector: int
 
 
 @dataclass(slots=True)
 class Wake:
-    """End a thread's wait for an interrupt, by its row: what a handler did that is a thread now."""
+    """End the interrupt wait of a thread, by its row: a delivery by a handler that was moved to a thread."""
 
     thread: int
 
 
 @dataclass(slots=True)
 class AwaitStart:
-    """Wait until another thread comes to where it created this one."""
+    """Wait until another thread reaches the step in which it created this one."""
 
 
 @dataclass(slots=True)
 class StartThread:
-    """Create a thread: it is there from the begin on, and goes on now; by its row."""
+    """Start a thread, by its row; it exists from the begin on and waits in `AwaitStart`."""
 
     thread: int
 
@@ -168,24 +168,24 @@ Step = (Begin | Work | SleepStep | TimedWait | Send | Receive | Reply | SendPuls
 
 @dataclass(slots=True)
 class ThreadProgram:
-    """What one thread does.
+    """The program of one thread.
 
     Attributes:
-        row: Of the thread table of the trace.
+        row: Row in the thread table of the trace.
         pid, tid, process, name: As recorded.
-        label: The thread's name as it is shown.
-        priority: Its own, without what it inherits.
-        other_priorities: Those in three orders of all threads that the events allow too; none where they show it.
+        label: Display name of the thread.
+        priority: Its own priority, without inheritance.
+        other_priorities: Its priorities in three other orders that fit the events; empty if the trace shows priorities.
         policy: Number of the policy on the wire.
-        steps: In order; what it does for messages and pulses is not among them.
-        repeats: Positions of the steps, from and to, that are repeated once all are done; none if they are equal.
+        steps: Steps in order, without the work for messages and pulses.
+        repeats: Range of positions of the steps that repeat once all are done; empty if both are equal.
         sporadic: Low priority, budget and replenishment period in ns of policy 4; None for others.
-        ends: It ended in the trace.
+        ends: The thread ended in the trace.
         runmask: CPUs on which it may run.
         partition: Number of its scheduler partition; -1 = none.
         is_critical: It may draw on the partition's critical budget.
         speed: How much faster than recorded it works.
-        cpu: On which it runs first; -1 = it does not run.
+        cpu: CPU on which it runs first; -1 = it does not run.
     """
 
     row: int
@@ -210,12 +210,12 @@ class ThreadProgram:
 
 @dataclass(slots=True)
 class RecordedMessage:
-    """A message: to which process, at which channel it was received, and what was done for it.
+    """A message: the pid it went to, the channel that received it, and the work done for it.
 
     Attributes:
-        steps: None if it was not received.
+        steps: The work; None if the message was not received.
         is_answered: The reply is in the trace.
-        first_word: Of its data.
+        first_word: First word of its data.
     """
 
     pid: int
@@ -227,7 +227,7 @@ class RecordedMessage:
 
 @dataclass(slots=True)
 class Stream:
-    """Pulses that come over one connection, in the order in which they were sent, and what was done for each."""
+    """Pulses that come over one connection, in the order in which they were sent, and the work done for each."""
 
     pid: int
     chid: int = 0
@@ -238,7 +238,7 @@ class Stream:
 
 @dataclass(slots=True)
 class TimerSource:
-    """A timer, or whatever else sends the pulses of a stream by itself, with its moments."""
+    """A timer, or the kernel itself, that sends the pulses of a stream, with the moments at which it does."""
 
     stream: int
     thread: int
@@ -248,14 +248,14 @@ class TimerSource:
 
 @dataclass(slots=True)
 class InterruptLine:
-    """An interrupt.
+    """One interrupt vector.
 
     Attributes:
         vector, cpu: Its number, and the CPU that took most of them.
-        moments_ns: When it came.
-        handlers: For each handler by its process: for each moment how long it ran, in ns, and what it delivered: the
-            number of a stream, minus one minus the row of a thread, or None.
-        streams, threads: What it delivers to without a handler.
+        moments_ns: Times at which it came.
+        handlers: By pid of the handler: for each moment its run time in ns, and its delivery: the number of a stream,
+            -1 minus the row of a thread, or None.
+        streams, threads: Streams and threads to which it delivers without a handler.
     """
 
     vector: int
@@ -271,8 +271,8 @@ class Thing:
     """A `MUTEX`, `RWLOCK`, `BARRIER`, `CONDVAR` or `SEM`.
 
     Attributes:
-        inherits: A mutex has priority inheritance.
-        ceiling: Priority of who holds a mutex, 0 = none.
+        inherits: The mutex has priority inheritance.
+        ceiling: Priority of a thread that holds the mutex, 0 = none.
         count: Threads that meet at a barrier.
     """
 
@@ -298,12 +298,12 @@ class Programs:
     """A trace as programs.
 
     Attributes:
-        begin_cycles: The moment of the trace at which they begin.
-        length_ns: For how long the trace lasts from then on.
-        cpus: Of the target.
+        begin_cycles: Time in the trace at which the programs begin.
+        length_ns: Length of the trace from then on.
+        cpus: Number of CPUs of the target.
         tick_ns: Period of the clock interrupt; 0 = none.
-        tick_offset_ns: When it came last before the begin.
-        not_shown: What the trace does not show, a sentence each.
+        tick_offset_ns: Time of the last clock interrupt before the begin.
+        not_shown: Properties that the trace does not show, one sentence each.
     """
 
     trace: Trace

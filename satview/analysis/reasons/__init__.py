@@ -1,1 +1,1 @@
-"""Why a thread ran or waited: causes of an interval, the chain to its root, what all threads did at a moment."""
+"""Reasons why threads ran or waited: causes of an interval, and the chain to the root cause."""

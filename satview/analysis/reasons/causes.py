@@ -1,4 +1,4 @@
-"""What ended the wait of a thread, and whose doing that is: a thread's, a timer's or an interrupt's."""
+"""Events that end waits of threads, and their origin: a thread, a timer or an interrupt."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ class Causes:
         self._trace = trace
 
     def of_end(self, row: int) -> tuple[int, Certainty]:
-        """Return the event that ended the wait which an event of the waiting thread ends, -1 if none is known.
+        """Return the event that caused the end of a wait, given the waiting thread's own event; -1 if none is known.
 
-        A wait in SEND ends in REPLY, not with a wake-up: by the receipt of the message.
+        The receipt of the message ends a wait in SEND: the thread goes to REPLY without a wake-up.
 
         Args:
             row: The thread's next change of state after the wait began; -1 or `OPEN` for none.
@@ -56,13 +56,13 @@ class Causes:
         return NO_ROW if receipt in (NO_EVENT, OPEN) else receipt
 
     def origin(self, row: int) -> int:
-        """Return what sent a pulse or signal; the event itself if that is not known, or it is neither."""
+        """Return the event that sent a pulse or signal; the event itself if that is unknown, or it is neither."""
         table = deliveries(self._trace)
         link = int(table.ended_by(np.array([row]))[0])
         return int(table.from_row[link]) if link >= 0 else row
 
     def actor(self, row: int) -> int:
-        """Return the thread whose doing an event is; -1 for timers and interrupts, and for pulses that they send."""
+        """Return the thread that caused an event; -1 for timers, interrupts, and pulses that they send."""
         row = self.origin(row)
         code = int(self._trace.events.code[row])
         if code == TIMER or wire.class_of(code) == wire.WireClass.INT:
@@ -70,7 +70,7 @@ class Causes:
         return int(self._trace.events.thread[row]) or NO_ROW
 
     def words(self, row: int) -> str:
-        """Return in words what an event is that ended a wait."""
+        """Return a description of an event that ended a wait."""
         trace, name = self._trace, self._trace.spec(row).name
         if wire.class_of(int(trace.events.code[row])) == wire.WireClass.INT:
             return f"interrupt 0x{int(trace.payloads.words(row)[0]):x} (event #{row + 1})"

@@ -1,9 +1,9 @@
-"""The critical path between two moments of a thread: what had to happen, one after the other, for it to get there.
+"""The critical path between two moments of a thread: the sequence of work that led from one to the other.
 
-Walked backwards from the end. While the thread runs or is ready the path is with it. Where it waited the path goes over
-to the thread that ended the wait, from that moment back to where the wait began, and then returns: what the waker did
-before that was not in the way. A waker that itself waited in between is followed likewise. So pieces touch, and their
-lengths add up to the interval exactly. Source: formula 1 of the reference (a), followed for a whole interval.
+The walk goes backwards from the end. While the thread runs or is ready the path stays on it. At a wait the path moves
+to the thread that ended the wait, from that moment back to the begin of the wait, and then returns: earlier work of the
+waker did not matter. Waits of the waker in between are followed likewise. So pieces are adjacent, and their lengths add
+up to the interval exactly. Source: formula 1 of the reference (a), followed for a whole interval.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _Ints = NDArray[np.int64]
 
 
 class PieceKind(IntEnum):
-    """What a piece of the path is spent with."""
+    """Kinds of pieces of the path."""
 
     RUNNING = 0
     """The thread runs."""
@@ -64,16 +64,16 @@ class CriticalPath:
     """The pieces of a path in time order; every column has shape (n,). Each piece begins where the one before ends.
 
     Attributes:
-        thread: Row of the thread table that the path is of.
+        thread: Row of the thread whose path it is.
         window: The interval; the pieces cover it exactly.
-        start_cycles, end_cycles: int64.
-        on_thread: int64, row of the thread that the path is with.
+        start_cycles, end_cycles: int64, begin and end of each piece.
+        on_thread: int64, row of the thread on which the path is.
         kind: uint8, `PieceKind`.
         value: uint8, the state of that thread as lane value (`events.states`).
         row: int64, the event that begins the state, -1 if none does.
-        cause_row: int64, the event that ends it, from which the path comes back to the thread above; -1 for none.
-        depth: int64, 0 on the thread itself, 1 on one that it waits for, and so on.
-        certainty: uint8, `Certainty` of the links by which the path came to this thread, the weakest of them.
+        cause_row: int64, the event that ends it, at which the path returns to the thread above; -1 for none.
+        depth: int64, 0 on the thread itself, 1 on a thread that it waits for, and so on.
+        certainty: uint8, `Certainty` of the weakest link by which the path came to this thread.
     """
 
     thread: int
@@ -133,7 +133,7 @@ def critical_path(trace: Trace, thread: int | str, window: TimeWindow, most: int
 
 @dataclass(slots=True)
 class _Frame:
-    """A thread that the path is on, from where it came there back to `floor`."""
+    """A thread on the path, from the moment at which the path came to it back to `floor`."""
 
     thread: int
     floor: int
@@ -141,7 +141,7 @@ class _Frame:
 
 
 class _Walk:
-    """Walks backwards over the states of one thread after the other."""
+    """Walks backwards over the states of threads."""
 
     def __init__(self, trace: Trace, thread: int, window: TimeWindow, most: int) -> None:
         self.trace, self.thread, self.window, self.most = trace, thread, window, most
@@ -167,7 +167,7 @@ class _Walk:
         return CriticalPath(self.thread, self.window, start, end, thread, kind8, value8, row, cause, depth, certainty8)
 
     def _step(self, time: int) -> int:
-        """Add the piece that ends at a moment; return where it begins."""
+        """Add the piece that ends at a moment; return the time at which it begins."""
         frame = self.stack[-1]
         spans = self._spans_of(frame.thread)
         position = spans.index_at(time - 1)
@@ -181,7 +181,7 @@ class _Walk:
         return self._wait(since, time, value, row)
 
     def _wait(self, since: int, time: int, value: int, row: int) -> int:
-        """Add what ended a wait, and go on with the thread that ended it; return where the path is then."""
+        """Add the wake-up of a wait, and continue on the thread that ended it; return the time reached."""
         cause, certainty = self._end_of(row, time)
         # A thread whose message is received goes from SEND to REPLY and is not woken.
         ended = int(self.trace.events.time_cycles[cause]) if cause >= 0 and value != SEND else time
@@ -198,14 +198,14 @@ class _Walk:
         return self._add(since, ended, PieceKind.WAITING, value, row, cause) if ended > since else ended
 
     def _go_on(self, thread: int, floor: int, certainty: Certainty) -> bool:
-        """Put the path on another thread; not on one that it is on already: that one waits all the time."""
+        """Move the path to another thread; return False if it is on that thread already, which waits all the time."""
         if len(self.stack) >= _MOST_DEPTH or any(frame.thread == thread for frame in self.stack):
             return False
         self.stack.append(_Frame(thread, floor, min(certainty, self.stack[-1].certainty)))
         return True
 
     def _end_of(self, row: int, time: int) -> tuple[int, Certainty]:
-        """Return what ended the wait that an event begins, if it ended by a moment."""
+        """Return the event that ended the wait begun by `row`, and its certainty; -1 if it did not end by `time`."""
         own_states = self.trace.states.of(self.stack[-1].thread)
         after = int(np.searchsorted(own_states, row, side="right"))
         if after == len(own_states) or int(self.trace.events.time_cycles[own_states[after]]) > time:
@@ -213,7 +213,7 @@ class _Walk:
         return self.causes.of_end(int(own_states[after]))
 
     def _holder(self, row: int) -> tuple[int, Certainty]:
-        """Return who holds what a wait is for, of one that nothing ends in the interval; -1 for nobody."""
+        """Return the thread that can end a wait not ended in the interval, -1 = none, and the certainty."""
         blocked_by = blockers(self.trace)
         wait = wait_of(self.trace, self.stack[-1].thread, row)
         if wait < 0:
@@ -243,7 +243,7 @@ class _Walk:
 
 
 def wait_of(trace: Trace, thread: int, row: int) -> int:
-    """Return the row of `links.waits` that an event begins for a thread, -1 for none."""
+    """Return the row in `links.waits` of the wait that an event begins for a thread, -1 for none."""
     every_wait = blockers(trace).waits
     begin, stop = np.searchsorted(every_wait.thread, (thread, thread + 1))
     position = int(begin) + int(np.searchsorted(every_wait.row[begin:stop], row))
@@ -251,7 +251,7 @@ def wait_of(trace: Trace, thread: int, row: int) -> int:
 
 
 class PathWords:
-    """Says of pieces what they are; made once for many pieces.
+    """Describes pieces in words; made once for many pieces.
 
     Args:
         trace: The events.
@@ -263,7 +263,7 @@ class PathWords:
         self._causes = Causes(trace)
 
     def interrupted(self, path: CriticalPath) -> dict[tuple[int, PieceKind], int]:
-        """Return how many cycles the CPUs of threads that run handled interrupts meanwhile, by (thread, kind)."""
+        """Return the cycles in which interrupts were handled on the CPUs of running threads, by (thread, kind)."""
         runs = np.flatnonzero((path.kind == PieceKind.RUNNING) & (path.row >= 0))
         cpu = self._trace.events.cpu[path.row[runs]].astype(np.int64)
         piece, _, cycles = self._evidence.interrupts_in(path.start_cycles[runs], path.end_cycles[runs], cpu)
@@ -273,7 +273,7 @@ class PathWords:
         return dict(total)
 
     def says(self, path: CriticalPath, piece: int) -> str:
-        """Return the words for one piece."""
+        """Return the description of one piece."""
         kind, row = PieceKind(int(path.kind[piece])), int(path.row[piece])
         thread, cause = int(path.on_thread[piece]), int(path.cause_row[piece])
         span = int(path.start_cycles[piece]), int(path.end_cycles[piece])

@@ -1,7 +1,7 @@
-"""Why a thread runs, is ready, or waits at a moment, and what that goes back to, step by step.
+"""Explains why a thread runs, is ready or waits at a moment, step by step back to the root cause.
 
-Source: formula 1 of the reference, in its better form: why a thread could run, and why it got this CPU then, are two
-questions.
+Source: formula 1 of the reference, in its better form: it separates why a thread could run from why it got this CPU
+at that time.
 """
 
 from __future__ import annotations
@@ -65,12 +65,12 @@ class Rounds:
 
 
 def find_rounds(steps: Sequence[Hashable]) -> list[Rounds]:
-    """Return where four rounds or more of the same steps follow each other, in order; none of them overlap.
+    """Return the sequences of four or more equal rounds, in order and without overlap.
 
-    Where several sizes of a round fit, that which covers most steps is taken, of those the smallest.
+    If several sizes of a round fit, the one that covers most steps is taken; of equals the smallest.
 
     Args:
-        steps: What each step is; equal ones are the same.
+        steps: A value for each step; equal values are equal steps.
     """
     numbers: dict[Hashable, int] = {}
     number = np.array([numbers.setdefault(step, len(numbers)) for step in steps], np.int64)
@@ -105,33 +105,33 @@ IN_NO_STATE: Final = {
 
 @dataclass(frozen=True, slots=True)
 class WhyStep:
-    """The state of one thread at one moment, and why it is in it.
+    """The state of one thread at one moment, and the reason for it.
 
-    Rows are -1 where the trace does not show them, or where there is nothing of that kind.
+    Rows are -1 if the trace does not show the event or thread, or if there is none.
 
     Attributes:
         thread: Row of the thread table.
-        at_cycles: The moment that is looked at.
+        at_cycles: The examined moment.
         value: Its state as lane value (`events.states`).
         state: The state's name; UNKNOWN where the trace does not show it, ABSENT where the thread does not exist.
         since_cycles, until_cycles: How long it is in that state; the end of the trace if that comes before.
         row: The event that begins the state.
         priority: Its priority then, -1 if no wide event shows it.
-        waits_for: What it waits for, in words; empty if it does not.
-        holder: Row of the thread that holds or serves that.
-        may_receive: Rows of the threads of the server, any of which may receive the message that it waits in SEND with,
-            or may have it where the one that received it receives again and nobody replies.
-        serves: Row of the client whose message it has received and not answered yet, of several the one received last.
+        waits_for: Description of the object it waits for; empty if it does not wait.
+        holder: Row of the thread that holds or serves that object.
+        may_receive: Rows of the server's threads, any of which may receive the message sent by a thread in SEND, or may
+            have it if its receiver is receiving again and nobody has replied.
+        serves: Row of the client whose message it has received last and not answered yet.
         receive_row: The event by which it received that message.
-        wait_row: Of a thread that runs or is ready: the event by which it began to wait the last time before.
+        wait_row: For a thread that runs or is ready: the event that began its last wait before.
         ready_row: The event that ended that wait: ready, or running at once.
-        cause_row: What ended the wait: a message, pulse, reply, kernel call, timer or interrupt.
-        waker: Row of the thread that did that; -1 for timers and interrupts too.
+        cause_row: The event that ended the wait: a message, pulse, reply, kernel call, timer or interrupt.
+        waker: Row of the thread that caused this event; -1 for timers and interrupts too.
         before: Row of the thread that had the CPU before.
-        on_cpus: (CPU, thread, priority or -1, since when in cycles) of those that have the CPUs while it is ready.
+        on_cpus: (CPU, thread, priority or -1, since when in cycles) of threads that have the CPUs while it is ready.
         ran_instead: (thread, priority or -1, cycles) of the threads that had the CPUs since it was ready.
-        certainty: Of the holder or the cause; EXACT if there is none.
-        says: All that as one sentence.
+        certainty: Certainty of the holder or the cause; EXACT if there is none.
+        says: All of this as one sentence.
     """
 
     thread: int
@@ -160,12 +160,12 @@ class WhyStep:
 
 @dataclass(frozen=True, slots=True)
 class ChainLine:
-    """Steps as they are shown: those of rounds that repeat are one line.
+    """A line of the displayed chain: one step, or all steps of repeated rounds.
 
     Attributes:
-        step: Number of the step that is shown, or of the first one that is not, from 0.
-        says: What it says, or how often the same follows.
-        is_folded: It stands for several steps.
+        step: Number of the shown step, or of the first folded one, from 0.
+        says: Text of the step, or how often the same round follows.
+        is_folded: The line represents several steps.
     """
 
     step: int
@@ -174,9 +174,9 @@ class ChainLine:
 
 
 def chain_lines(trace: Trace, steps: Sequence[WhyStep]) -> list[ChainLine]:
-    """Return a chain for people: of four rounds of the same steps or more only the first and the last are shown.
+    """Return a chain for display: of four or more equal rounds only the first and the last are shown.
 
-    Steps are the same if they are of one process in one state.
+    Steps are equal if their process and state are.
 
     Args:
         trace: The trace.
@@ -209,19 +209,19 @@ _NO_THREAD_THEN: Final = tuple(IN_NO_STATE)
 
 
 def why(trace: Trace, thread: int | str, at_cycles: int, steps: int = MOST_STEPS) -> tuple[WhyStep, ...]:
-    """Return why a thread is in its state at a moment, and step by step what that goes back to.
+    """Return why a thread is in its state at a moment, step by step back to the root cause.
 
-    From a thread that waits the next step leads to who holds what it waits for, at the same moment, or to the threads
-    of the server that may receive its message; from one that runs or is ready to who made it ready, when it did. The
-    last step goes back to a timer, an interrupt, the start of the trace, a wait that nobody in particular can end, or a
-    thread that is in the chain already: a deadlock.
+    From a waiting thread the next step leads to the holder of the object at the same moment, or to the server's threads
+    that may receive its message; from a thread that runs or is ready it leads to the thread that made it ready, at that
+    time. The chain ends at a timer, an interrupt, the start of the trace, a wait that no particular thread can end, or
+    a thread that is in the chain already: a deadlock.
 
     Args:
         trace: The events.
         thread: Row of the thread table, or what `thread_of` takes.
-        at_cycles: The moment in cycles of the trace's clock; `trace.clock.cycles(ns)`. The very moment at which the
-            thread begins to wait or becomes ready means all of that: its middle is looked at, since others are often
-            still on their way to what they do for the rest of it.
+        at_cycles: The moment in cycles of the trace's clock; `trace.clock.cycles(ns)`. The exact begin of a wait or of
+            being ready means the whole interval: its middle is examined, because at the begin other threads often
+            have not reached their lasting states yet.
         steps: Steps at most, from 1 on.
 
     Raises:
@@ -237,7 +237,7 @@ def why(trace: Trace, thread: int | str, at_cycles: int, steps: int = MOST_STEPS
 
 
 class _Chain:
-    """Looks at one thread and moment after the other."""
+    """Builds the steps from one thread and moment to the next."""
 
     def __init__(self, trace: Trace) -> None:
         self.trace = trace
@@ -247,7 +247,7 @@ class _Chain:
         self.values = value_of_code(trace)
 
     def lasting(self, thread: int, at_cycles: int) -> int:
-        """Return the middle of what a thread waits in or is ready for from a moment on; else the moment itself."""
+        """Return the middle of a wait or ready interval that begins at a moment; else the moment itself."""
         spans = thread_spans(self.trace, thread, self.values)
         position = spans.index_at(at_cycles)
         value = int(spans.value[position])
@@ -310,7 +310,7 @@ class _Chain:
         return self._waiting(step, _row(spans, position))
 
     def _waiting(self, step: WhyStep, row: int) -> WhyStep:
-        """Return a step of a thread that waits: for what, who holds it, what ends it."""
+        """Return the step of a waiting thread: the awaited object, its holder, and the event that ends the wait."""
         blocked_by = blockers(self.trace)
         fitting = np.flatnonzero((blocked_by.waits.row == row) & (blocked_by.waits.thread == step.thread))
         ends = (
@@ -350,11 +350,11 @@ class _Chain:
     def _servers(self, step: WhyStep, pid: int, row: int) -> tuple[tuple[int, ...], int]:
         """Return threads of a server that may receive a message, and how many there are.
 
-        The one that receives it in the end is the last, and those that serve another message are before the rest.
+        The thread that receives it in the end comes last; threads that serve another message come first.
 
         Args:
-            step: Of the client.
-            pid: The server.
+            step: Step of the client.
+            pid: Pid of the server.
             row: The event by which the client began to wait in SEND.
         """
         threads = self.trace.threads
@@ -374,9 +374,9 @@ class _Chain:
         return int(spans.value[spans.index_at(at_cycles)])
 
     def _served(self, thread: int, at_cycles: int) -> tuple[int, int]:
-        """Return whose message a thread has received and not answered, and the receipt; the newest one, -1 for none.
+        """Return the client of a thread's newest message that is not answered yet, and the receipt; -1 = none.
 
-        The client must be seen to wait for the reply: a send that did not block it is never over.
+        The client must be seen to wait for the reply: a send that did not block it never ends.
         """
         sent = transactions(self.trace)
         bound = int(np.searchsorted(self.trace.events.time_cycles, at_cycles, side="right"))
@@ -392,7 +392,7 @@ class _Chain:
         return int(sent.client[newest]), int(receipt[0])
 
     def _running(self, step: WhyStep, spans: LaneSpans, position: int) -> WhyStep:
-        """Return a step of a thread that runs: who ended its wait, and who had the CPU before."""
+        """Return the step of a running thread: the thread that ended its wait, and the one that had the CPU before."""
         step, because = self._woken(step, spans, position)
         ready = (
             int(spans.start_cycles[_same(spans, position - 1)[0]])
@@ -405,7 +405,7 @@ class _Chain:
         return replace(step, before=before, says=f"{self._begins(step)}: {because}{took}.")
 
     def _ready(self, step: WhyStep, spans: LaneSpans, position: int) -> WhyStep:
-        """Return a step of a thread that is ready: who runs instead, then how it became ready."""
+        """Return the step of a ready thread: the threads that run instead, then how it became ready."""
         step, because = self._woken(step, spans, position)
         (on_cpus, idle), instead = self._on_cpus(step), self._instead(step)
         has = [f"{self._named(row, priority, step)} has {self.trace.cpu_title(cpu)} since {self._moment(since, step)}"
@@ -436,7 +436,7 @@ class _Chain:
         return replace(step, on_cpus=on_cpus, ran_instead=instead, says=says)
 
     def _woken(self, step: WhyStep, spans: LaneSpans, position: int) -> tuple[WhyStep, str]:
-        """Return a step of a thread that runs or is ready with what ended its last wait, and that in words."""
+        """Return the step of a running or ready thread with the cause that ended its last wait, and a text for it."""
         waited = position - 1
         while waited >= 0 and spans.value[waited] in (RUNNING, READY):
             waited -= 1
@@ -473,7 +473,7 @@ class _Chain:
         return f"{self.evidence.name(thread)}{self._rank(priority, self._last_of(thread, step))}"
 
     def _before(self, step: WhyStep) -> tuple[int, str]:
-        """Return the thread that had the CPU before one that runs, and in words what became of it."""
+        """Return the thread that had the CPU before a running thread, and a text on what became of it."""
         trace = self.trace
         if step.row < 0:
             return _NONE, ""
@@ -497,7 +497,7 @@ class _Chain:
                        f"{end.get(value, f' went into {name}') or ' left'}")  # fmt: skip
 
     def _instead(self, step: WhyStep) -> tuple[tuple[int, int, int], ...]:
-        """Return the threads that ran since one is ready, with the priority they had, up to that moment."""
+        """Return (thread, priority, cycles) of threads that ran since a thread became ready, up to the moment."""
         span = step.since_cycles, max(step.at_cycles, step.since_cycles + 1)
         out = []
         for row, cycles in ran_instead(self.evidence, span, step.thread):
@@ -505,7 +505,7 @@ class _Chain:
         return tuple(out)
 
     def _last_of(self, thread: int, step: WhyStep) -> int:
-        """Return the last event of a thread's state up to the moment that a step is about, -1 for none."""
+        """Return a thread's last state event up to the moment of a step, -1 for none."""
         own_states = self.trace.states.of(thread)
         position = int(
             np.searchsorted(self.trace.events.time_cycles[own_states], max(step.at_cycles, step.since_cycles + 1))
@@ -513,7 +513,7 @@ class _Chain:
         return int(own_states[position - 1]) if position else _NONE
 
     def _priority(self, row: int) -> int:
-        """Return the priority in an event of a thread's state, -1 if it is not wide; one event needs no table."""
+        """Return the priority in one state event of a thread, -1 if the event is not wide; needs no table."""
         if row < 0 or self.trace.events.slot_count[row] < _WIDE_SLOTS:
             return _NONE
         value, known = argument(self.trace, np.array([row]), "priority")
@@ -529,7 +529,7 @@ class _Chain:
         return f" ({', '.join(logged)})" if logged else ""
 
     def _begins(self, step: WhyStep) -> str:
-        """Return how a sentence begins: who, its priority, its state, since when."""
+        """Return the begin of the sentence: the thread, its priority, its state, since when."""
         priority = self._rank(step.priority, step.row)
         does = {RUNNING: "runs", READY: "is ready"}.get(step.value, f"waits in {step.state}")
         where = ""
@@ -543,15 +543,14 @@ class _Chain:
         return f"{self.evidence.name(step.thread)}{priority}{serves} {does}{where} {begins} {since}"
 
     def _moment(self, cycles: int, step: WhyStep) -> str:
-        """Return a moment as exact as the length of the state of a step needs."""
+        """Return a moment as text, as exact as the length of the step's state requires."""
         return self.evidence.moment(cycles, step.until_cycles - step.since_cycles)
 
 
 def _same(spans: LaneSpans, position: int) -> tuple[int, int]:
-    """Return the first and the last of the intervals of one state around one of them.
+    """Return the first and the last of adjacent intervals of the same state around one of them.
 
-    The opening dump may show a state twice, a change of priority too; a thread that begins to run twice has changed the
-    CPU.
+    The opening dump, or a change of priority, may show a state twice; two RUNNING intervals mean a change of the CPU.
     """
     value, earliest, latest = int(spans.value[position]), position, position
     while value != RUNNING and earliest > 0 and spans.value[earliest - 1] == value:

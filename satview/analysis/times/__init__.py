@@ -1,1 +1,1 @@
-"""How long things take and how often they happen: sums, counts and lengths of intervals, as arrays."""
+"""Durations and counts: sums, numbers and lengths of intervals, as arrays."""

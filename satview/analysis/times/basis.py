@@ -1,4 +1,4 @@
-"""What statistics of any range of a trace are made of: computed once, cached, the same for every range."""
+"""The data from which statistics of any range of a trace are made, computed once and cached."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _CRITICAL: Final = 1  # bit of sched_flags
 
 @dataclass(frozen=True, slots=True)
 class Runs:
-    """Ranges in which a CPU was with one thread, idle, or with nobody known; by CPU, then in time order.
+    """Ranges in which a CPU ran one thread, was idle, or ran an unknown thread; by CPU, then in time order.
 
     Attributes:
         cpu: uint8, (n,).
@@ -50,11 +50,11 @@ class Runs:
 
 
 class Basis:
-    """Of one trace: lost ranges, runs, interrupts; each made when first requested.
+    """Lost ranges, runs and interrupts of one trace; each made when first requested.
 
     Attributes:
         trace: The trace.
-        derived: Where durations, lengths and priorities come from.
+        derived: Source of durations, lengths and priorities.
     """
 
     def __init__(self, trace: Trace, derived: TraceDerivedColumns | None = None) -> None:
@@ -68,7 +68,7 @@ class Basis:
 
     @cached_property
     def loses_per_cpu(self) -> bool:
-        """True if events are missing of some CPUs and not of others."""
+        """True if some CPUs lost events at times at which others did not."""
         return bool(np.any(losses(self.trace)[:, 2] != EVERY_CPU))
 
     @cached_property
@@ -78,7 +78,7 @@ class Basis:
 
     @cached_property
     def runs(self) -> Runs:
-        """Who had the CPUs, over the whole trace."""
+        """Runs of all CPUs over the whole trace."""
         slices = run_slices(self.trace)
         parts = [_runs_of(cpu, cpu_spans(self.trace, cpu, slices, self.is_idle)) for cpu in range(self.trace.cpu_count)]
         return Runs(*(np.concatenate([getattr(part, name) for part in parts]) for name in Runs.__slots__))
@@ -88,7 +88,7 @@ class Basis:
         """The runs, cut where a RUNNING event shows another priority, and the priorities.
 
         Returns:
-            The runs, and int64 of the same length, -1 where the trace does not show: events logged fast have none.
+            The runs, and int64 of the same length, -1 where unknown: events logged fast have no priority.
         """
         rows, _ = run_slices(self.trace)
         return self._runs_by(rows, self.derived.priority(rows))
@@ -128,7 +128,7 @@ class Basis:
 
 
 def _runs_of(cpu: int, spans: LaneSpans) -> Runs:
-    """Return the intervals of a CPU lane, those of one thread that touch combined."""
+    """Return the intervals of a CPU lane, with adjacent ones of one thread merged."""
     end = np.append(spans.start_cycles[1:], spans.end_cycles)
     thread = spans.thread.astype(np.int64) if spans.thread is not None else np.zeros(len(spans), np.int64)
     begins = np.append(True, (thread[1:] != thread[:-1]) | (spans.value[1:] != spans.value[:-1]))
@@ -179,8 +179,8 @@ class Scope:
         trace: The data.
         window: The range, within the trace.
         passes: bool (events,), events that count; None = all.
-        basis: What is the same for every range.
-        is_cancelled: Called now and then.
+        basis: Data that is the same for every range.
+        is_cancelled: Called now and then; true stops the computation.
     """
 
     trace: Trace
@@ -201,7 +201,7 @@ class Scope:
 
     @cached_property
     def covered(self) -> CoveredRange:
-        """How much of the range the file of each thread, process and CPU covers."""
+        """Part of the range that the file of each thread, process and CPU covers."""
         return covered(self.trace, self.window)
 
     @property
@@ -210,10 +210,10 @@ class Scope:
         return self.window.length / self.trace.clock.cycles_per_s
 
     def check(self) -> None:
-        """Stop if somebody said so.
+        """Stop if the caller has cancelled.
 
         Raises:
-            Cancelled: Somebody did.
+            Cancelled: The caller has cancelled.
         """
         if self.is_cancelled():
             raise Cancelled("the statistics were stopped")
@@ -239,12 +239,12 @@ class Scope:
         return np.concatenate(parts) if parts else np.empty(0, np.int64)
 
     def cut(self, start: Cycles, end: Cycles) -> tuple[Cycles, Cycles]:
-        """Return spans cut at the ends of the range; what is outside comes out empty."""
+        """Return spans cut at the ends of the range; spans outside become empty."""
         start = np.clip(start, self.window.start, self.window.end)
         return start, np.maximum(np.clip(end, self.window.start, self.window.end), start)
 
     def lengths(self, begins: Rows, kind: LinkKind = LinkKind.CALL) -> tuple[Cycles, NDArray[np.int64]]:
-        """Return how long the links of a kind last that some events begin, and the events that end them.
+        """Return the lengths of the links of a kind that begin with some events, and the events that end them.
 
         Args:
             begins: (n,), rows of the event table.
@@ -269,7 +269,7 @@ def scope_of(
     basis: Basis | None,
     is_cancelled: Callable[[], bool] | None,
 ) -> Scope:
-    """Return a scope; `Statistics` says what the arguments mean.
+    """Return a scope; arguments as of `Statistics`.
 
     Raises:
         UsageError: The range is outside the trace, or the mask is that of another trace.
@@ -321,7 +321,7 @@ def percentile_by(keys: Keys, values: Cycles, count: int, share: float) -> Cycle
 
 
 def percentiles_by(keys: Keys, values: Cycles, count: int, shares: Sequence[float]) -> tuple[Cycles, ...]:
-    """Return what `percentile_by` does for several shares; the values are sorted once."""
+    """Return the results of `percentile_by` for several shares; the values are sorted once."""
     order = np.argsort(values)
     by_key = keys[order].astype(np.uint16) if count <= 1 << 16 else keys[order]  # short keys sort fast
     order = order[np.argsort(by_key, kind="stable")]
@@ -335,7 +335,7 @@ def percentiles_by(keys: Keys, values: Cycles, count: int, shares: Sequence[floa
 
 
 class Mark(StrEnum):
-    """How far something that is worked out from a trace can be trusted; the most trusted first."""
+    """How far a result from a trace can be trusted; the most trusted first."""
 
     EXACT = "exact"
     """As good as the trace: nothing that it rests on is missing."""
@@ -369,7 +369,7 @@ _DOUBTFUL: Final = "\N{ALMOST EQUAL TO}"
 
 
 def sign(mark: Mark) -> str:
-    """Return what is before a value: nothing, the sign for "at least", or the one for "about"."""
+    """Return the sign to put before a value: none, the one for "at least", or the one for "about"."""
     return SIGNS.get(mark, _DOUBTFUL)
 
 
@@ -379,14 +379,14 @@ class Trust:
 
     Attributes:
         mark: How far it can be trusted.
-        reason: Why no further, without a full stop; empty if it is exact.
+        reason: Why not further, without a full stop; empty if it is exact.
     """
 
     mark: Mark = Mark.EXACT
     reason: str = ""
 
     def at_worst(self, other: Trust) -> Trust:
-        """Return the one of both that is trusted less, itself if neither is."""
+        """Return the lower of both trusts; `self` if they are equal."""
         order = tuple(Mark)
         return other if order.index(other.mark) > order.index(self.mark) else self
 

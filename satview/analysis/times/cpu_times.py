@@ -1,4 +1,4 @@
-"""Who had the CPUs: runs of threads, idle time, interrupts; the intervals of the CPU lanes, added up."""
+"""Use of the CPUs: runs of threads, idle time, interrupts; sums of the intervals of the CPU lanes."""
 
 from __future__ import annotations
 
@@ -82,17 +82,17 @@ class CpuTable:
 
     Attributes:
         cpu: int64, (n,), its number.
-        busy_cycles: int64, threads ran, idle threads and interrupts left out; kernel calls where nothing else is known.
-        idle_cycles: int64, its idle thread ran.
-        interrupt_cycles: int64, it handled interrupts, whatever they interrupted.
-        unknown_cycles: int64, the trace does not show: events were lost, nothing was logged yet, or the kernel was on
-            its way from one thread to the next.
+        busy_cycles: int64, time threads ran, without idle ones and interrupts; kernel calls if nothing else is known.
+        idle_cycles: int64, time its idle thread ran.
+        interrupt_cycles: int64, time it handled interrupts, whatever they interrupted.
+        unknown_cycles: int64, time the trace does not show: events were lost, nothing was logged yet, or the kernel was
+            switching threads.
         runs: int64, runs of threads that begin in the range, those of idle threads included.
         switches: int64, runs that begin in the range with another thread than the run before.
         longest_run_cycles: int64, the longest run of a thread that is no idle thread, cut at the range.
         longest_run_start_cycles: int64, when it begins; -1 without one.
-        busiest: int64, the thread that had most of it, 0 = none.
-        busiest_cycles: int64, how much.
+        busiest: int64, the thread that had most of its time, 0 = none.
+        busiest_cycles: int64, time of that thread.
     """
 
     cpu: NDArray[np.int64]
@@ -113,13 +113,13 @@ class CpuTable:
 
 @dataclass(frozen=True, slots=True)
 class RunTimes:
-    """What each thread had of the CPUs; every column int64 (threads,). Row 0 has what ran without being known.
+    """CPU use of each thread; every column int64 (threads,). Row 0 is for unknown threads.
 
     Attributes:
-        cpu_cycles: It ran and no interrupt was handled meanwhile. Those of all but idle threads add up to
-            `CpuTable.busy_cycles`, those of idle threads to `CpuTable.idle_cycles`.
-        interrupted_cycles: Interrupts were handled while it had a CPU.
-        runs: Runs within the range, those that it cuts included.
+        cpu_cycles: Time it ran without an interrupt being handled. Threads except idle ones add up to
+            `CpuTable.busy_cycles`, idle threads to `CpuTable.idle_cycles`.
+        interrupted_cycles: Time in which interrupts were handled while it had a CPU.
+        runs: Runs within the range, including those cut by it.
         switches: Runs that begin in the range.
         longest_cycles: The longest run, cut at the range.
         longest_start_cycles: When it begins; -1 without one.
@@ -143,8 +143,8 @@ class Migrations:
 
     Attributes:
         thread: int64, (n,), row of the thread table.
-        from_cpu: int64, where it ran before; -1 = not sure, events are missing in between.
-        to_cpu: int64, where it runs now.
+        from_cpu: int64, CPU of the run before; -1 = uncertain, events are missing in between.
+        to_cpu: int64, CPU of this run.
         time_cycles: int64, when that run begins.
     """
 
@@ -215,7 +215,7 @@ class CutRuns:
     Attributes:
         runs: The runs, not cut.
         start, end: int64, cycles, cut at the range: equal where a run is outside.
-        net: int64, cycles that interrupts leave of it.
+        net: int64, cycles of it without interrupts.
         interrupted: int64, cycles in which interrupts were handled.
         begins: bool, runs of threads that begin in the range.
         goes_on: bool, may be the rest of the run before, as events are missing in between.
@@ -231,7 +231,7 @@ class CutRuns:
 
     @property
     def is_busy(self) -> NDArray[np.bool_]:
-        """Runs of threads, and kernel calls of which the thread is not known.
+        """Runs of threads, and kernel calls of unknown threads.
 
         Returns:
             bool (runs,).
@@ -240,7 +240,7 @@ class CutRuns:
 
     @property
     def is_known(self) -> NDArray[np.bool_]:
-        """Runs within the range of which the trace shows what they are.
+        """Runs within the range of which the trace shows the thread or kind.
 
         Returns:
             bool (runs,).
@@ -249,9 +249,9 @@ class CutRuns:
 
 
 def _goes_on(scope: Scope) -> NDArray[np.bool_]:
-    """Return which runs may be the rest of the one before, of the same thread: events are missing in between.
+    """Return which runs may continue the run before of the same thread, because events are missing in between.
 
-    RUNNING also shows a new priority, so that it is no sign of a new run.
+    RUNNING also reports a new priority, so it does not prove a new run.
     """
     runs, lost = scope.basis.runs, losses(scope.trace)
     out = np.zeros(len(runs.cpu), np.bool_)
@@ -339,7 +339,7 @@ def _run_times(scope: Scope, times: CutRuns) -> RunTimes:
 
 
 def _first_in_range(times: CutRuns) -> NDArray[np.bool_]:
-    """Return which runs are not the rest of one that is in the range too."""
+    """Return which runs do not continue another run in the range."""
     known_runs = np.flatnonzero(times.runs.thread > 0)
     out = ~times.goes_on
     out[known_runs[1:]] |= (times.end <= times.start)[known_runs[:-1]]
@@ -347,7 +347,7 @@ def _first_in_range(times: CutRuns) -> NDArray[np.bool_]:
 
 
 def migrations(scope: Scope) -> Migrations:
-    """Return the migrations of threads that are no idle threads, as their runs begin within the range."""
+    """Return the migrations of threads, except idle ones, to runs that begin within the range."""
     return _migrations(scope, _begins(scope, _goes_on(scope)))
 
 

@@ -1,4 +1,4 @@
-"""Messages: who sends to whom, how much, and how long clients were blocked for it."""
+"""Events, kernel calls, interrupts and messages: their numbers and times."""
 
 from __future__ import annotations
 
@@ -53,10 +53,10 @@ class EventKinds:
 
 @dataclass(frozen=True, slots=True)
 class ThreadCounts:
-    """What each thread logged; every column int64 (threads,).
+    """Numbers of events of each thread; every column int64 (threads,).
 
     Attributes:
-        events: Its changes of state, and what was logged while it ran.
+        events: Its changes of state, and events logged while it ran.
         calls: Kernel calls it entered.
         sent: Messages it sent.
         received: Messages it received.
@@ -69,7 +69,7 @@ class ThreadCounts:
 
 
 def event_counts(scope: Scope) -> tuple[EventKinds, ThreadCounts]:
-    """Return both tables, from one walk over the events of the range."""
+    """Return both tables, from one pass over the events of the range."""
     events, threads = scope.trace.events, len(scope.trace.threads)
     sums = count, earliest, latest, by_thread = (
         *np.zeros((3, CODE_COUNT), np.int64),
@@ -119,14 +119,14 @@ _Ints = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class RunSums:
-    """How long threads ran up to moments; moments are numbers in a list of times that holds all that matter.
+    """Run time of threads up to moments; a moment is an index in a list of times that holds all moments of interest.
 
     Attributes:
         time: int64, cycles, ascending: the moments themselves.
         key: int64, (n,), thread << 32 | moment at which a run begins, ascending.
         end: int64, cycles, when it ends.
-        before: int64, (n + 1,), time in all runs before each.
-        first: int64, (threads + 1,), where the runs of each thread begin.
+        before: int64, (n + 1,), summed length of all runs before each.
+        first: int64, (threads + 1,), index of the first run of each thread.
     """
 
     time: Cycles
@@ -142,10 +142,10 @@ class RunSums:
         Args:
             runs: All runs.
             some: Which of them count.
-            start: int64, when all runs begin, cycles; cut at a range if that is called for.
-            end: int64, when they end.
-            time: int64, ascending: every moment that will be queried about, and every start of a run.
-            threads: Rows of the thread table.
+            start: int64, begins of all runs, cycles; cut at a range if needed.
+            end: int64, ends of all runs.
+            time: int64, ascending: every moment that will be queried, and every start of a run.
+            threads: Number of rows of the thread table.
         """
         order = np.lexsort((start[some], runs.thread[some]))
         thread, start, end = runs.thread[some][order], start[some][order], end[some][order]
@@ -198,7 +198,7 @@ class Durations:
 
     @classmethod
     def of(cls, keys: NDArray[np.int64], cycles: Cycles, rows: Rows, count: int) -> Durations:
-        """Return the times of each key below `count`; times below 0 are not known and left out."""
+        """Return the times of each key below `count`; negative times are unknown and left out."""
         known = cycles >= 0
         keys, cycles, rows = keys[known], cycles[known], rows[known]
         most, position = largest_by(keys, cycles, count)
@@ -221,7 +221,7 @@ class Durations:
 
     @property
     def mean_cycles(self) -> Cycles:
-        """Sum by count, rounded down; 0 where there is none."""
+        """Sum divided by count, rounded down; 0 without occurrences."""
         return self.total_cycles // np.maximum(self.count, 1)
 
 
@@ -230,14 +230,14 @@ class CallTable:
     """One row per kernel call that was entered in the range, by its number.
 
     Attributes:
-        code: int64, (n,), of its entry, 32-bit form; both widths count together.
+        code: int64, (n,), code of its entry, 32-bit form; both widths are counted together.
         count: int64, entries that count.
-        times: From entry to exit, whole, also where the exit is behind the range.
-        running: Of that, while the caller had a CPU: a blocking call comes back when its thread runs again. Source:
+        times: From entry to exit, not cut, even if the exit is after the range.
+        running: The part while the caller had a CPU: a blocking call returns when its thread runs again. Source:
             building block M4 of the reference.
-        failed: int64, returned with an error.
-        interrupted: int64, ended in their interrupted form.
-        errors: Error numbers of each, with how often, the commonest first.
+        failed: int64, calls that returned with an error.
+        interrupted: int64, calls that ended in their interrupted form.
+        errors: Error numbers of each, with their counts, the most frequent first.
         first: int64, row of the first entry.
     """
 
@@ -285,9 +285,9 @@ class KernelCalls:
     Attributes:
         row: int64, the event of the entry.
         exit_row: int64, the event that ends it; -1 where that is not in the trace or not sure.
-        number: int64, of the call, 0 to 127.
+        number: int64, number of the call, 0 to 127.
         cycles: int64, from entry to exit; -1 without exit.
-        running_cycles: int64, of that, while the caller had a CPU; -1 where that is not known.
+        running_cycles: int64, the part of it while the caller had a CPU; -1 if not known.
         is_interrupted: bool, it ended in its interrupted form.
         is_failed: bool, it returned with an error.
         error: int64, the error's number; 0 for calls that did not fail.
@@ -344,7 +344,7 @@ def kernel_calls(scope: Scope) -> KernelCalls:
 
 
 def call_times(scope: Scope) -> CallTable:
-    """Return the kernel calls, added up."""
+    """Return the kernel calls of a range, summed per call."""
     calls = kernel_calls(scope)
     number = calls.number
     failed, errors = _errors(number[calls.is_failed], calls.error[calls.is_failed])
@@ -380,7 +380,7 @@ def _running(scope: Scope, enters: Rows, exits: Rows) -> Cycles:
 def _errors(
     number: NDArray[np.int64], error: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], list[tuple[tuple[int, int], ...]]]:
-    """Return how many calls of each number failed, and with which errors, of the calls that did."""
+    """Return for the failed calls how many of each number there are, and their errors."""
     by_number: list[list[tuple[int, int]]] = [[] for _ in range(CALL_NUMBERS)]
     pairs, counts = np.unique(number << 32 | error & 0xFFFFFFFF, return_counts=True)
     for pair, count in zip(pairs.tolist(), counts.tolist(), strict=True):
@@ -401,7 +401,7 @@ def interrupts(scope: Scope) -> InterruptTimes:
 
 
 def interrupt_times(scope: Scope) -> InterruptTable:
-    """Return the interrupts, added up."""
+    """Return the interrupts of a range, summed per vector."""
     handled = interrupts(scope)
     vectors, number = np.unique(handled.vector, return_inverse=True)
     number = number.astype(np.int64)
@@ -450,11 +450,10 @@ class MessageTable:
 
     Attributes:
         client: int64, (n,), row of the thread table; 0 = not known.
-        server_pid: int64, of the receiver; 0 is on another node, -1 a send that failed.
+        server_pid: int64, pid of the receiver; 0 = on another node, -1 = the send failed.
         count: int64, SND_MESSAGE events that count.
-        sized: int64, messages of which the trace shows the size: received within the range by a MSG_RECEIVEV that
-            was logged wide.
-        bytes: int64, sizes of these added up.
+        sized: int64, messages with a known size: received within the range by a MSG_RECEIVEV that was logged wide.
+        bytes: int64, sum of these sizes.
         send_blocked: Times in state SEND, from the send until the server received it.
         reply_blocked: Times in state REPLY.
         first: int64, row of the first SND_MESSAGE.
@@ -481,7 +480,7 @@ class Messages:
         row: int64, SND_MESSAGE.
         send_blocked_cycles: int64, how long the client was in state SEND; -1 = not at all, or not known.
         reply_blocked_cycles: int64, the same of state REPLY.
-        size_bytes: int64, of the message, as reported to its receiver; -1 = not logged.
+        size_bytes: int64, size of the message, as reported to its receiver; -1 = not logged.
     """
 
     row: NDArray[np.int64]
@@ -497,7 +496,7 @@ def sent_messages(scope: Scope) -> Messages:
 
 
 def message_times(scope: Scope) -> MessageTable:
-    """Return the messages that were sent within the range, added up."""
+    """Return the messages that were sent within the range, summed per client thread and server process."""
     events, payloads = scope.trace.events, scope.trace.payloads
     sent = sent_messages(scope)
     sends = sent.row
@@ -538,7 +537,7 @@ def _is_into(scope: Scope, changes: Rows, state: int) -> NDArray[np.bool_]:
 
 
 def _in_state(scope: Scope, changes: Rows, state: int) -> tuple[Cycles, Rows]:
-    """Return how long a state lasts where a change leads into it, and the thread's change that ends it.
+    """Return how long a state lasts if a change leads into it, and the thread's change that ends it.
 
     -1 and `NO_EVENT` for changes into other states, and where the end is not known.
     """

@@ -1,8 +1,8 @@
-"""How long things of one kind took, one by one: run slices, waits by state, kernel calls, message legs, interrupts.
+"""Single durations of one kind: run slices, waits by state, kernel calls, message legs, interrupts.
 
-What statistics add up per thread or call, for histograms and percentiles. An occurrence belongs to the window in which
-it begins and is not cut at the end of it. Those whose begin or end the trace does not hold are counted, and have no
-duration.
+These are the values that statistics sum per thread or call, for histograms and percentiles. An occurrence belongs to
+the window in which it begins and is not cut at its end. If the begin or end is not in the trace, the occurrence is
+counted but has no duration.
 """
 
 from __future__ import annotations
@@ -37,13 +37,13 @@ _NO_WAIT: Final = frozenset({RUNNING, READY, DEAD})
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """What a histogram can be of.
+    """A kind of duration for histograms.
 
     Attributes:
         key: `run`, `response`, `period`, `state:NAME`, `call`, `call:NAME`, `queued`, `service`, `round_trip`,
             `interrupt`, `latency`.
-        title: For people.
-        capture: What a capture needs for it.
+        title: Display title.
+        capture: Classes that a capture needs for it.
         is_of_threads: False for interrupts, which belong to no thread.
     """
 
@@ -62,7 +62,7 @@ class Occurrences:
         start: int64, (n,), when it began, in cycles.
         thread: int64, (n,), row of the thread table; 0 = not known.
         event: int64, (n,), row of the event that began it; -1 = `event_of` finds it.
-        unfinished: How many more began of which the trace does not hold both ends.
+        unfinished: How many more began whose begin or end the trace does not hold.
     """
 
     cycles: Cycles
@@ -94,7 +94,7 @@ class Occurrences:
 
 
 def measures(trace: Trace) -> tuple[Measure, ...]:
-    """Return what the trace has durations of: states and kernel calls by name only where it holds such events."""
+    """Return the measures of which the trace has durations; states and kernel calls by name only if they occur."""
     offered = [
         Measure("run", "Run slice", "THREAD events"),
         Measure("response", "Response: from ready to the next wait", "THREAD events"),
@@ -145,13 +145,13 @@ def occurrences(scope: Scope, key: str, threads: Mask | None = None) -> Occurren
 
 @dataclass(frozen=True, slots=True)
 class Histogram:
-    """Counts of durations in bins that are equally wide on a logarithmic scale, but for one that a bound may divide.
+    """Counts of durations in bins of equal width on a logarithmic scale, except for one that a bound may divide.
 
     Attributes:
         edges_log10: float64, (bins + 1,), logarithms of nanoseconds to the base 10.
         counts: int64, (bins,).
         bin: int64, (n,), the bin of each duration.
-        first_beyond: The first bin of durations beyond the bound, behind the last one if there are none.
+        first_beyond: Index of the first bin of durations beyond the bound; the number of bins if there are none.
     """
 
     edges_log10: NDArray[np.float64]
@@ -167,8 +167,8 @@ def histogram(
 
     Args:
         duration_ns: int64, (n,), nanoseconds.
-        is_beyond: bool (n,), which are longer than a bound, by cycles, of which several may be one nanosecond; None =
-            there is no bound.
+        is_beyond: bool (n,), which are longer than a bound, compared in cycles, which may be shorter than a nanosecond;
+            None = there is no bound.
         bound_ns: The bound.
     """
     position = np.log10(np.maximum(duration_ns, 1))
@@ -217,7 +217,7 @@ def _is_call(trace: Trace, name: str) -> Mask:
 def _known(
     cycles: Cycles, start: Cycles, thread: NDArray[np.int64], event: NDArray[np.int64], threads: Mask | None
 ) -> Occurrences:
-    """Return the occurrences of some threads; those of less than 0 cycles have no known duration."""
+    """Return the occurrences of some threads; negative cycles mean an unknown duration."""
     if threads is not None:
         is_selected = threads[np.maximum(thread, 0)]
         cycles, start, thread, event = cycles[is_selected], start[is_selected], thread[is_selected], event[is_selected]
@@ -239,7 +239,7 @@ def _links(scope: Scope, codes: Mask, kind: LinkKind, threads: Mask | None) -> O
 
 
 def _messages(scope: Scope, column: str, threads: Mask | None) -> Occurrences:
-    """Return a leg of the messages sent in the window; a message is its client's and its server's."""
+    """Return a leg of the messages sent in the window; a message belongs to both its client and its server."""
     exchanges, events = transactions(scope.trace), scope.trace.events
     begin, stop = np.searchsorted(exchanges.send_row, (scope.rows.start, scope.rows.stop))
     part = slice(int(begin), int(stop))
@@ -261,7 +261,7 @@ def _runs(scope: Scope, threads: Mask | None) -> Occurrences:
 
 
 def _activations(scope: Scope, is_period: bool, threads: Mask | None) -> Occurrences:
-    """Return how long activations took that begin in the window, or the periods that end with them."""
+    """Return the durations of activations that begin in the window, or the periods that end with them."""
     spans = activations(scope)
     begun = np.flatnonzero(_begin_in(scope, spans.start))
     cycles = spans.period_cycles if is_period else np.where(spans.is_cut, -1, spans.end - spans.start)

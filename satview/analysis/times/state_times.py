@@ -1,4 +1,4 @@
-"""How long each thread was in each state: the intervals of the lanes, added up."""
+"""Time of each thread in each state: sums of the intervals of the lanes."""
 
 from __future__ import annotations
 
@@ -54,15 +54,15 @@ _MOST_THREADS: Final = 1 << 16  # each has a sum for every state and CPU: bounds
 
 @dataclass(frozen=True, slots=True)
 class CpuSums:
-    """Who had the CPUs.
+    """Sums of CPU use.
 
     Attributes:
         threads: `statistics.RUN_SUMS` by name, int64 (threads,).
         cpus: `statistics.CPU_SUMS` by name, int64 (cpus,).
-        busiest: int64 (cpus,), the thread that had most of each, 0 = none.
-        busiest_cycles: int64 (cpus,), how much.
-        works: Runs of threads that are no idle threads.
-        overlaps: Of these, those that begin on a CPU that the one before has not left, though no event is missing.
+        busiest: int64 (cpus,), the thread that had most time on each CPU, 0 = none.
+        busiest_cycles: int64 (cpus,), time of that thread.
+        works: Number of runs of threads, without idle threads.
+        overlaps: How many of these begin on a CPU that the thread before has not left, though no event is missing.
     """
 
     threads: Sum
@@ -75,13 +75,13 @@ class CpuSums:
 
 @dataclass(frozen=True, slots=True)
 class Walk:
-    """What was added up.
+    """Sums over a whole trace.
 
     Attributes:
         thread, value: int64 (n,), rows of the thread table and the lane values of states they were in.
         states: `statistics.STATE_SUMS` of these by name, int64 (n,).
         preemptions: int64 (threads,).
-        cpus: Who had the CPUs; None where that takes more than the events of states.
+        cpus: CPU use; None if it needs more than the state events.
     """
 
     thread: NDArray[np.int64]
@@ -92,10 +92,9 @@ class Walk:
 
 
 def walk(trace: Trace) -> Walk | None:
-    """Return what a whole trace adds up to; None where this code cannot tell: then lanes are added up.
+    """Return the sums over a whole trace; None if this pass cannot compute them and lanes must be summed instead.
 
-    It can where no CPU loses events for itself. Made at the first call and cached with the
-    trace.
+    It can unless a single CPU has lost events. Made at the first call and cached with the trace.
     """
     is_plain = trace.axis is None and trace.pairs is None and trace.release is not Release.UNIXWARE
     is_small = len(trace.events) > 0 and len(trace.threads) <= _MOST_THREADS
@@ -145,7 +144,7 @@ def _rules(trace: Trace) -> Rules:
 
 
 def _named(names: tuple[str, ...], sums: NDArray[np.int64]) -> Sum:
-    """Return the columns of sums by name, each in memory of its own."""
+    """Return the columns of sums by name, each copied to its own memory."""
     return dict(zip(names, np.ascontiguousarray(sums.T), strict=True))
 
 
@@ -158,10 +157,10 @@ class StateTimes:
 
     Attributes:
         thread: int64, (n,), row of the thread table.
-        value: int64, state as lane value (`events.states`); `UNKNOWN` where the trace does not show it: before the
-            first event of a thread that was there already, and while events were lost.
-        count: int64, intervals, those that the range cuts included.
-        total_cycles: int64, time in all. Those of a thread add up to the range, `ABSENT` included.
+        value: int64, state as lane value (`events.states`); `UNKNOWN` before the first event of a thread that existed
+            already, and while events were lost.
+        count: int64, intervals, including those cut by the range.
+        total_cycles: int64, total time. The times of a thread add up to the range, `ABSENT` included.
         longest_cycles: int64, the longest interval, cut at the range.
         longest_start_cycles: int64, when it begins.
         preemptions: int64, (threads,), intervals of READY straight after RUNNING that begin in the range: the thread
@@ -189,7 +188,7 @@ class StateTimes:
 
 @dataclass(frozen=True, slots=True)
 class StateSpans:
-    """Intervals of some threads, as their lanes have them, not cut; by thread, then in time order.
+    """Intervals of some threads as on their lanes, not cut; by thread, then in time order.
 
     Attributes:
         thread: int64, (n,), row of the thread table.
@@ -206,7 +205,7 @@ class StateSpans:
 
 
 def state_times(scope: Scope) -> StateTimes:
-    """Return the times of all threads but row 0, which is nobody."""
+    """Return the times of all threads except row 0, which is no thread."""
     scope.check()
     is_plain = scope.is_whole and not len(contradicted_runs(scope.trace)[0])
     if is_plain and (walked := walk(scope.trace)) is not None:
@@ -225,11 +224,11 @@ def state_times(scope: Scope) -> StateTimes:
 def state_spans(scope: Scope) -> Iterator[StateSpans]:
     """Yield the intervals of all threads but row 0, some threads at a time.
 
-    Of a thread they are those that meet the window, whole, and some before and behind it; of what follows the window
-    only the next change of state is looked at.
+    A thread's intervals are those that meet the window, not cut, and some before and after it; after the window only
+    the next change of state is examined.
 
     Raises:
-        Cancelled: The scope says so.
+        Cancelled: The scope was cancelled.
     """
     # In 8.0 CPUs lose events each for itself; what that does to a thread depends on where it ran.
     # Of several files on one axis each begins and ends when it does.
@@ -273,9 +272,9 @@ def _lanes(scope: Scope) -> Iterator[StateSpans]:
 
 
 def _index(scope: Scope) -> StateIndex:
-    """Return the changes of state in the range, the two before and the one after it of every thread; no more matter.
+    """Return each thread's changes of state in the range, the two before it and the one after it.
 
-    But of a thread that has none yet the first two, which show whether it exists.
+    For a thread without any up to then these are its first two, which show whether it exists.
     """
     states, rows = scope.trace.states, scope.rows
     if rows.start == 0 and rows.stop == len(scope.trace.events):
@@ -288,13 +287,13 @@ def _index(scope: Scope) -> StateIndex:
 
 
 def _positions(states: StateIndex, bound: int) -> NDArray[np.int64]:
-    """Return for each thread where its first change of state from a row of the event table on is."""
+    """Return for each thread the position of its first change of state at or after an event row."""
     earlier = np.append(0, np.cumsum(states.event < bound))
     return np.asarray(states.start[:-1] + earlier[states.start[1:]] - earlier[states.start[:-1]])
 
 
 def _spans_of(scope: Scope, states: StateIndex, begin: int, stop: int, tables: NDArray[np.uint8]) -> StateSpans:
-    """Return the intervals of the threads from `first` to before `last`: as `timeline.per_thread`, many at a time."""
+    """Return the intervals of the threads of an index: as `timeline.per_thread`, but many at a time."""
     trace = scope.trace
     sizes = np.diff(states.start[begin : stop + 1])
     rows = states.event[states.start[begin] : states.start[stop]]
@@ -331,10 +330,10 @@ def _spans_of(scope: Scope, states: StateIndex, begin: int, stop: int, tables: N
 
 
 def _known_until(basis: Basis, start: Cycles, end: Cycles, since: Cycles) -> Cycles:
-    """Return how far the states that events show can be relied on: to the next one, or to where events are missing.
+    """Return until when the state that each event shows is certain: until the next one, or until events are missing.
 
-    As `timeline.state_lanes.forget_thread`: what the first event of a thread shows (at `since`) is never doubted at
-    once, and a moment alone hides nothing.
+    As `timeline.state_lanes.forget_thread`: the state of a thread's first event (at `since`) is never unknown at
+    once, and a loss of zero length hides nothing.
     """
     is_long = basis.lost.end - basis.lost.start > 1
     if not is_long.any():
@@ -421,7 +420,7 @@ class StateLengths:
 
 
 def state_lengths(scope: Scope) -> StateLengths:
-    """Return the intervals of all threads but row 0, which is nobody."""
+    """Return the intervals of all threads except row 0, which is no thread."""
     parts = []
     for spans in state_spans(scope):
         start, end = scope.cut(spans.start, spans.end)
@@ -438,12 +437,12 @@ def state_lengths(scope: Scope) -> StateLengths:
 
 
 def states_are_cut(trace: Trace, spans: StateSpans, some: NDArray[np.intp] | None = None) -> Mask:
-    """Return for which intervals in a state the trace does not hold both ends, bool (n,).
+    """Return which intervals in a state lack their begin or end in the trace, bool (n,).
 
     Args:
         trace: The trace.
         spans: Intervals of threads.
-        some: (n,), the intervals queried about; None = all.
+        some: (n,), the queried intervals; None = all.
     """
     some = np.arange(len(spans.value)) if some is None else some
     after = np.minimum(some + 1, len(spans.value) - 1)
@@ -452,7 +451,7 @@ def states_are_cut(trace: Trace, spans: StateSpans, some: NDArray[np.intp] | Non
 
 
 def runs_are_cut(trace: Trace, cpu: NDArray[np.uint8], start: Cycles, end: Cycles) -> Mask:
-    """Return for which runs of threads the trace does not hold both ends, bool (n,).
+    """Return which runs of threads lack their begin or end in the trace, bool (n,).
 
     Args:
         trace: The trace.
@@ -487,11 +486,11 @@ class Activations:
         thread: int64, row of the thread table.
         start: int64, cycles, when it became ready, or ran at once.
         end: int64, cycles, when it began to wait again, or ended.
-        running_cycles: int64, of that, it ran.
+        running_cycles: int64, the part of it in which the thread ran.
         period_cycles: int64, from the start of the thread's activation before; -1 without one, or where the state of
             the thread is unknown in between.
         event: uint32, row of the event that begins it; `NO_EVENT` if none did.
-        is_cut: bool, the trace does not hold both ends.
+        is_cut: bool, the trace lacks its begin or end.
     """
 
     thread: NDArray[np.int64]

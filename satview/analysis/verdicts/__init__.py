@@ -1,5 +1,5 @@
-"""Verdicts: what is wrong in a trace, found without being requested, each with its position and its evidence.
+"""Verdicts: problems in a trace, found automatically, each with its time and its evidence.
 
-Every rule only counts what events show, within windows of a fixed length. Events that are missing can therefore hide a
-verdict and never make one: a damaged trace claims no more than the whole one would, but for the loss itself.
+Every rule counts only events, within windows of a fixed length. Missing events can therefore hide a verdict but never
+create one: a damaged trace yields no verdict that the complete one would not, except for the loss itself.
 """

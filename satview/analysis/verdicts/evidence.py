@@ -1,4 +1,4 @@
-"""What rules of verdicts look at: intervals of threads, windows over them, and the names of things."""
+"""Data for the rules of verdicts: intervals of threads, windows over them, and names."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ MOST_NAMED: Final = 3
 
 
 class Times:
-    """Time of every event, and behind them of the end of the trace, in cycles: no copy of the column of a trace.
+    """Time of every event, then of the end of the trace, in cycles, without copying the column of the trace.
 
     Args:
         trace: The events.
@@ -50,14 +50,14 @@ class Times:
     @overload
     def __getitem__(self, rows: Rows | list[int]) -> _Ints: ...
     def __getitem__(self, rows: int | np.integer | Rows | list[int]) -> np.int64 | _Ints:
-        """Return the time of an event or of several; the number of events represents the end of the trace."""
+        """Return the times of one or several events; the number of events means the end of the trace."""
         if isinstance(rows, int | np.integer):
             return self._time[rows] if rows < len(self._time) else np.int64(self._end)
         return links.times_of(self._time, np.asarray(rows), self._end)
 
 
 class Evidence:
-    """One trace and what several rules need of it; each part is made when first requested.
+    """One trace and data that several rules need; each part is made when first requested.
 
     Args:
         trace: The events.
@@ -71,7 +71,7 @@ class Evidence:
 
     @cached_property
     def times(self) -> Times:
-        """Time of every event, and of the end of the trace behind them, cycles."""
+        """Time of every event, then of the end of the trace, cycles."""
         return Times(self.trace)
 
     @cached_property
@@ -81,7 +81,7 @@ class Evidence:
 
     @cached_property
     def all_cpus_cycles(self) -> int:
-        """From when on there are events of every CPU: those of a ring may begin one after the other."""
+        """Time from which on every CPU has events, cycles; in a ring, CPUs may begin at different times."""
         trace = self.trace
         if trace.dump_end_cycles >= trace.window.start:
             return trace.window.start
@@ -90,11 +90,11 @@ class Evidence:
 
     @cached_property
     def states(self) -> StateIntervals:
-        """What threads do; nothing where the trace does not show it (`has_states`)."""
+        """State intervals of threads; empty if the trace does not show them (`has_states`)."""
         return self._states if self.has_states else self._states.at(np.empty(0, np.intp))
 
     def states_of_threads(self) -> Iterator[slice]:
-        """Yield which of `states` are of some whole threads: for what would take much memory of all at once."""
+        """Yield slices of `states` that hold complete threads, for computations that need much memory."""
         threads, stop = self.states.thread, 0
         while (start := stop) < len(threads):
             last = threads[min(start + _STATES_AT_ONCE, len(threads)) - 1]
@@ -102,7 +102,7 @@ class Evidence:
             yield slice(start, stop)
 
     def ready_of(self, threads: Rows) -> StateIntervals:
-        """Return when some threads were ready.
+        """Return the ready intervals of some threads.
 
         Args:
             threads: (n,), rows of the thread table, in any order.
@@ -112,7 +112,7 @@ class Evidence:
         return self.states.at(np.flatnonzero((self.states.value == READY) & is_asked[self.states.thread]))
 
     def runs_in(self, begin: _Ints, stop: _Ints) -> list[StateIntervals]:
-        """Return when threads ran, by CPU, then in time order, as far as any of some ranges meets that.
+        """Return the run intervals of threads that meet any of some ranges, by CPU, then in time order.
 
         Args:
             begin: int64 (n,), rows of the event table.
@@ -129,12 +129,12 @@ class Evidence:
         return [runs.at(positions) for _, positions in groups(self.trace.events.cpu[runs.row])]
 
     def readies(self) -> Iterator[tuple[StateIntervals, _Ints, _Ints]]:
-        """Yield when threads were ready, but for what the opening dump reports of the kernel's own threads.
+        """Yield the ready intervals of threads, except those that the opening dump reports for the kernel's threads.
 
-        Those sleep.
+        Those threads in fact sleep.
 
         Yields:
-            The intervals of some whole threads; int64 (n,) each, when they begin and end, cycles.
+            The intervals of some complete threads; int64 (n,) each, their begins and ends, cycles.
         """
         states, is_kernel = self.states, self.trace.threads.pid == KERNEL_PID
         for part in self.states_of_threads():
@@ -156,12 +156,12 @@ class Evidence:
 
     @cached_property
     def wait_graph(self) -> WaitGraph:
-        """Who can end the waits that last to the end of the trace."""
+        """The waits that last to the end of the trace, with the threads that can end them."""
         return WaitGraph(self.trace)
 
     @cached_property
     def slices(self) -> tuple[NDArray[np.uint32], _Ints]:
-        """Rows of the events by which threads got a CPU, and when they lost it: `timeline.state_lanes.run_slices`.
+        """Rows of the events at which threads got a CPU, and when they lost it: `timeline.state_lanes.run_slices`.
 
         Returns:
             uint32 (n,), rows of events; int64 (n,), cycles.
@@ -173,7 +173,7 @@ class Evidence:
         return int(np.count_nonzero(np.bincount(self.trace.events.cpu[self.slices[0]])))
 
     def slices_in(self, span: tuple[int, int]) -> NDArray[np.intp]:
-        """Return which of `slices` have a part in a span of time, (k,), without looking at the others.
+        """Return the positions of `slices` that overlap a span of time, (k,), without examining all others.
 
         Args:
             span: Start and end in cycles.
@@ -184,7 +184,7 @@ class Evidence:
         return np.asarray(slices[self.slices[1][slices] > span[0]])
 
     def _last_slices_before(self, position: int) -> NDArray[np.intp]:
-        """Return the last of `slices` before a position on each CPU, ascending: they may be under way there."""
+        """Return the last of `slices` before a position on each CPU, ascending, which may still be running there."""
         count = _SLICES_AT_FIRST
         while True:
             start = max(0, position - count)
@@ -199,7 +199,7 @@ class Evidence:
         return end_rows(self.trace, rows)
 
     def lengths(self, begin: Rows, end: Rows) -> _Ints:
-        """Return the cycles from events to others, int64 (n,); the number of events represents the end of the trace."""
+        """Return the cycles from events to others, int64 (n,); the number of events means the end of the trace."""
         lengths = self.times[end]
         lengths -= self.times[begin]
         return lengths
@@ -207,27 +207,27 @@ class Evidence:
     # Words
 
     def name(self, thread: int) -> str:
-        """Return what a thread is called."""
+        """Return the label of a thread."""
         return self.trace.thread_name(thread)
 
     def process_of(self, pid: int) -> str:
-        """Return what a process is called by its pid."""
+        """Return the label of a process by its pid."""
         return self.trace.name_of_pid(pid)
 
     def length(self, cycles: int) -> str:
-        """Return a length in cycles for people."""
+        """Return a length in cycles as display text."""
         return format_duration(self.trace.clock.duration_ns(int(cycles)))
 
     def moment(self, cycles: int, beside: int) -> str:
-        """Return a moment for people: time from the start of the trace, as exact as a length beside it, cycles."""
+        """Return a moment, from the start of the trace, as display text, as exact as the length `beside` in cycles."""
         return format_moment(int(cycles), self.trace.clock, int(beside))
 
     def length_from(self, start: int, end: int) -> str:
-        """Return a span of time for people: `97.00 ms from 0.002 995 s`."""
+        """Return a span of time as display text: `97.00 ms from 0.002 995 s`."""
         return f"{self.length(end - start)} from {self.moment(start, end - start)}"
 
     def ran_in(self, span: tuple[int, int]) -> tuple[_Ints, _Ints]:
-        """Return the threads of the slices that have a part in a span of time, and how long each part is, cycles.
+        """Return the threads of the slices that overlap a span of time, and the length of each overlap, cycles.
 
         Returns:
             int64 (k,) each: rows of the thread table, cycles.
@@ -238,7 +238,7 @@ class Evidence:
         return self.trace.events.thread[rows[inside]].astype(np.int64), part
 
     def most_of(self, threads: _Ints, cycles: _Ints) -> list[tuple[int, int]]:
-        """Return (thread, cycles) of all threads with any cycles, most first; idle and unknown ones have none.
+        """Return (thread, cycles) of all threads with any cycles, most first, without idle and unknown threads.
 
         Args:
             threads: int64 (n,), rows of the thread table, in any order and several times.
@@ -249,11 +249,11 @@ class Evidence:
         return _most_first(total)
 
     def shares(self, who: Sequence[tuple[int, int]], name: Callable[[int], str] | None = None) -> str:
-        """Return what `most_of` or `interrupts_in` returns in words: the first ones by name, the rest as one.
+        """Return a text for the result of `most_of` or `interrupts_in`: the first entries by name, the rest as a sum.
 
         Args:
             who: Numbers and cycles.
-            name: What a number is called; None = threads.
+            name: Returns the name of a number; None = the numbers are threads.
         """
         count = _named_count(who)
         shown = [f"{(name or self.name)(row)} {self.length(cycles)}" for row, cycles in who[:count]]
@@ -262,9 +262,9 @@ class Evidence:
         return ", ".join(shown)
 
     def interrupts_in(self, start: _Ints, end: _Ints, cpu: _Ints) -> tuple[_Ints, _Ints, _Ints]:
-        """Return which interrupts CPUs handled in spans of time: one row for each pair of span and interrupt.
+        """Return the interrupts that CPUs handled in spans of time: one row for each pair of span and interrupt.
 
-        What interrupts another one counts for that one. Nothing from 8.0 on, where threads handle interrupts.
+        A nested interrupt counts for the one that it interrupts. Empty from 8.0 on, where threads handle interrupts.
 
         Args:
             start: int64 (n,), cycles.
@@ -272,7 +272,7 @@ class Evidence:
             cpu: int64 (n,).
 
         Returns:
-            int64 (k,) each: which span, which interrupt, cycles.
+            int64 (k,) each: position of the span, number of the interrupt, cycles.
         """
         cpus, entry, ends, number = self._handled
         begin, stop = (
@@ -283,7 +283,7 @@ class Evidence:
         return span.astype(np.int64), number[which], cycles
 
     def interrupts(self, start: _Ints, end: _Ints, cpu: _Ints, least: int) -> str:
-        """Return how long interrupts were handled in spans, in words: `interrupt 0x21 3.100 ms`.
+        """Return a text on how long interrupts were handled in spans: `interrupt 0x21 3.100 ms`.
 
         Empty if all took less than `least` cycles together.
         """
@@ -296,13 +296,13 @@ class Evidence:
         return self.shares(taken, lambda number: f"interrupt 0x{number:x}")
 
     def interrupts_of_all(self, span: tuple[int, int], least: int) -> str:
-        """Return the same of one span on all CPUs."""
+        """Return the text of `interrupts` for one span on all CPUs."""
         cpus = np.arange(self.trace.cpu_count)
         return self.interrupts(np.full(len(cpus), span[0]), np.full(len(cpus), span[1]), cpus, least)
 
     @cached_property
     def _handled(self) -> tuple[_Ints, _Ints, _Ints, _Ints]:
-        """The interrupts that are within no other: CPU, rows of entry and exit, number; by CPU, then by row."""
+        """The outermost interrupts: CPU, rows of entry and exit, number; by CPU, then by row."""
         trace, rows = self.trace, interrupt_rows(self.trace)
         exits = ends_of_interrupts(trace, rows)
         rows, exits = rows[exits != NO_EVENT].astype(np.int64), exits[exits != NO_EVENT].astype(np.int64)
@@ -317,11 +317,11 @@ class Evidence:
         return cpu[is_outer], rows[is_outer], exits[is_outer], number
 
     def again(self, occurrences: Sequence[tuple[int, int, int]], start: int) -> str:
-        """Return how often something happens besides the time that is reported: `; it happens once more`.
+        """Return a text on how often a problem occurs besides the reported time: `; it happens once more`.
 
         Args:
             occurrences: Start, end and first event of every time, in time order.
-            start: Of the time that is reported.
+            start: Start of the reported time.
         """
         others = len(occurrences) - 1
         if not others:
@@ -333,7 +333,7 @@ class Evidence:
         return f"; it happens {others} more times{f', first at {earlier}' if earlier else ''}"
 
     def span_of_wait(self, waits: Waits, wait: int) -> tuple[int, int, int]:
-        """Return start and end of a wait in cycles, and the event by which it begins."""
+        """Return start and end of a wait in cycles, and the event that begins it."""
         row, end = int(waits.row[wait]), int(self.end_rows(waits.end_row[[wait]])[0])
         return int(self.times[row]), int(self.times[end]), row
 
@@ -342,18 +342,18 @@ class Evidence:
         objects: list[str], evidence: Rows | list[int], words: tuple[str, str], certainty: int = Certainty.EXACT,
         occurrences: Sequence[tuple[int, int, int]] = (), roles: Mapping[int, str] | None = None,
     ) -> Verdict:  # fmt: skip
-        """Return a verdict of the kind whose rule is looking; of the evidence the first rows are listed.
+        """Return a verdict of the kind of the current rule; of the evidence only the first rows are listed.
 
         Args:
             severity: How much it matters.
             span: Start and end in cycles.
             threads: Rows of the thread table.
-            objects: What it is about.
-            evidence: Rows of events in any order; those behind the last event are left out.
-            words: What it says, and the remedy.
-            certainty: Of its weakest link.
-            occurrences: Start, end and first event (or -1) of every time at which it happens; none = `span` alone.
-            roles: Row of the evidence to what that event is in it; others have none.
+            objects: Names of the objects concerned.
+            evidence: Rows of events in any order; rows beyond the last event are left out.
+            words: Its sentence, and the remedy.
+            certainty: Certainty of its weakest link.
+            occurrences: Start, end and first event (or -1) of every occurrence; none = `span` alone.
+            roles: Role of each event of the evidence, by row; other events have none.
         """
         rows = np.unique(np.asarray(evidence, np.int64))
         rows = rows[(rows >= 0) & (rows < len(self.trace.events))][:_MOST_EVENTS]
@@ -371,7 +371,7 @@ class Evidence:
 
 
 def named(who: Sequence[tuple[int, int]]) -> list[int]:
-    """Return the threads of `Evidence.most_of` that a sentence names."""
+    """Return the threads from `Evidence.most_of` that a sentence names."""
     return [row for row, _ in who[: _named_count(who)]]
 
 
@@ -382,23 +382,23 @@ def _named_count(who: Sequence[tuple[int, int]]) -> int:
 
 
 def _most_first(cycles: _Ints) -> list[tuple[int, int]]:
-    """Return (position, cycles) of what is not 0, most first."""
+    """Return (position, cycles) of all values that are not 0, most first."""
     return [(row, int(cycles[row])) for row in np.argsort(-cycles, kind="stable").tolist() if cycles[row] > 0]
 
 
 def full_windows(start: _Ints, end: _Ints, window: int, least: float) -> tuple[_Ints, _Ints]:
-    """Return the windows of which some intervals cover enough, overlapping ones counted as often as they overlap.
+    """Return the windows in which the summed lengths of intervals, overlaps counted repeatedly, reach `least`.
 
     Args:
         start: int64 (n,), cycles.
         end: int64 (n,), cycles.
         window: Length of the windows in cycles.
-        least: Cycles.
+        least: Least sum, cycles.
 
     Returns:
-        int64 (k,) each, k of at most 2n: where each window begins, ascending, and the sum. They begin with an interval
-        or end with one: no other window covers more. None begins before the first interval, which may be when the
-        trace begins.
+        int64 (k,) each, k at most 2n: begin of each window, ascending, and the sum. Each window begins or ends with an
+        interval, because no other window covers more. None begins before the first interval, which may be the begin of
+        the trace.
     """
     if np.any(start[1:] < start[:-1]):
         order = np.argsort(start, kind="stable")
@@ -415,33 +415,33 @@ def full_windows(start: _Ints, end: _Ints, window: int, least: float) -> tuple[_
 
 
 def counts_within(times: _Ints, window: int) -> _Ints:
-    """Return how many of some ascending moments are in the window that begins with each of them, int64 (n,)."""
+    """Return how many of ascending moments are in the window that begins at each of them, int64 (n,)."""
     return links.positions(times, times + window) - np.arange(len(times))
 
 
 def episodes(begin: _Ints, window: int) -> TimeRanges:
-    """Return what windows cover, those that meet merged; `begin` in any order."""
+    """Return the ranges that windows cover, with adjacent ones merged; `begin` in any order."""
     return TimeRanges.of(begin, begin + window)
 
 
 def episode_of(ranges: TimeRanges, moment: int) -> int:
-    """Return which of some ranges a moment is in."""
+    """Return the position of the range that contains a moment."""
     return int(np.searchsorted(ranges.start, moment, side="right")) - 1
 
 
 def longest(occurrences: Sequence[tuple[int, int, int]]) -> int:
-    """Return which of several times, each with start, end and first event, lasts longest: of equals the first."""
+    """Return the position of the longest of occurrences (start, end, first event); of equals the first."""
     return max(range(len(occurrences)), key=lambda which: occurrences[which][1] - occurrences[which][0])
 
 
 def groups(*columns: NDArray[np.integer]) -> list[tuple[tuple[int, ...], NDArray[np.intp]]]:
-    """Return every different row of some columns with the positions where it is, ascending; there must be few.
+    """Return every distinct row of some columns with its positions, ascending; there must be few distinct rows.
 
     Args:
         columns: One or more of the same length.
 
     Returns:
-        A number of each column, the rows in ascending order; each with intp (n,).
+        One number per column, rows in ascending order; each with its positions, intp (n,).
     """
     if not len(columns[0]):
         return []

@@ -1,4 +1,4 @@
-"""Everything that is wrong in a trace: what all rules and the plug-ins find."""
+"""Finds the verdicts of all rules and plug-ins in a trace."""
 
 from __future__ import annotations
 
@@ -50,18 +50,18 @@ def find_verdicts(
     *,
     everything: bool = False,
 ) -> tuple[Verdict, ...]:
-    """Return what is wrong in a trace, the most severe first, then in time order.
+    """Return the verdicts on a trace, the most severe first, then in time order.
 
     Args:
         trace: The events.
-        thresholds: When something is a verdict; None = those that ship with satview.
-        kinds: Only these; None = all. Those that the thresholds switch off are never looked for.
-        cancelled: Called between kinds; `Cancelled` is raised when it says so.
+        thresholds: Thresholds of the rules; None = those that ship with satview.
+        kinds: Only these; None = all. Kinds that the thresholds switch off are never searched for.
+        cancelled: Called between kinds; `Cancelled` is raised when it returns true.
         progress: Called between kinds with the share of them that is done or under way, 0 to 1.
-        everything: Look at events behind the time that can be trusted too (`store.doubts.trusted_window`).
+        everything: Also examine events after the range that can be trusted (`store.doubts.trusted_window`).
 
     Raises:
-        Cancelled: Somebody said so.
+        Cancelled: `cancelled` returned true.
         UsageError: The thresholds name a thread or an activity that the trace does not have.
     """
     if not len(trace.events):
@@ -116,7 +116,7 @@ def find_verdicts(
 def verdicts_of(
     trace: Trace, cancelled: Callable[[], bool] | None = None, progress: Callable[[float], None] | None = None
 ) -> tuple[Verdict, ...]:
-    """Return what `find_verdicts` returns of all kinds; found at the first call and cached with the trace.
+    """Return the verdicts of all kinds as `find_verdicts`; found at the first call and cached with the trace.
 
     Args:
         trace: The events.
@@ -138,9 +138,9 @@ def _searching(
     Args:
         waiting: The rules that no thread has begun yet.
         evidence: The trace.
-        limits: Thresholds from which on something is a verdict.
-        read: Called once the words that were read ahead are not needed any more.
-        makes_links: Build first the links that the last kinds need, and who waits for whom.
+        limits: Thresholds of the rules.
+        read: Called once the words that were read ahead are no longer needed.
+        makes_links: First build the links that the last kinds need, and the wait graph.
     """
     is_over = Event()
 
@@ -167,13 +167,13 @@ def _searching(
 
 
 def _give_back(trace: Trace) -> None:
-    """Give the system what was needed until now; of shorter traces it is little, and needed again at once."""
+    """Return memory to the system; not for short traces, where it is little and needed again at once."""
     if len(trace.events) >= _LONG:
         give_back()
 
 
 def _next_of(waiting: deque[Rule]) -> Rule | None:
-    """Take the next rule; None if another thread took the last one."""
+    """Remove and return the next rule; None if another thread took the last one."""
     try:
         return waiting.popleft()
     except IndexError:
@@ -181,7 +181,7 @@ def _next_of(waiting: deque[Rule]) -> Rule | None:
 
 
 def _found(rule: Rule, evidence: Evidence, limits: Thresholds) -> list[Verdict]:
-    """Return what one rule finds."""
+    """Return the verdicts of one rule."""
     return [replace(verdict, kind=rule.kind, proof="" if verdict.certainty is Certainty.EXACT else rule.proof)
             for verdict in rule.search(evidence, Limits(limits, rule.kind, evidence.trace.clock))]  # fmt: skip
 
@@ -192,7 +192,7 @@ def _weighed(limits: Thresholds, verdict: Verdict) -> Verdict:
 
 
 def _is_asked_for(trace: Trace, limits: Thresholds, verdict: Verdict) -> bool:
-    """Return whether one of the threads that the user's file names for a kind is in a verdict; so is one that has none.
+    """Return whether a verdict involves a thread that the user's file names for its kind, or involves no thread at all.
 
     Raises:
         UsageError: A name means no thread of the trace.
@@ -215,12 +215,12 @@ def _in_order(verdicts: list[Verdict]) -> tuple[Verdict, ...]:
 
 
 def all_kinds() -> tuple[str, ...]:
-    """Return all kinds that are looked for, those of plug-ins last."""
+    """Return all kinds of verdicts, those of plug-ins last."""
     return (*rules(), *(plugin.name for plugin in plugins(PluginKind.VERDICT)))
 
 
 def kind_of(text: str) -> str:
-    """Return the kind of verdicts that a text means: `priority-inversion`, `Priority inversion`, or a part of one.
+    """Return the kind of verdicts that a text names: `priority-inversion`, `Priority inversion`, or a part of one.
 
     Raises:
         UsageError: There is none, or there are several.
@@ -235,11 +235,11 @@ def kind_of(text: str) -> str:
 
 
 def _plugged(evidence: Evidence, name: str, rule: Callable[[Trace], list[Verdict]]) -> list[Verdict]:
-    """Return what the rule of a plug-in finds, as windows and commands expect it.
+    """Return the verdicts of a plug-in's rule, in the form that windows and commands expect.
 
     Raises:
-        TypeError: It returns something else than verdicts.
-        ValueError: A verdict speaks of events or threads that the trace does not have.
+        TypeError: The rule returns other objects than verdicts.
+        ValueError: A verdict refers to events or threads that the trace does not have.
     """
     trace = evidence.trace
     plugged = list(rule(trace))
@@ -258,7 +258,7 @@ def _only(verdict: Verdict) -> Occurrence:
 
 
 def on_axis(part: AxisPart, verdict: Verdict) -> Verdict:
-    """Return a verdict about a file as one about the trace that it is a part of."""
+    """Return a verdict on a file converted to the axis trace that contains the file."""
     return replace(
         verdict,
         start_cycles=_moment(part, verdict.start_cycles),

@@ -25,14 +25,14 @@ _Ints = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class _Chains:
-    """Chains from a wait to a thread, and when they hold; every column has shape (n,).
+    """Chains of waits from one thread to another, and the ranges in which they hold; every column has shape (n,).
 
     Attributes:
         wait: int64, the wait at the beginning.
         thread: int64, the thread at the end.
-        first, last: int64, rows between which it holds.
-        link: int64, the wait of the last thread but one: what the last thread holds or serves.
-        steps: int64, waits in the chain.
+        first, last: int64, rows between which the chain holds.
+        link: int64, the last wait of the chain: for an object that the last thread holds or serves.
+        steps: int64, number of waits in the chain.
     """
 
     wait: _Ints
@@ -58,7 +58,7 @@ class _Chains:
 def inversions(evidence: Evidence, limits: Limits) -> list[Verdict]:
     """Return waits for a thread of lower priority that a thread of a priority in between prevented from running.
 
-    Priorities are those of wide events of threads, as each entered its state; without them nothing is claimed.
+    Priorities come from wide events of threads, as each entered its state; without them there are no verdicts.
     Source: formula 6 of the reference.
     """
     blocked_by = blockers(evidence.trace)
@@ -114,7 +114,7 @@ def _runs_in_between(
 
 
 def _longer(chains: _Chains, blocked_by: Blockers, candidates: NDArray[np.intp], end: _Ints) -> _Chains:
-    """Return the chains with one more step: what the last thread waits for meanwhile."""
+    """Return the chains extended by the wait in which the last thread is meanwhile."""
     waiting = blocked_by.waits
     rows = waiting.row[candidates].astype(np.int64)
     chain_of, spans = overlaps(chains.thread, chains.first, chains.last, waiting.thread[candidates], rows, end)
@@ -199,14 +199,14 @@ def _ranked(evidence: Evidence, thread: int, row: int) -> str:
 
 
 def _remedy(evidence: Evidence, blocked_by: Blockers, start_wait: int, link: int, priority: int) -> str:
-    """Return what would help against an inversion by what the last wait of its chain is for.
+    """Return the remedy for an inversion, depending on the object of the last wait of its chain.
 
     Args:
         evidence: The trace.
-        blocked_by: Whom its waits are for.
+        blocked_by: Threads that each wait is for.
         start_wait: The wait of the thread that waits first.
         link: The wait for the thread that others keep from running.
-        priority: Of the thread that waits first.
+        priority: Priority of the thread that waits first.
     """
     value, holder = int(blocked_by.waits.value[link]), evidence.name(int(blocked_by.thread[link]))
     what = waited_for(evidence, blocked_by, link)

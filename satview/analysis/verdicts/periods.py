@@ -45,7 +45,7 @@ _REMEDY: Final = (
     "when each one was due.",
 )
 def missed_periods(evidence: Evidence, limits: Limits) -> list[Verdict]:
-    """Return periods of which the work began so late that they were as good as over.
+    """Return periods whose work began so late that most of the period was over.
 
     A connection on which pulses are sent regularly has a period, and so has a thread whose sleep ends regularly: the
     median of the times between them. A pulse that waits for much of a period found its thread still at work for the one

@@ -1,7 +1,7 @@
-"""What a rule of `satview check` declares beside its function: kind, question, needs and thresholds.
+"""Declarations of the rules of `satview check`: kind, question, needs and thresholds.
 
-A rule is one function with a `verdict_rule` above it, in any module of this folder. Windows, commands, the doctor, SQL,
-claims in tests and the file of thresholds take all that they say about the kind from there.
+A rule is one function decorated with `verdict_rule`, in any module of this folder. Windows, commands, the doctor, SQL,
+claims in tests and the file of thresholds take their information about the kind from there.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ THREADS: Final = "threads"
 
 @dataclass(frozen=True, slots=True)
 class Thresholds:
-    """When something is a verdict: by kind, then by name; the end of a name is its unit.
+    """Thresholds of the rules by kind, then by name; a name ends with its unit.
 
     Attributes:
         values: The numbers; switches (`enabled`) are 0 or 1.
-        severities: What every verdict of a kind counts as; of other kinds the rule says it.
-        threads: Names of threads by kind: only verdicts count that one of these is in; of other kinds all.
-        timing: What a file of timing says of activities and chains, by name.
+        severities: Severity of all verdicts of a kind; for other kinds the rule decides.
+        threads: Names of threads by kind: only verdicts that involve one of them count; for other kinds all count.
+        timing: Entries of the timing file for activities and chains, by name.
     """
 
     values: dict[str, dict[str, float]]
@@ -53,11 +53,11 @@ class Thresholds:
         return round(self.values[kind][name] * UNITS_NS[name.rpartition("_")[2]])
 
     def is_enabled(self, kind: str) -> bool:
-        """Return whether verdicts of a kind are requested; those of plug-ins, which have no thresholds, always are."""
+        """Return whether a kind of verdict is enabled; kinds of plug-ins, which have no thresholds, always are."""
         return kind not in self.values or (bool(self.values[kind][ENABLED]) and self.is_said(kind))
 
     def is_said(self, kind: str) -> bool:
-        """Return whether the file of timing says what a kind needs to know; most need nothing of it."""
+        """Return whether the timing file has the entries that a kind needs; most kinds need none."""
         keys = rules()[kind].timing if kind in rules() else ()
         return not keys or any(getattr(said, key) for said in self.timing.values() for key in keys)
 
@@ -67,7 +67,7 @@ class Limits:
     """Thresholds of one kind, times in cycles of one trace.
 
     Attributes:
-        thresholds: Those of all kinds.
+        thresholds: Thresholds of all kinds.
         kind: The kind.
         clock: The clock of the trace.
     """
@@ -87,7 +87,7 @@ class Limits:
 
     @property
     def timing(self) -> Mapping[str, Timing]:
-        """What a file of timing says of activities and chains, by name."""
+        """Entries of the timing file for activities and chains, by name."""
         return self.thresholds.timing
 
     def of(self, kind: str) -> Limits:
@@ -104,8 +104,8 @@ class Threshold:
     """A number that decides whether something is a verdict.
 
     Attributes:
-        default: What it is unless a user's file says otherwise.
-        meaning: One line for people, without a full stop.
+        default: Value if the user's file has none.
+        meaning: One line of display text, without a full stop.
     """
 
     default: float
@@ -118,14 +118,14 @@ class Rule:
 
     Attributes:
         kind: Stable name on the command line, in files and in SQL: `priority-inversion`.
-        meaning: What is wrong, as one sentence.
-        question: What the rule answers.
-        search: Looks for it.
-        needs: Without any of these the trace cannot show it.
-        bounds: Without any of these there may be more than is found.
+        meaning: The problem, as one sentence.
+        question: The question that the rule answers.
+        search: Function that returns the verdicts.
+        needs: Without any of these the trace cannot show the problem.
+        bounds: Without any of these there may be more verdicts than are found.
         thresholds: By name; the end of a name is its unit: `_ms`, `_us`, `_percent`, `_count`.
-        proof: One sentence: what would prove a verdict that rests on what is inferred; empty if none does.
-        timing: What of `Timing` it is about: it is looked for if a file of timing says any of these; empty = always.
+        proof: One sentence: what would prove a verdict that rests on inferred links; empty if none does.
+        timing: Fields of `Timing` that it checks: the rule runs if the timing file has any of them; empty = always.
     """
 
     kind: str
@@ -140,7 +140,7 @@ class Rule:
 
     @property
     def title(self) -> str:
-        """The kind for people: `Priority inversion`."""
+        """Display name of the kind: `Priority inversion`."""
         return self.kind.replace("-", " ").capitalize()
 
 

@@ -1,4 +1,4 @@
-"""Verdicts on who gets the CPUs: too late, never, too often for too little, all the time."""
+"""Verdicts on CPU scheduling: late, starved, ping-ponging and busy threads."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ _Ints = NDArray[np.int64]
     },
 )
 def starvations(evidence: Evidence, limits: Limits) -> list[Verdict]:
-    """Return threads that were ready all through a window of some length."""
+    """Return threads that were ready during a whole window of the threshold's length."""
     window = limits.cycles("window_ms")
     least = int(window * limits.number("ready_percent") / 100)
     kept = []
@@ -66,7 +66,7 @@ def starvations(evidence: Evidence, limits: Limits) -> list[Verdict]:
 
 
 def _times_of(windows: TimeRanges, ready: StateIntervals, begin: _Ints, end: _Ints) -> list[tuple[int, int, int]]:
-    """Return start, end and first event of the intervals that some windows meet, those of windows in common as one.
+    """Return start, end and first event of the intervals that windows meet; those in one window are merged.
 
     Args:
         windows: Cycles.
@@ -126,13 +126,13 @@ class _Kept:
 
     Attributes:
         thread: Row of the thread table.
-        happens: Start and end in cycles and first event of every time, in time order; the longest is reported.
-        shown: Its intervals of that time.
+        happens: Start and end in cycles and first event of every occurrence, in time order; the longest is reported.
+        shown: Its intervals within the longest occurrence.
         severity: How much it matters.
-        lasts: How long, in words that follow its name.
-        says: What happens to it, as the rest of a sentence.
-        who: Who ran that time, as of `ran_instead`.
-        idle: Which CPUs were idle that time, as of `_idle_cpus`.
+        lasts: Text on the duration that follows its name.
+        says: Text on what happens to it, as the rest of a sentence.
+        who: Threads that ran during that time, from `ran_instead`.
+        idle: CPUs that were idle during that time, from `_idle_cpus`.
     """
 
     thread: int
@@ -203,9 +203,9 @@ def _verdict(evidence: Evidence, partition: int, kept: list[_Kept], they_do: str
 
 
 def _held_by(evidence: Evidence, kept: _Kept) -> int:
-    """Return the partition whose budget keeps a thread from running, -1 if that is not why.
+    """Return the partition whose budget keeps a thread from running, -1 if that is not the reason.
 
-    Nothing else does, but a runmask, where a CPU is idle or has a thread of lower priority meanwhile.
+    If a CPU is idle or has a thread of lower priority meanwhile, only a budget or a runmask can be the reason.
     """
     if not has_partitions(evidence.trace):
         return -1
@@ -217,7 +217,7 @@ def _held_by(evidence: Evidence, kept: _Kept) -> int:
 
 
 def _ready_and_runs(ready: StateIntervals) -> dict[int, str]:
-    """Return what the events are by which threads become ready, and by which they are that no more."""
+    """Return the roles of the events at which threads become ready and stop being ready."""
     return {**dict.fromkeys(ready.end_row.tolist(), "runs at last"), **dict.fromkeys(ready.row.tolist(), "ready")}
 
 
@@ -235,12 +235,12 @@ def ran_instead(evidence: Evidence, span: tuple[int, int], thread: int) -> list[
 
 
 def instead(evidence: Evidence, span: tuple[int, int], who: list[tuple[int, int]]) -> str:
-    """Return in words who ran meanwhile and which interrupts took time of that, to be put behind what happened.
+    """Return a text on the threads that ran meanwhile and the interrupts that took time, to end a sentence.
 
     Args:
         evidence: The trace.
         span: Start and end in cycles.
-        who: As of `ran_instead`; of nobody the text is empty.
+        who: Result of `ran_instead`; if it is empty the text is, too.
     """
     if not who:
         return ""
@@ -249,7 +249,7 @@ def instead(evidence: Evidence, span: tuple[int, int], who: list[tuple[int, int]
 
 
 def _way_to_run(evidence: Evidence, thread: int, who: list[tuple[int, int]], row: int) -> str:
-    """Return what would let a thread run that was ready while others ran, by their priorities.
+    """Return the remedy for a thread that was ready while others ran, depending on their priorities.
 
     Args:
         evidence: The trace.
@@ -339,7 +339,7 @@ def busy_loops(evidence: Evidence, limits: Limits) -> list[Verdict]:
 
 
 def _awake(evidence: Evidence, least_cycles: int) -> tuple[_Ints, _Ints, _Ints]:
-    """Return the long stretches in which threads did not wait.
+    """Return the long ranges in which threads did not wait.
 
     Returns:
         int64 (n,) each: the first and the last of `Evidence.states` of each, by thread, and how long it is in cycles.
@@ -413,7 +413,7 @@ def ping_pongs(evidence: Evidence, limits: Limits) -> list[Verdict]:
 
 
 def groups_at(key: NDArray[np.integer], some: NDArray[np.intp]) -> list[tuple[int, NDArray[np.intp]]]:
-    """Return every key among some positions with the positions where it is.
+    """Return every key among some positions, with its positions.
 
     Returns:
         Keys, each with intp (n,), a part of the given positions.

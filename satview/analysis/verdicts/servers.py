@@ -42,8 +42,8 @@ _STILL_GROWS: Final = 0.75  # of the longest queue: one that is as long still gr
 def saturations(evidence: Evidence, limits: Limits) -> list[Verdict]:
     """Return servers whose messages queue for as long as they are served, or longer, much of the time.
 
-    Of those only messages count of which the trace has send, receipt and reply. A message that waits for long while the
-    server receives others, of higher priority, is reported whether or not it is received at last.
+    Only messages with send, receipt and reply in the trace count. A message that waits for long while the server
+    receives others, of higher priority, is reported whether or not it is received in the end.
     """
     return [*_queues(evidence, limits), *_passed_over(evidence, limits)]
 
@@ -148,7 +148,7 @@ def _no_sleep(does: str) -> str:
 
 
 def _does(evidence: Evidence, servers: NDArray[np.int64], span: tuple[int, int]) -> str:
-    """Return in words what threads do in a span of time: their states with their shares, the largest first."""
+    """Return a text on the states of threads in a span of time with their shares, the largest first."""
     states = evidence.states.at(np.flatnonzero(np.isin(evidence.states.thread, servers)))
     start, end = evidence.times[states.row], evidence.times[states.end_row]
     part = np.maximum(np.minimum(end, span[1]) - np.maximum(start, span[0]), 0)

@@ -57,7 +57,7 @@ _Ints = NDArray[np.int64]
     "handle them, which the class THREAD shows.",
 )
 def floods(evidence: Evidence, limits: Limits) -> list[Verdict]:
-    """Return interrupts that take much of a CPU; those that come too often where the trace does not show how long."""
+    """Return interrupts that take much of a CPU, or come too often if the trace does not show how long they take."""
     trace = evidence.trace
     if trace.pairs is not None:
         return []
@@ -127,8 +127,8 @@ class _Handled:
     Attributes:
         came: int64, cycles; when the interrupt came.
         start, end: int64, cycles.
-        thread: int64, from whom that time is taken, or the thread that handles it.
-        is_stolen: It is taken from that thread; else that thread handles it.
+        thread: int64, the thread that is interrupted, or the thread that handles the interrupt.
+        is_stolen: True if `thread` is interrupted; False if it handles the interrupt.
     """
 
     came: _Ints
@@ -143,14 +143,14 @@ def _handled(
 ) -> _Handled | None:
     """Return when the interrupts of one number and CPU are handled; None if the trace does not show it.
 
-    Up to 7.x that is from entry to exit. From 8.0 on a thread does it, that the interrupt or its pulse wakes: what it
-    runs until something else wakes it.
+    Up to 7.x that is from entry to exit. From 8.0 on a thread that the interrupt or its pulse wakes handles it: its run
+    time until something else wakes it.
 
     Args:
         evidence: The trace.
         rows: The interrupts.
-        ends: uint32, what ends each of them, `NO_EVENT` for none.
-        woken_by: What woke the thread of each slice (`_causes_of_slices`); None where threads handle no interrupts.
+        ends: uint32, the event that ends each of them, `NO_EVENT` for none.
+        woken_by: The event that woke the thread of each slice (`_causes_of_slices`); None before 8.0.
     """
     trace = evidence.trace
     if (is_timed := ends != NO_EVENT).any():
@@ -194,7 +194,7 @@ def _causes_of_slices(evidence: Evidence) -> _Ints:
     },
 )
 def restarted_calls(evidence: Evidence, limits: Limits) -> list[Verdict]:
-    """Return threads whose kernel calls of one kind are interrupted, or made again without an end, again and again."""
+    """Return threads whose kernel calls of one kind are repeatedly interrupted, or repeated without an exit."""
     trace = evidence.trace
     if trace.pairs is not None:
         return []
@@ -239,11 +239,11 @@ def _logged_calls(trace: Trace) -> NDArray[np.intp]:
 
 
 def _calls_often_without_exit(trace: Trace, least: float) -> NDArray[np.uint32]:
-    """Return the entries of the calls without an exit, of those threads that have enough: of few, as nearly all have.
+    """Return the entries of calls without an exit, for threads that have enough of them: few, as nearly all calls exit.
 
     Args:
         trace: The events.
-        least: So many calls are enough.
+        least: How many calls are enough.
 
     Returns:
         uint32 (n,), ascending.
@@ -291,10 +291,10 @@ def _next_calls(trace: Trace, calls: NDArray[np.uint32]) -> NDArray[np.uint32]:
     },
 )
 def leaks(evidence: Evidence, limits: Limits) -> list[Verdict]:
-    """Return processes that create channels or connections one after the other and never give one back.
+    """Return processes that create channels or connections one after the other and never release one.
 
-    A capture of some kernel calls may leave out those that give back; so it must have several kinds of calls. Who has
-    stopped to create them has as many as it needs.
+    A capture of some kernel calls may lack the releasing calls, so it must have several kinds of calls. A process that
+    has stopped creating them has as many as it needs.
     """
     trace = evidence.trace
     if len(np.unique(_logged_calls(trace) & (_CALLS - 1))) < _LEAST_CALLS:
@@ -328,16 +328,16 @@ def leaks(evidence: Evidence, limits: Limits) -> list[Verdict]:
 
 
 def _longest_run(evidence: Evidence, rows: _Ints, is_made: NDArray[np.bool_]) -> _Ints:
-    """Return the longest run of creations of one process without giving back or missing events in between.
+    """Return the longest run of creations of one process without a release or missing events in between.
 
-    A run of one event may be that of giving back.
+    A run of one event may be a release.
     """
     goes_on = is_made[1:] & is_made[:-1] & is_whole(evidence.trace, rows[:-1], rows[1:])
     return max(np.split(rows, np.flatnonzero(~goes_on) + 1), key=len)
 
 
 def _succeeded(evidence: Evidence, entries: NDArray[np.uint32]) -> NDArray[np.uint32]:
-    """Return the calls that came back without an error."""
+    """Return the calls that returned without an error."""
     exits = exits_of(evidence.trace, entries)
     known = np.flatnonzero(exits != NO_EVENT)
     return entries[known[~np.isin(variants_of(evidence.trace, exits[known]), FAILURES)]]

@@ -1,4 +1,4 @@
-"""Thresholds of verdicts: the defaults that rules declare, and those of a user's file over them."""
+"""Thresholds of verdicts: the defaults that rules declare, overridden by those of a user's file."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def default_thresholds() -> Thresholds:
 
 
 def thresholds_text() -> str:
-    """Return the default thresholds as a file that `read_thresholds` reads, each with what it means."""
+    """Return the default thresholds as a file that `read_thresholds` reads, each with its meaning."""
     parts = [_HEAD]
     for rule in rules().values():
         lines = [f"[{rule.kind}]  # {rule.meaning.removesuffix('.')}", f"{ENABLED} = true"]
@@ -47,7 +47,7 @@ def thresholds_text() -> str:
 
 
 def read_thresholds(path: Path | None, timing: Path | None = None) -> Thresholds:
-    """Return the thresholds of a user's file over those that ship with satview.
+    """Return the default thresholds overridden by those of a user's file.
 
     The files are TOML and nothing in them is ever run.
 
@@ -56,8 +56,8 @@ def read_thresholds(path: Path | None, timing: Path | None = None) -> Thresholds
         timing: A file of timing (docs/late.md), for the verdicts on deadlines, periods and chains; None = none.
 
     Raises:
-        UsageError: The file cannot be read, is no TOML, or has a name or value that is none; says file, line and what
-            to write.
+        UsageError: The file cannot be read, is no TOML, or has an invalid name or value; the text names file, line and
+            correction.
     """
     thresholds = default_thresholds()
     if path is not None:
@@ -67,10 +67,10 @@ def read_thresholds(path: Path | None, timing: Path | None = None) -> Thresholds
 
 
 def refuse_unsaid(kinds: Collection[str], thresholds: Thresholds) -> None:
-    """Refuse kinds that are asked for by name and need a file of timing: nothing would ever be found.
+    """Refuse kinds that are requested by name but need a timing file: they would never find anything.
 
     Raises:
-        UsageError: There is one.
+        UsageError: There is such a kind.
     """
     for kind in kinds:
         if not thresholds.is_said(kind):

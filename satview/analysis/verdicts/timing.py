@@ -1,7 +1,7 @@
-"""Verdicts on what a user's file of timing says: deadlines, periods and chains (docs/late.md).
+"""Verdicts on deadlines, periods and chains from a user's timing file (docs/late.md).
 
-What is learned of a program is no promise of it: without a file nothing is looked for here, and `missed-period` says
-which learned periods are as good as over.
+Learned values are no requirements of a program: without a file these rules find nothing, and `missed-period` reports
+missed learned periods.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _DO_LESS: Final = "Do less work each time, or give it more time."
 
 
 def _blamed(evidence: Evidence, thread: int, span: tuple[int, int], begin: int) -> tuple[str, int, str]:
-    """Return where most of an interval of a thread went, in words, with which thread, 0 = none, and what would help."""
+    """Return a text on what took most of a thread's interval, the thread concerned, 0 = none, and the remedy."""
     start, end = span
     parts = blame(evidence.trace, *(np.array([value]) for value in (thread, start, min(max(begin, start), end), end)))
     if not len(parts):
@@ -65,7 +65,7 @@ def _threads(*rows: int) -> list[int]:
     timing=("deadline", "period"),
 )
 def missed_deadlines(evidence: Evidence, limits: Limits) -> list[Verdict]:
-    """Return activities of which instances took longer than the file says, or than the period that it says."""
+    """Return activities with instances that took longer than the file's deadline, or else its period."""
     learned, verdicts = activities(evidence.trace, limits.timing), []
     rounds, overrun = learned.instances, learned.overrun_cycles
     for number, activity in enumerate(learned.activities):
@@ -187,9 +187,9 @@ def late_chains(evidence: Evidence, limits: Limits) -> list[Verdict]:
 
 
 def _slowest_step(evidence: Evidence, learned: Activities, times: ChainTimes, row: int) -> tuple[str, list[int], str]:
-    """Return in which activity of a chain, or before which, most of its time went; its threads; and what would help.
+    """Return the activity of a chain in or before which most of its time went, its threads, and the remedy.
 
-    An activity has the time from its trigger, or from when the one before is done with it, until the next one begins.
+    An activity's time is from its trigger, or from the end of the one before, until the next one begins.
     """
     rounds, end = learned.instances, int(times.end_cycles[row])
     reached = [step for step in times.steps[row].tolist() if step >= 0]

@@ -1,4 +1,4 @@
-"""One verdict: what was found, where, by which events, and what would help."""
+"""One verdict: the problem, its time, the events that show it, and the remedy."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ class Occurrence:
     """One time at which something is wrong.
 
     Attributes:
-        start_cycles, end_cycles: From when to when; the end is not included.
-        row: The event by which it begins; -1 where it begins by none in particular.
+        start_cycles, end_cycles: Begin and end; the end is not included.
+        row: The event that begins it; -1 if there is no particular one.
     """
 
     start_cycles: int
@@ -38,19 +38,19 @@ class Verdict:
     """Something wrong that was found in a trace.
 
     Attributes:
-        kind: What it is, as the rule is called; of a plug-in its name.
+        kind: Kind of problem, the name of the rule; for a plug-in its name.
         severity: How much it matters.
-        start_cycles, end_cycles: The time that the sentence names, the end not included: of several the longest,
-            or the worst one where it is about windows of a fixed length.
-        threads: Rows of the thread table, those that suffer first.
-        objects: What it is about, in words: mutexes, channels, interrupts, CPUs.
+        start_cycles, end_cycles: The time that the sentence names, the end not included: the longest occurrence, or the
+            worst one if the rule examines windows of a fixed length.
+        threads: Rows of the thread table, affected threads first.
+        objects: Texts for the objects concerned: mutexes, channels, interrupts, CPUs.
         evidence: Rows of the event table that show it, ascending; the first ones if there are many.
         says: One sentence: who, what, when, for how long. Names of the trace are in it as they are.
         remedy: One sentence: what would help.
         occurrences: All times at which it happens, in time order; that of the sentence is one of them.
-        roles: What each event of `evidence` is in it: waits, holder, preempts, ...; empty where that is not known.
-        certainty: Of the weakest link that it rests on.
-        proof: One sentence: what would prove it, where that link is not exact; else empty.
+        roles: Role of each event of `evidence`: waits, holder, preempts, ...; empty if unknown.
+        certainty: Certainty of the weakest link that it rests on.
+        proof: One sentence: what would prove it, if that link is not exact; else empty.
     """
 
     kind: str

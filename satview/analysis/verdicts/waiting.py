@@ -1,4 +1,4 @@
-"""Verdicts on threads that wait: in a circle, for a signal that was given before, too long for one mutex."""
+"""Verdicts on waiting threads: deadlocks, endless waits, lost wake-ups, contention of mutexes."""
 
 from __future__ import annotations
 
@@ -55,8 +55,8 @@ _Ints = NDArray[np.int64]
 def deadlocks(evidence: Evidence, limits: Limits) -> list[Verdict]:
     """Return circles of threads that wait for each other until the trace ends.
 
-    A thread counts as stuck while all threads are that could end its wait (`WaitGraph`). A circle that is one only if
-    threads that might hold a message do not is reported as possible. Source: formula 5 of the reference.
+    A thread is stuck if all threads that could end its wait are stuck (`WaitGraph`). If threads that might hold a
+    message could break a circle, the circle is reported as possible. Source: formula 5 of the reference.
     """
     if not evidence.has_states:
         return []
@@ -103,7 +103,7 @@ def deadlocks(evidence: Evidence, limits: Limits) -> list[Verdict]:
 
 
 def _way_out(states: set[int], objects: list[str]) -> str:
-    """Return what would help against a circle, by the states of its waits and what they are for."""
+    """Return the remedy for a circle, depending on the states of its waits and their objects."""
     locks = " and ".join(dict.fromkeys(what for what in objects if "0x" in what)) or "these objects"
     if states <= {SEND, REPLY}:
         return ("Break the circle: replace one of these messages by a pulse (MsgSendPulse() does not wait), or order "
@@ -118,13 +118,13 @@ def _unless_held(blocked_by: Blockers, wait: int) -> str:
 
 
 def _severity(blocked_by: Blockers, positions: list[int], *, is_guess: bool) -> Severity:
-    """Return how much a circle matters: who posts or signals is known only by what a thread did before."""
+    """Return the severity of a circle; the thread that posts or signals is known only from earlier behaviour."""
     is_by_habit = any(int(blocked_by.waits.value[i]) in BY_HABIT for i in positions)
     return Severity.WARNING if is_guess or is_by_habit else Severity.ERROR
 
 
 def _some(evidence: Evidence, threads: Iterable[int], word: str = "or") -> str:
-    """Return the names of some threads, and how many more there are."""
+    """Return a text with the names of the first threads, and the number of further ones."""
     names = [evidence.name(thread) for thread in sorted(threads)]
     more = f" {word} {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
     return f"{f' {word} '.join(names[:MOST_NAMED])}{more}"
@@ -458,7 +458,7 @@ def _contended(evidence: Evidence, limits: Limits) -> list[Verdict]:
 
 
 def _roles(blocked_by: Blockers, wait: int, take: int | None) -> dict[int, str]:
-    """Return what events are in a wait for a mutex; those that the trace does not show have rows behind all others.
+    """Return the roles of events in a wait for a mutex; events that the trace does not show have rows beyond the last.
 
     Args:
         blocked_by: Who each wait is for.
@@ -475,7 +475,7 @@ def _roles(blocked_by: Blockers, wait: int, take: int | None) -> dict[int, str]:
 
 
 def _taken(evidence: Evidence, blocked_by: Blockers, wait: int, take: int | None) -> str:
-    """Return when the holder took the mutex that a wait is for, in words that follow; empty if that does not show."""
+    """Return a clause on when the holder took the mutex that a wait is for; empty if the trace does not show it."""
     if take is None:
         return ""
     waiting = blocked_by.waits
@@ -487,10 +487,9 @@ def _taken(evidence: Evidence, blocked_by: Blockers, wait: int, take: int | None
 
 
 def _take_row(evidence: Evidence, blocked_by: Blockers, wait: int) -> int | None:
-    """Return the event by which the holder had the mutex that a wait is for; None where the trace does not show it.
+    """Return the event at which the holder got the mutex that a wait is for; None if the trace does not show it.
 
-    That is the end of the holder's own wait for it, else of its call. One that nobody else held is locked without the
-    kernel.
+    That is the end of the holder's own wait for it, else of its call. A free mutex is locked without the kernel.
     """
     table, gets, waiting = holds(evidence.trace), mutexes(evidence.trace).gets, blocked_by.waits
     asks = int(min(waiting.call_row[wait], waiting.row[wait]))

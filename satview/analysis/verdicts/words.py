@@ -1,4 +1,4 @@
-"""What threads wait for, in words: the same in verdicts and in answers to "why?"."""
+"""Texts for the objects of waits: the same in verdicts and in answers to "why?"."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _RECEIVE: Final = STATE_BY_NAME["RECEIVE"].value
 
 
 def waited_for(evidence: Evidence, blocked_by: Blockers, wait: int) -> str:
-    """Return in words what a wait is for: a mutex, a reply, a process that shall receive, time to pass."""
+    """Return a text for the object of a wait: a mutex, a reply, a process that shall receive, time to pass."""
     waiting = blocked_by.waits
     value, thread, target = int(waiting.value[wait]), int(waiting.thread[wait]), int(waiting.object[wait])
     if value == SEND:
@@ -39,7 +39,7 @@ def waited_for(evidence: Evidence, blocked_by: Blockers, wait: int) -> str:
 
 
 def of_whom(evidence: Evidence, blocked_by: Blockers, wait: int) -> str:
-    """Return who holds what a wait is for, or serves it, in words that follow `waited_for`; empty if not known."""
+    """Return a text for the holder or server of a wait's object, to follow `waited_for`; empty if not known."""
     thread = int(blocked_by.thread[wait])
     if thread <= 0:
         return ""
@@ -49,11 +49,11 @@ def of_whom(evidence: Evidence, blocked_by: Blockers, wait: int) -> str:
 
 
 def mutex_text(evidence: Evidence, thread: int, address: int) -> str:
-    """Return what a mutex is called: its address and the process of a thread that uses it."""
+    """Return the label of a mutex: its address and the process of a thread that uses it."""
     return object_text(evidence, "mutex", thread, address)
 
 
 def object_text(evidence: Evidence, kind: str, thread: int, address: int) -> str:
-    """Return what a synchronisation object is called: its address, and in which process, which does not hold it."""
+    """Return the label of a synchronisation object: its address and a process that uses it, which is not its holder."""
     process = evidence.trace.process_name(int(evidence.trace.threads.process[thread]))
     return f"{kind} 0x{address & (1 << 64) - 1:x} (process {process})"
