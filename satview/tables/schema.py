@@ -10,7 +10,7 @@ from typing import Final
 from satview.analysis.timing import Timing
 from satview.answers import doctor, functions, late, latencies, locks, schedulability, transactions, verdicts
 from satview.answers.late_comparison import CAUSES, COMPARISON, OF_ACTIVITY, PATHS
-from satview.answers.table import KNOWN_WORDS, Column, Kind, Question, Table
+from satview.answers.table import FRACTIONS, KNOWN_WORDS, Column, Kind, Question, Table
 from satview.store.trace import Trace
 
 
@@ -121,7 +121,7 @@ _KIND_OF_ANSWER: Final = {  # INT64 of all others
     Kind.SENTENCE: SqlKind.TEXT,
     Kind.CPU: SqlKind.UINT8,
     Kind.FLAG: SqlKind.BOOL,
-    Kind.FIGURE: SqlKind.FLOAT64,
+    **dict.fromkeys(FRACTIONS, SqlKind.FLOAT64),
 }
 _NARROW: Final = {  # by table and column, where it is not as wide as others of its kind
     ("event", "event"): SqlKind.UINT32,

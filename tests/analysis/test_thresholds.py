@@ -49,7 +49,7 @@ waits-for-ever: least_ms 100
 
 
 def test_the_numbers_that_ship():
-    """What was measured with them (docs/verdicts.md) holds for these."""
+    """What was measured with them (docs/answers.md) holds for these."""
     shipped = default_thresholds()
     assert {kind for kind in rules() if not shipped.is_enabled(kind)} == {"deadline", "period", "chain"}
     assert shipped.values["deadline"] == shipped.values["chain"] == {"enabled": 1}

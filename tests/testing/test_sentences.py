@@ -205,7 +205,7 @@ def test_verdicts(deadlock):
     with pytest.raises(UsageError, match="more than one kind"):
         deadlock.no_verdict("lo")
     with pytest.raises(UsageError, match="no kind of verdict"):
-        deadlock.no_verdict("slow")
+        deadlock.no_verdict("none-is-called-so")
 
 
 def test_a_trace_that_cannot_tell_is_no_success(kev):
