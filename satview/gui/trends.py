@@ -56,9 +56,7 @@ class TrendPlot(QWidget):
         self.points = pg.ScatterPlotItem(hoverable=True, tip=self._tip)
         self.points.sigClicked.connect(self._on_click)
         self._middle = pg.InfiniteLine(angle=0)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.addWidget(self.plot)
+        line_up(QVBoxLayout(self), self.plot, margins=(0, 0, 0, 0))
         self.set_theme(theme)
 
     def set_theme(self, theme: Theme) -> None:

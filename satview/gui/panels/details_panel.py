@@ -12,6 +12,7 @@ from satview.base.safe_text import html_text
 from satview.gui.colours import class_colour
 from satview.gui.panel import Panel, PanelContext, follow, linked
 from satview.gui.theme import Theme, css
+from satview.gui.widgets import line_up
 from satview.linkage.table import LinkKind
 from satview.session.events.event_text import (
     FIRST_WORDS,
@@ -46,9 +47,7 @@ class DetailsPanel(Panel):
         self.browser.setAccessibleName("Details")
         self.browser.anchorClicked.connect(self._on_link)
         self._fixed_family = QFontDatabase.systemFont(QFontDatabase.SystemFont.FixedFont).family()
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.addWidget(self.browser)
+        line_up(QVBoxLayout(self), self.browser, margins=(0, 0, 0, 0))
         self._most = FIRST_WORDS
         self.range = RangeView(opened, self)
         self._range_is_first = True  # what was selected last is on top

@@ -11,7 +11,7 @@ from satview.base.safe_text import tool_tip, visible_line
 from satview.base.time_text import format_moment
 from satview.gui.panel import Panel, PanelContext
 from satview.gui.theme import Theme, colour
-from satview.gui.widgets import Notice
+from satview.gui.widgets import Notice, line_up
 from satview.store.problems import KINDS, Problem
 
 _TIME: Final = int(Qt.ItemDataRole.UserRole)
@@ -37,9 +37,7 @@ class ProblemsPanel(Panel):
             self,
         )
         self._stack.addWidget(fine)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.addWidget(self._stack)
+        line_up(QVBoxLayout(self), self._stack, margins=(0, 0, 0, 0))
         for column, width_px in enumerate((240, 80, 170)):
             self.tree.setColumnWidth(column, width_px)
         self._counts: dict[str, int] = {}

@@ -13,6 +13,7 @@ from satview.base.time_text import format_duration, format_moment
 from satview.gui.colours import ink_on, state_colour
 from satview.gui.panel import Panel, PanelContext, follow, linked
 from satview.gui.theme import Theme, css
+from satview.gui.widgets import line_up
 from satview.session.events.event_text import why_details
 
 _HOW = "Click a thread in the lanes, then press Y to see why it runs, is ready or waits then."
@@ -32,9 +33,7 @@ class WhyPanel(Panel):
         self.browser.setAccessibleName("Why?")
         self.browser.anchorClicked.connect(self._on_link)
         self.browser.setContextMenuPolicy(Qt.ContextMenuPolicy.NoContextMenu)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.addWidget(self.browser)
+        line_up(QVBoxLayout(self), self.browser, margins=(0, 0, 0, 0))
         self._opened.why.changed.connect(self.refresh)
         self.refresh()
 

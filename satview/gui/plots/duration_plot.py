@@ -217,9 +217,7 @@ class ResponsePlot(QWidget):
         self.plot = new_plot(DurationAxis("bottom"), CountAxis("left"), "Histogram of responses")
         self.plot.getPlotItem().layout.setContentsMargins(0, 4, _RIGHT_PX, 0)
         self.plot.scene().sigMouseClicked.connect(self._on_click)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.addWidget(self.plot)
+        line_up(QVBoxLayout(self), self.plot, margins=(0, 0, 0, 0))
         self.set_theme(theme)
 
     def set_theme(self, theme: Theme) -> None:
