@@ -11,12 +11,11 @@ import platform
 import select
 import signal
 import sys
-import threading
 import traceback
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from types import FrameType
-from typing import BinaryIO, Final, NoReturn
+from typing import Any, BinaryIO, Final, NoReturn
 
 from satview.base.safe_text import visible
 
@@ -30,7 +29,9 @@ INTERNAL: Final = 70  # EX_SOFTWARE of sysexits.h
 INTERRUPTED: Final = 130
 _SIGNAL_BASE: Final = 128
 _FRAMES_MAX: Final = 60
-_REPEAT_S: Final = 0.01  # before a signal is sent again whose exception was swallowed, as by a finalizer
+_TERMINAL: Final = ("SIGINT", "SIGTERM", "SIGHUP")
+_HAS_TIMER: Final = hasattr(signal, "setitimer")  # not on Windows
+_REPEAT_S: Final = 0.1  # until what a signal raised, and nobody handled, is raised again
 _OUTPUT_ERRORS: Final = (errno.ENOSPC, errno.EFBIG, errno.EDQUOT, errno.EIO, errno.EBADF, errno.ENXIO)
 
 
@@ -54,36 +55,45 @@ class OutputError(Exception):
 
 @contextmanager
 def signals_raise() -> Iterator[None]:
-    """Let SIGTERM and SIGHUP raise `Ended` in a block; a signal that is ignored, as under nohup, stays ignored."""
+    """Let SIGINT raise `KeyboardInterrupt`, SIGTERM and SIGHUP `Ended` in a block, until that ends the block.
+
+    Python raises it wherever it is, also inside a finalizer, or in an attribute that numpy looks up while it chooses a
+    loop. Those drop every exception, and the command would go on as if nobody had pressed Ctrl+C. So a timer raises it
+    again unless somebody handles it by then. A signal that is ignored, as under nohup, stays ignored.
+    """
+    raised: BaseException | None = None
+    before: dict[int, Any] = {}
 
     def end(number: int, _frame: FrameType | None) -> None:
-        signal.signal(number, signal.SIG_IGN)  # once: what cleans up must not be interrupted
-        raise Ended(number)
+        nonlocal raised
+        if number != signal.SIGINT:
+            signal.signal(number, signal.SIG_IGN)  # once: what cleans up must not be interrupted
+        raised = Ended(number) if number != signal.SIGINT else KeyboardInterrupt()
+        if _HAS_TIMER:
+            before.setdefault(signal.SIGALRM, signal.signal(signal.SIGALRM, raise_again))
+            signal.setitimer(signal.ITIMER_REAL, _REPEAT_S, _REPEAT_S)
+        raise raised
 
-    def repeat_if_lost(lost: sys.UnraisableHookArgs) -> None:
-        if isinstance(lost.exc_value, KeyboardInterrupt):
-            threading.Timer(_REPEAT_S, os.kill, (os.getpid(), signal.SIGINT)).start()
-        elif isinstance(lost.exc_value, Ended):
-            signal.signal(lost.exc_value.number, end)
-            # From another thread: a handler that ran here would raise into the same void.
-            threading.Timer(_REPEAT_S, os.kill, (os.getpid(), lost.exc_value.number)).start()
-        elif not isinstance(lost.exc_value, MemoryError):  # of which the command says itself that it has not enough
+    def raise_again(_number: int, _frame: FrameType | None) -> None:
+        if raised is not None and not _is_handled(raised):
+            raise raised
+
+    def drop_if_raised_again(lost: sys.UnraisableHookArgs) -> None:
+        # Of a lack of memory the command says itself that it has not enough.
+        if not isinstance(lost.exc_value, (KeyboardInterrupt, Ended, MemoryError)):
             hook(lost)
 
     hook = sys.unraisablehook
-    before = {}
-    for name in ("SIGTERM", "SIGHUP"):
-        number = getattr(signal, name, None)
-        with contextlib.suppress(ValueError):  # not the main thread: the caller handles signals
-            if number is not None and signal.getsignal(number) is signal.SIG_DFL:
-                before[number] = signal.signal(number, end)
-    sys.unraisablehook = repeat_if_lost
+    usual = (signal.SIG_DFL, signal.default_int_handler)
+    before.update(_handled_by(end, [number for number in _numbers(_TERMINAL) if signal.getsignal(number) in usual]))
+    sys.unraisablehook = drop_if_raised_again
     try:
         yield
     finally:
+        if raised is not None and _HAS_TIMER:
+            signal.setitimer(signal.ITIMER_REAL, 0)
         sys.unraisablehook = hook
-        for number, handler in before.items():
-            signal.signal(number, handler)
+        _restore(before)
 
 
 @contextmanager
@@ -96,16 +106,37 @@ def collected_signals() -> Iterator[list[int]]:
             raise KeyboardInterrupt
         caught.append(signo)
 
-    known = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP", "SIGABRT") if hasattr(signal, name)]
-    try:
-        before = {number: signal.signal(number, catch) for number in known}
-    except ValueError:  # not the main thread: the caller handles signals
-        before = {}
+    before = _handled_by(catch, _numbers((*_TERMINAL, "SIGABRT")))
     try:
         yield caught
     finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+        _restore(before)
+
+
+def _is_handled(error: BaseException) -> bool:
+    """Return whether an `except`, `finally` or `with` block deals with this error now."""
+    handled = sys.exc_info()[1]
+    while handled is not None and handled is not error:
+        handled = handled.__context__
+    return handled is error
+
+
+def _numbers(names: Iterable[str]) -> list[int]:
+    """Return the numbers of the signals that this system has."""
+    return [getattr(signal, name) for name in names if hasattr(signal, name)]
+
+
+def _handled_by(handler: Callable[[int, FrameType | None], None], numbers: Iterable[int]) -> dict[int, Any]:
+    """Give signals a handler; return the old ones. Outside the main thread the caller handles signals."""
+    try:
+        return {number: signal.signal(number, handler) for number in numbers}
+    except ValueError:
+        return {}
+
+
+def _restore(handlers: dict[int, Any]) -> None:
+    for number, handler in handlers.items():
+        signal.signal(number, handler)
 
 
 class _ClosedOutput(io.TextIOBase):

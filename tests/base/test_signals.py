@@ -29,18 +29,29 @@ except Ended as end:
     os._exit(end.code)
 """
 SWALLOWED = """
-import signal, sys, time
+import sys, time
+import numpy as np
 from satview.base.process import Ended, signals_raise
+def is_ready():
+    print("ready", flush=True)
+    time.sleep(5)
 class Finalised:
     def __del__(self):
-        print("ready", flush=True)
-        time.sleep(5)
+        is_ready()
+class LooksUp(type):  # as the type of enumerations does
+    def __getattr__(cls, name):
+        is_ready()
+        raise AttributeError(name)
+class Number(int, metaclass=LooksUp):
+    pass
 try:
     with signals_raise():
-        Finalised()
+        {work}
         time.sleep(10)
 except Ended as end:
     sys.exit(end.code)
+except KeyboardInterrupt:
+    sys.exit(130)
 """
 
 
@@ -65,8 +76,40 @@ def test_signal_ends_a_read_that_it_does_not_interrupt(number):
 
 
 @pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
-def test_signal_whose_exception_a_finalizer_swallows_comes_again():
-    assert ended(SWALLOWED, signal.SIGTERM) == 128 + signal.SIGTERM
+@pytest.mark.parametrize("work", ["Finalised()", "np.zeros(2) == Number(1)"])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_signal_whose_exception_is_swallowed_comes_again(work, number):
+    skip_if_ignored(number)
+    start_s = time.monotonic()
+    assert ended(SWALLOWED.format(work=work), number) == 128 + number
+    assert time.monotonic() - start_s < 8
+
+
+CLEANS_UP = """
+import sys, time
+from satview.base.process import signals_raise
+try:
+    with signals_raise():
+        try:
+            print("ready", flush=True)
+            time.sleep(10)
+        finally:
+            for _ in range(50):
+                time.sleep(0.01)
+            sys.stdout.write("clean")
+except KeyboardInterrupt:
+    sys.exit(130)
+"""
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
+def test_what_cleans_up_after_a_signal_is_not_interrupted_by_its_repetition():
+    skip_if_ignored(signal.SIGINT)
+    job = subprocess.Popen([sys.executable, "-c", CLEANS_UP], stdout=subprocess.PIPE)
+    assert job.stdout.readline() == b"ready\n"
+    job.send_signal(signal.SIGINT)
+    assert job.communicate(timeout=20)[0] == b"clean"
+    assert job.returncode == 130
 
 
 def test_standard_input_gives_bytes_as_they_come_and_then_the_end(monkeypatch):

@@ -289,8 +289,7 @@ class Decoder:
     def _chunks(self, start: int) -> Generator[_Chunk]:
         """Yield the slots from `start` on, grouped; the next chunk is read and grouped while one is looked at.
 
-        Both take as long, and grouping needs nothing of what the rest finds. One thread for all chunks: where a thread
-        ends for each of them, Ctrl+C is lost now and then in what Python does when it forgets one.
+        Both take as long, and grouping needs nothing of what the rest finds.
         """
         n, row = len(self._slots), self.count
         ready: SimpleQueue[_Chunk | BaseException] = SimpleQueue()
