@@ -24,7 +24,7 @@ from satview.filters.diagnostics import named_by
 from satview.filters.expressions.expression import select
 from satview.linkage import messages, pulses
 from satview.linkage.latencies import DEATH_PULSE
-from satview.linkage.rows import comm_words, rows_of_codes, stable_order
+from satview.linkage.rows import comm_words, distinct, positions, rows_of_codes, stable_order
 from satview.linkage.states import LANE_VALUES, first_that_fits, state_positions
 from satview.linkage.table import NO_EVENT, OPEN, Certainty
 from satview.linkage.transactions import FREE, client_states, served_messages
@@ -199,34 +199,48 @@ def activities(trace: Trace, timing: Mapping[str, Timing] | None = None) -> Acti
 def _learned(trace: Trace) -> Activities:
     by_pulse = _of_pulses(trace)
     is_woken = np.zeros(len(trace.threads), np.bool_)  # a thread that is woken by pulses may sleep within its work
-    for positions in _groups(by_pulse):
-        is_woken[by_pulse.instances.thread[positions]] = True
+    for members in _groups(by_pulse):
+        is_woken[by_pulse.instances.thread[members]] = True
     enclosed = spans(trace)
     parts = [by_pulse, _of_messages(trace)]
     parts += [_of_waits(trace, words, value, is_woken) for words, value in (("sleep", NANOSLEEP), ("interrupt", _INTR))]
     parts += [_of_spans(trace, kind) for kind in enclosed]
-    groups = [(part, positions) for part in parts for positions in _groups(part)]
+    groups = [(part, members) for part in parts for members in _groups(part)]
     left_out = max(0, len(groups) - MOST_ACTIVITIES)
     if left_out:
         groups.sort(key=lambda group: -len(group[1]))
         del groups[MOST_ACTIVITIES:]
-    learned, columns = [], []
-    for position, ((part, positions), name) in enumerate(zip(groups, _names(trace, groups), strict=True)):
-        instances = part.instances.at(positions[np.argsort(part.instances.start_row[positions], kind="stable")])
-        period = regular_period(trace, instances.start_row) or -1
+    learned = list[Activity]()
+    orders = [members[np.argsort(part.instances.start_row[members], kind="stable")] for part, members in groups]
+    instances = _put_together([part for part, _ in groups], orders)
+    edges = np.cumsum([0, *map(len, orders)])
+    for (part, _), name, begin, stop in zip(groups, _names(trace, groups), edges[:-1], edges[1:], strict=True):
+        instances.activity[begin:stop] = len(learned)
+        period = regular_period(trace, instances.start_row[begin:stop]) or -1
         deadline = -1 if part.trigger in CALLED else period
-        learned.append(Activity(name, part.trigger, _usual(instances.thread), period, False, deadline,
+        learned.append(Activity(name, part.trigger, _usual(instances.thread[begin:stop]), period, False, deadline,
                                 "period" if deadline > 0 else ""))  # fmt: skip
-        instances.activity[:] = position
-        columns.append(instances)
-    return Activities(tuple(learned), _joined(columns), left_out, sum(kind.left_out for kind in enclosed))
+    return Activities(tuple(learned), instances, left_out, sum(kind.left_out for kind in enclosed))
+
+
+def _put_together(parts: Sequence[_TriggeredWork], orders: Sequence[NDArray[np.intp]]) -> Instances:
+    """Return some instances of each of some parts, in their order; the activity is not set."""
+    edges = np.cumsum([0, *map(len, orders)])
+    columns = []
+    for column in fields(Instances):
+        joined = np.empty(edges[-1], np.bool_ if column.name.startswith("is_") else np.int64)
+        for part, order, begin, stop in zip(parts, orders, edges[:-1], edges[1:], strict=True):
+            if column.name != "activity":
+                getattr(part.instances, column.name).take(order, out=joined[begin:stop], mode="clip")  # without a copy
+        columns.append(joined)
+    return Instances(*columns)
 
 
 def _groups(part: _TriggeredWork) -> list[NDArray[np.intp]]:
     """Return the positions of the instances of each group that has enough instances to be an activity."""
-    _, group, size = np.unique(part.group, return_inverse=True, return_counts=True)
-    order = stable_order(group.reshape(-1))
-    return [own for own in np.split(order, np.cumsum(size)[:-1]) if len(own) >= LEAST_INSTANCES]
+    groups, which = distinct(part.group)
+    ends = np.cumsum(np.bincount(which, minlength=len(groups)))
+    return [own for own in np.split(stable_order(which), ends[:-1]) if len(own) >= LEAST_INSTANCES]
 
 
 def regular_period(
@@ -266,9 +280,9 @@ def _usual(threads: _Ints) -> int:
 def _names(trace: Trace, groups: Sequence[tuple[_TriggeredWork, NDArray[np.intp]]]) -> list[str]:
     """Return a name for each activity: its thread's name, with the trigger where that name alone is ambiguous."""
     plain = []
-    for part, positions in groups:
-        thread = _usual(part.instances.thread[positions])
-        label = part.labels.get(int(part.group[positions[0]]), "")
+    for part, members in groups:
+        thread = _usual(part.instances.thread[members])
+        label = part.labels.get(int(part.group[members[0]]), "")
         name = trace.thread_name(thread) if thread else f"nobody ({part.trigger})"
         plain.append(f"{name}: {label}" if label else name)
     seen: dict[str, int] = {}
@@ -319,8 +333,7 @@ def _of_pulses(trace: Trace) -> _TriggeredWork:
 
 def _only_of(group: _Ints, thread: _Ints) -> _Ints:
     """Return for each element the only known thread of its group, 0 if there is none or several."""
-    _, which = np.unique(group, return_inverse=True)
-    which = which.reshape(-1)
+    _, which = distinct(group)
     most, least = np.zeros(len(group) + 1, np.int64), np.full(len(group) + 1, np.iinfo(np.int64).max)
     known = thread > 0
     np.maximum.at(most, which[known], thread[known])
@@ -366,7 +379,9 @@ def _served(trace: Trace, thread: _Ints, sent: _Ints, received: _Ints) -> tuple[
     every_wait = waits(trace)
     receives = every_wait.value == _RECEIVE
     key = every_wait.thread[receives].astype(np.int64) << 32 | every_wait.row[receives]
-    position = np.searchsorted(key, thread << 32 | row) - 1
+    by_thread = stable_order(thread)
+    position = np.empty(len(arrived), np.intp)
+    position[by_thread] = positions(key, (thread << 32 | row)[by_thread]) - 1
     woken = np.full(len(arrived), -1, np.int64)
     is_own = position >= 0
     is_own[is_own] = key[position[is_own]] >> 32 == thread[is_own]

@@ -282,22 +282,23 @@ def _in_order(parts: _BlamePieces, below: _BlamePieces) -> BlameParts:
     return BlameParts(of, parent, column("kind"), column("thread"), column("value"), column("end"))
 
 
-_Timeline = tuple[_Ints, _Ints, _Ints]
+_Timeline = tuple[_Ints, NDArray[np.int32], _Ints]
 
 
 def cpu_timeline(trace: Trace, cpu: int) -> _Timeline:
-    """Return who had a CPU: edges (m + 1,), threads (m,), interrupts (m,), -1 = none; cached with the trace.
+    """Return who had a CPU: edges int64 (m + 1,), threads int32 (m,), interrupts int64 (m,); cached with the trace.
 
-    Threads are -1 while the CPU is idle, 0 while the thread is not known.
+    Threads are -1 while the CPU is idle, 0 while the thread is not known; interrupts are -1 outside of any.
     """
     return trace.cached(f"analysis.cpu_timeline {cpu}", partial(_timeline, cpu=cpu))
 
 
 def _timeline(trace: Trace, cpu: int) -> _Timeline:
     is_idle = idle_threads(trace)
-    lane = cpu_spans(trace, cpu, run_slices(trace), is_idle)
-    handled, nested = interrupt_spans(trace, cpu), nesting(trace, cpu)
-    runner = np.zeros(len(lane.start_cycles), np.int64)
+    nobody = np.zeros(len(trace.processes), np.uint8)  # what lanes show of processes matters to nobody here
+    lane, nested = cpu_spans(trace, cpu, run_slices(trace), is_idle, nobody), nesting(trace, cpu)
+    handled = interrupt_spans(trace, cpu, nested)
+    runner = np.zeros(len(lane.start_cycles), np.int32)
     if lane.thread is not None:
         runner[:] = lane.thread
         runner[is_idle[runner]] = _IDLE
@@ -305,7 +306,7 @@ def _timeline(trace: Trace, cpu: int) -> _Timeline:
     within = (none, none.astype(np.bool_)) if handled is None else (handled.start_cycles, handled.value == INTERRUPT)
     interrupt = np.full(len(nested.rows), -1, np.int64)
     interrupt[nested.step > 0] = numbers_of_interrupts(trace, nested.rows[nested.step > 0])
-    entered = trace.events.time_cycles[nested.rows], nested.depth, interrupt
+    entered = nested.time_cycles, nested.depth, interrupt
     return lanes.cpu_timeline((lane.start_cycles, runner), within, entered, lane.end_cycles + 1)
 
 
@@ -374,7 +375,7 @@ def _cpu_of_spans(trace: Trace, spans: LaneSpans) -> _Ints:
 
 
 def _on_cpu(
-    trace: Trace, thread: int, times: tuple[_Ints, _Ints, _Ints], runs: NDArray[np.bool_], runner: _Ints,
+    trace: Trace, thread: int, times: tuple[_Ints, _Ints, _Ints], runs: NDArray[np.bool_], runner: NDArray[np.int32],
     interrupt: _Ints,
 ) -> _BlamePieces:  # fmt: skip
     kind = np.where(runs, Blame.OWN, np.where((runner > 0) & (runner != thread), Blame.PREEMPTED, Blame.NO_CPU))

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from satview.events import wire
 from satview.formats.symbols import symbols_of
 from satview.linkage.calls import calls
-from satview.linkage.rows import rows_of_class, stable_order
+from satview.linkage.rows import distinct, rows_of_class, stable_order
 from satview.linkage.table import OPEN
 from satview.linkage.whole import is_whole
 from satview.store.arguments import argument
@@ -107,10 +107,9 @@ def _pair_of(trace: Trace, rows: NDArray[np.uint32], number: _Ints) -> tuple[_In
     if not 2 <= count <= _MOST_NUMBERS or len(rows) < 2 * count:
         return None
     is_next = is_whole(trace, rows[:-1], rows[1:])
-    step = np.unique(np.stack((which[:-1], which[1:]))[:, is_next], axis=1)
-    if step.shape[1] != count or len(np.unique(step[0])) != count:
+    step, following = np.divmod(np.unique((which[:-1] * count + which[1:])[is_next]), count)
+    if len(step) != count or len(np.unique(step)) != count:
         return None  # some are followed by several others
-    following = step[1]
     round_trip, kind = [0], int(following[0])
     while kind not in round_trip:
         round_trip.append(kind)
@@ -160,14 +159,15 @@ def _longest(
 ) -> Spans:
     """Return the spans of the pairs of thread and called function that take longest in total."""
     time = trace.events.time_cycles
-    length = np.where(end_row == OPEN, trace.window.end, time[np.where(end_row == OPEN, 0, end_row)]) - time[begin_row]
+    end_cycles = time.take(end_row, mode="clip")
+    end_cycles[end_row == OPEN] = trace.window.end
     key = trace.events.thread[begin_row].astype(np.int64) << _BITS | what
-    groups, which = np.unique(key, return_inverse=True)
-    total = np.bincount(which.reshape(-1), length, len(groups))
+    groups, which = distinct(key)
+    total = np.bincount(which, end_cycles - time[begin_row], len(groups))
     kept = np.sort(np.argsort(-total, kind="stable")[:MOST_CALLS])
     is_kept = np.zeros(len(groups), np.bool_)
     is_kept[kept] = True
-    chosen = np.flatnonzero(is_kept[which.reshape(-1)])
+    chosen = np.flatnonzero(is_kept[which])
     labels = dict.fromkeys(groups[kept].tolist(), "")
     end = end_row[chosen].astype(np.int64)
     end[end_row[chosen] == OPEN] = -1

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import pairwise
 from typing import Final
 
 import numpy as np
@@ -288,7 +289,7 @@ class Late:
         order, by_thread = stable_order(threads), stable_order(instances.thread)
         numbers, total = np.arange(len(self.trace.threads) + 1), np.zeros(len(instances), np.int64)
         begins, edges = (np.searchsorted(column, numbers) for column in (threads[order], instances.thread[by_thread]))
-        for thread in np.unique(instances.thread[instances.thread > 0]).tolist():
+        for thread in (np.flatnonzero(np.diff(edges)[1:]) + 1).tolist():  # but for 0, which is not known
             of_thread = by_thread[edges[thread] : edges[thread + 1]]
             own = order[begins[thread] : begins[thread + 1]]
             ran = TimeRanges(starts[own], ends[own])
@@ -510,15 +511,13 @@ def _jitter(number: _Ints, moments: _Ints, count: int) -> _Ints:
         moments: int64 (n,), cycles.
         count: Of activities.
     """
-    is_same = number[1:] == number[:-1]
-    if np.any(np.diff(moments)[is_same] < 0):  # ends of instances that overlap
-        moments = moments[np.lexsort((moments, number))]
-    gap, of = np.diff(moments)[is_same], number[1:][is_same]
     out = np.full(count, -1, np.int64)
-    begins = np.flatnonzero(np.append(True, of[1:] != of[:-1])[: len(of)])
-    if len(begins):
-        spread = np.maximum.reduceat(gap, begins) - np.minimum.reduceat(gap, begins)
-        out[of[begins]] = np.where(np.diff(np.append(begins, len(of))) >= 2, spread, -1)
+    edges = np.searchsorted(number, np.arange(count + 1)).tolist()
+    for activity, (begin, stop) in enumerate(pairwise(edges)):
+        gap = np.diff(moments[begin:stop])
+        if len(gap) >= 2:
+            gap = gap if gap.min() >= 0 else np.diff(np.sort(moments[begin:stop]))  # ends of instances that overlap
+            out[activity] = gap.max() - gap.min()
     return out
 
 

@@ -22,7 +22,7 @@ from satview.answers.table import Column, Kind, Question, Table
 from satview.base.column_arrays import numbers_of
 from satview.events import wire
 from satview.linkage.rows import rows_of_class, rows_of_codes
-from satview.linkage.transactions import served_messages
+from satview.linkage.transactions import addressed_messages
 from satview.store.trace import Trace
 from satview.timeline.lane_classes import LANE_CLASS_BY_NAME
 from satview.timeline.state_lanes import run_slices
@@ -297,16 +297,16 @@ def _happenings(trace: Trace, threads: _Ints) -> list[tuple[_Ints, tuple[_Ints, 
     calls = of_threads(rows_of_class(trace, wire.WireClass.KER_CALL))
     code = trace.events.code[calls].astype(np.int64)
     calls, code = calls[code & wire.KER_FORM == 0], code[code & wire.KER_FORM == 0]
-    sent = served_messages(trace)
-    client = trace.events.thread[sent.send_row]
-    own = np.flatnonzero((client > 0) & is_wanted[client] & (sent.server_pid > 0))
+    sent, server_pid = addressed_messages(trace)
+    client = trace.events.thread[sent]
+    own = np.flatnonzero((client > 0) & is_wanted[client] & (server_pid > 0))
     faults = of_threads(rows_of_codes(trace, *LANE_CLASS_BY_NAME["faults"].codes))
     pids = dict(zip(trace.processes.pid.tolist(), range(len(trace.processes)), strict=True))
     nothing = np.zeros
     return [
         (moves, (nothing(len(moves), np.int64), lambda _: "CPU moved\n")),
         (calls, (code, lambda code: f"call\n{trace.catalogue.name(code)}")),
-        (sent.send_row[own], (sent.server_pid[own], lambda pid: f"message\n{trace.short_process_name(pids[pid])}"
+        (sent[own].astype(np.int64), (server_pid[own], lambda pid: f"message\n{trace.short_process_name(pids[pid])}"
                                if pid in pids else f"message\npid {pid}")),
         (faults, (nothing(len(faults), np.int64), lambda _: "page fault\n")),
     ]  # fmt: skip

@@ -19,7 +19,7 @@ static int lowest_bit(uint64_t word)
 
 /*
  * Write the rows of all events by which threads begin to run, ascending, and when each of them stops: at the thread's
- * next state, or when another thread begins to run on the CPU.
+ * next state, or when another thread begins to run on the CPU; and of each whether that comes before the state.
  *
  * Events are walked in the order of time: thread by thread, each would be looked for in memory anew.
  *
@@ -33,7 +33,7 @@ static int64_t satview_run_slices(const uint32_t *index, int64_t indexed, const 
                                   const uint16_t *code, const uint8_t *value, int64_t running, const int64_t *time,
                                   const uint8_t *cpu, const uint16_t *narrow, const uint32_t *wide, int64_t events,
                                   int64_t end, uint64_t *bits, int64_t words, int64_t *open, int64_t *seen,
-                                  uint32_t *rows, int64_t *ends)
+                                  uint32_t *rows, int64_t *ends, uint8_t *is_cut)
 {
     int64_t on_cpu[CPU_NUMBERS], count = 0;
     if (start[0] < 0 || start[threads] > indexed)
@@ -52,15 +52,20 @@ static int64_t satview_run_slices(const uint32_t *index, int64_t indexed, const 
             if (thread >= threads)
                 return -1;
             seen[thread]++;
-            if (open[thread] >= 0 && now < ends[open[thread]])
+            if (open[thread] >= 0 && now <= ends[open[thread]]) {
                 ends[open[thread]] = now;
+                is_cut[open[thread]] = 0;
+            }
             open[thread] = -1;
             if (value[code[row] & CODE_MASK] != running)
                 continue;
-            if (on_cpu[number] >= 0 && now < ends[on_cpu[number]])
+            if (on_cpu[number] >= 0 && now < ends[on_cpu[number]]) {
                 ends[on_cpu[number]] = now;
+                is_cut[on_cpu[number]] = 1;
+            }
             rows[count] = (uint32_t)row;
             ends[count] = end;
+            is_cut[count] = 0;
             on_cpu[number] = open[thread] = count++;
         }
     for (int64_t thread = 0; thread < threads; thread++)
@@ -70,9 +75,9 @@ static int64_t satview_run_slices(const uint32_t *index, int64_t indexed, const 
 }
 
 PASS(run_slices,
-     "u4:i i8:t+1 u2:n u1:32768 n i8:n u1:n u2|u4:n n u8:w i8:t i8:t u4:i i8:i",
+     "u4:i i8:t+1 u2:n u1:32768 n i8:n u1:n u2|u4:n n u8:w i8:t i8:t u4:i i8:i u1:i",
      U4(0), COUNT(0), I8(1), COUNT(10), U2(2), U1(3), NUMBER(4), I8(5), U1(6), U2(7), U4(7), COUNT(2), NUMBER(8),
-     U8(9), COUNT(9), I8(10), I8(11), U4(12), I8(13))
+     U8(9), COUNT(9), I8(10), I8(11), U4(12), I8(13), U1(14))
 
 /*
  * Write the states of threads that are whole, those of a thread that go on into the same one as one: on one CPU, if it
@@ -316,10 +321,10 @@ PASS(process_states,
  *
  * Returns how many edges; REFUSED if there is not room enough.
  */
-static int64_t satview_cpu_timeline(const int64_t *lane, const int64_t *runner, int64_t intervals,
+static int64_t satview_cpu_timeline(const int64_t *lane, const int32_t *runner, int64_t intervals,
                                     const int64_t *handled, const uint8_t *is_in, int64_t changes,
                                     const int64_t *entered, const int64_t *depth, const int64_t *number, int64_t steps,
-                                    int64_t *edges, int64_t *who, int64_t *interrupt, int64_t room)
+                                    int64_t *edges, int32_t *who, int64_t *interrupt, int64_t room)
 {
     int64_t i = 0, h = 0, k = 0, n = 0, last[DEEPEST + 1] = {0}, current = 0;
     for (int64_t level = 1; steps && number[0] >= 0 && level <= DEEPEST; level++)
@@ -352,5 +357,5 @@ static int64_t satview_cpu_timeline(const int64_t *lane, const int64_t *runner, 
 }
 
 PASS(cpu_timeline,
-     "i8:a i8:a i8:h u1:h i8:k i8:k i8:k i8:r i8:r i8:r",
-     I8(0), I8(1), COUNT(0), I8(2), U1(3), COUNT(2), I8(4), I8(5), I8(6), COUNT(4), I8(7), I8(8), I8(9), COUNT(7))
+     "i8:a i4:a i8:h u1:h i8:k i8:k i8:k i8:r i4:r i8:r",
+     I8(0), I4(1), COUNT(0), I8(2), U1(3), COUNT(2), I8(4), I8(5), I8(6), COUNT(4), I8(7), I4(8), I8(9), COUNT(7))

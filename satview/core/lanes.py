@@ -13,10 +13,11 @@ from satview.core.library import call
 def run_slices(
     index: NDArray[np.uint32], start: NDArray[np.int64], code: NDArray[np.uint16], time: NDArray[np.int64],
     cpu: NDArray[np.uint8], thread: NDArray[np.unsignedinteger], value: NDArray[np.uint8], running: int, end: int,
-) -> tuple[NDArray[np.uint32], NDArray[np.int64]] | None:  # fmt: skip
+) -> tuple[NDArray[np.uint32], NDArray[np.int64], NDArray[np.bool_]] | None:  # fmt: skip
     """Return the rows of events at which threads begin to run, ascending, and the end of each run, ignoring losses.
 
-    None if the number of states by thread differs from the number of state events.
+    The third column, bool, says of which runs the CPU runs another thread before the thread's next state. None if the
+    number of states by thread differs from the number of state events.
 
     Args:
         index: uint32, rows of states, by thread.
@@ -32,14 +33,14 @@ def run_slices(
     start = np.ascontiguousarray(start, np.int64)
     threads, bits = len(start) - 1, np.zeros((len(code) + 63) // 64, np.uint64)
     opened, seen = np.full(threads, -1, np.int64), np.zeros(threads, np.int64)
-    rows, ends = np.empty(len(index), np.uint32), np.empty(len(index), np.int64)
+    columns = np.empty(len(index), np.uint32), np.empty(len(index), np.int64), np.empty(len(index), np.bool_)
     slices = call("run_slices", index, start, code, value, running, time, cpu, np.ascontiguousarray(thread), end, bits,
-                  opened, seen, rows, ends)  # fmt: skip
+                  opened, seen, *columns)  # fmt: skip
     if slices < 0:
         return None
-    for column in (rows, ends):  # in place: not half of the states are runs
+    for column in columns:  # in place: not half of the states are runs
         column.resize(slices, refcheck=False)
-    return rows, ends
+    return columns
 
 
 def whole_spans(
@@ -101,12 +102,12 @@ def cpu_states(
 
 
 def cpu_timeline(
-    lane: tuple[NDArray[np.int64], NDArray[np.int64]],
+    lane: tuple[NDArray[np.int64], NDArray[np.int32]],
     handled: tuple[NDArray[np.int64], NDArray[np.bool_]],
     entered: tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]],
     end: int,
-) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-    """Return who had a CPU when: edges (n + 1,), cycles, and between them runner and interrupt (n,), -1 = none; int64.
+) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int64]]:
+    """Return who had a CPU when: edges int64 (n + 1,), cycles, runners int32 (n,), interrupts int64 (n,); -1 = none.
 
     Args:
         lane: Begins of the CPU's intervals, cycles, ascending, and their runners.
@@ -116,7 +117,7 @@ def cpu_timeline(
         end: The last edge, if it is behind the others; else it is one cycle behind them.
     """
     room = len(lane[0]) + len(handled[0]) + len(entered[0])
-    edges, runner, interrupt = np.empty(room + 1, np.int64), np.empty(room, np.int64), np.empty(room, np.int64)
+    edges, runner, interrupt = np.empty(room + 1, np.int64), np.empty(room, np.int32), np.empty(room, np.int64)
     size = call("cpu_timeline", *lane, handled[0], handled[1].view(np.uint8), *entered, edges[:room], runner, interrupt)
     edges[size] = max(end, int(edges[size - 1]) + 1 if size else end)
     return edges[: size + 1], runner[:size], interrupt[:size]

@@ -41,6 +41,7 @@ class Nesting:
         part: Losses of the CPU before each; where events are missing nesting begins again at 0.
         step: int8, 1 for an entry, -1 for an exit.
         depth: int64, how many interrupts the CPU is in afterwards; an exit without entry leaves it at 0.
+        time_cycles: int64, when they are.
         is_stray: bool, exits whose entries came before the part began: up to there the CPU was in an interrupt.
     """
 
@@ -49,13 +50,15 @@ class Nesting:
     step: NDArray[np.int8]
     depth: NDArray[np.int64]
     is_stray: NDArray[np.bool_]
+    time_cycles: NDArray[np.int64]
 
 
 def nesting(trace: Trace, cpu: int) -> Nesting:
     """Return how the interrupts of a CPU are nested."""
     rows = rows_of_class(trace, wire.WireClass.INT)
     events, lost = trace.events, TimeRanges.of_rows(losses_of(losses(trace), cpu))
-    return Nesting(*statistics.nesting(events.code, events.cpu, events.time_cycles, STEP_OF_CODE, rows, cpu, lost.end))
+    columns = statistics.nesting(events.code, events.cpu, events.time_cycles, STEP_OF_CODE, rows, cpu, lost.end)
+    return Nesting(*columns, events.time_cycles[columns[0]])
 
 
 def interrupts(trace: Trace) -> tuple[_Rows, _Rows]:

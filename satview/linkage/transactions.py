@@ -87,8 +87,6 @@ class ServedMessages(ReadOnlyColumns):
         server_pid: int64.
         receive_row: int64.
         reply_row: int64.
-        queued_cycles: int64.
-        service_cycles: int64.
         certainty: uint8.
     """
 
@@ -97,9 +95,16 @@ class ServedMessages(ReadOnlyColumns):
     server_pid: _Ints
     receive_row: _Ints
     reply_row: _Ints
-    queued_cycles: _Ints
-    service_cycles: _Ints
     certainty: NDArray[np.uint8]
+
+
+def addressed_messages(trace: Trace) -> tuple[NDArray[np.integer], _Ints]:
+    """Return all SND_MESSAGE of a trace, rows (n,), and the pids of the servers that they name, int64 (n,)."""
+    if trace.axis is not None:
+        sent = transactions(trace)
+        return sent.send_row, sent.server_pid
+    sends = sends_of(trace)
+    return sends, comm_words(trace, sends)[1].view(np.int32).astype(np.int64)
 
 
 def served_messages(trace: Trace) -> ServedMessages:
@@ -107,7 +112,7 @@ def served_messages(trace: Trace) -> ServedMessages:
     if trace.axis is not None:  # each of its files has messages of its own
         sent = transactions(trace)
         return ServedMessages(*(getattr(sent, column.name) for column in fields(ServedMessages)))
-    sends = sends_of(trace)
+    sends, server_pid = addressed_messages(trace)
     received = _or_none(messages(trace).ends_of(sends))
     replied = np.full(len(sends), -1, np.int64)
     certainty = np.full(len(sends), Certainty.EXACT, np.uint8)
@@ -118,9 +123,15 @@ def served_messages(trace: Trace) -> ServedMessages:
     known = received >= 0
     server[known] = trace.events.thread[received[known]]
     server[server == 0] = -1
-    sent_row, server_pid = sends.astype(np.int64), comm_words(trace, sends)[1].view(np.int32).astype(np.int64)
-    queued, service = _lengths(trace, sent_row, received), _lengths(trace, received, replied)
-    return ServedMessages(sent_row, server, server_pid, received, replied, queued, service, certainty)
+    return ServedMessages(sends.astype(np.int64), server, server_pid, received, replied, certainty)
+
+
+def queued_and_service(trace: Trace, served: ServedMessages) -> tuple[_Ints, _Ints]:
+    """Return `queued_cycles` and `service_cycles` of `Transactions` for `served_messages` of a trace."""
+    if trace.axis is not None:
+        sent = transactions(trace)
+        return sent.queued_cycles, sent.service_cycles
+    return _lengths(trace, served.send_row, served.receive_row), _lengths(trace, served.receive_row, served.reply_row)
 
 
 def transactions(trace: Trace) -> Transactions:
@@ -144,8 +155,7 @@ def _transactions(trace: Trace) -> Transactions:
         blocked,
         ends,
         done,
-        served.queued_cycles,
-        served.service_cycles,
+        *queued_and_service(trace, served),
         _lengths(trace, served.reply_row, done),
         _lengths(trace, served.send_row, done),
         _types(trace, sends),

@@ -117,9 +117,10 @@ def calls_of(trace: Trace, rows: NDArray[np.uint32], thread: NDArray[np.int64]) 
 
 def number_of(trace: Trace, entries: NDArray[np.uint32]) -> NDArray[np.int16]:
     """Return the number of the kernel call that each event enters, int16; -1 for `NO_EVENT`."""
-    out = np.full(len(entries), -1, np.int16)
-    known = entries != NO_EVENT
-    out[known] = trace.events.code[entries[known]] & _CALL_NUMBER
+    if not len(trace.events):
+        return np.empty(0, np.int16)
+    out = (trace.events.code.take(entries, mode="clip") & np.uint16(_CALL_NUMBER)).astype(np.int16)
+    out[entries == NO_EVENT] = -1
     return out
 
 

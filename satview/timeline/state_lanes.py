@@ -33,9 +33,9 @@ from satview.events.states import (
     WAITING,
     process_value,
 )
-from satview.linkage.interrupts import nesting
+from satview.linkage.interrupts import Nesting, nesting
 from satview.linkage.rows import stable_order
-from satview.linkage.states import following, state_values
+from satview.linkage.states import following
 from satview.linkage.table import OPEN, Certainty, LinkKind
 from satview.linkage.trace_links import link_table
 from satview.store.axis import AxisPart, files_of
@@ -213,38 +213,19 @@ def _contradicted(trace: Trace, spans: LaneSpans) -> NDArray[np.int64]:
     return np.stack((stops[stop_of[stopped]] - 1, np.append(spans.start_cycles[1:], spans.end_cycles)[stopped]), axis=1)
 
 
+_Runs = tuple[NDArray[np.uint32], NDArray[np.int64], NDArray[np.bool_]]  # `run_slices`, and which are contradicted
+
+
 def contradicted_runs(trace: Trace) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
-    """Return the runs of threads that no event ends before their CPU runs another one; cached with the trace.
+    """Return the runs of threads that no event ends before their CPU runs another one.
 
     The thread's next state event is damaged or missing: what it does from there on is not known.
 
     Returns:
         uint32 (n,), rows of the RUNNING events, ascending; int64 (n,), when the CPU runs the other thread, cycles.
     """
-    return trace.cached("timeline.contradicted_runs", _contradicted_runs)
-
-
-def _contradicted_runs(trace: Trace) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
-    rows, ends = run_slices(trace)
-    events, states = trace.events, trace.states
-    none = np.empty(0, np.uint32), np.empty(0, np.int64)
-    if not trace.release.is_qnx or trace.axis is not None or not len(rows):
-        return none
-    own = np.flatnonzero(state_values(trace) == RUNNING)
-    if len(own) != len(rows):  # states that are not of the threads that their events name
-        return none
-    after = following(trace)[own]
-    own_end = np.where(after == OPEN, trace.window.end, events.time_cycles[np.minimum(after, len(events) - 1)])
-    own_end = own_end[np.argsort(states.event[own], kind="stable")]
-    cut = np.flatnonzero(ends < own_end)
-    if not len(cut):
-        return none
-    # Where events are missing slices end too: only another RUNNING event of the CPU contradicts.
-    order = np.argsort(events.cpu[rows], kind="stable")
-    follower = np.full(len(rows), -1, np.int64)
-    same = events.cpu[rows[order[1:]]] == events.cpu[rows[order[:-1]]]
-    follower[order[:-1][same]] = events.time_cycles[rows[order[1:][same]]]
-    cut = cut[follower[cut] == ends[cut]]
+    (rows, ends), is_cut = run_slices(trace), _all_runs(trace)[2]
+    cut = np.flatnonzero(is_cut) if trace.release.is_qnx and trace.axis is None else np.empty(0, np.intp)
     return rows[cut], ends[cut]
 
 
@@ -291,29 +272,33 @@ def run_slices(trace: Trace) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
     Returns:
         uint32 (n,), rows of events; int64 (n,), cycles.
     """
+    return _all_runs(trace)[:2]
+
+
+def _all_runs(trace: Trace) -> _Runs:
     return trace.cached("timeline.run_slices", _run_slices)
 
 
-def _run_slices(trace: Trace) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
+def _run_slices(trace: Trace) -> _Runs:
     states, events, values = trace.states, trace.events, trace.catalogue.state_value_of_code
     columns = states.event, states.start, events.code, events.time_cycles, events.cpu, events.thread, values
     slices = lanes.run_slices(*columns, RUNNING, trace.window.end)
-    rows, ends = slices if slices is not None else _slices_by_index(trace)
+    rows, ends, is_cut = slices if slices is not None else _slices_by_index(trace)
     lost = losses(trace)
     if len(lost):
         cpu, start = events.cpu[rows], events.time_cycles[rows]
         for number in np.unique(cpu):
             of_cpu = np.flatnonzero(cpu == number)
             known_until = np.append(losses_of(lost, int(number))[:, 0] + 1, np.iinfo(np.int64).max)
-            ends[of_cpu] = np.minimum(
-                ends[of_cpu], known_until[np.searchsorted(known_until, start[of_cpu], side="right")]
-            )
-    for column in (rows, ends):
+            until = known_until[np.searchsorted(known_until, start[of_cpu], side="right")]
+            is_cut[of_cpu] &= until >= ends[of_cpu]  # what is missing may be the thread's next state
+            ends[of_cpu] = np.minimum(ends[of_cpu], until)
+    for column in (rows, ends, is_cut):
         column.setflags(write=False)
-    return rows, ends
+    return rows, ends, is_cut
 
 
-def _slices_by_index(trace: Trace) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
+def _slices_by_index(trace: Trace) -> _Runs:
     """Return the run slices as if no event were missing, where states are not of the threads that their events name."""
     states, events = trace.states, trace.events
     running = np.flatnonzero(trace.catalogue.state_value_of_code[events.code[states.event]] == RUNNING)
@@ -322,11 +307,13 @@ def _slices_by_index(trace: Trace) -> tuple[NDArray[np.uint32], NDArray[np.int64
     ends[after != OPEN] = events.time_cycles[after[after != OPEN]]
     order = np.argsort(rows, kind="stable")
     rows, ends = rows[order], ends[order]
-    cpu, start = events.cpu[rows], events.time_cycles[rows]
+    cpu, start, is_cut = events.cpu[rows], events.time_cycles[rows], np.zeros(len(rows), np.bool_)
     for number in np.unique(cpu):
         of_cpu = np.flatnonzero(cpu == number)
-        ends[of_cpu[:-1]] = np.minimum(ends[of_cpu[:-1]], start[of_cpu[1:]])
-    return rows, ends
+        run, follower = of_cpu[:-1], start[of_cpu[1:]]
+        is_cut[run] = follower < ends[run]
+        ends[run] = np.minimum(ends[run], follower)
+    return rows, ends, is_cut
 
 
 def name_values(trace: Trace) -> NDArray[np.uint8]:
@@ -359,16 +346,26 @@ def _process_values(trace: Trace) -> NDArray[np.uint8]:
 
 
 def cpu_spans(
-    trace: Trace, cpu: int, slices: tuple[NDArray[np.uint32], NDArray[np.int64]], idle: NDArray[np.bool_]
-) -> LaneSpans:
-    """Return who ran on a CPU: one hue per process, `IDLE`, or `UNKNOWN` where the trace does not say."""
+    trace: Trace, cpu: int, slices: tuple[NDArray[np.uint32], NDArray[np.int64]], idle: NDArray[np.bool_],
+    values: NDArray[np.uint8] | None = None,
+) -> LaneSpans:  # fmt: skip
+    """Return who ran on a CPU: `IDLE`, `UNKNOWN` where the trace does not say, else the value of the process.
+
+    Args:
+        trace: The events.
+        cpu: Its number.
+        slices: `run_slices` of the trace.
+        idle: bool (threads,), those that run while there is nothing to do.
+        values: uint8 (processes,), lane values; None = `process_values`.
+    """
     if (files := files_of(trace)) is not None and (part := files.part_of_cpu(cpu)) is not None:
         of_file = part.trace
-        return on_axis(
-            trace, part, cpu_spans(of_file, cpu - part.first_cpu, run_slices(of_file), idle_threads(of_file))
-        )
+        own_values = None if values is None else values[part.processes]
+        own_slices, own_idle = run_slices(of_file), idle_threads(of_file)
+        return on_axis(trace, part, cpu_spans(of_file, cpu - part.first_cpu, own_slices, own_idle, own_values))
     events, window = trace.events, trace.window
-    value = np.where(idle, np.uint8(IDLE), process_values(trace)[trace.threads.process]).astype(np.uint8)
+    values = process_values(trace) if values is None else values
+    value = np.where(idle, np.uint8(IDLE), values[trace.threads.process])
     # A thread trace names the threads of an LWP one by one: between them it has none to run.
     gap = IDLE if trace.release == Release.UNIXWARE else UNKNOWN
     start, value, event, thread = lanes.cpu_states(
@@ -404,30 +401,34 @@ def _call_spans(trace: Trace, cpu: int) -> LaneSpans:
     return touching(start, value, event, window.end)
 
 
-def interrupt_spans(trace: Trace, cpu: int) -> LaneSpans | None:
+def interrupt_spans(trace: Trace, cpu: int, nested: Nesting | None = None) -> LaneSpans | None:
     """Return when a CPU handled interrupts, nested ones as part of the outermost; None if it never did.
 
     Where events are missing it is unknown, and so is the time up to an exit whose entry is missing.
+
+    Args:
+        trace: The events.
+        cpu: Its number.
+        nested: `nesting` of the trace and the CPU, if it is at hand.
     """
     if (files := files_of(trace)) is not None and (part := files.part_of_cpu(cpu)) is not None:
         own = interrupt_spans(part.trace, cpu - part.first_cpu)
         return None if own is None else on_axis(trace, part, own)
-    nested = nesting(trace, cpu)
+    nested = nesting(trace, cpu) if nested is None else nested
     if not len(nested.rows):
         return None
     lost = merged(losses_of(losses(trace), cpu))
-    time = trace.events.time_cycles[nested.rows]
-    opens, closes = (nested.step > 0) & (nested.depth == 1), (nested.step < 0) & (nested.depth == 0)
-    stray = nested.is_stray
-    closes &= ~stray
+    stray, is_outermost = nested.is_stray, nested.depth == 0
+    is_edge = (is_outermost & ~stray) | ((nested.step > 0) & (nested.depth == 1))
     begins = np.concatenate((np.array([trace.window.start]), lost[:, 1]))
     clear = begins.copy()
-    np.maximum.at(clear, nested.part[stray], time[stray])
-    times = np.concatenate((clear, time[opens | closes]))
-    value = np.concatenate((np.zeros(len(clear), np.uint8), np.where(opens, INTERRUPT, 0)[opens | closes]))
-    event = np.concatenate((np.full(len(clear), NO_EVENT, np.uint32), nested.rows[opens | closes]))
+    np.maximum.at(clear, nested.part[stray], nested.time_cycles[stray])
+    times = np.concatenate((clear, nested.time_cycles[is_edge]))
+    handled = np.where(is_outermost[is_edge], np.uint8(0), np.uint8(INTERRUPT))
+    value = np.concatenate((np.zeros(len(clear), np.uint8), handled))
+    event = np.concatenate((np.full(len(clear), NO_EVENT, np.uint32), nested.rows[is_edge]))
     order = ordering.time_order(times)
-    spans = touching(times[order], value[order].astype(np.uint8), event[order], trace.window.end)
+    spans = touching(times[order], value[order], event[order], trace.window.end)
     unknown = np.stack((begins - 1, clear), axis=1)
     return forget(_from_start(spans, trace.window.start), merged(np.concatenate((lost, unknown))))
 

@@ -276,11 +276,13 @@ def test_what_is_cached_of_each_file_is_put_together(tmp_path):
     assert np.flatnonzero(whole.processes).tolist() == [last_process + 1]
     assert not JOINERS["doubts"](parts, [doubts(one, (), (), ()), doubts(two, (), (), ())]).cpus.any()
     first, second = (part.rows for part in parts.parts)
-    rows, ends = JOINERS["timeline.run_slices"](parts, [
-        (np.array([2], np.uint32), ints(begin + 30)), (np.array([1, 2], np.uint32), ints(begin + 8, begin + 9)),
+    rows, ends, is_cut = JOINERS["timeline.run_slices"](parts, [
+        (np.array([2], np.uint32), ints(begin + 30), np.array([True])),
+        (np.array([1, 2], np.uint32), ints(begin + 8, begin + 9), np.array([False, False])),
     ])  # fmt: skip
     both = sorted([(int(first[2]), 30), (int(second[1]), 15), (int(second[2]), 16)])
     assert list(zip(rows.tolist(), (ends - begin).tolist(), strict=True)) == both
+    assert rows[is_cut].tolist() == [int(first[2])]
     assert not rows.flags.writeable
     assert not ends.flags.writeable
 

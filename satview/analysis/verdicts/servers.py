@@ -16,7 +16,7 @@ from satview.linkage import messages
 from satview.linkage.blockers import SEND, blockers
 from satview.linkage.pulses import RECEIPT, SENDS
 from satview.linkage.rows import comm_words, rows_of_codes
-from satview.linkage.transactions import BLOCKED, client_states, served_messages
+from satview.linkage.transactions import BLOCKED, client_states, queued_and_service, served_messages
 from satview.linkage.wake_ups import last_sends
 from satview.store.losses import losses
 
@@ -92,7 +92,7 @@ def _queues(evidence: Evidence, limits: Limits) -> list[Verdict]:
     window = limits.cycles("window_ms")
     least = int(window * limits.number("queued_percent") / 100)
     least_count = limits.number("least_count")
-    queued, service = sent.queued_cycles, sent.service_cycles
+    queued, service = queued_and_service(trace, sent)
     queueing = np.flatnonzero((sent.server > 0) & (service >= 0) & (queued >= service)
                         & (queued >= limits.cycles("least_us")))  # fmt: skip
     begin, end = evidence.times[sent.send_row[queueing]], evidence.times[sent.receive_row[queueing]]

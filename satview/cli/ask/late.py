@@ -22,8 +22,6 @@ from satview.base.threads import Begun
 from satview.cli.shared.files import InputFile, add_command, add_user_events
 from satview.cli.shared.progress import open_trace, read_descriptions, working, working_on
 from satview.cli.shared.table_output import FORMATS, print_table
-from satview.fleet.instances import recorded_instances
-from satview.fleet.layout import is_dataset
 from satview.store.trace import Trace
 
 _TABLES = ("activities", "chains", "instances", "blame", "slow-against-fast", "more-in-slow", "slow-paths")
@@ -75,7 +73,7 @@ def run(args: argparse.Namespace) -> int:
     if args.n < 1:
         raise UsageError(f"-n {args.n} is not a number of instances")
     asked = [[Path(path) for path in paths or ()] for paths in (args.others, args.against)]
-    datasets = [[path for path in paths if is_dataset(path)] for paths in asked]
+    datasets = _datasets(asked)
     files = [[path for path in paths if path not in of_many] for paths, of_many in zip(asked, datasets, strict=True)]
     if (count := sum(map(len, files))) > _MOST_FILES:
         raise UsageError(f"{count} traces are too many to compare at once; {_MOST_FILES} at most, or a data set of "
@@ -112,6 +110,14 @@ def run(args: argparse.Namespace) -> int:
     return COST_DATA if any(one.problems.cost_data for one in (trace, *traces[0], *traces[1])) else FINE
 
 
+def _datasets(asked: Sequence[Sequence[Path]]) -> list[list[Path]]:
+    if not any(asked):
+        return [[] for _ in asked]
+    from satview.fleet.layout import is_dataset  # an optional part, which brings SQL
+
+    return [[path for path in paths if is_dataset(path)] for paths in asked]
+
+
 def _others(
     args: argparse.Namespace, traces: Sequence[Trace], timing: Mapping[str, Timing] | None, folders: Sequence[Path],
     activity: str,
@@ -119,6 +125,8 @@ def _others(
     """Return what to compare an activity with: traces that are open, and those of data sets but for that of `args`."""
     others: list[Late | Measured] = [late(trace, timing) for trace in traces]
     if folders:
+        from satview.fleet.instances import recorded_instances
+
         described = read_descriptions(args.user_events).events if args.user_events else {}
         for folder in folders:
             others += recorded_instances(folder, activity, described, Path(args.file))

@@ -39,7 +39,7 @@ from satview.store.trace import Trace
 
 
 _Ints = NDArray[np.int64]
-_Slices = tuple[NDArray[np.uint32], _Ints]
+_Slices = tuple[NDArray[np.uint32], _Ints, NDArray[np.bool_]]
 
 
 def _losses(axis: FileAxis, losses: list[_Ints]) -> _Ints:
@@ -70,13 +70,13 @@ def _doubts(axis: FileAxis, doubts: list[Doubts]) -> Doubts:
 
 
 def _run_slices(axis: FileAxis, slices: list[_Slices]) -> _Slices:
-    rows = concatenated([part.axis_rows(own) for part, (own, _) in zip(axis.parts, slices, strict=True)])
-    ends = concatenated([part.cycles(ends) for part, (_, ends) in zip(axis.parts, slices, strict=True)])
+    rows = concatenated([part.axis_rows(own[0]) for part, own in zip(axis.parts, slices, strict=True)])
+    ends = concatenated([part.cycles(own[1]) for part, own in zip(axis.parts, slices, strict=True)])
     order = np.argsort(rows, kind="stable")
-    rows, ends = rows[order], ends[order]
-    for column in (rows, ends):
+    columns = rows[order], ends[order], np.concatenate([is_cut for _, _, is_cut in slices])[order]
+    for column in columns:
         column.setflags(write=False)
-    return rows, ends
+    return columns
 
 
 JOINERS: Final[dict[str, Joiner]] = {**LINKS, "losses": _losses, "doubts": _doubts, "timeline.run_slices": _run_slices}
