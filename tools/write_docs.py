@@ -1,14 +1,17 @@
-"""Writes the tables of the docs that come from the code: keys.md, traceevent.md, tables.md, lanes.md, commands.md,
-kev-structs.md and a part of capture.md in docs.
+"""Writes what docs take from the code: keys.md, traceevent.md, tables.md, lanes.md, commands.md, kev-structs.md, and
+parts of answers.md, capture.md and doctor.md in docs.
 
-`python tools/write_docs.py [--check]`. The check leaves out capture.md, whose table needs captures: a test of its own
-checks that.
+`python tools/write_docs.py [--check]`. The check leaves out capture.md and doctor.md, which need captures: tests of
+their own check them.
 """
 
 from __future__ import annotations
 
+import contextlib
+import io
 import os
 import sys
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -16,6 +19,8 @@ from typing import Any
 import construct
 from emitted import lines as emitted_lines
 
+from satview.__main__ import main as satview
+from satview.analysis.verdicts.rule import Rule, rules
 from satview.events.catalogue import catalogue
 from satview.events.layout import layout_of, logged_list
 from satview.events.modes import Mode
@@ -32,6 +37,7 @@ from satview.viewer_command import commands_by_purpose, viewer_parser
 ROOT = Path(__file__).resolve().parents[1]
 _COMMANDS, _END_OF_COMMANDS = "<!-- commands -->", "<!-- /commands -->"
 _EMITTED, _END_OF_EMITTED = "<!-- emitted: written by tools/write_docs.py -->", "<!-- /emitted -->"
+_VERDICTS, _END_OF_VERDICTS = "<!-- verdicts: written by tools/write_docs.py -->", "<!-- /verdicts -->"
 
 
 def keys_page() -> str:
@@ -400,6 +406,42 @@ def capture_page() -> str:
     return "\n".join([head + _EMITTED, "", *emitted_lines(), "", _END_OF_EMITTED + tail])
 
 
+def answers_page() -> str:
+    """Return docs/answers.md with a row for every kind of verdict."""
+    head, _, rest = (ROOT / "docs" / "answers.md").read_text(encoding="utf-8").partition(_VERDICTS)
+    lines = ["", "| kind | what is wrong | needs |", "| --- | --- | --- |"]
+    lines += [f"| `{rule.kind}` | {rule.meaning} | {_needs(rule)} |" for rule in rules().values()]
+    return head + "\n".join([_VERDICTS, *lines, "", _END_OF_VERDICTS]) + rest.partition(_END_OF_VERDICTS)[2]
+
+
+def _needs(rule: Rule) -> str:
+    """Return what must be captured for all verdicts of a kind: classes, and what else the rule needs."""
+    wide: dict[str, bool] = {}
+    for need in (*rule.needs, *rule.bounds):
+        for external in need.classes:
+            name = external.name if external.name != "INT" else "INTR"
+            wide[name] = wide.get(name, False) or need.is_wide
+    words = [f"{name} wide" if is_wide else name for name, is_wide in wide.items()]
+    words += [_OTHER_NEEDS[need.key] for need in rule.needs if need.key in _OTHER_NEEDS]
+    words += ["a [file of timing](late.md#verdicts)"] if rule.timing else []
+    return ", ".join(words) or "nothing"
+
+
+_OTHER_NEEDS = {"loss": "no losses", "opening": "the opening dump"}
+
+
+def doctor_page() -> str:
+    """Return docs/doctor.md with what the commands of its first block print now."""
+    head, block, tail = (ROOT / "docs" / "doctor.md").read_text(encoding="utf-8").split("```", 2)
+    printed = io.StringIO()
+    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder), contextlib.redirect_stdout(printed):
+        for command in block.splitlines():
+            if command.startswith("$ satview "):
+                print(command)
+                satview(command.split()[2:])
+    return f"{head}```\n{printed.getvalue()}```{tail}"
+
+
 def main() -> int:
     """Write the pages, or with --check show whether they are current."""
     pages = {
@@ -409,10 +451,11 @@ def main() -> int:
         ROOT / "docs" / "lanes.md": lanes_page(),
         ROOT / "docs" / "commands.md": commands_page(),
         ROOT / "docs" / "kev-structs.md": structs_page(),
+        ROOT / "docs" / "answers.md": answers_page(),
     }
     if "--check" in sys.argv:
         return int(any(not path.exists() or path.read_text(encoding="utf-8") != page for path, page in pages.items()))
-    pages[ROOT / "docs" / "capture.md"] = capture_page()
+    pages |= {ROOT / "docs" / "capture.md": capture_page(), ROOT / "docs" / "doctor.md": doctor_page()}
     for path, page in pages.items():
         path.write_text(page, encoding="utf-8")
     return 0

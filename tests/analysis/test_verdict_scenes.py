@@ -818,4 +818,4 @@ def test_no_threshold_is_too_small_or_too_large(number, tmp_path):
                   beside_idle(200), channels(2), interrupted((100, 2, 10)), flood((100, 2, 10), has_exits=False),
                   signalled()):  # fmt: skip
         found |= {each.kind for each in find_verdicts(scene.open(tmp_path), Thresholds(values))}
-    assert found == (RULES_FOR_LITTLE if number < 1 else set())
+    assert found >= RULES_FOR_LITTLE if number < 1 else not found
