@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import io
+import json
 
+import numpy as np
+import pytest
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from satview.cli.shared.table_output import table_lines
+from satview.answers.table import Column, Kind, Question
+from satview.answers.table import Table as Answer
+from satview.cli.shared.table_output import print_table, table_lines
 
 HEADS = ["Thread", "CPU time", "Runs"]
 ROWS = [
@@ -38,3 +43,13 @@ def test_as_the_package_draws_them() -> None:
     drawn = io.StringIO()
     Console(file=drawn, width=200).print(table)
     assert table_lines(HEADS, ROWS, RIGHT) == drawn.getvalue().splitlines()
+
+
+def test_an_unknown_share_is_null_in_json(capsys: pytest.CaptureFixture[str]) -> None:
+    columns = Column("cpu", Kind.CPU, "its number", "CPU"), Column("load", Kind.SHARE, "how busy it is", "Load")
+    question = Question("load", "Load", "How busy is each CPU?", columns, "", "")
+    table = Answer(question, None, {"cpu": np.arange(3), "load": np.array([0.25, np.nan, -1])}, place="")
+    print_table(table, "json", "load", more={"peak": float("inf")})
+    printed = json.loads(capsys.readouterr().out, parse_constant=pytest.fail)
+    assert [row["load"] for row in printed["load"]] == [0.25, None, None]
+    assert printed["peak"] is None

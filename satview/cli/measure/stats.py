@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
@@ -23,7 +22,7 @@ from satview.base.time_text import format_duration
 from satview.cli.shared.files import InputFile, RuleFile, add_command, add_pidin, add_symbols, add_user_events
 from satview.cli.shared.progress import open_trace, working, working_on
 from satview.cli.shared.ranges import add_range, range_of
-from satview.cli.shared.table_output import print_for_people, print_table
+from satview.cli.shared.table_output import print_for_people, print_json, print_table
 from satview.filters.derived_columns import TraceDerivedColumns
 from satview.store.doubts import outside_record, outside_words
 from satview.store.trace import Trace
@@ -162,7 +161,7 @@ def _print_json(statistics: Statistics, args: argparse.Namespace, tables: list[T
         **{table.question.name: table.records() for table in tables},
         "trust": {table.question.name: _trust(table) for table in tables},
     }
-    print(json.dumps(reported, indent=2))
+    print_json(reported)
 
 
 def _trust(table: Table) -> dict[str, dict[str, str]]:

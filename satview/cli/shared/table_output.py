@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import csv
 import json
+import math
 import sys
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
@@ -37,11 +38,28 @@ def print_table(
         more: What JSON has besides.
     """
     if form == "json":
-        print(json.dumps(table.document(key) | dict(more or {}), indent=2))
+        print_json(table.document(key) | dict(more or {}))
     elif form == "csv":
         csv.writer(sys.stdout, lineterminator="\n").writerows(table.csv_rows())
     else:
         print_for_people(table, head)
+
+
+def print_json(document: object) -> None:
+    """Print a document as JSON; nan and infinity, for which JSON has no number, become null."""
+    try:
+        text = json.dumps(document, indent=2, allow_nan=False)
+    except ValueError:
+        text = json.dumps(_with_nulls(document), indent=2)
+    print(text)
+
+
+def _with_nulls(value: object) -> object:
+    if isinstance(value, dict):
+        return {key: _with_nulls(part) for key, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [_with_nulls(part) for part in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def print_for_people(table: Table, head: Sequence[str] = (), names: Sequence[str] = (), title: str = "") -> None:
