@@ -29,8 +29,7 @@ from satview.base.process import (
 from satview.base.safe_text import visible_line
 from satview.base.targets import keeps_inputs
 from satview.cli import command_names
-from satview.cli.shared.files import files_read
-from satview.cli.shared.ranges import with_times_attached
+from satview.cli.shared.files import files_read, with_times_attached
 from satview.core import CoreError
 
 # How Python ends its message where there is no memory for the stack of a thread, or for an exception of C code.

@@ -23,14 +23,15 @@ from satview.cli.shared.files import (
     OutputFile,
     add_axis_options,
     add_pidin,
+    add_range,
     add_symbols,
     axis_request,
     completion,
     files_read,
     with_commands,
+    with_times_attached,
 )
-from satview.cli.shared.progress import working, working_on
-from satview.cli.shared.ranges import add_range, with_times_attached
+from satview.cli.shared.terminal import working, working_on
 from satview.core.library import describe
 from satview.session.lanes.lane_arrangement import Label
 from satview.session.settings import PALETTES

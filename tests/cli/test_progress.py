@@ -16,12 +16,12 @@ from pathlib import Path
 import pytest
 
 from satview.__main__ import main
-from satview.cli.shared import progress
+from satview.cli.shared import terminal as progress
 
 ROOT = Path(__file__).resolve().parents[2]
 pytestmark = pytest.mark.skipif(not hasattr(os, "openpty"), reason="no terminals here")
 START = (
-    "import sys; from satview.__main__ import main; from satview.cli.shared import progress; "
+    "import sys; from satview.__main__ import main; from satview.cli.shared import terminal as progress; "
     "progress.DELAY_S = float(sys.argv.pop(1)); sys.exit(main())"
 )
 SLOWLY = (

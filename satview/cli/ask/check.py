@@ -13,10 +13,10 @@ from satview.answers.verdicts import Verdicts, find
 from satview.base.errors import UsageError
 from satview.base.process import COST_DATA, FINE
 from satview.base.safe_text import visible_line
-from satview.cli.shared.files import InputFile, add_command, add_pidin, add_user_events
-from satview.cli.shared.progress import open_trace, working, working_on
-from satview.cli.shared.ranges import add_range, range_of
+from satview.cli.shared.files import InputFile, add_command, add_names, add_range
 from satview.cli.shared.table_output import FORMATS, card, print_table
+from satview.cli.shared.terminal import working, working_on
+from satview.cli.shared.traces import open_named, range_of
 from satview.store.doubts import outside_record, outside_words
 from satview.store.trace import Trace
 
@@ -49,8 +49,7 @@ def add_parser(subparsers: Any) -> None:
         help="exit with 3 for verdicts at least this severe (default %(default)s)")  # fmt: skip
     add("--allow-undecided", action="store_true", help="do not exit with 4 if some kinds cannot be decided")
     add("--format", choices=(*FORMATS, "junit"), default="table", help="(default %(default)s)")
-    add_user_events(parser.add_argument)
-    add_pidin(parser.add_argument)
+    add_names(parser.add_argument)
 
 
 def _kind(text: str) -> str:
@@ -75,7 +74,7 @@ def run(args: argparse.Namespace) -> int:
     thresholds = read_thresholds(Path(args.rules) if args.rules is not None else None, args.timing)
     refuse_unsaid(args.kind or (), thresholds)
     kinds = [kind for kind in all_kinds() if not args.kind or kind in args.kind]
-    trace = open_trace(args.file, args.user_events, args.pidin, says_outside=False)
+    trace = open_named(args, says_outside=False)
     window = range_of(args.range, trace)
     with working(working_on("checking", trace.path)) as report:
         answer = find(trace, thresholds, kinds, progress=report, everything=window is not None).within(window)

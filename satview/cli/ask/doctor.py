@@ -11,9 +11,10 @@ from satview.answers.doctor import capture_for, doctor, exact_in, grouped
 from satview.answers.table import Table
 from satview.base.errors import UsageError
 from satview.base.process import COST_DATA, FINE
-from satview.cli.shared.files import InputFile, add_command, add_pidin, add_user_events
-from satview.cli.shared.progress import open_trace, working, working_on
+from satview.cli.shared.files import InputFile, add_command, add_names
 from satview.cli.shared.table_output import FORMATS, print_table
+from satview.cli.shared.terminal import working, working_on
+from satview.cli.shared.traces import open_named
 
 _ALL: Final = "all"
 _EPILOG: Final = """\
@@ -33,8 +34,7 @@ def add_parser(subparsers: Any) -> None:
     add("--format", choices=FORMATS, default="table", help="(default %(default)s)")
     add("--rules", metavar="KEY", choices=(_ALL, *ANALYSES), help="print rules for a capture that can answer KEY: "
         f"{_ALL}, {', '.join(ANALYSES)}")  # fmt: skip
-    add_user_events(parser.add_argument)
-    add_pidin(parser.add_argument)
+    add_names(parser.add_argument)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -43,7 +43,7 @@ def run(args: argparse.Namespace) -> int:
     Raises:
         UsageError: Rules are requested, but no capture would show more than the trace does.
     """
-    trace = open_trace(args.file, args.user_events, args.pidin)
+    trace = open_named(args)
     with working(working_on("examining", trace.path)):
         answers = doctor(trace)
     if args.rules:

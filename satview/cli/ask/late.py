@@ -20,8 +20,9 @@ from satview.base.process import COST_DATA, FINE
 from satview.base.safe_text import counted, visible_line
 from satview.base.threads import Begun
 from satview.cli.shared.files import InputFile, add_command, add_user_events
-from satview.cli.shared.progress import open_trace, read_descriptions, working, working_on
 from satview.cli.shared.table_output import FORMATS, print_table
+from satview.cli.shared.terminal import working, working_on
+from satview.cli.shared.traces import open_trace, read_descriptions
 from satview.store.trace import Trace
 
 _TABLES = ("activities", "chains", "instances", "blame", "slow-against-fast", "more-in-slow", "slow-paths")

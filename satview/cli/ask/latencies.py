@@ -8,10 +8,10 @@ from typing import Any, Final
 from satview.answers.latencies import LEGS, LatencyFilter, latency_figures, latency_table
 from satview.base.errors import UsageError
 from satview.base.process import COST_DATA, FINE
-from satview.cli.shared.files import InputFile, add_command, add_pidin, add_user_events
-from satview.cli.shared.progress import open_trace, working, working_on
-from satview.cli.shared.ranges import add_range, number, range_of
+from satview.cli.shared.files import InputFile, add_command, add_names, add_range, number
 from satview.cli.shared.table_output import FORMATS, print_table
+from satview.cli.shared.terminal import working, working_on
+from satview.cli.shared.traces import open_named, range_of
 from satview.store.losses import lost_marks
 
 _SORTS: Final = (*(name.replace("_", "-") for name in LEGS), "time")
@@ -42,8 +42,7 @@ def add_parser(subparsers: Any) -> None:
         help="with --list: sort by this leg or by time (default total)")  # fmt: skip
     add("--top", type=int, default=0, metavar="N", help="with --list: only the first N")
     add("--format", choices=FORMATS, default="table", help="(default %(default)s)")
-    add_user_events(parser.add_argument)
-    add_pidin(parser.add_argument)
+    add_names(parser.add_argument)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -56,7 +55,7 @@ def run(args: argparse.Namespace) -> int:
         raise UsageError(f"--top {args.top} is not a number of rows")
     if not args.list and (args.top or args.sort):
         raise UsageError("--sort and --top need --list")
-    trace = open_trace(args.file, args.user_events, args.pidin)
+    trace = open_named(args)
     window = range_of(args.range, trace)
     with working(working_on("following wake-ups of", trace.path)):
         latencies = latency_table(trace, LatencyFilter(args.interrupt, args.thread, window))

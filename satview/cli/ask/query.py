@@ -15,9 +15,8 @@ from satview.base.errors import UsageError
 from satview.base.new_file import NewFile
 from satview.base.process import COST_DATA, FINE, say
 from satview.base.targets import is_standard_output
-from satview.cli.shared.console import cell, make_console
-from satview.cli.shared.files import InputFile, OutputFile, add_command, add_pidin, add_symbols, add_user_events
-from satview.cli.shared.progress import open_trace, working, working_on
+from satview.cli.shared.files import InputFile, OutputFile, add_command, add_names
+from satview.cli.shared.terminal import cell, make_console, working, working_on
 
 if TYPE_CHECKING:
     from satview.tables.result import Result
@@ -66,9 +65,7 @@ def add_parser(subparsers: Any) -> None:
     add("--threads", type=int, default=0, metavar="N", help="processors to use (default: all)")
     add("-c", "--timing", metavar="FILE.toml", type=InputFile,
         help="deadlines, activities and chains of your own, as for late, for the tables on them")  # fmt: skip
-    add_user_events(parser.add_argument)
-    add_pidin(parser.add_argument)
-    add_symbols(parser.add_argument)
+    add_names(parser.add_argument, symbols=True)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -102,7 +99,8 @@ def run(args: argparse.Namespace) -> int:
     from satview.tables.query_process import start_early
 
     start_early()
-    from satview.fleet.layout import is_dataset  # these bring numpy, while the process starts
+    from satview.cli.shared.traces import open_named  # these bring numpy, while the process starts
+    from satview.fleet.layout import is_dataset
     from satview.tables.question import Limits
     from satview.tables.sql import sql
 
@@ -118,7 +116,7 @@ def run(args: argparse.Namespace) -> int:
     from satview.analysis.timing import read_timing
 
     timing = read_timing(Path(args.timing)) if args.timing is not None else None
-    trace = open_trace(args.file, args.user_events, args.pidin, symbols=args.symbols)
+    trace = open_named(args)
     with working(working_on("querying", trace.path)):
         result = sql(trace, text, limits, is_part_enough=True, timing=timing)
     _print(result, args)

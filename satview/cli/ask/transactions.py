@@ -8,10 +8,10 @@ from typing import Any, Final
 from satview.answers.transactions import LEGS, TransactionFilter, transaction_table
 from satview.base.errors import UsageError
 from satview.base.process import COST_DATA, FINE
-from satview.cli.shared.files import InputFile, add_command, add_pidin, add_user_events
-from satview.cli.shared.progress import open_trace, working, working_on
-from satview.cli.shared.ranges import add_range, number, range_of
+from satview.cli.shared.files import InputFile, add_command, add_names, add_range, number
 from satview.cli.shared.table_output import FORMATS, print_table
+from satview.cli.shared.terminal import working, working_on
+from satview.cli.shared.traces import open_named, range_of
 from satview.store.losses import lost_marks
 
 _SORTS: Final = (*(name.replace("_", "-") for name in LEGS), "time")
@@ -39,8 +39,7 @@ def add_parser(subparsers: Any) -> None:
     add("--top", type=int, default=0, metavar="N", help="only the first N, not counting nested messages")
     add("--nested", action="store_true", help="below each message, show those its servers sent to handle it")
     add("--format", choices=FORMATS, default="table", help="(default %(default)s)")
-    add_user_events(parser.add_argument)
-    add_pidin(parser.add_argument)
+    add_names(parser.add_argument)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -51,7 +50,7 @@ def run(args: argparse.Namespace) -> int:
     """
     if args.top < 0:
         raise UsageError(f"--top {args.top} is not a number of rows")
-    trace = open_trace(args.file, args.user_events, args.pidin)
+    trace = open_named(args)
     window = range_of(args.range, trace)
     with working(working_on("following messages of", trace.path)):
         messages = transaction_table(trace, TransactionFilter(args.client, args.server, args.type, window))

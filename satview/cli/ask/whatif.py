@@ -13,8 +13,9 @@ from satview.base.errors import UsageError
 from satview.base.process import COST_DATA, FINE
 from satview.base.safe_text import visible_line
 from satview.cli.shared.files import InputFile, add_command, add_output, add_user_events, take_output
-from satview.cli.shared.progress import open_trace, working, working_on
 from satview.cli.shared.table_output import FORMATS, print_for_people, print_table
+from satview.cli.shared.terminal import working, working_on
+from satview.cli.shared.traces import open_trace
 from satview.whatif.changes import KEYS, parse_changes, read_changes
 from satview.whatif.fit import MEDIAN_WARNS_ABOVE, P99_WARNS_ABOVE
 from satview.whatif.prediction import ReplayBasis, basis_of, predict

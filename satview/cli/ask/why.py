@@ -15,10 +15,10 @@ from satview.base.errors import UsageError
 from satview.base.process import COST_DATA, FINE
 from satview.base.safe_text import visible_line
 from satview.base.time_text import format_duration, parse_moment_inside, parse_range
-from satview.cli.shared.files import InputFile, add_command, add_pidin, add_user_events
-from satview.cli.shared.progress import open_trace, working, working_on
-from satview.cli.shared.ranges import RANGES
+from satview.cli.shared.files import RANGES, InputFile, add_command, add_names
 from satview.cli.shared.table_output import print_table
+from satview.cli.shared.terminal import working, working_on
+from satview.cli.shared.traces import open_named
 from satview.store.trace import Trace
 
 _EPILOG = """\
@@ -46,8 +46,7 @@ def add_parser(subparsers: Any) -> None:
     add("--steps", type=int, metavar="N", help=f"with --at: follow at most N steps (default {MOST_STEPS})")
     add("--top", type=int, metavar="N", help="with --range: only the N longest pieces, in time order")
     add("--format", choices=("text", "json"), default="text", help="(default %(default)s)")
-    add_user_events(parser.add_argument)
-    add_pidin(parser.add_argument)
+    add_names(parser.add_argument)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -64,7 +63,7 @@ def run(args: argparse.Namespace) -> int:
         raise UsageError(f"--steps {args.steps} is not a number of steps")
     if args.top is not None and args.top < 1:
         raise UsageError(f"--top {args.top} is not a number of pieces")
-    trace = open_trace(args.file, args.user_events, args.pidin)
+    trace = open_named(args)
     if args.range is not None:
         _print_path(trace, args)
     else:

@@ -19,7 +19,7 @@ from satview.capture.qst import QstForm
 from satview.capture.run import Capture, CaptureResult
 from satview.capture.run import run as run_capture
 from satview.capture.workloads import registry
-from satview.cli.shared.progress import working, working_on
+from satview.cli.shared.terminal import working, working_on
 from satview.cli.shared.tracelogger_options import (
     add_logger_options,
     add_target_options,

@@ -8,8 +8,9 @@ import sys
 from satview.base.errors import SatviewError
 from satview.base.process import BAD_USE, COST_DATA, FINE, say
 from satview.base.targets import is_standard_output
-from satview.cli.shared.files import InputFile, add_output, add_pidin, add_user_events, take_output
-from satview.cli.shared.progress import open_trace, working, working_on
+from satview.cli.shared.files import InputFile, add_names, add_output, take_output
+from satview.cli.shared.terminal import working, working_on
+from satview.cli.shared.traces import open_named
 from satview.export.by_ending import without_names, write_verbatim
 
 
@@ -18,15 +19,14 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser = subparsers.add_parser("convert", help="convert a listing to .kev, or copy a .kev by slots")
     parser.add_argument("file", metavar="FILE", type=InputFile, help="a traceprinter listing or a .kev file")
     add_output(parser.add_argument, "the .kev file to write; - is standard output")
-    add_user_events(parser.add_argument)
-    add_pidin(parser.add_argument)
+    add_names(parser.add_argument)
 
 
 def run(args: argparse.Namespace) -> int:
     """Write the file; return 0, 1 if the input has problems that cost data, 2 if it cannot be read or written."""
     try:
         take_output(args, "OUT is missing: the .kev file to write")
-        trace = open_trace(args.file, args.user_events, args.pidin)
+        trace = open_named(args)
         with working(working_on("writing", args.output)):
             count = write_verbatim(trace, args.output)
     except SatviewError as error:

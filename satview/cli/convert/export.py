@@ -16,17 +16,9 @@ from satview.base.process import COST_DATA, FINE, say
 from satview.base.safe_text import visible_line
 from satview.base.targets import is_standard_output
 from satview.cli.convert.filter import built_rules, print_report, report_nothing, selected_events
-from satview.cli.shared.files import (
-    InputFile,
-    add_command,
-    add_output,
-    add_pidin,
-    add_symbols,
-    add_user_events,
-    take_output,
-)
-from satview.cli.shared.progress import open_trace, read_descriptions, working, working_on
-from satview.cli.shared.ranges import add_range, range_of
+from satview.cli.shared.files import InputFile, add_command, add_names, add_output, add_range, take_output
+from satview.cli.shared.terminal import working, working_on
+from satview.cli.shared.traces import open_named, range_of, read_descriptions
 from satview.export.by_ending import FORMATS, STACKS, argument_tables, export, format_of
 from satview.fleet.export import Exported, export_folder, export_on_cluster
 from satview.fleet.layout import DEFAULT_TABLES, SKIPPED
@@ -84,9 +76,7 @@ def add_parser(subparsers: Any) -> None:
     files.add_argument("--pattern", action="append", default=[], metavar="GLOB",
                        help="files to read, e.g. '*.txt'; repeatable (default: .kev, also compressed)")  # fmt: skip
     files.add_argument("--dask", metavar="ADDRESS", help="scheduler of a Dask cluster that sees the same folders")
-    add_user_events(parser.add_argument)
-    add_pidin(parser.add_argument)
-    add_symbols(parser.add_argument)
+    add_names(parser.add_argument, symbols=True)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -101,7 +91,7 @@ def run(args: argparse.Namespace) -> int:
     if args.jobs is not None or args.pattern or args.dask:
         raise UsageError("--jobs, --pattern and --dask are for a folder of traces")
     timing = read_timing(Path(args.timing)) if args.timing is not None else None
-    trace = open_trace(args.file, args.user_events, args.pidin, symbols=args.symbols)
+    trace = open_named(args)
     tables = list(SCHEMAS) if "all" in args.table else list(dict.fromkeys(args.table))
     if args.arguments:
         tables += [name for name in argument_tables(trace, args.output, args.format or "") if name not in tables]

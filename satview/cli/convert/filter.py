@@ -22,13 +22,13 @@ from satview.cli.shared.files import (
     OutputFile,
     RuleFile,
     add_command,
+    add_names,
     add_output,
-    add_pidin,
-    add_user_events,
+    add_range,
     take_output,
 )
-from satview.cli.shared.progress import open_trace, working, working_on
-from satview.cli.shared.ranges import add_range, window_of
+from satview.cli.shared.terminal import working, working_on
+from satview.cli.shared.traces import open_named, window_of
 from satview.export.c_program import c_program
 from satview.export.subset import SubsetReport, write_subset
 from satview.filters.derived_columns import TraceDerivedColumns
@@ -85,8 +85,7 @@ def add_parser(subparsers: Any) -> None:
     add("--c-program", metavar="OUT.c", type=OutputFile,
         help="write a C program that sets exactly these rules on a target")  # fmt: skip
     add("--from-args", action="store_true", help="print the rules that the trace's TRACELOGGER_ARGS stand for")
-    add_user_events(parser.add_argument)
-    add_pidin(parser.add_argument)
+    add_names(parser.add_argument)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -97,7 +96,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _run(args: argparse.Namespace) -> int:
-    trace = open_trace(args.file, args.user_events, args.pidin)
+    trace = open_named(args)
     if args.from_args:
         _print_arguments(trace)
     rules, built = built_rules(args.rules, args.allow_code, trace)

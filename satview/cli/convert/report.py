@@ -11,8 +11,9 @@ from satview.base.errors import UsageError
 from satview.base.process import COST_DATA, FINE, say
 from satview.base.safe_text import counted
 from satview.base.targets import is_standard_output
-from satview.cli.shared.files import InputFile, add_command, add_output, add_pidin, add_user_events, take_output
-from satview.cli.shared.progress import open_trace, working, working_on
+from satview.cli.shared.files import InputFile, add_command, add_names, add_output, take_output
+from satview.cli.shared.terminal import working, working_on
+from satview.cli.shared.traces import open_named
 from satview.report.page import write_report
 
 _EPILOG = """\
@@ -35,8 +36,7 @@ def add_parser(subparsers: Any) -> None:
     add(
         "--pictures", type=int, default=4, metavar="N", help="draw at most N verdicts; 0 for none (default %(default)s)"
     )
-    add_user_events(parser.add_argument)
-    add_pidin(parser.add_argument)
+    add_names(parser.add_argument)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -51,7 +51,7 @@ def run(args: argparse.Namespace) -> int:
         raise UsageError(f"--pictures {args.pictures} is not a number of pictures")
     if args.file == "-" and args.pictures:
         raise UsageError("pictures cannot be drawn from standard input; give a FILE, or --pictures 0")
-    trace = open_trace(args.file, args.user_events, args.pidin, says_outside=False)
+    trace = open_named(args, says_outside=False)
     thresholds = read_thresholds(None if args.rules is None else Path(args.rules), args.timing)
     with working(working_on("writing a report about", trace.path)) as report:
         count = write_report(trace, args.output, thresholds, args.pictures, report)

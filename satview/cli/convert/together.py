@@ -11,9 +11,9 @@ from satview.base.named_files import outside_of
 from satview.base.process import COST_DATA, FINE
 from satview.base.safe_text import visible_line
 from satview.base.time_text import format_duration, format_moment
-from satview.cli.shared.console import cell, make_console
 from satview.cli.shared.files import InputFile, OutputFile, add_axis_options, add_command, add_user_events, axis_request
-from satview.cli.shared.progress import open_trace
+from satview.cli.shared.terminal import cell, make_console
+from satview.cli.shared.traces import open_trace
 from satview.session.axis_files import plan
 from satview.store.axis import files_of
 from satview.store.axis_file import SUFFIX, allow_axis, write_axis

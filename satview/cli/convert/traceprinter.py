@@ -17,9 +17,9 @@ from satview.base.safe_text import visible
 from satview.base.targets import find_target
 from satview.base.time import TimeWindow
 from satview.base.time_text import parse_since_start
-from satview.cli.shared.files import InputFile, OutputFile, add_user_events
-from satview.cli.shared.progress import open_trace, working, working_on
-from satview.cli.shared.ranges import add_range, window_of
+from satview.cli.shared.files import InputFile, OutputFile, add_range, add_user_events
+from satview.cli.shared.terminal import working, working_on
+from satview.cli.shared.traces import open_trace, window_of
 from satview.events.user_events import UserEvent
 from satview.events.wire import SLOT_BYTES
 from satview.export.listing import TIMES, ListedEvents, PrintedFormat, Printer, TextRows, default_time, layout_of

@@ -11,9 +11,9 @@ from satview.base.errors import TraceFormatError
 from satview.base.process import BAD_USE, COST_DATA, FINE, say
 from satview.base.safe_text import visible_line
 from satview.base.time_text import format_duration, format_time, hex_cycles
-from satview.cli.shared.console import bold
-from satview.cli.shared.files import InputFile, add_pidin, add_user_events
-from satview.cli.shared.progress import open_trace
+from satview.cli.shared.files import InputFile, add_names
+from satview.cli.shared.terminal import bold
+from satview.cli.shared.traces import open_named
 from satview.store.doubts import outside_record, outside_words, trusted_duration_ns, trusted_window
 from satview.store.problems import KINDS, Problem
 from satview.store.recorded_marks import recorded_marks
@@ -31,14 +31,13 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         "file", metavar="FILE", type=InputFile, help="a .kev file, a traceprinter listing or a thread trace"
     )
     parser.add_argument("--json", action="store_true", help="print one JSON object instead of text")
-    add_user_events(parser.add_argument)
-    add_pidin(parser.add_argument)
+    add_names(parser.add_argument)
 
 
 def run(args: argparse.Namespace) -> int:
     """Print the description; return 0, 1 if problems cost data, 2 if the file is no trace."""
     try:
-        trace = open_trace(args.file, args.user_events, args.pidin, says_outside=False)
+        trace = open_named(args, says_outside=False)
     except TraceFormatError as error:
         say(str(error))
         return BAD_USE

@@ -7,8 +7,9 @@ import json
 from typing import Any
 
 from satview.base.process import COST_DATA, FINE
-from satview.cli.shared.files import InputFile, add_command, add_pidin, add_symbols, add_user_events
-from satview.cli.shared.progress import open_trace, working, working_on
+from satview.cli.shared.files import InputFile, add_command, add_names
+from satview.cli.shared.terminal import working, working_on
+from satview.cli.shared.traces import open_named
 from satview.look.answers import as_record, as_text, look
 
 _EPILOG = """\
@@ -31,9 +32,7 @@ def add_parser(subparsers: Any) -> None:
     add("file", metavar="FILE", type=InputFile, help="a .kev file, a traceprinter listing or a thread trace")
     add("--handle", action="append", default=[], metavar="H", help="object to describe, for example t-7; repeatable")
     add("--format", choices=("text", "json"), default="text", help="(default %(default)s)")
-    add_user_events(parser.add_argument)
-    add_pidin(parser.add_argument)
-    add_symbols(parser.add_argument)
+    add_names(parser.add_argument, symbols=True)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -42,7 +41,7 @@ def run(args: argparse.Namespace) -> int:
     Raises:
         UsageError: One is no handle, or the trace has nothing of that number.
     """
-    trace = open_trace(args.file, args.user_events, args.pidin, symbols=args.symbols, says_outside=False)
+    trace = open_named(args, says_outside=False)
     with working(working_on("looking at", trace.path)):
         looks = [look(trace, handle) for handle in args.handle or [""]]
     if args.format == "json":

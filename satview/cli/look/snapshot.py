@@ -8,9 +8,10 @@ from typing import Any
 from satview.answers.snapshot import snapshot
 from satview.base.process import COST_DATA, FINE
 from satview.base.time_text import format_moment, parse_moment_inside
-from satview.cli.shared.files import InputFile, add_command, add_pidin, add_user_events
-from satview.cli.shared.progress import open_trace, working, working_on
+from satview.cli.shared.files import InputFile, add_command, add_names
 from satview.cli.shared.table_output import FORMATS, print_table
+from satview.cli.shared.terminal import working, working_on
+from satview.cli.shared.traces import open_named
 
 _EPILOG = """\
 Threads that wait for the same object stand together, longest wait first. The thread that holds the object or serves
@@ -27,8 +28,7 @@ def add_parser(subparsers: Any) -> None:
     add("file", metavar="FILE", type=InputFile, help="a .kev file, a traceprinter listing or a thread trace")
     add("--at", required=True, metavar="TIME", help="for example 1.25s, 350us, 0x1f00c (cycles) or #1200 (an event)")
     add("--format", choices=FORMATS, default="table", help="(default %(default)s)")
-    add_user_events(parser.add_argument)
-    add_pidin(parser.add_argument)
+    add_names(parser.add_argument)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -37,7 +37,7 @@ def run(args: argparse.Namespace) -> int:
     Raises:
         UsageError: The moment does not fit.
     """
-    trace = open_trace(args.file, args.user_events, args.pidin)
+    trace = open_named(args)
     moment_cycles = parse_moment_inside(args.at, trace.time_axis)
     with working(working_on("looking at", trace.path)):
         threads = snapshot(trace, moment_cycles)

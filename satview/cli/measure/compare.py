@@ -21,11 +21,10 @@ from satview.base.errors import UsageError
 from satview.base.process import COST_DATA, FINE, say
 from satview.base.safe_text import visible_line
 from satview.base.time_text import format_duration
-from satview.cli.shared.console import bold
-from satview.cli.shared.files import InputFile, add_command, add_user_events
-from satview.cli.shared.progress import describe, open_trace, working, working_on
-from satview.cli.shared.ranges import add_range, range_of
+from satview.cli.shared.files import InputFile, add_command, add_range, add_user_events
 from satview.cli.shared.table_output import FORMATS, print_for_people, print_table
+from satview.cli.shared.terminal import bold, working, working_on
+from satview.cli.shared.traces import describe, open_trace, range_of
 
 if TYPE_CHECKING:
     from satview.answers.comparison import ChangedRow

@@ -9,8 +9,8 @@ from satview.answers.table import Outcome
 from satview.base.errors import SatviewError
 from satview.base.process import BAD_USE, say
 from satview.cli.measure.records import add_files, open_set, say_problems
-from satview.cli.shared.progress import open_trace
 from satview.cli.shared.table_output import print_for_people, print_table
+from satview.cli.shared.traces import open_trace
 from satview.store.trace import Trace
 
 

@@ -19,10 +19,10 @@ from satview.answers.table import Kind, Table
 from satview.base.errors import UsageError
 from satview.base.process import COST_DATA, FINE
 from satview.base.time_text import format_duration
-from satview.cli.shared.files import InputFile, RuleFile, add_command, add_pidin, add_symbols, add_user_events
-from satview.cli.shared.progress import open_trace, working, working_on
-from satview.cli.shared.ranges import add_range, range_of
+from satview.cli.shared.files import InputFile, RuleFile, add_command, add_names, add_range
 from satview.cli.shared.table_output import print_for_people, print_json, print_table
+from satview.cli.shared.terminal import working, working_on
+from satview.cli.shared.traces import open_named, range_of
 from satview.filters.derived_columns import TraceDerivedColumns
 from satview.store.doubts import outside_record, outside_words
 from satview.store.trace import Trace
@@ -65,9 +65,7 @@ def add_parser(subparsers: Any) -> None:
     add("--format", choices=("table", "csv", "json"), default="table", help="(default %(default)s)")
     add("--sort", default="", metavar="COLUMN", help="name of a column as in CSV, such as longest_ready_ns")
     add("--top", type=int, default=0, metavar="N", help="the first N rows only")
-    add_user_events(parser.add_argument)
-    add_pidin(parser.add_argument)
-    add_symbols(parser.add_argument)
+    add_names(parser.add_argument, symbols=True)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -80,7 +78,7 @@ def run(args: argparse.Namespace) -> int:
         raise UsageError(f"--top {args.top} is no number of rows")
     if args.per_server and _PER_SERVER not in _requested(args.by):
         raise UsageError(f"--per-server adds columns to --by {_PER_SERVER}; give that too")
-    trace = open_trace(args.file, args.user_events, args.pidin, symbols=args.symbols, says_outside=False)
+    trace = open_named(args, says_outside=False)
     window = range_of(args.range, trace)
     derived = TraceDerivedColumns(trace)
     passes, is_nothing = None, False

@@ -7,7 +7,8 @@ belongs to it, and `satview.base.targets` refuses an output that is one of those
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -16,6 +17,11 @@ from satview.base.errors import UsageError
 
 if TYPE_CHECKING:
     from satview.session.axis_files import AxisRequest
+
+
+RANGES: Final = "1.2s..1.5s, -5s.. (the end), 25%%..50%%, #1200..#1300 (events), 06:19:01..06:19:02, 0x1f00c.. (cycles)"
+_OPTIONS: Final = frozenset({"--range", "--at", "--from", "--to"})
+_FROM_THE_END: Final = re.compile(r"-\s*[0-9.]")
 
 
 class InputFile(str):
@@ -68,6 +74,52 @@ def add_symbols(add: Any) -> None:
     """
     add("--symbols", default="", metavar="FOLDER", type=InputFile,
         help="folder with the target's programs (ELF files): addresses become functions, files and lines")  # fmt: skip
+
+
+def add_names(add: Any, *, symbols: bool = False) -> None:
+    """Add the options with files that name what is in a trace: of events, of processes and threads, of functions.
+
+    Args:
+        add: `add_argument` of a parser or of a group of one.
+        symbols: Also the option with a folder of programs.
+    """
+    add_user_events(add)
+    add_pidin(add)
+    if symbols:
+        add_symbols(add)
+
+
+def add_range(add: Any, what: str) -> None:
+    """Add the option `--range`.
+
+    Args:
+        add: `add_argument` of a parser or of a group of one.
+        what: What is in the range, such as "only events of this part of the trace".
+    """
+    add("--range", default="", metavar="A..B", help=f"{what}: {RANGES}")
+
+
+def number(text: str) -> int:
+    """Return a number written in decimal, or with 0x in hexadecimal.
+
+    Raises:
+        argparse.ArgumentTypeError: It is neither.
+    """
+    try:
+        return int(text, 16) if text[:2].lower() == "0x" else int(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text[:40]!r} is not a number like 256 or 0x100") from None
+
+
+def seconds(text: str) -> float:
+    """Return a length of time as an option takes it: without a unit it is in seconds."""
+    from satview.base.time import NS_PER_S  # numpy, which no other option needs
+    from satview.base.time_text import parse_length
+
+    try:
+        return float(parse_length(text) / NS_PER_S)
+    except UsageError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
 
 
 def add_output(add: Any, help_text: str, metavar: str = "OUT") -> None:
@@ -228,3 +280,14 @@ def completion(parser: argparse.ArgumentParser, shell: str) -> str:
     # The first word may be a command or a file, which shtab cannot say.
     script = script.replace("-F _shtab_satview satview", "-o default -F _shtab_satview satview")  # bash
     return script.replace("_describe 'satview commands' _commands", "_describe 'satview commands' _commands; _files")
+
+
+def with_times_attached(arguments: Sequence[str]) -> list[str]:
+    """Return arguments with `--range -5s..` written as `--range=-5s..`, or argparse takes the time for an option."""
+    attached: list[str] = []
+    for argument in arguments:
+        if attached and attached[-1] in _OPTIONS and _FROM_THE_END.match(argument):
+            attached[-1] += f"={argument}"
+        else:
+            attached.append(argument)
+    return attached

@@ -18,8 +18,7 @@ from rich.table import Table as TerminalTable
 
 from satview.answers.table import Column, Kind, Outcome, Table
 from satview.base.safe_text import visible_line
-from satview.cli.shared.console import bold, cell, dim, make_console
-from satview.cli.shared.progress import working
+from satview.cli.shared.terminal import bold, cell, dim, make_console, working
 
 FORMATS = ("table", "csv", "json")
 _GAP: Final = "  "

@@ -15,8 +15,7 @@ from satview.capture.logger_options import DAY_S, MOST_BUFFERS, LoggerOptions
 from satview.capture.qst import QstForm
 from satview.capture.run import RECORDER_DAYS
 from satview.capture.workloads.registry import is_wide
-from satview.cli.shared.files import InputFile, OutputFile, RuleFile
-from satview.cli.shared.ranges import seconds
+from satview.cli.shared.files import InputFile, OutputFile, RuleFile, seconds
 from satview.events.spec import Release
 from satview.filters.external import NO_RING0
 

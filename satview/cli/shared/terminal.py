@@ -1,7 +1,7 @@
-"""One line on standard error about long work: what, the share done, the time left; only where a terminal shows it.
+"""The terminal: bold and dim text, and one line on standard error about long work: what, the share done, the time left.
 
-It is there after half a second and gone when the work ends, so that what is printed afterwards begins on a clean line.
-Nothing of it is written to a pipe or a file, and nothing is imported for it by commands that are quick.
+The line is there after half a second and gone when the work ends, so that what is printed next begins on a clean line.
+Nothing of it is written to a pipe or a file.
 """
 
 from __future__ import annotations
@@ -12,17 +12,14 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from satview.base.memory import give_back
-from satview.base.process import say
+from rich.console import Console
+from rich.markup import escape
+
 from satview.base.safe_text import visible_line
-from satview.cli.shared.console import NO_TERMINALS
 
-if TYPE_CHECKING:
-    from satview.events.user_events import Descriptions
-    from satview.store.trace import Trace
-
+NO_TERMINALS: Final = ("", "dumb", "unknown")
 DELAY_S: float = 0.5  # nobody needs to be told of what is over by then
 _REFRESH_S: Final = 0.1
 _MOST_NAME: Final = 40
@@ -59,8 +56,13 @@ class _ProgressLine:
                 self._show()
 
     def _show(self) -> None:
-        from rich.console import Console  # on first use: takes a tenth of the delay to import
-        from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
+        from rich.progress import (  # quick commands need none
+            BarColumn,
+            Progress,
+            TaskProgressColumn,
+            TextColumn,
+            TimeElapsedColumn,
+        )
 
         texts = [TextColumn(f"{{task.{name}}}", markup=False) for name in ("description", "fields[left]")]
         bar = () if self.has_no_end else (BarColumn(20), TaskProgressColumn())
@@ -124,72 +126,38 @@ def working_on(what: str, path: Path | str) -> str:
     return f"{what} {name if len(name) <= _MOST_NAME else f'...{name[-_MOST_NAME:]}'}"
 
 
-def open_trace(
-    path: Path | str, user_events: str = "", pidin: str = "", *, symbols: str = "", says_outside: bool = True
-) -> Trace:
-    """Open a trace of any format, as `formats.registry.open_trace` does, and show the progress.
+class _Console(Console):
+    """Leaves a reader that went away to the command line, which knows the right exit code."""
+
+    def on_broken_pipe(self) -> None:
+        raise BrokenPipeError
+
+
+def make_console(width: int | None = None) -> Console:
+    """Return a console on standard output.
 
     Args:
-        path: The file.
-        user_events: File that describes events; empty = none.
-        pidin: File with what `pidin` printed on the target; empty = none. Unused parts are reported.
-        symbols: Folder with the programs of the target; empty = none. Parts that are not understood are reported.
-        says_outside: Report on standard error what is outside of the time that can be trusted; for commands whose
-            output does not report it.
-
-    Raises:
-        TraceFormatError: No reader knows it, or nothing of it can be read.
-        UsageError: The descriptions are faulty.
+        width: Characters a line may have in a file or a pipe: one line per row, however long; None = as rich has it.
     """
-    from satview.formats import registry  # these bring numpy; --help needs none
-    from satview.store.doubts import outside_words
-
-    with working(working_on("reading", path)) as report:
-        trace = registry.open_trace(path, report)
-    give_back()  # what reading needed: a quarter of what the columns need
-    if pidin:
-        from satview.formats.pidin import read_pidin, with_names
-
-        trace = with_names(trace, names := read_pidin(Path(pidin)))
-        for note in names.notes:
-            say(note)
-    if user_events:
-        describe(user_events, trace)
-    if symbols:
-        from satview.formats.symbols import add_symbols
-
-        for note in add_symbols(trace, Path(symbols)).notes:
-            say(note)
-    if says_outside and (words := outside_words(trace)):
-        say(f"{trace.path.name}: {words}")
-    return trace
+    return _Console(highlight=False, soft_wrap=True, width=None if sys.stdout.isatty() else width)
 
 
-def read_descriptions(user_events: str) -> Descriptions:
-    """Return the events that a file describes, and say on standard error what of it is not understood.
-
-    Raises:
-        UsageError: The file is faulty.
-    """
-    from satview.formats.user_event_file import read_user_events  # brings a parser of XML
-
-    descriptions = read_user_events(Path(user_events))
-    for note in descriptions.notes:
-        say(note)
-    return descriptions
+def cell(text: str) -> str:
+    """Return text of a trace for a console: neither mark-up nor control characters of it are carried out."""
+    return escape(visible_line(text))
 
 
-def describe(user_events: str, *traces: Trace) -> None:
-    """Take descriptions of events of traces from a file, and say on standard error what of them cannot be used.
+def bold(text: str) -> str:
+    """Return a text as a terminal shows it in bold; as it is where standard output is none."""
+    return _styled(text, 1)
 
-    Raises:
-        UsageError: The file is faulty.
-    """
-    from satview.store.arguments import describe_events, misfits
 
-    descriptions = read_descriptions(user_events)
-    for trace in traces:
-        describe_events(trace, descriptions.events)
-        of = f"{visible_line(trace.path.name)}: " if len(traces) > 1 else ""
-        for misfit in misfits(trace):
-            say(f"{Path(user_events).name}: {of}{misfit}")
+def dim(text: str) -> str:
+    """Return a text as a terminal shows it dimmed; as it is where standard output is none."""
+    return _styled(text, 2)
+
+
+def _styled(text: str, number: int) -> str:
+    if not sys.stdout.isatty() or os.environ.get("TERM", "") in NO_TERMINALS:
+        return text
+    return f"\x1b[{number}m{text}\x1b[0m"

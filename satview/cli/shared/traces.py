@@ -1,0 +1,129 @@
+"""Opens the traces of commands, with the names that options give, and reads ranges of time in them."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from satview.base.errors import UsageError
+from satview.base.memory import give_back
+from satview.base.process import say
+from satview.base.safe_text import visible_line
+from satview.base.time import TimeWindow
+from satview.base.time_text import format_duration, parse_moment, parse_range
+from satview.cli.shared.terminal import working, working_on
+from satview.events.user_events import Descriptions
+from satview.formats.pidin import read_pidin, with_names
+from satview.formats.symbols import add_symbols
+from satview.formats.user_event_file import read_user_events
+from satview.store.arguments import describe_events, misfits
+from satview.store.doubts import outside_words
+from satview.store.trace import Trace
+
+
+def open_named(args: argparse.Namespace, *, says_outside: bool = True) -> Trace:
+    """Open the trace `args.file` with the names that the options of `files.add_names` give; as `open_trace`."""
+    symbols = getattr(args, "symbols", "")
+    return open_trace(args.file, args.user_events, args.pidin, symbols=symbols, says_outside=says_outside)
+
+
+def open_trace(
+    path: Path | str, user_events: str = "", pidin: str = "", *, symbols: str = "", says_outside: bool = True
+) -> Trace:
+    """Open a trace of any format, as `formats.registry.open_trace` does, and show the progress.
+
+    Args:
+        path: The file.
+        user_events: File that describes events; empty = none.
+        pidin: File with what `pidin` printed on the target; empty = none. Unused parts are reported.
+        symbols: Folder with the programs of the target; empty = none. Parts that are not understood are reported.
+        says_outside: Report on standard error what is outside of the time that can be trusted; for commands whose
+            output does not report it.
+
+    Raises:
+        TraceFormatError: No reader knows it, or nothing of it can be read.
+        UsageError: The descriptions are faulty.
+    """
+    from satview.formats import registry  # all readers: 60 ms that a capture need not wait for
+
+    with working(working_on("reading", path)) as report:
+        trace = registry.open_trace(path, report)
+    give_back()  # what reading needed: a quarter of what the columns need
+    if pidin:
+        trace = with_names(trace, names := read_pidin(Path(pidin)))
+        for note in names.notes:
+            say(note)
+    if user_events:
+        describe(user_events, trace)
+    if symbols:
+        for note in add_symbols(trace, Path(symbols)).notes:
+            say(note)
+    if says_outside and (words := outside_words(trace)):
+        say(f"{trace.path.name}: {words}")
+    return trace
+
+
+def read_descriptions(user_events: str) -> Descriptions:
+    """Return the events that a file describes, and say on standard error what of it is not understood.
+
+    Raises:
+        UsageError: The file is faulty.
+    """
+    descriptions = read_user_events(Path(user_events))
+    for note in descriptions.notes:
+        say(note)
+    return descriptions
+
+
+def describe(user_events: str, *traces: Trace) -> None:
+    """Take descriptions of events of traces from a file, and say on standard error what of them cannot be used.
+
+    Raises:
+        UsageError: The file is faulty.
+    """
+    descriptions = read_descriptions(user_events)
+    for trace in traces:
+        describe_events(trace, descriptions.events)
+        of = f"{visible_line(trace.path.name)}: " if len(traces) > 1 else ""
+        for misfit in misfits(trace):
+            say(f"{Path(user_events).name}: {of}{misfit}")
+
+
+def range_of(text: str, trace: Trace) -> TimeWindow | None:
+    """Return the requested range, None if there is none.
+
+    Raises:
+        UsageError: The text is no range of this trace.
+    """
+    if not text:
+        return None
+    return parse_range(text, trace.time_axis)
+
+
+def window_of(trace: Trace, begin: str | None, end: str | None, range_text: str = "") -> TimeWindow | None:
+    """Return the requested range, as such or by its ends; None if there is none.
+
+    Args:
+        trace: What it is a part of.
+        begin: Value of `--from`, None = not given.
+        end: Value of `--to`.
+        range_text: Value of `--range`, empty = not given.
+
+    Raises:
+        UsageError: A text is no time or no range, the range is empty, or it was given twice.
+    """
+    if range_text:
+        if begin is not None or end is not None:
+            raise UsageError("--range replaces --from and --to; leave them out")
+        return range_of(range_text, trace)
+    if begin is None and end is None:
+        return None
+    axis = trace.time_axis
+    start = parse_moment(begin, axis) if begin is not None else trace.window.start
+    stop = parse_moment(end, axis) if end is not None else trace.window.end
+    if stop <= start:
+        raise UsageError(
+            f"the range from {begin or 'the start'} to {end or 'the end'} is empty or outside this trace, "
+            f"which takes {format_duration(trace.duration_ns)}"
+        )
+    return TimeWindow(start, stop)
