@@ -31,10 +31,9 @@ from satview.store.doubts import Doubts, doubts
 from satview.store.losses import idle_threads, lost_marks
 from satview.store.trace import Trace
 from satview.timeline.event_marks import EventClock, belongs, event_cells, mark_codes, marks_between, with_views
-from satview.timeline.lane import Lane
+from satview.timeline.lane import Lane, PixelCells, build_levels, finest_shift
 from satview.timeline.lane_classes import LANE_CLASS_BY_NAME, LANE_CLASSES, LaneClass, Owner
 from satview.timeline.lane_info import LaneInfo, LaneKind
-from satview.timeline.levels import PixelCells, build_levels, finest_shift
 from satview.timeline.shares import LaneShares, count_spans
 from satview.timeline.spans import NO_EVENT, LaneSpans, Span, constant_lane, exact_raster, pixel_edges, settled, spread
 from satview.timeline.state_lanes import (

@@ -11,10 +11,9 @@ from numpy.typing import NDArray
 
 from satview.base.shared_file import DamagedFileError
 from satview.events.states import VALUE_COUNT
-from satview.timeline.lane import Lane
+from satview.timeline.lane import Lane, Levels
 from satview.timeline.lane_info import LaneKind
 from satview.timeline.lane_tree import Timeline
-from satview.timeline.levels import Levels
 from satview.timeline.shares import LaneShares
 from satview.timeline.spans import NO_EVENT, LaneSpans, touching
 

@@ -20,9 +20,9 @@ from satview.formats.kev import decode
 from satview.formats.kev.decode import COLUMNS, Decoder
 from satview.formats.kev.reader import open_kev, read_start
 from satview.timeline.event_marks import event_cells, mark_codes, marks, marks_between
+from satview.timeline.lane import build_levels, finest_shift
 from satview.timeline.lane_classes import LANE_CLASS_BY_NAME
 from satview.timeline.lane_tree import LaneKind, Timeline
-from satview.timeline.levels import build_levels, finest_shift
 from satview.timeline.spans import LaneSpans, exact_raster, pixel_edges
 from tests.analysis.test_why import made_of
 from tests.core.reference import loading as reference

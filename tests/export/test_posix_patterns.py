@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from satview.export.posix_patterns import NotInPosixError, posix_pattern
+from satview.export.c_conditions import NotInPosixError, posix_pattern
 from satview.filters.diagnostics import ExpressionError
 from satview.filters.expressions.pattern import glob, regex
 

@@ -14,8 +14,8 @@ from satview.events.states import SEEN_EVENT, SEEN_RUNNING, STATE_BY_NAME, VALUE
 from satview.formats.registry import open_trace
 from satview.linkage.calls import partner
 from satview.store.losses import idle_threads, lost_marks
+from satview.timeline.lane import build_levels
 from satview.timeline.lane_tree import LaneKind, Timeline
-from satview.timeline.levels import build_levels
 from satview.timeline.spans import LaneSpans, exact_raster, pixel_edges
 from tests.helpers.kev import START, TraceBuilder, draw, from_lanes
 from tests.helpers.shared import GUIDE_LISTINGS, shared_path

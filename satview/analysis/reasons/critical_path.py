@@ -16,8 +16,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from satview.analysis.reasons.causes import NO_ROW, Causes
-from satview.analysis.reasons.why import IN_NO_STATE
+from satview.analysis.reasons.why import IN_NO_STATE, NO_ROW, Causes
 from satview.analysis.thread_names import thread_of
 from satview.analysis.verdicts.evidence import Evidence
 from satview.analysis.verdicts.scheduling import instead, ran_instead
