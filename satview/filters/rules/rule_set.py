@@ -5,20 +5,34 @@ Source: description of the capture side, sections 3.4 and 3.5 (6.4 kernel); the 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Final, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
-from satview.events.modes import Mode, mode_of
+from satview.events import naming
+from satview.events.catalogue import catalogue
+from satview.events.modes import mode_of
+from satview.events.spec import Release
 from satview.events.wire import CODE_COUNT, VTHREAD_OFFSET, WireClass, class_of, event_of
 from satview.filters.derived_columns import DerivedColumns, TraceDerivedColumns, event_contexts
-from satview.filters.event_context import EventContext
-from satview.filters.external import OTHER_VECTOR
+from satview.filters.event_context import NOT_TESTED, EventContext, tested_thread
+from satview.filters.external import (
+    CALL_COUNT,
+    COMM_NAMES,
+    OTHER_VECTOR,
+    PROCESS_NAMES,
+    STATE_COUNT,
+    SYSTEM_COUNT,
+    VECTOR_COUNT,
+    ExternalClass,
+    ExternalEvent,
+    has_event_masks,
+)
 from satview.filters.rows import Bools, Rows, TableTest, chunks
-from satview.filters.rules.handlers import DynamicRule, HandlerTable
-from satview.filters.rules.switches import ENOTSUP, INT_BITS, C, Switches
+from satview.filters.rules.handlers import HANDLER_CLASSES, HANDLER_LIMIT, DynamicRule, FunctionRule
+from satview.filters.rules.switches import ALL_BITS, ENOTSUP, INT_BITS, OK, C, Switches
 from satview.store.trace import Trace
 
 # Which events pass the switches, pids and tids of rules: tables once per rule set, then look-ups per chunk.
@@ -166,36 +180,8 @@ class VectorRule(Protocol):
         """Return which events pass, bool (len(rows),) or (events,)."""
 
 
-class Restartable(Protocol):
-    """Something whose state can be set back to its beginning."""
-
-    def restart(self) -> None:
-        """Begin again."""
-
-
-@runtime_checkable
-class StatefulRule(Protocol):
-    """A dynamic rule whose results depend on the events before; `file` holds the state."""
-
-    file: Restartable
-
-
-def ruleset_mask(
-    rules: HandlerTable, trace: Trace, rows: NDArray[np.integer] | None = None, derived: DerivedColumns | None = None
-) -> Bools:
-    """Return which events of a trace a rule set lets pass, bool (len(rows),) or (events,); see `RuleSet.mask`."""
-    static = StaticMask(rules, trace)
-    count = len(trace.events) if rows is None else len(rows)
-    passes = np.empty(count, np.bool_)
-    for part in chunks(count):
-        passes[part] = static.of(part if rows is None else rows[part])
-    if rules.class_handlers or rules.event_handlers:
-        _call_handlers(rules, trace, rows, passes, derived)
-    return passes
-
-
 def _call_handlers(
-    rules: HandlerTable, trace: Trace, rows: NDArray[np.integer] | None, passes: Bools, derived: DerivedColumns | None
+    rules: RuleSet, trace: Trace, rows: NDArray[np.integer] | None, passes: Bools, derived: DerivedColumns | None
 ) -> None:
     """Clear `passes` where a class's or an event's dynamic rule says no."""
     has_handler = rules.codes_with_handler(np.flatnonzero(trace.code_counts))
@@ -212,7 +198,7 @@ def _call_handlers(
 class _Evaluation:
     """The dynamic rules of some events: which rule each event has, and what the stateless ones say."""
 
-    def __init__(self, rules: HandlerTable, trace: Trace, rows: NDArray[np.integer], derived: DerivedColumns) -> None:
+    def __init__(self, rules: RuleSet, trace: Trace, rows: NDArray[np.integer], derived: DerivedColumns) -> None:
         self._rules, self._trace, self._rows, self._derived = rules, trace, rows, derived
         self._list: list[DynamicRule | None] = [None]
         self._of_class = np.zeros(len(rows), np.int16)
@@ -245,14 +231,14 @@ class _Evaluation:
         verdict = np.ones(len(self._rows), np.bool_)
         needs_order = np.zeros(len(self._list), np.bool_)
         said: dict[int, Bools] = {}
-        for number, rule in enumerate(self._list[1:], 1):
-            vector = _as_vector(rule)
-            if vector is None:
+        dynamic: Sequence[object] = self._list[1:]
+        for number, rule in enumerate(dynamic, 1):
+            if not isinstance(rule, VectorRule):
                 needs_order[number] = True
                 continue
             said[number] = np.ones(len(self._rows), np.bool_)
             requested = np.flatnonzero((self._of_class == number) | (self._of_event == number))
-            said[number][requested] = vector.mask(self._trace, self._rows[requested], self._derived)
+            said[number][requested] = rule.mask(self._trace, self._rows[requested], self._derived)
             verdict &= said[number]
         in_order = needs_order[self._of_class] | needs_order[self._of_event]
         if in_order.any():
@@ -263,7 +249,7 @@ class _Evaluation:
         """Call Python handlers event by event, as the kernel would: their state depends on the order."""
         rules = self._rules
         rules.forget_calls()
-        for file in {id(rule.file): rule.file for rule in map(_as_stateful, self._list) if rule is not None}.values():
+        for file in dict.fromkeys(rule.file for rule in self._list if isinstance(rule, FunctionRule)):
             file.restart()
         if C.KERCALLENTER in rules.class_handlers:  # its result may let the exit pass unasked
             code = self._trace.events.code[self._rows]
@@ -273,34 +259,21 @@ class _Evaluation:
             positions.tolist(), event_contexts(self._trace, self._rows[positions], self._derived), strict=True
         ):
             of_class, of_event = (
-                _constant(bool(said[number][i])) if number in said else self._list[number]
+                _CONSTANT[bool(said[number][i])] if number in said else self._list[number]
                 for number in (int(self._of_class[i]), int(self._of_event[i]))
             )
             verdict[i] = rules.call(rules.address(context.code), context, of_class, of_event)
         rules.forget_calls()
 
 
-def _as_stateful(rule: object) -> StatefulRule | None:
-    return rule if isinstance(rule, StatefulRule) else None
+_CONSTANT: Final[tuple[DynamicRule, DynamicRule]] = (lambda _: 0, lambda _: 1)
+PASS_EXIT_TOO: Final = 2  # a KERCALLENTER class handler's result: the exit passes unasked
+_CLASS_HANDLER_PARTS: Final = {C.KERCALL: (C.KERCALLENTER, C.KERCALLEXIT), C.INT: (C.INTENTER, C.INTEXIT)}
+_CALL_PARTS: Final = (C.KERCALLENTER, C.KERCALLEXIT, C.KERCALLINT)
+_Plan = tuple[ExternalEvent, int, int, DynamicRule | None, DynamicRule | None]
 
 
-def _as_vector(rule: object) -> VectorRule | None:
-    return rule if isinstance(rule, VectorRule) else None
-
-
-def _yes(_: EventContext, /) -> int:
-    return 1
-
-
-def _no(_: EventContext, /) -> int:
-    return 0
-
-
-def _constant(result: bool) -> DynamicRule:
-    return _yes if result else _no
-
-
-class RuleSet(HandlerTable):
+class RuleSet(Switches):
     """Exactly the state that TraceEvent() controls: the switches, and a limited number of dynamic rules.
 
     A view applies it to the events of a trace; the simulated kernel holds one and applies it to every event.
@@ -316,6 +289,15 @@ class RuleSet(HandlerTable):
         class_handlers: Dynamic rule per class.
         event_handlers: Dynamic rule per (class, event number or vector).
     """
+
+    def __init__(self, release: Release = Release.QNX_6, handler_limit: int = HANDLER_LIMIT) -> None:
+        super().__init__(release)
+        self.handler_limit = handler_limit
+        self.class_handlers: dict[ExternalClass, DynamicRule] = {}
+        self.event_handlers: dict[tuple[ExternalClass, int], DynamicRule] = {}
+        self._exit_passes: set[tuple[int, int]] = set()
+        self._plans: dict[int, _Plan] = {}
+        self._planned_version = -1
 
     def copy(self) -> RuleSet:
         """Return an independent rule set in the same state; handlers are shared."""
@@ -353,7 +335,7 @@ class RuleSet(HandlerTable):
         number = mode_of(mode)
         if number is None or number.kind != "filter" or len(arguments) < len(number.rule_arguments):
             return ENOTSUP
-        method: Callable[..., int] = getattr(self, _METHODS[number])
+        method: Callable[..., int] = getattr(self, _METHODS[number.name])
         return method(*arguments[: len(number.rule_arguments)])
 
     def mask(
@@ -369,32 +351,233 @@ class RuleSet(HandlerTable):
         Returns:
             bool, shape (len(rows),) or (events,).
         """
-        return ruleset_mask(self, trace, rows, derived)
+        static = StaticMask(self, trace)
+        passes = np.empty(len(trace.events) if rows is None else len(rows), np.bool_)
+        for part in chunks(len(passes)):
+            passes[part] = static.of(part if rows is None else rows[part])
+        if self.class_handlers or self.event_handlers:
+            _call_handlers(self, trace, rows, passes, derived)
+        return passes
+
+    # ---- handlers ------------------------------------------------------------------------------------------------
+
+    def add_event_handler(self, external: int, event: int, handler: DynamicRule) -> int:
+        """Attach a dynamic rule to one event; a second one for the same event replaces it."""
+        if external == C.EMPTY:
+            return OK
+        key = self._handler_key(external, event)
+        if key is None or (key not in self.event_handlers and self._handler_count() >= self.handler_limit):
+            return ENOTSUP
+        self.event_handlers[key] = handler
+        return self._changed()
+
+    def del_event_handler(self, external: int, event: int) -> int:
+        """Detach the dynamic rule of one event; succeeds if there is none."""
+        if external == C.EMPTY:
+            return OK
+        key = self._handler_key(external, event)
+        if key is None:
+            return ENOTSUP
+        self.event_handlers.pop(key, None)
+        return self._changed()
+
+    def add_class_ev_handler(self, external: int, handler: DynamicRule) -> int:
+        """Attach a dynamic rule to a class; it is called before the rule of the event."""
+        if external == C.EMPTY:
+            return OK
+        parts = self._handler_parts(external)
+        new = [part for part in parts if part not in self.class_handlers]
+        if not parts or self._handler_count() + len(new) > self.handler_limit:
+            return ENOTSUP
+        self.class_handlers.update(dict.fromkeys(parts, handler))
+        return self._changed()
+
+    def del_class_ev_handler(self, external: int) -> int:
+        """Detach the dynamic rule of a class; succeeds if there is none."""
+        if external == C.EMPTY:
+            return OK
+        parts = self._handler_parts(external)
+        for part in parts:
+            self.class_handlers.pop(part, None)
+        return self._changed() if parts else ENOTSUP
+
+    def replace_handlers(self, change: Callable[[DynamicRule], DynamicRule]) -> None:
+        """Put another dynamic rule in the position of each one."""
+        self.class_handlers = {position: change(rule) for position, rule in self.class_handlers.items()}
+        self.event_handlers = {position: change(rule) for position, rule in self.event_handlers.items()}
+        self._changed()
+
+    def remove_handlers(self, is_gone: Callable[[DynamicRule], bool]) -> None:
+        """Detach every dynamic rule of which `is_gone` says so: those of a process that has died."""
+        self.class_handlers = {position: rule for position, rule in self.class_handlers.items() if not is_gone(rule)}
+        self.event_handlers = {position: rule for position, rule in self.event_handlers.items() if not is_gone(rule)}
+        self._changed()
+
+    def codes_at(self, external: int | None = None, event: int | None = None) -> NDArray[np.bool_]:
+        """Return the codes that are on and that a handler of a class or an event is called for, bool (32768,).
+
+        Args:
+            external: The class; None = all classes, those that take no handler included.
+            event: The event argument as `add_event_handler` takes it; None = the whole class.
+        """
+        result = np.zeros(CODE_COUNT, np.bool_)
+        parts = self._handler_parts(external) if external is not None else None
+        key = self._handler_key(external, event) if external is not None and event is not None else None
+        for code in catalogue(self.release).codes():
+            address = self.address(code)
+            if parts is not None and address.external not in parts:
+                continue
+            if address.vector_word >= 0:
+                vectors = range(OTHER_VECTOR + 1) if key is None else (key[1],)
+                result[code] = any(
+                    self.is_on(address, code, (*(0,) * address.vector_word, vector)) for vector in vectors
+                )
+            elif key is None or key[1] == address.number:
+                result[code] = self.is_on(address, code)
+        return result
+
+    def _handler_count(self) -> int:
+        return len(self.class_handlers) + len(self.event_handlers)
+
+    def _handler_parts(self, external: int) -> tuple[ExternalClass, ...]:
+        if external not in self.known:
+            # 8.0 has INT alone, but its parts are what the slots hold.
+            return ()
+        external = ExternalClass(external)
+        return _CLASS_HANDLER_PARTS.get(external, (external,) if external in HANDLER_CLASSES else ())
+
+    def _handler_key(self, external: int, event: int) -> tuple[ExternalClass, int] | None:
+        if external not in self.known or external not in HANDLER_CLASSES:
+            return None
+        external = ExternalClass(external)
+        if external is C.CONTROL:
+            return (external, 1) if event == 1 else None
+        if has_event_masks(external, self.release):
+            event = event.bit_length() - 1 if 0 < event <= ALL_BITS else -1
+            limit = len(PROCESS_NAMES) if external is C.PROCESS else 31
+            if external is not C.PROCESS and event not in naming.state_numbers(self.release).values():
+                return None
+        else:
+            limit = {
+                C.KERCALLENTER: CALL_COUNT,
+                C.KERCALLEXIT: CALL_COUNT,
+                C.INTENTER: VECTOR_COUNT,
+                C.INTEXIT: VECTOR_COUNT,
+                C.THREAD: STATE_COUNT,
+                C.COMM: len(COMM_NAMES),
+                C.SYSTEM: SYSTEM_COUNT[self.release],
+            }[external]
+        return (external, event) if 0 <= event < limit else None
+
+    # ---- one event -----------------------------------------------------------------------------------------------
+
+    def admits(self, context: EventContext) -> bool:
+        """Return whether one event passes: its switch, then pid and tid, then the class's and the event's handler.
+
+        Handlers keep state of their own, so call this once per event, in the order of the events.
+        """
+        return self.is_on(self.address(context.code), context.code, context.words) and self.passes_tests(context)
+
+    def passes_tests(self, context: EventContext) -> bool:
+        """Return whether an event that is switched on passes: pid and tid, then the class's and the event's handler."""
+        known = self.passes_thread(context.code, tested_thread(context, self.release))
+        return self.call_handlers(context) if known is None else known
+
+    def call_handlers(self, context: EventContext) -> bool:
+        """Call the class's and the event's handler for an event whose pid and tid have passed."""
+        address, _, _, of_class, of_event = self._plan_of(context.code)
+        if address.vector_word >= 0:
+            return self.call(address, context, *self.handlers_of(address, context.words))
+        return self.call(address, context, of_class, of_event)
+
+    def passes_thread(self, event_code: int, actual: tuple[int, int]) -> bool | None:
+        """Compare a pid and tid with those stored for a code; None if they pass and handlers are to be called."""
+        address, pid, tid, of_class, of_event = self._plan_of(event_code)
+        if pid and (pid != actual[0] or (tid and actual[1] not in (tid, NOT_TESTED))):
+            return False
+        if of_class is not None or of_event is not None or address.vector_word >= 0:
+            return None
+        return None if self._follows_calls(address.external) else True
+
+    def _follows_calls(self, external: ExternalClass | None) -> bool:
+        """Return whether `call` has to see all events of a class: an entry's handler may let its call's exit pass."""
+        return external in _CALL_PARTS and C.KERCALLENTER in self.class_handlers
+
+    def codes_with_handler(self, codes: NDArray[np.integer]) -> NDArray[np.bool_]:
+        """Return which codes `call` has to see, bool (32768,).
+
+        Args:
+            codes: Those that occur.
+        """
+        table = np.zeros(CODE_COUNT, np.bool_)
+        of_events = {external for external, _ in self.event_handlers}
+        for code in codes.tolist():
+            external = self.address(code).external
+            if external is not C.KERCALLINT:
+                table[code] = external in self.class_handlers or external in of_events
+            table[code] |= self._follows_calls(external)
+        return table
+
+    def _plan_of(self, event_code: int) -> _Plan:
+        plan = self._plans.get(event_code) if self._planned_version == self.version else None
+        return plan if plan is not None else self._plan(event_code)
+
+    def _plan(self, event_code: int) -> _Plan:
+        """Return what is checked and called for the events of a code, cached until something changes."""
+        if self._planned_version != self.version:
+            self._planned_version, self._plans = self.version, {}
+        address = self.address(event_code)
+        handlers = self.handlers_of(address, ()) if address.vector_word < 0 else (None, None)
+        plan = self._plans[event_code] = (address, *self.thread_test(address), *handlers)
+        return plan
+
+    def is_tested(self, event_code: int) -> bool:
+        """Return whether a pid or tid is checked, or a handler called, before an event is logged."""
+        address = self.address(event_code)
+        external = address.external
+        if external is None:
+            return False
+        if self._follows_calls(external) or (external is not C.KERCALLINT and external in self.class_handlers):
+            return True
+        if any(position[0] is external for position in self.event_handlers):
+            return True
+        return bool(self.thread_test(address)[0])
+
+    def handlers_of(
+        self, address: ExternalEvent, words: tuple[int, ...]
+    ) -> tuple[DynamicRule | None, DynamicRule | None]:
+        """Return the class's and the event's dynamic rule of one event."""
+        external, number = address.external, address.number
+        if external is None or external is C.KERCALLINT:  # the interrupted form has no handler of its own
+            return None, None
+        if address.vector_word >= 0:
+            number = words[address.vector_word] if address.vector_word < len(words) else 0
+        return self.class_handlers.get(external), self.event_handlers.get((external, number))
+
+    def call(
+        self, address: ExternalEvent, context: EventContext, of_class: DynamicRule | None, of_event: DynamicRule | None
+    ) -> bool:
+        """Call two given rules as the kernel does: the event's only if the class's lets the event pass.
+
+        A class rule of KERCALLENTER that returns 2, while the call has no rule of its own, lets the exit of that
+        call pass without a call of its handler.
+        """
+        if self._exit_passes and address.external in _CALL_PARTS and (context.pid, context.tid) in self._exit_passes:
+            # By an entry too: the exit of the call before was off.
+            self._exit_passes.discard((context.pid, context.tid))
+            if address.external is C.KERCALLEXIT:
+                return True
+        if of_class is not None:
+            result = of_class(context)
+            if not result:
+                return False
+            if address.external is C.KERCALLENTER and of_event is None and result == PASS_EXIT_TOO:
+                self._exit_passes.add((context.pid, context.tid))
+        return of_event is None or bool(of_event(context))
+
+    def forget_calls(self) -> None:
+        """Forget which kernel calls wait for their exit; for a second pass over the same events."""
+        self._exit_passes.clear()
 
 
-_METHODS: Final = {
-    Mode.ADDALLCLASSES: "add_all_classes",
-    Mode.DELALLCLASSES: "del_all_classes",
-    Mode.ADDCLASS: "add_class",
-    Mode.DELCLASS: "del_class",
-    Mode.ADDEVENT: "add_event",
-    Mode.DELEVENT: "del_event",
-    Mode.SETALLCLASSESFAST: "set_all_classes_fast",
-    Mode.SETALLCLASSESWIDE: "set_all_classes_wide",
-    Mode.SETCLASSFAST: "set_class_fast",
-    Mode.SETCLASSWIDE: "set_class_wide",
-    Mode.SETEVENTFAST: "set_event_fast",
-    Mode.SETEVENTWIDE: "set_event_wide",
-    Mode.SETCLASSPID: "set_class_pid",
-    Mode.SETCLASSTID: "set_class_tid",
-    Mode.SETEVENTPID: "set_event_pid",
-    Mode.SETEVENTTID: "set_event_tid",
-    Mode.CLRCLASSPID: "clr_class_pid",
-    Mode.CLRCLASSTID: "clr_class_tid",
-    Mode.CLREVENTPID: "clr_event_pid",
-    Mode.CLREVENTTID: "clr_event_tid",
-    Mode.ADDEVENTHANDLER: "add_event_handler",
-    Mode.DELEVENTHANDLER: "del_event_handler",
-    Mode.ADDCLASSEVHANDLER: "add_class_ev_handler",
-    Mode.DELCLASSEVHANDLER: "del_class_ev_handler",
-}
+_METHODS: Final = {name.replace("_", "").upper(): name for name in dir(RuleSet) if not name.startswith("_")}

@@ -78,9 +78,16 @@ _TESTED_CLASSES: Final = {
     C.COMM: C.COMM,
 }  # SYSTEM is stored, not tested
 _ARRAYS: Final = ("calls", "comm", "system", "user", "interrupts", "interrupt_handlers")
+EINVAL: Final = 22
+ENOTSUP: Final = 48  # QNX number
+_KER_BITS: Final = {C.KERCALL: ENTER | EXIT, C.KERCALLENTER: ENTER, C.KERCALLEXIT: EXIT}
+PID_CLASSES: Final = {
+    C.KERCALL: C.KERCALL, C.KERCALLENTER: C.KERCALL, C.KERCALLEXIT: C.KERCALL, C.THREAD: C.THREAD, C.VTHREAD: C.VTHREAD,
+    C.SYSTEM: C.SYSTEM, C.COMM: C.COMM,
+}  # fmt: skip
 
 
-class SwitchState:
+class Switches:
     """Classes and events on or off, fast or wide, pid and tid per event; everything off and fast at first.
 
     Attributes:
@@ -124,7 +131,7 @@ class SwitchState:
         self._wide_thread_bit = _WIDE_THREAD_BIT[release is not Release.QNX_8]
         self._addresses: dict[int, ExternalEvent] = {}
 
-    def set_like(self, other: SwitchState) -> None:
+    def set_like(self, other: Switches) -> None:
         """Take over every switch, width, pid and tid of another set of the same release."""
         self.control, self.process = other.control, other.process
         self.thread, self.vthread = other.thread, other.vthread
@@ -234,31 +241,6 @@ class SwitchState:
         self.version += 1
         self.on_change()
         return OK
-
-
-def _no_listener() -> None:
-    """Take changes that nobody waits for."""
-
-
-def _governed_by(address: ExternalEvent) -> int:
-    """Index of the switch of an event: its own number, but REPLY's for ERROR."""
-    return COMM_REPLY if address.external is C.COMM and address.number == COMM_ERROR else address.number
-
-
-EINVAL: Final = 22
-ENOTSUP: Final = 48  # QNX number
-_KER_BITS: Final = {C.KERCALL: ENTER | EXIT, C.KERCALLENTER: ENTER, C.KERCALLEXIT: EXIT}
-PID_CLASSES: Final = {
-    C.KERCALL: C.KERCALL, C.KERCALLENTER: C.KERCALL, C.KERCALLEXIT: C.KERCALL, C.THREAD: C.THREAD, C.VTHREAD: C.VTHREAD,
-    C.SYSTEM: C.SYSTEM, C.COMM: C.COMM,
-}  # fmt: skip
-
-
-class Switches(SwitchState):
-    """The modes: each is a method that returns 0 or the QNX error number that the kernel would give.
-
-    A refused setting changes nothing.
-    """
 
     # ---- static filter -------------------------------------------------------------------------------------------
 
@@ -510,3 +492,12 @@ def _switch(masks: NDArray[np.uint8], bits: int, on: bool) -> None:
         masks |= np.uint8(bits)
     else:
         masks &= np.uint8(~bits & 0xFF)
+
+
+def _no_listener() -> None:
+    """Take changes that nobody waits for."""
+
+
+def _governed_by(address: ExternalEvent) -> int:
+    """Index of the switch of an event: its own number, but REPLY's for ERROR."""
+    return COMM_REPLY if address.external is C.COMM and address.number == COMM_ERROR else address.number
