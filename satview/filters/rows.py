@@ -147,22 +147,10 @@ def rows(events: EventTable, mask: EventMask, cancelled: Callable[[], bool] | No
     Raises:
         Cancelled: `cancelled()` said so.
     """
-    fitting = []
-    test = mask.test(events)
-    for part in chunks(len(events)):
-        if cancelled is not None and cancelled():
-            raise Cancelled("the filter was stopped")
-        fitting.append(_numbered(np.flatnonzero(test(part)), part.start))
-    return np.concatenate(fitting) if fitting else np.empty(0, np.uint32)
+    return rows_of(event_mask(events, mask, cancelled))
 
 
 def rows_of(passes: Bools) -> NDArray[np.uint32]:
     """Return the rows of a mask, uint32, ascending; the 8-byte row numbers of the whole trace are never made."""
-    fitting = [_numbered(np.flatnonzero(passes[part]), part.start) for part in chunks(len(passes))]
-    return np.concatenate(fitting) if fitting else np.empty(0, np.uint32)
-
-
-def _numbered(positions: NDArray[np.intp], start: int) -> NDArray[np.uint32]:
-    numbers = positions.astype(np.uint32)
-    numbers += np.uint32(start)
-    return numbers
+    parts = [np.flatnonzero(passes[part]).astype(np.uint32) + np.uint32(part.start) for part in chunks(len(passes))]
+    return np.concatenate(parts) if parts else np.empty(0, np.uint32)

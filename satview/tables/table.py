@@ -12,7 +12,7 @@ from satview.base.errors import UsageError
 from satview.store.trace import Trace
 from satview.tables import builders
 from satview.tables.arguments import kinds
-from satview.tables.schema import SCHEMAS, SqlColumn, SqlKind
+from satview.tables.schema import SCHEMAS
 from satview.tables.views import near_tables
 
 
@@ -61,8 +61,3 @@ def _frozen(trace: Trace, build: builders.Builder) -> Made:
         assert not isinstance(values, Partial)  # such tables are too large to be cached
         (values.code if isinstance(values, Texts) else values).setflags(write=False)
     return columns
-
-
-def dtype_of(column: SqlColumn) -> tuple[str, ...]:
-    """Return the numpy types that the values of a column may have; `object` for texts."""
-    return ("object",) if column.kind is SqlKind.TEXT else tuple(column.kind.value.split(", "))

@@ -40,7 +40,6 @@ class LaneShares:
     spans: LaneSpans
     values: NDArray[np.uint8]
     weight: NDArray[np.int64]
-    _kind_of: NDArray[np.int64]
     _index: NDArray[np.int64]
     _sums: pictures.ShareSums
     _levels: dict[int, NDArray[np.int64]] = field(default_factory=dict, repr=False)  # by length, log2 of cycles
@@ -88,7 +87,7 @@ class LaneShares:
         running_sums = pictures.ShareSums(
             start, np.ascontiguousarray(spans.value), spans.end_cycles, _EVERY, kind_of, weight, index, begins
         )
-        return cls(spans, values, weight, kind_of, index, running_sums)
+        return cls(spans, values, weight, index, running_sums)
 
     @property
     def sums(self) -> NDArray[np.int64]:

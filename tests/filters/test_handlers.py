@@ -13,7 +13,7 @@ from satview.filters.event_context import EventContext
 from satview.filters.external import ExternalClass
 from satview.filters.rules import handlers
 from satview.filters.rules.building import build
-from satview.filters.rules.handlers import HandlerEvent, Handlers, load_handlers
+from satview.filters.rules.handlers import HandlerEvent, Handlers
 from satview.filters.rules.rule_set import RuleSet
 from satview.filters.rules.text import parse_rules
 from tests.filters.made import MSG_SENDV, READY, RUNNING, SMSG, made
@@ -95,10 +95,8 @@ def test_nothing_runs_without_a_yes(tmp_path):
     )
     with pytest.raises(UsageError, match="was not allowed to run"):
         Handlers(lambda _: False, Release.QNX_6, tmp_path)("evil.py:f")
-    with pytest.raises(UsageError, match="was not allowed to run"):
-        load_handlers(tmp_path / "evil.py", Release.QNX_6, allow_code=False)
     assert not marker.exists()
-    assert load_handlers(tmp_path / "evil.py", Release.QNX_6, allow_code=True)("evil.py:f")(EventContext(RUNNING)) == 1
+    assert Handlers(lambda _: True, Release.QNX_6, tmp_path)("evil.py:f")(EventContext(RUNNING)) == 1
     assert marker.exists()
 
 

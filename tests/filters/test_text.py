@@ -18,8 +18,8 @@ from satview.filters.rules.text import (
     FILE_LIMIT,
     Rule,
     check_rules,
-    load_rules,
     parse_rules,
+    read_rule_text,
     rules_text,
     save_rules,
     without_comment,
@@ -217,7 +217,7 @@ def test_a_plain_rule_file_needs_no_remark():
 def test_files_are_written_and_read(tmp_path):
     path = tmp_path / "mine.satrules"
     save_rules(path, "# mine\nADDCLASS COMM")
-    assert load_rules(path, QNX_6) == (Rule(Mode.ADDCLASS, C.COMM),)
+    assert parse_rules(read_rule_text(path), QNX_6) == (Rule(Mode.ADDCLASS, C.COMM),)
     assert path.read_text() == "# mine\nADDCLASS COMM\n"
     assert [p.name for p in tmp_path.iterdir()] == ["mine.satrules"]
 
@@ -233,7 +233,7 @@ def test_files_that_are_no_rules(tmp_path):
         (tmp_path, "directory"),
     ):
         with pytest.raises(UsageError, match=message):
-            load_rules(path, QNX_6)
+            read_rule_text(path)
 
 
 def test_a_strangers_file_cannot_take_long():

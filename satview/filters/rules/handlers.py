@@ -221,23 +221,6 @@ class Handlers:
         return self._files[path]
 
 
-def load_handlers(path: Path | str, release: Release, *, allow_code: bool) -> Handlers:
-    """Load one file of handlers; the functions are had by calling the result with `file.py:function`.
-
-    Args:
-        path: The file.
-        release: Of the trace or capture.
-        allow_code: Has to be True: the file is run.
-
-    Raises:
-        UsageError: `allow_code` is False, or the file cannot be read, compiled or run.
-    """
-    path = Path(path)
-    handlers = Handlers(lambda _: allow_code, release, path.parent)
-    handlers.file(Path(path.name))
-    return handlers
-
-
 def _compiled(path: Path) -> CodeType:
     source = read_small(path, FILE_LIMIT, f"a file of handlers may have {FILE_LIMIT} bytes")
     try:

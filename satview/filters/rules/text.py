@@ -16,10 +16,11 @@ The lines take effect from top to bottom, as in the kernel. `WHERE` alone is a c
 
 from __future__ import annotations
 
+import operator
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, reduce
 from pathlib import Path
 from typing import Final
 
@@ -74,11 +75,11 @@ def event_argument(name: str, external: ExternalClass, release: Release) -> int 
     if external in INT_CLASSES:
         name = _INTERRUPT_EVENT.sub("", name)
     if NUMBER.fullmatch(name):
-        return int(name, 0) if name[:2].lower() == "0x" else int(name)
+        return _int(name)
     if "|" in name and has_event_masks(external, release):
         parts = [event_argument(part.strip(), external, release) for part in name.split("|")]
         known = [part for part in parts if part is not None]
-        return None if len(known) < len(parts) else _bit_union(known)
+        return None if len(known) < len(parts) else reduce(operator.or_, known)
     names = names_of_class(external, release)
     requested = name.upper()
     for spelling in (requested, requested.removeprefix(PREFIX), f"TH{requested}", f"VTH{requested}"):
@@ -96,11 +97,9 @@ def event_argument(name: str, external: ExternalClass, release: Release) -> int 
     return arguments[0] if arguments and (not is_public_call or len({*arguments}) == 1) else None
 
 
-def _bit_union(bits: Sequence[int]) -> int:
-    result = 0
-    for bit in bits:
-        result |= bit
-    return result
+def _int(text: str) -> int:
+    """Return a number that `NUMBER` matches; leading zeros are decimal."""
+    return int(text, 16 if text[:2].lower() == "0x" else 10)
 
 
 def event_text(external: ExternalClass, event: int, release: Release) -> str:
@@ -111,7 +110,7 @@ def event_text(external: ExternalClass, event: int, release: Release) -> str:
     if not has_event_masks(external, release) or not event:
         return str(event)
     named = [name for bit, name in by_number.items() if bit & event == bit]
-    rest = event & ~_bit_union([bit for bit in by_number if bit & event == bit])
+    rest = event & ~reduce(operator.or_, [bit for bit in by_number if bit & event == bit], 0)
     parts = sorted(named, key=lambda name: names_of_class(external, release)[name])
     return "|".join([*parts, *([hex(rest)] if rest else [])])
 
@@ -377,8 +376,8 @@ class RuleLine:
     def _external(self) -> ExternalClass:
         word = self._take("the class")
         known = {c.name: c for c in classes_of(self.release)}
-        if NUMBER.fullmatch(word.text) and int(word.text, 0 if word.text[:2].lower() == "0x" else 10) in known.values():
-            return ExternalClass(int(word.text, 0 if word.text[:2].lower() == "0x" else 10))
+        if NUMBER.fullmatch(word.text) and _int(word.text) in known.values():
+            return ExternalClass(_int(word.text))
         name = word.text.upper().removeprefix(PREFIX)
         if name in known:
             return known[name]
@@ -416,7 +415,7 @@ class RuleLine:
         word = self._take("the pid, or the name of a process,")
         is_quoted = self.text[word.start] == '"'
         if NUMBER.fullmatch(word.text) and not is_quoted:
-            values["pid"] = int(word.text, 0) if word.text[:2].lower() == "0x" else int(word.text)
+            values["pid"] = _int(word.text)
             return
         if self.processes is None:
             raise self._fault(f"{word.text[:40]!r} is no number; names of processes need an open trace", word)
@@ -438,7 +437,7 @@ class RuleLine:
         word = self._take(what)
         if not NUMBER.fullmatch(word.text):
             raise self._fault(f"{what} is a number, {word.text[:40]!r} is none", word)
-        return int(word.text, 0) if word.text[:2].lower() == "0x" else int(word.text)
+        return _int(word.text)
 
     def _handler(self, values: dict[str, object]) -> None:
         word = self._take("WHERE with a condition, or CALL with a function,")
@@ -560,16 +559,6 @@ def parse_rules(text: str, release: Release, processes: Processes | None = None)
 def rules_text(rules: Sequence[Rule], release: Release) -> str:
     """Return rules as text, one per line."""
     return "".join(f"{rule.text(release)}\n" for rule in rules)
-
-
-def load_rules(path: Path | str, release: Release, processes: Processes | None = None) -> tuple[Rule, ...]:
-    """Read a `.satrules` file. Nothing in it is run.
-
-    Raises:
-        RuleError: Faults in the text.
-        UsageError: The file is too large or no text, or cannot be read.
-    """
-    return parse_rules(read_rule_text(path), release, processes)
 
 
 def read_rule_text(path: Path | str) -> str:

@@ -239,5 +239,5 @@ def _on_one_line(expression: str) -> str:
         text += (" " if end < token.start else "") + expression[token.start : token.end]
         end = token.end
     if len(text.splitlines()) > 1:
-        raise UsageError("a text with a line break in it cannot are in a rule")
+        raise UsageError("a text with a line break in it cannot be in a rule")
     return text.strip()
