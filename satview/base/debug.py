@@ -25,8 +25,6 @@ def enable(names: str) -> None:
     if unknown:
         raise ValueError(f"no debug switch {', '.join(sorted(unknown))}; there are {', '.join(SWITCHES)}")
     if requested:
-        import logging  # on first use, as below
-
         logging.basicConfig(format="%(name)s: %(message)s")
         logging.getLogger("satview").setLevel(logging.DEBUG)
     _on.update(requested)

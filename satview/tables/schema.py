@@ -58,7 +58,7 @@ class TableSchema:
         meaning: What a row is.
         columns: In order.
         question: The columns as answers have them.
-        answer: Makes the table; None = a function of `builders` makes its columns.
+        answer: Makes the table; None = a function of `BUILDERS` in `tables.table` makes its columns.
         timed: Makes it, as far as it depends on what a file of timing says; None = it does not.
     """
 

@@ -12,12 +12,11 @@ from satview.base.time import NS_PER_S
 from satview.store.arguments import was_described
 from satview.store.trace import Trace
 from satview.tables.arguments import argument_chunks, argument_table, kind_rows, kinds
-from satview.tables.builders import NOT_CACHED
 from satview.tables.query_process import owner_number
 from satview.tables.question import Limits, Query, SqlQuestion
 from satview.tables.result import Result
 from satview.tables.schema import SCHEMAS, SqlColumn, TableSchema
-from satview.tables.table import table, table_of
+from satview.tables.table import NOT_CACHED, table, table_of
 from satview.tables.views import clock_macros, definition, mentioned, views, with_list, with_thread_rows
 
 if TYPE_CHECKING:

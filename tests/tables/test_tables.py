@@ -29,8 +29,8 @@ from satview.opened import with_answers
 from satview.store import arguments
 from satview.store.arguments import describe_events, misfits
 from satview.tables.arguments import kinds
-from satview.tables.builders import BUILDERS
 from satview.tables.schema import SCHEMAS, SqlKind
+from satview.tables.table import BUILDERS
 from tests.helpers.kev import START, TraceBuilder
 
 USER_100 = wire.code(wire.WireClass.USER, 100)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from io import TextIOWrapper
 from pathlib import Path
@@ -12,15 +12,14 @@ from typing import TextIO
 
 from satview.base.errors import SatviewError, UsageError
 from satview.base.new_file import new_text_file
-from satview.base.process import BAD_USE, COST_DATA, FINE, drop_output, say, standard_input
+from satview.base.process import BAD_USE, COST_DATA, FINE, drop_output, standard_input
 from satview.base.safe_text import visible
 from satview.base.targets import find_target
 from satview.base.time import TimeWindow
 from satview.base.time_text import parse_since_start
 from satview.cli.shared.files import InputFile, OutputFile, add_range, add_user_events
 from satview.cli.shared.terminal import working, working_on
-from satview.cli.shared.traces import open_trace, window_of
-from satview.events.user_events import UserEvent
+from satview.cli.shared.traces import open_trace, read_descriptions, window_of
 from satview.events.wire import SLOT_BYTES
 from satview.export.listing import TIMES, ListedEvents, PrintedFormat, Printer, TextRows, default_time, layout_of
 from satview.export.listing_forms import Style
@@ -119,7 +118,7 @@ def _print(source: TraceSource, args: argparse.Namespace, selection: ListedEvent
     is_text = args.format == "text"
     style = Style(layout, source.release, source.byte_order, args.vendor, args.one_line, source.notations)
     shown = _event_format(args, style)
-    described = _described(args.user_events)
+    described = read_descriptions(args.user_events).events if args.user_events else {}
     rows = (
         TextRows(
             source,
@@ -189,18 +188,6 @@ def _report(problems: Problems) -> int:
         counts = ", ".join(f"{count} {slug}" for slug, count in problems.counts().items())
         print(f"satview traceprinter: {len(costly) - _SHOWN_PROBLEMS} more problems; in all {counts}", file=sys.stderr)
     return COST_DATA if problems.cost_data else FINE
-
-
-def _described(user_events: str) -> Mapping[int, UserEvent]:
-    """Return the descriptions in a file; say on standard error what of it is not understood."""
-    if not user_events:
-        return {}
-    from satview.formats.user_event_file import read_user_events  # brings a parser of XML
-
-    described = read_user_events(Path(user_events))
-    for note in described.notes:
-        say(note)
-    return described.events
 
 
 def _selection(args: argparse.Namespace) -> ListedEvents:
