@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import argparse
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -34,17 +35,6 @@ _FILTERS = {
     7: "system",
     11: "RING0 calls (6.x)",
 }
-_FLAGS = {
-    "-a": "security",
-    "-c": "continuous",
-    "-E": "enable",
-    "-M": "mapped",
-    "-P": "keep",
-    "-R": "reuse",
-    "-r": "ring",
-    "-u": "unknown",
-    "-w": "wide",
-}
 # Options that older releases lack: name, default, the first release that has it.
 _SINCE: tuple[tuple[str, str, Any, Release], ...] = (
     ("-a", "security", False, Release.QNX_7),
@@ -52,34 +42,10 @@ _SINCE: tuple[tuple[str, str, Any, Release], ...] = (
     ("-p", "address", None, Release.QNX_6_6),
     ("-u", "unknown", False, Release.QNX_8),
 )
-_VALUES = (
-    ("-b", "own_buffers", 64),
-    ("-D", "flush", 0),
-    ("-k", "kernel_buffers", 32),
-    ("-n", "iterations", None),
-    ("-p", "address", None),
-    ("-S", "size", None),
-    ("-s", "seconds", 0),
-)
 _DISK_MS = 0.15
 _MOST_FILES = 1_000_000
-_REST: tuple[tuple[str, str, Any], ...] = (
-    ("-d", "daemon", None),
-    ("-F", "without", []),
-    ("--skew", "skew", None),
-    ("--duration", "duration", 0),
-    ("--control", "control", None),
-    ("--rules", "rules", None),
-    ("--every", "every", False),
-    ("--files", "files", 0),
-    ("--disk-limit", "disk_limit", None),
-    ("--pace", "pace", 0),
-    ("--no-flush", "no_flush", False),
-    ("--probe", "probe", False),
-    ("--qst", "qst", None),
-    ("--no-privilege", "no_privilege", False),
-    ("--disk", "disk", _DISK_MS),
-)
+# Of the target's options, those that --events follows, too.
+_WITH_EVENTS = ("fast", "workload", "target", "list_workloads", "seed", "cpus", "release", "events", "allow_code")
 
 
 def add_logger_options(parser: argparse.ArgumentParser) -> None:
@@ -400,13 +366,12 @@ def attributes(args: argparse.Namespace) -> list[tuple[str, str]]:
 
 def _command_line(args: argparse.Namespace) -> str:
     """Return the arguments in the form tracelogger would have got them: without those of the simulated target."""
-    words = ["tracelogger"]
-    words += [flag for flag, name in _FLAGS.items() if getattr(args, name)]
+    flags, values, _ = _options()
+    words = ["tracelogger", *(flag.option_strings[0] for flag in _given(args, flags))]
     words += ["-d1"] * (args.daemon is not None)
-    for flag, name, default in _VALUES:
-        value = getattr(args, name)
-        if value != default:
-            words += [flag, f"{value:g}" if isinstance(value, float) else str(value)]
+    for option in _given(args, values):
+        value = getattr(args, option.dest)
+        words += [option.option_strings[0], f"{value:g}" if isinstance(value, float) else str(value)]
     for number in args.without:
         words += ["-F", str(number)]
     words += ["-" + "v" * args.verbose] * bool(args.verbose)
@@ -416,5 +381,24 @@ def _command_line(args: argparse.Namespace) -> str:
 
 def unused_with_events(args: argparse.Namespace) -> list[str]:
     """Return the options that are given and mean nothing for a trace of repeated spans."""
-    flags = [(flag, name, False) for flag, name in _FLAGS.items() if name != "wide"]
-    return [flag for flag, name, default in (*flags, *_VALUES, *_REST) if getattr(args, name) != default]
+    options = (option for part in _options() for option in part if option.dest != "wide")
+    return [option.option_strings[0] for option in _given(args, options)]
+
+
+def _given(args: argparse.Namespace, options: Iterable[argparse.Action]) -> list[argparse.Action]:
+    return [option for option in options if getattr(args, option.dest) != option.default]
+
+
+@cache
+def _options() -> tuple[list[argparse.Action], ...]:
+    """Return the options of tracelogger that are flags, those with one value, and others that --events ignores."""
+    logger, on_target = argparse.ArgumentParser(add_help=False), argparse.ArgumentParser(add_help=False)
+    add_logger_options(logger)
+    add_target_options(on_target)
+    by_dest = {option.dest: option for option in logger._actions}
+    rest = [by_dest.pop("daemon"), by_dest.pop("without")]
+    rest += [option for option in on_target._actions if option.dest not in _WITH_EVENTS]
+    for elsewhere in ("attributes", "file", "verbose"):
+        del by_dest[elsewhere]
+    flags = [option for option in by_dest.values() if option.nargs == 0]
+    return flags, [option for option in by_dest.values() if option.nargs != 0], rest
