@@ -1,4 +1,4 @@
-"""Marks on lanes: which events are on which lanes, in which pixel or cell. Cost follows the events queried about."""
+"""Marks on lanes: which events are on which lanes, in which pixel or cell. Cost is proportional to the events given."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from satview.core import pictures
 from satview.events import wire
-from satview.store.doubts import Doubts, doubts
+from satview.store.doubts import doubts
 from satview.store.trace import Trace
 from satview.timeline.lane_info import LaneInfo, LaneKind
 from satview.timeline.spans import LaneSpans
@@ -241,21 +241,8 @@ class LanePositions:
     def __init__(self, trace: Trace, infos: Sequence[LaneInfo]) -> None:
         self._events = trace.events
         self.nowhere = len(infos)
-        self._tables: dict[LaneKind, NDArray[np.intp]] = {}
-        self._damaged: tuple[int, Doubts] | None = None
-        for position, info in enumerate(infos):
-            if info.kind in _APART:
-                continue
-            if info.kind is LaneKind.DAMAGED:
-                self._damaged = position, doubts(trace)
-                continue
-            by_thread = info.kind in (LaneKind.THREAD, LaneKind.PROCESS)
-            blank = np.full(len(trace.threads) if by_thread else _CPUS, self.nowhere, np.intp)
-            table = self._tables.setdefault(info.kind, blank)
-            if info.kind is LaneKind.PROCESS:
-                table[trace.threads.process == info.process] = position
-            else:
-                table[info.thread if by_thread else info.cpu] = position
+        self._tables, damaged = _lane_tables(trace, infos, self.nowhere)
+        self._damaged = (damaged, doubts(trace)) if damaged >= 0 else None
 
     def of(self, rows: Rows | NDArray[np.intp]) -> Iterator[NDArray[np.intp]]:
         """Yield positions of events, `nowhere` for none; several times, for an event can be on several lanes.
@@ -414,26 +401,40 @@ def _with_tracks(
 
 def _cell_tables(trace: Trace, infos: Sequence[LaneInfo]) -> pictures.CellTables:
     """Return which lane events are on, as the core needs it."""
-    tables: dict[LaneKind, NDArray[np.int32]] = {}
+    by_kind, number = _lane_tables(trace, infos, -1)
+    tables = {kind: table.astype(np.int32) for kind, table in by_kind.items()}
     damaged: tuple[NDArray[np.int32], NDArray[np.int32]] | None = None
-    for position, info in enumerate(infos):
-        if info.kind in _APART:
-            continue
-        if info.kind is LaneKind.DAMAGED:
-            doubtful = doubts(trace)
-            cpus = np.full(_CPUS, -1, np.int32)
-            cpus[: len(doubtful.cpus)][doubtful.cpus] = position
-            damaged = np.where(doubtful.threads, position, -1).astype(np.int32), cpus
-            continue
-        by_thread = info.kind in (LaneKind.THREAD, LaneKind.PROCESS)
-        blank = np.full(len(trace.threads) if by_thread else _CPUS, -1, np.int32)
-        table = tables.setdefault(info.kind, blank)
-        if info.kind is LaneKind.PROCESS:
-            table[trace.threads.process == info.process] = position
-        else:
-            table[info.thread if by_thread else info.cpu] = position
+    if number >= 0:
+        doubtful = doubts(trace)
+        cpus = np.full(_CPUS, -1, np.int32)
+        cpus[: len(doubtful.cpus)][doubtful.cpus] = number
+        damaged = np.where(doubtful.threads, number, -1).astype(np.int32), cpus
     return pictures.CellTables(
         (tables.get(LaneKind.THREAD), tables.get(LaneKind.PROCESS), damaged[0] if damaged else None),
         (tables.get(LaneKind.CPU), damaged[1] if damaged else None),
         tables.get(LaneKind.INTERRUPTS),
     )
+
+
+def _lane_tables(trace: Trace, infos: Sequence[LaneInfo], nowhere: int) -> tuple[dict[LaneKind, NDArray[np.intp]], int]:
+    """Return positions among lanes: by kind that of each thread's or CPU's lane, and that of damaged events, -1 = none.
+
+    Args:
+        trace: The events.
+        infos: The lanes.
+        nowhere: The position of threads and CPUs that have no lane.
+    """
+    tables: dict[LaneKind, NDArray[np.intp]] = {}
+    damaged = -1
+    for position, info in enumerate(infos):
+        if info.kind is LaneKind.DAMAGED:
+            damaged = position
+        elif info.kind not in _APART:
+            by_thread = info.kind in (LaneKind.THREAD, LaneKind.PROCESS)
+            blank = np.full(len(trace.threads) if by_thread else _CPUS, nowhere, np.intp)
+            table = tables.setdefault(info.kind, blank)
+            if info.kind is LaneKind.PROCESS:
+                table[trace.threads.process == info.process] = position
+            else:
+                table[info.thread if by_thread else info.cpu] = position
+    return tables, damaged

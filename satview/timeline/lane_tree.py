@@ -554,9 +554,6 @@ class Timeline:
             for start in range(0, len(events), 1 << 20)
         )
 
-    def _threads_of(self, process: int) -> NDArray[np.intp]:
-        return np.flatnonzero(self.trace.threads.process == process)
-
     def _spans(self, info: LaneInfo) -> tuple[LaneSpans, LaneShares | None]:
         """Return the intervals of a lane, and of a process how many of its threads are READY when."""
         trace = self.trace
@@ -575,7 +572,8 @@ class Timeline:
 
     def _process(self, process: int) -> tuple[LaneSpans, LaneShares]:
         window = self.trace.window
-        lanes = [self._thread_spans(thread) for thread in self._threads_of(process).tolist()]
+        threads = np.flatnonzero(self.trace.threads.process == process)
+        lanes = [self._thread_spans(thread) for thread in threads.tolist()]
         start, end = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
         for lane in lanes:
             waits = np.flatnonzero(lane.value == READY)

@@ -162,42 +162,12 @@ def exact_raster(lanes: Sequence[LaneSpans], window: TimeWindow, width_px: int) 
     end[ends] = [lane.end_of(part) for _, lane, part in parts]
     start, end = np.maximum(start, window.start), np.minimum(end, window.end)
     inside = end > start
-    row, start, end, value = row[inside], start[inside], end[inside], value[inside]
-    if not len(row):
-        return out
-    return _stretched(out, row, start, end, value, edges)
-
-
-def _stretched(
-    out: NDArray[np.uint8],
-    row: NDArray[np.intp],
-    start: NDArray[np.int64],
-    end: NDArray[np.int64],
-    value: NDArray[np.uint8],
-    edges: NDArray[np.int64],
-) -> NDArray[np.uint8]:
-    """Fill pixels that are shorter than a cycle: each shows the cycle its left edge is in."""
-    begin = np.searchsorted(edges[:-1], start)
-    stop = np.searchsorted(edges[:-1], end) - 1
-    _fill_whole_pixels(out, row, begin, stop, _flagged(value))
+    row, value = row[inside], value[inside]
+    # Pixels are shorter than a cycle: each shows the cycle in which its left edge is.
+    begin, stop = np.searchsorted(edges[:-1], start[inside]), np.searchsorted(edges[:-1], end[inside])
+    flagged = value | IS_BUSY[value] * np.uint8(SEEN_RUNNING)
+    out.ravel()[numbers_of(row * width_px + begin, stop - begin)] = np.repeat(flagged, stop - begin)
     return out
-
-
-def _fill_whole_pixels(
-    out: NDArray[np.uint8],
-    row: NDArray[np.intp],
-    begin: NDArray[np.intp],
-    stop: NDArray[np.intp],
-    value: NDArray[np.uint8],
-) -> None:
-    """Give every pixel that an interval touches its value."""
-    counts = stop - begin + 1
-    width = out.shape[1]
-    out.ravel()[numbers_of(row * width + begin, counts)] = np.repeat(value, counts)
-
-
-def _flagged(value: NDArray[np.uint8]) -> NDArray[np.uint8]:
-    return value | IS_BUSY[value] * np.uint8(SEEN_RUNNING)
 
 
 def constant_lane(window: TimeWindow, value: int = ABSENT) -> LaneSpans:

@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from satview.base.column_arrays import numbers_of
-from satview.core import lanes, ordering
 from satview.core import lanes as core_lanes
+from satview.core import ordering
 from satview.events import wire
 from satview.events.spec import Release
 from satview.events.states import (
@@ -191,7 +191,8 @@ def thread_spans(trace: Trace, thread: int, values: NDArray[np.uint8]) -> LaneSp
     window = trace.window
     if not len(rows):
         return constant_lane(window, UNKNOWN)
-    time, value = _states(trace, rows, values)
+    columns = trace.events.code, trace.events.time_cycles, values
+    time, value = core_lanes.thread_states(rows, *columns, wire.THREAD_DESTROY, DEAD, ABSENT)
     before, known_from = _value_before(trace, time, int(trace.events.code[rows[0]]), value), int(time[0])
     if known_from > window.start:
         time = np.concatenate((np.array([window.start]), time))
@@ -227,15 +228,6 @@ def contradicted_runs(trace: Trace) -> tuple[NDArray[np.uint32], NDArray[np.int6
     (rows, ends), is_cut = run_slices(trace), _all_runs(trace)[2]
     cut = np.flatnonzero(is_cut) if trace.release.is_qnx and trace.axis is None else np.empty(0, np.intp)
     return rows[cut], ends[cut]
-
-
-def _states(
-    trace: Trace, rows: NDArray[np.uint32], values: NDArray[np.uint8]
-) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
-    """Return when a thread entered its states, and their values."""
-    events = trace.events
-    columns = events.code, events.time_cycles, values
-    return core_lanes.thread_states(rows, *columns, wire.THREAD_DESTROY, DEAD, ABSENT)
 
 
 def _value_before(trace: Trace, time: NDArray[np.int64], first_code: int, value: NDArray[np.uint8]) -> int:
@@ -282,7 +274,7 @@ def _all_runs(trace: Trace) -> _Runs:
 def _run_slices(trace: Trace) -> _Runs:
     states, events, values = trace.states, trace.events, trace.catalogue.state_value_of_code
     columns = states.event, states.start, events.code, events.time_cycles, events.cpu, events.thread, values
-    slices = lanes.run_slices(*columns, RUNNING, trace.window.end)
+    slices = core_lanes.run_slices(*columns, RUNNING, trace.window.end)
     rows, ends, is_cut = slices if slices is not None else _slices_by_index(trace)
     lost = losses(trace)
     if len(lost):
@@ -368,7 +360,7 @@ def cpu_spans(
     value = np.where(idle, np.uint8(IDLE), values[trace.threads.process])
     # A thread trace names the threads of an LWP one by one: between them it has none to run.
     gap = IDLE if trace.release == Release.UNIXWARE else UNKNOWN
-    start, value, event, thread = lanes.cpu_states(
+    start, value, event, thread = core_lanes.cpu_states(
         *slices, events.cpu, events.time_cycles, events.thread, cpu, value, gap, window.end
     )
     if not len(start):
