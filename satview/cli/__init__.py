@@ -1,6 +1,6 @@
 """The subcommands of `satview` that need no window: a folder for each purpose, a module for each command.
 
-`targets` is in the module of `capture`, whose targets it lists; `shared` is what commands have in common.
+The command `targets` is in the module `capture`. `shared` holds what several commands use.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""From rules to a rule set, for scripts: the documented way to `satview.filters.rules.building`."""
+"""Builds rule sets from rules, for scripts: the documented way to `satview.filters.rules.building`."""
 
 from satview.filters.rules.building import BuiltRules, build
 

@@ -1,4 +1,4 @@
-"""What no single slot of an event holds: durations, state lengths, priorities; and events one by one."""
+"""Columns that no single event holds: durations, state lengths, priorities; and events one by one."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class DerivedColumns(Protocol):
     def duration_ns(self, rows: _Rows) -> NDArray[np.int64]:
         """Length of the kernel call or interrupt that an event enters or leaves; -1 = no pair, or no such event.
 
-        Where events are missing in between no pair is sure.
+        Where events are missing in between, the pair is not known.
 
         Returns:
             int64 (len(rows),), nanoseconds.
@@ -50,7 +50,7 @@ class DerivedColumns(Protocol):
     def priority(self, rows: _Rows) -> NDArray[np.int64]:
         """Priority of the event's thread as last logged by a wide state event; -1 = not known.
 
-        Of a creation without priority that of the state which follows.
+        For the creation of a thread without a priority, that of the next state.
 
         Returns:
             int64 (len(rows),).
@@ -110,7 +110,7 @@ class TraceDerivedColumns:
         return np.where(known, values[position], UNKNOWN)
 
     def _own_priorities(self, rows: _Rows) -> NDArray[np.int64] | None:
-        """Return what events log themselves, if all of them are wide states of threads: without the whole table."""
+        """Return the priorities that the events log if all are wide thread states, else None; needs no table."""
         events = self._trace.events
         codes = events.code[rows]
         is_own = (events.slot_count[rows] >= 2) & (events.thread[rows] != 0)
@@ -132,7 +132,7 @@ class TraceDerivedColumns:
         return self._trace.cached("links.has_priorities", _has_priorities)
 
     def make_ready(self) -> None:
-        """Make the links now, which the first question for a duration or length has to wait for else."""
+        """Build the links now, so that the first question for a duration or length need not wait."""
         _ = partners(self._trace), state_ends(self._trace)
 
     def _last_rows(self, rows: _Rows) -> NDArray[np.uint32]:
@@ -159,7 +159,7 @@ class TraceDerivedColumns:
 
 
 def _has_priorities(trace: Trace) -> bool:
-    """Look until the first event that shows one."""
+    """Search until the first event that shows a priority."""
     events, states = trace.events, trace.states.event
     some = states[:: max(len(states) // _SOME, 1)]  # of all threads: the first may be idle ones, of priority 0
     for rows in (some, *(states[start : start + _BLOCK] for start in range(0, len(states), _BLOCK))):

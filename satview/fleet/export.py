@@ -108,7 +108,7 @@ def _one_type(table: pa.Table) -> pa.Table:
 
 
 def _record(trace: Trace, source: DatasetSource, tables: tuple[str, ...]) -> pa.Table:
-    """Return the row of the table `trace`, with what only many traces need."""
+    """Return the row of the table `trace`, with the columns that only a data set has."""
     pyarrow = required("pyarrow")
     table = _one_type(arrow_of(trace, RECORD))
     begin = trace.clock.wall_time(trace.window.start) if len(trace.events) else None

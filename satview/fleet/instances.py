@@ -1,6 +1,6 @@
-"""Instances of an activity over a data set: how long each took; a trace is opened while its own are looked at.
+"""Instances of an activity over a data set, and how long each took.
 
-So hundreds of traces can be compared, of which one is open at a time.
+A trace is opened only while its instances are examined, so that hundreds can be compared with one open at a time.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class RecordedInstances:
     described: Mapping[int, UserEvent]
 
     def samples(self, *chosen: NDArray[np.int64]) -> tuple[Sample, ...]:
-        """Return several times some of them, int64 (k,) positions each, of the trace, which is opened.
+        """Open the trace and return a sample for each selection of instances, int64 (k,) positions each.
 
         Raises:
             UsageError: It is not as it was when the data set was made.

@@ -1,7 +1,7 @@
 """File layout of a data set: `TABLE/trace=NAME/part.parquet`, as DuckDB, Polars, Spark and Arrow read it.
 
-The part of the table `trace` is written last: a trace that has it is complete. Its metadata say of which file, as it
-was then, and of which tables the trace was made.
+The part of the table `trace` is written last: a trace that has it is complete. Its metadata describe the source file as
+it was then, and list the tables.
 """
 
 from __future__ import annotations

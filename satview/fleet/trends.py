@@ -160,7 +160,7 @@ def trend(
 
 
 def middle(values: NDArray[np.float64]) -> float:
-    """Return the median of values, float64 (n,); nan ones do not count, and of nothing else it is nan."""
+    """Return the median of values, float64 (n,), without those that are nan; nan if there are no others."""
     known = values[~np.isnan(values)]
     return float(np.median(known)) if len(known) else float("nan")
 

@@ -1,4 +1,4 @@
-"""What there is to say about a trace, or about one thing in it that a handle names."""
+"""Describes a trace, or an object in it that a handle names, as sections of lines."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class Subject(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Handle:
-    """One of them.
+    """A short name of an object in a trace: `t-7`.
 
     Attributes:
         subject: What it names.
@@ -105,7 +105,7 @@ def event_handle(row: int) -> str:
 
 
 def as_text(details: Details) -> str:
-    """Return an answer as text: a title, then sections of names and values; `[e-12]` behind a line leads on."""
+    """Return an answer as text: a title, then sections of names and values; `[e-12]` behind a line is a handle."""
     lines = [visible_line(details.title)]
     if details.subtitle:
         lines.append(visible_line(details.subtitle))
@@ -129,7 +129,7 @@ def as_record(details: Details) -> dict[str, Any]:
 
 
 def leads_to(line: DetailLine) -> list[str]:
-    """Return the handles of what a line is about."""
+    """Return the handles of the objects that a line is about."""
     handles = [event_handle(line.event)] if line.event is not None else []
     handles += [thread_handle(line.thread)] if line.thread else []
     return handles + ([process_handle(line.process)] if line.process else [])
@@ -419,7 +419,7 @@ def _verdict(trace: Trace, handle: Handle) -> Details:
 
 
 def verdict_details(trace: Trace, verdict: Verdict, handle: str = "") -> Details:
-    """Return what there is to say of a verdict; one that a file of timing leads to has no handle."""
+    """Return the details of a verdict; a verdict from a timing file has no handle."""
     row = verdict.evidence[0] if verdict.evidence else -1
     location = location_of(trace, verdict.start_cycles, verdict.end_cycles, row)
     clock = trace.clock

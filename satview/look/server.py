@@ -1,4 +1,4 @@
-"""The answers as a server of the Model Context Protocol over standard input and output: it reads, and does no more.
+"""A read-only server of the Model Context Protocol over standard input and output.
 
 It opens traces below the folders that it was started with, has no network, and writes nothing but pictures into
 temporary files, which it removes.
@@ -79,7 +79,7 @@ class Answers:
         raise UsageError(f"{name[:200]!a} is no file below {', '.join(map(str, self.roots))}; `traces` lists them")
 
     def trace(self, name: str) -> Trace:
-        """Return an opened trace; one that was written to since is read again."""
+        """Return an opened trace; a file that has changed since is read again."""
         path = self.path(name)
         status = path.stat()
         key = (path, status.st_size, status.st_mtime_ns)

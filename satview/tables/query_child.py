@@ -103,7 +103,7 @@ def serve() -> NoReturn:
 
 
 def _read(stream: BinaryIO, inbox: queue.SimpleQueue[_Message]) -> None:
-    """Pass messages on; end the process, whatever it does, when there will be no more."""
+    """Pass messages on; end the process when standard input is closed, even during a query."""
     try:
         while True:
             inbox.put(receive(stream))
@@ -266,7 +266,7 @@ def _database(memory_bytes: int, threads: int, folders: list[str]) -> Any:
 
 
 def _refuse_other(duckdb: Any, connection: Any, query: str) -> None:
-    """Refuse what is not one query.
+    """Refuse a text that is not exactly one query.
 
     Raises:
         UsageError: It is several, none, or would change something.
@@ -290,7 +290,7 @@ def _rows_that_fit(batch: Any, most_bytes: int) -> int:
 
 
 def _common(rows: Any) -> Any:
-    """Return a relation in which columns of types that not every form has are texts, as DuckDB writes them."""
+    """Return a relation in which values of types that some output formats lack are texts, as DuckDB writes them."""
     if rows is None:
         raise UsageError("this is no query that has rows")
     shown = [_common_type(kind) for kind in rows.types]

@@ -1,7 +1,7 @@
-"""Processes that run queries: started early, kept for the next query, ended with this process however that comes about.
+"""Processes that run queries: started early, kept for the next query, and ended with this process, however it ends.
 
-`satview.tables.query_child` is what runs there, `satview.tables.question` makes the requests. Nothing here brings
-numpy: a process starts while the rest is imported.
+`satview.tables.query_child` is what runs there, `satview.tables.question` makes the requests. This module imports no
+numpy, so that a process starts while the rest is imported.
 """
 
 from __future__ import annotations
@@ -48,12 +48,12 @@ class QueryProcess:
         self.owner = 0
 
     def send(self, kind: bytes, data: Any) -> None:
-        """Send it a message; if it has ended, `receive` says so."""
+        """Send a message; if the process has ended, `receive` reports it."""
         with contextlib.suppress(OSError):
             send(cast("BinaryIO", self._child.stdin), kind, data)
 
     def receive(self) -> tuple[bytes, bytes]:
-        """Return its next message.
+        """Return the next message of the process.
 
         Raises:
             EOFError: It has ended.
@@ -63,7 +63,7 @@ class QueryProcess:
         return receive(cast("BinaryIO", self._child.stdout))
 
     def forget(self) -> None:
-        """Let it forget its tables."""
+        """Make the process drop its tables."""
         self.owner = 0
         self.send(JSON, {"owner": 0})
         with contextlib.suppress(OSError):
@@ -71,7 +71,7 @@ class QueryProcess:
 
     @property
     def is_alive(self) -> bool:
-        """Whether it has not ended."""
+        """Whether the process still runs."""
         return self._child.poll() is None
 
     def kill(self) -> None:
@@ -89,7 +89,7 @@ class QueryProcess:
 
 
 class Waiting:
-    """The processes that wait for a question, and those of a process that this one is a fork of."""
+    """The idle query processes, and those inherited from the process that this one was forked from."""
 
     def __init__(self) -> None:
         self.idle: list[QueryProcess] = []
@@ -102,11 +102,11 @@ class Waiting:
         self.foreign, self.idle, self.lock = self.idle, [], threading.RLock()
 
     def of_owner(self, owner: int) -> list[QueryProcess]:
-        """Return those with the tables of a trace; of 0 those without."""
+        """Return the idle processes with the tables of a trace; for 0, those without tables."""
         return [process for process in self.idle if process.owner == owner]
 
     def keep(self, process: QueryProcess) -> None:
-        """Let a process wait."""
+        """Add a process to the idle ones."""
         with self.lock:
             self.idle.append(process)
             while len(self.idle) > _MOST_IDLE:
@@ -130,7 +130,7 @@ _numbers = count(1)
 
 
 class _Owner:
-    """Lives as long as what is cached of a trace."""
+    """Lives as long as the cache of a trace."""
 
     def __init__(self) -> None:
         self.number = next(_numbers)
@@ -138,7 +138,7 @@ class _Owner:
 
 
 def owner_number(trace: Trace) -> int:
-    """Return the number by which a process knows whose tables it has."""
+    """Return the number that identifies the tables of a trace in query processes."""
     return trace.cached("tables.owner", lambda _trace: _Owner()).number
 
 
@@ -150,7 +150,7 @@ def _forget(owner: int) -> None:
 
 
 def close_processes(trace: Trace | None = None) -> None:
-    """End the processes that wait for queries, but those with tables of other traces."""
+    """End the idle query processes, except those with tables of other traces."""
     with waiting.lock:
         for process in waiting.of_owner(0) + (waiting.of_owner(owner_number(trace)) if trace is not None else []):
             waiting.idle.remove(process)
@@ -165,7 +165,7 @@ def _close_all() -> None:
 
 
 def start_early(trace: Trace | None = None) -> None:
-    """Start a process if none waits, so that it is ready when the first query comes: that takes it 0.2 s.
+    """Start a process if none waits, so that it is ready for the first query; starting takes 0.2 s.
 
     Args:
         trace: What is going to be queried, if it is known: `close_processes` ends the process with it.

@@ -1,7 +1,7 @@
-"""Questions to a process that runs queries: whatever becomes of one, this process goes on.
+"""Sends queries to a query process; whatever happens to a query, this process goes on.
 
 The other process is ended when the time is over, when the query is cancelled and when anything is raised here, as by
-Ctrl+C. What it may have of memory the system limits. It gets the tables that it lacks, through its standard input.
+Ctrl+C. The system limits its memory. It gets the tables that it lacks, through its standard input.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ class SqlQuestion:
 
 
 class Query:
-    """A question that a process is answering; its tables are made and sent when this is made.
+    """A query that a process is answering; creating it builds and sends the tables.
 
     Raises:
         UsageError: The query is faulty or goes over a limit, the process has ended, or a package is not installed.
@@ -120,7 +120,7 @@ class Query:
 
     @contextlib.contextmanager
     def _guarded(self) -> Iterator[None]:
-        """End the process if anything is raised: a query that nobody waits for is not to go on."""
+        """End the process if anything is raised: a query that nobody waits for must not go on."""
         try:
             yield
         except EOFError as error:
@@ -188,7 +188,7 @@ class Query:
             return
 
     def _leave(self, is_sound: bool) -> int:
-        """Stop to look after the process, and keep it for the next question or end it."""
+        """Stop watching the process, and keep it for the next query or end it."""
         self._is_over.set()
         self._watch.join()
         if is_sound and not self._why:
@@ -197,7 +197,7 @@ class Query:
         return self._process.close()
 
     def _ended(self, code: int) -> Exception:
-        """Return why the process has ended before it had answered."""
+        """Return why the process ended before it answered."""
         if self._why == "cancelled":
             return Cancelled("the query was stopped")
         if self._why == "time" or -code == getattr(signal, "SIGXCPU", None):
@@ -235,7 +235,7 @@ def _first_lines(text: str, known: Sequence[str] = ()) -> str:
 
 
 def _remedy(name: str, known: Sequence[str]) -> str:
-    """Return what to do about a table that does not exist: DuckDB would propose those of its own."""
+    """Return what to do about a table that does not exist: DuckDB would suggest its own tables."""
     view = views().get(name.lower())
     if view is not None and view.parameters:
         return f"it is a macro: `from {view.usage}`, `describe from {view.usage}`, with numbers"

@@ -221,14 +221,14 @@ def _part(value: Any) -> str:
 
 
 def texts_of(column: pa.ChunkedArray, text: Callable[[Any], str] = _sql_text) -> pa.Array:
-    """Return a column as texts, null where it is."""
+    """Return a column as texts; null stays null."""
     return required("pyarrow").array(
         [None if value is None else text(value) for value in values_of(column)], required("pyarrow").string()
     )
 
 
 def _unique(names: list[str]) -> tuple[str, ...]:
-    """Return names of which none is there twice: `a`, `a_1`."""
+    """Return names, made unique: `a`, `a_1`."""
     unique = dict[str, None]()
     for name in names:
         shown, number = name, 0

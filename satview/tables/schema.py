@@ -1,4 +1,4 @@
-"""What tables a trace has, and what each of their columns means: the one position, of which docs/tables.md is made."""
+"""The tables of a trace and the meaning of each column; docs/tables.md is written from this."""
 
 from __future__ import annotations
 
@@ -144,7 +144,7 @@ def _of_answer(
     answer: Callable[[Trace], Table] | None = None,
     timed: Callable[[Trace, Mapping[str, Timing]], Table] | None = None,
 ) -> TableSchema:
-    """Return the table of an answer: its columns, those of times twice, and how values are known that may not be exact.
+    """Return the table of an answer: times in cycles and in ns, and a column `_known` where values may be inexact.
 
     Args:
         table: Its name in SQL.
@@ -182,13 +182,13 @@ def _of_slow(table: str, meaning: str, question: Question, name: str) -> TableSc
 
 
 def _table(name: str, meaning: str, *columns: Column) -> TableSchema:
-    """Return a table that no answer of its own has."""
+    """Return a table that is not made from an answer."""
     question = Question(name, name.replace("_", " ").capitalize(), meaning, columns, "", "It has no rows.")
     return _of_answer(name, meaning, question)
 
 
 def _of_row(column: Column) -> str:
-    """Return what a column means, of threads and events by what SQL has of them: rows."""
+    """Return what a column means in SQL, where threads and events are rows."""
     if column.kind is Kind.THREAD:
         return f"row of `thread`: {column.meaning}"
     return f"row of `event`: {column.meaning}" if column.kind is Kind.EVENT else column.meaning

@@ -85,7 +85,7 @@ def views() -> dict[str, View]:
 
 
 def with_list(query: str, tables: Iterable[str], more: Iterable[tuple[str, str, str]] = ()) -> str:
-    """Return a query, and in place of `show tables` one that lists what there is: DuckDB has only what is mentioned.
+    """Return a query; `show tables` becomes one that lists all tables, as DuckDB has only those that a query mentions.
 
     `show macros` lists macros alone.
 
@@ -105,7 +105,7 @@ def with_list(query: str, tables: Iterable[str], more: Iterable[tuple[str, str, 
 
 
 def with_thread_rows(query: str, row_of: Callable[[str], int]) -> str:
-    """Return a query with the row of a thread in place of its name, as an argument of macros and of `thread_named`.
+    """Return a query in which names of threads, as arguments of macros and of `thread_named`, are replaced by rows.
 
     Args:
         query: What somebody typed.
@@ -126,8 +126,8 @@ def with_thread_rows(query: str, row_of: Callable[[str], int]) -> str:
 def mentioned(text: str, more: Container[str] = ()) -> tuple[list[str], list[str]]:
     """Return the tables and the views that a query needs, directly or through views; each view follows its sources.
 
-    Every word that is such a name counts, unless it is inside a string or a column of an alias (`w.state`): a table too
-    many costs time, one too few would be an error.
+    Every word that is such a name counts, unless it is inside a string or a column of an alias (`w.state`): an
+    unneeded table costs time, a missing one is an error.
 
     Args:
         text: The query.

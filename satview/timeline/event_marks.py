@@ -26,7 +26,7 @@ _MOMENTS: Final = 64
 
 
 class EventClock:
-    """When events happened, for all lanes of a trace: what one lane looks up, as the edges of a window, others do too.
+    """Times of all events of a trace, with a cache of searches: the lanes of a picture search for the same moments.
 
     Attributes:
         time: int64 (events,), ascending.
@@ -47,7 +47,7 @@ class EventClock:
 
 
 class _Behind(NDArrayOperatorsMixin):
-    """A column of one value, and behind it a column of some rows of events.
+    """A column made of one value followed by values of event rows, without a copy of these.
 
     Attributes:
         first: The value.
@@ -111,14 +111,14 @@ class _Behind(NDArrayOperatorsMixin):
         return getattr(ufunc, method)(*arrays, **options)
 
     def __getattr__(self, name: str) -> Any:
-        """Return what else an array has, of a copy."""
+        """Return any other attribute of an array, from a copy."""
         if name.startswith("__"):  # numpy looks for the protocols of arrays
             raise AttributeError(name)
         return getattr(np.asarray(self), name)
 
 
 class EventTimes(_Behind):
-    """When the intervals of a lane begin, int64 (n,): the first at a time of its own, the others with their events.
+    """When the intervals of a lane begin, int64 (n,): the first has a time of its own, the others that of their event.
 
     Attributes:
         clock: When each event of the trace happened.
@@ -145,7 +145,7 @@ class EventTimes(_Behind):
 
 
 class EventRows(_Behind):
-    """The events that begin the intervals of a lane, uint32 (n,): as in the index of states, behind the first."""
+    """The events that begin the intervals of a lane, uint32 (n,): the first, then rows of the index of states."""
 
     dtype = np.dtype(np.uint32)
 
@@ -154,7 +154,7 @@ class EventRows(_Behind):
 
 
 def with_views(spans: LaneSpans, clock: EventClock, states: _Rows) -> LaneSpans:
-    """Return a lane without copies of what is there already; itself where its intervals do not begin with its events.
+    """Return a lane whose columns are views of the events; unchanged if its intervals do not begin with its events.
 
     Args:
         spans: The lane.
@@ -219,7 +219,7 @@ def belongs(trace: Trace, info: LaneInfo, rows: NDArray[np.integer] | slice) -> 
 def is_marked(trace: Trace, info: LaneInfo, rows: NDArray[np.integer]) -> NDArray[np.bool_]:
     """Return for every event row whether it can have a mark on a lane: an interrupt on that of interrupts alone.
 
-    Four marks of one moment, on the lanes of the CPU, the process and the thread too, would say it no better.
+    Marks of the same moment on the lanes of the CPU, the process and the thread would add nothing.
 
     Returns:
         bool (events,).
@@ -392,7 +392,7 @@ def event_cells(
 def _with_tracks(
     trace: Trace, infos: Sequence[LaneInfo], shifts: NDArray[np.int64], seen: list[NDArray[np.bool_]]
 ) -> list[NDArray[np.bool_]]:
-    """Set the marks of lanes of events, which know their moments."""
+    """Set the marks on lanes of events, whose tracks hold their moments."""
     for info, shift, cells in zip(infos, shifts.tolist(), seen, strict=True):
         if info.track is not None:
             cells[(trace.events.time_cycles[info.track.moments] - trace.window.start) >> shift] = True

@@ -166,7 +166,7 @@ _Numbers = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Counter:
-    """The values of one lane.
+    """The numbers that a lane draws as steps, with coarser copies for zooming out.
 
     Attributes:
         lowest, highest: Of all values and 0: bottom and top of the lane.
@@ -197,7 +197,7 @@ class Counter:
     def extremes(self, edges: NDArray[np.int64]) -> tuple[_Numbers, _Numbers]:
         """Return the least and the largest value in every pixel, float64 (pixels,), NaN where none is known.
 
-        Of many values in a pixel those of neighbouring pixels may count that are less than an eighth of it away.
+        In a pixel with many values, those up to an eighth of a pixel outside it may count too.
 
         Args:
             edges: int64 (pixels + 1,), where pixels begin, ascending.

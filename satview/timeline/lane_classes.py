@@ -1,7 +1,7 @@
-"""The lanes that events of one sort have: kernel calls, handlers, page faults, log lines. One row each.
+"""The classes of event lanes: kernel calls, handlers, page faults, log lines; one row each.
 
-To add one: add a row. Events that are moments need no more; what begins and ends, or has numbers, names a function of
-`timeline.tracks.finders`. No numpy here, and no events before they are shown: menus are made of this table.
+To add one: add a row. Moments need nothing else; intervals and counters name a function of `timeline.tracks.finders`.
+Menus are built from this table, so it imports no numpy and reads events only when asked.
 """
 
 from __future__ import annotations
@@ -56,12 +56,12 @@ class LaneClass:
 
     @property
     def codes(self) -> tuple[int, ...]:
-        """Codes of the events that it is about, if there are such; without any of them the trace has no such lanes."""
+        """Codes of its events; empty = not of certain events. A trace without any of them has no such lanes."""
         return self.events()
 
 
 def _system(*numbers: int) -> Callable[[], tuple[int, ...]]:
-    """Return what returns the codes of system events, those with 64-bit values included."""
+    """Return a function that returns the codes of system events, those with 64-bit values included."""
 
     @cache
     def codes() -> tuple[int, ...]:
@@ -71,7 +71,7 @@ def _system(*numbers: int) -> Callable[[], tuple[int, ...]]:
 
 
 def _all_of(wire_class: str, first: int = 0, stop: int = 1024) -> Callable[[], tuple[int, ...]]:
-    """Return what returns the codes of a class."""
+    """Return a function that returns the codes of a class."""
 
     @cache
     def codes() -> tuple[int, ...]:

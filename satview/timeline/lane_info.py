@@ -56,7 +56,7 @@ class LaneInfo:
     track: Track | None = None
 
     def meaning(self, value: int) -> str:
-        """Return what a lane value means on it, empty if nothing but that it is this lane's."""
+        """Return what a value means on this lane; empty if it has no special meaning."""
         if self.track is not None:
             return self.track.found.meanings.get(value, "")
         return STATE_BY_VALUE[value].meaning if value in STATE_BY_VALUE else ""

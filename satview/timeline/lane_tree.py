@@ -130,7 +130,7 @@ def _checked(lanes: Sequence[PluggedLane], trace: Trace) -> list[PluggedLane]:
 
 
 def track_infos(trace: Trace, infos: Sequence[LaneInfo], tracks: Iterable[Track]) -> list[LaneInfo]:
-    """Return the lanes of tracks, to come behind the others; those of owners that have no lane are left out.
+    """Return the lanes of tracks, which follow all other lanes; tracks whose owner has no lane are left out.
 
     Args:
         trace: The trace.
@@ -227,7 +227,7 @@ class Timeline:
 
     @property
     def cpu_lanes(self) -> list[int]:
-        """The lanes of CPUs and of what interrupts them: those that show first."""
+        """The lanes of CPUs and of their interrupts, which show first."""
         return [info.index for info in self.infos if info.cpu >= 0 and info.track is None]
 
     @property
@@ -252,7 +252,7 @@ class Timeline:
         return self._lanes[index]
 
     def take(self, index: int, lane: Lane) -> None:
-        """Take a lane that was built from the same trace before.
+        """Use a lane that was built earlier from the same trace.
 
         Raises:
             IndexError: There is no such lane.
@@ -268,7 +268,7 @@ class Timeline:
             self._process_values = values
 
     def lane_classes(self) -> tuple[LaneClass, ...]:
-        """Return the classes of lanes that there are events for, shown or not."""
+        """Return the lane classes that the trace has events for, shown or not."""
         counts = self.trace.code_counts
         has_codes = self.trace.pairs is None
         return tuple(
@@ -283,27 +283,27 @@ class Timeline:
 
     @property
     def user_lanes(self) -> UserLanes:
-        """What is known of user events beside the trace."""
+        """Descriptions and rules of user events."""
         return self._user
 
     def describe_user_events(self, user: UserLanes) -> None:
-        """Take descriptions and rules of user events; lanes made of others are found again by `show_classes`."""
+        """Set the descriptions and rules of user events; if they differ, `show_classes` finds their lanes again."""
         if user != self._user:
             self._user = user
             self.forget_class("user")
 
     def use_finder(self, name: str, finder: Finder) -> None:
-        """Find the lanes of a class by a function of a layer above; another one than before finds them again."""
+        """Set the function of a layer above that finds the lanes of a class; if it differs, they are found again."""
         if self._finders.get(name) != finder:
             self._finders[name] = finder
             self.forget_class(name)
 
     def offer_finder(self, name: str, finder: Finder) -> None:
-        """Find the lanes of a class by a function unless there is one already."""
+        """Set the function that finds the lanes of a class unless there is one."""
         self._finders.setdefault(name, finder)
 
     def take_finders(self, other: Timeline) -> None:
-        """Find lanes as another reading of the trace does."""
+        """Use the functions that find lanes for another timeline of the same file."""
         for name, finder in other._finders.items():
             self.use_finder(name, finder)
 
@@ -353,7 +353,7 @@ class Timeline:
     def build(self, indices: Iterable[int], cancelled: Callable[[], bool] | None = None) -> None:
         """Build lanes that are not ready yet; stops early when `cancelled()` says so.
 
-        Those that another thread builds are waited for.
+        Waits for lanes that another thread builds.
         """
         indices = tuple(indices)
         while missing := [i for i in indices if i not in self._lanes]:
@@ -421,7 +421,7 @@ class Timeline:
         self._kinds |= kinds  # all at once: half of the lanes would look like others
 
     def make_bins(self, indices: Iterable[int]) -> None:
-        """Find now what shares of lanes are drawn from, for the frame that would wait; lanes not ready are left out."""
+        """Compute the sums that shares of lanes are drawn from, so that no frame waits; skips lanes not ready."""
         for index in indices:
             lane, kinds = self._lanes.get(index), self.kinds(index)
             for shares in (lane.shares, lane.use, lane.ready, kinds) if lane is not None else ():
@@ -583,7 +583,7 @@ class Timeline:
         return process_spans(lanes, window.end) if lanes else constant_lane(window, UNKNOWN), LaneShares.counting(ready)
 
     def _final(self, lane: LaneSpans, info: LaneInfo) -> LaneSpans:
-        """Return a lane as it stays: as views where it can be, the rest settled."""
+        """Return a lane as it is stored: views of the event table where possible, other columns settled."""
         trace = self.trace
         thread = info.thread if info.kind is LaneKind.THREAD and files_of(trace) is None else 0
         states = trace.states.of(thread) if thread else trace.states.event[:0]

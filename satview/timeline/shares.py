@@ -91,7 +91,7 @@ class LaneShares:
 
     @property
     def sums(self) -> NDArray[np.int64]:
-        """What `of` and `counting` take, int64 (n,)."""
+        """The stored sums, as `of` and `counting` take them, int64 (n,)."""
         return self._index.ravel()
 
     def cycles(self, edges: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -137,13 +137,13 @@ class LaneShares:
         return self._peaks[shift]
 
     def mean(self, window: TimeWindow) -> float:
-        """Return what all values together have in the mean of the whole trace, times their weight."""
+        """Return the mean over the whole trace of all values together, times their weight."""
         if _WHOLE not in self._peaks:
             self._peaks[_WHOLE] = float(self.totals(window).sum()) / window.length
         return self._peaks[_WHOLE]
 
     def make_bins(self, window: TimeWindow) -> None:
-        """Find now what `binned` stores at its first call; in a worker, for the frame that would wait."""
+        """Compute what `binned` stores at its first call: in a worker, so that no frame waits."""
         self._bin_sums(window)
 
     def _bin_sums(self, window: TimeWindow) -> dict[int, NDArray[np.int64]]:
@@ -172,7 +172,7 @@ class LaneShares:
 
 
 def count_spans(start: NDArray[np.int64], end: NDArray[np.int64], window: TimeWindow) -> LaneSpans:
-    """Return how many of some intervals hold at a time, as the values of a lane; at most 63.
+    """Return how many of the intervals overlap at each time, as the values of a lane; at most 63.
 
     Args:
         start: int64 (n,), when they begin, cycles: the threads of a process run, or are READY.

@@ -1,4 +1,4 @@
-"""Lanes as arrays and plain values, and back: what a cache keeps of them."""
+"""Converts lanes to arrays and plain values for a cache, and back."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def lanes_of(timeline: Timeline, indices: Iterable[int]) -> tuple[list[dict[str,
 
 
 def take_lanes(timeline: Timeline, values: Any, arrays: Mapping[str, NDArray[Any]]) -> None:
-    """Give a timeline lanes that were built before.
+    """Add lanes from a cache to a timeline.
 
     Raises:
         DamagedFileError: They cannot be its lanes.

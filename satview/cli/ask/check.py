@@ -53,7 +53,7 @@ def add_parser(subparsers: Any) -> None:
 
 
 def _kind(text: str) -> str:
-    """Return a kind in any form; what is none stays, for the parser to name those that there are."""
+    """Return the kind that a text spells in any way; another text stays as it is, and the parser lists the kinds."""
     try:
         return kind_of(text)
     except UsageError:

@@ -123,7 +123,7 @@ def _others(
     args: argparse.Namespace, traces: Sequence[Trace], timing: Mapping[str, Timing] | None, folders: Sequence[Path],
     activity: str,
 ) -> list[Late | Measured]:  # fmt: skip
-    """Return what to compare an activity with: traces that are open, and those of data sets but for that of `args`."""
+    """Return the traces to compare an activity with: open ones, and those of data sets except the file of `args`."""
     others: list[Late | Measured] = [late(trace, timing) for trace in traces]
     if folders:
         from satview.fleet.instances import recorded_instances
@@ -176,7 +176,7 @@ def _print_bounds(args: argparse.Namespace, trace: Trace, timing: Mapping[str, T
 
 
 def _replayed(trace: Trace, timing: Mapping[str, Timing] | None) -> tuple[Replayed, list[str]]:
-    """Return what the unchanged replay of a trace gives, and in words how far that is off."""
+    """Return the unchanged replay of a trace, and sentences on how far it differs from the recording."""
     from satview.whatif.prediction import basis_of  # brings the simulated kernel: 0.3 s, needed by this option only
 
     try:

@@ -124,7 +124,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _refuse_names(args: argparse.Namespace) -> None:
-    """Refuse what would name something in a data set, whose tables are built.
+    """Refuse options that apply to one trace only: the tables of a data set are already built.
 
     Raises:
         UsageError: An option does.

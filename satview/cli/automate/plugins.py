@@ -1,4 +1,4 @@
-"""`satview plugins`: what other packages add to satview here, and what of it is switched off."""
+"""`satview plugins`: lists the installed plug-ins, and which of them are switched off."""
 
 from __future__ import annotations
 

@@ -98,7 +98,7 @@ def _add_targets_file(add: Any) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Run the command that the arguments are of; return the exit status."""
+    """Run `capture` or `targets`; return the exit status."""
     return int(args.run(args)) if args.run is not run else _capture(args)
 
 
@@ -156,7 +156,7 @@ def _capture(args: argparse.Namespace) -> int:
 
 
 def _request(args: argparse.Namespace, target: str) -> TargetRequest:
-    """Return what the options ask for, of one of the targets.
+    """Return the capture that the options request on one target.
 
     Raises:
         UsageError: They do not go together.
@@ -199,7 +199,7 @@ def _request(args: argparse.Namespace, target: str) -> TargetRequest:
 
 
 def _bounds(args: argparse.Namespace, profile: Profile) -> Bounds | None:
-    """Return what --every, --files and --disk say; None without them.
+    """Return the limits that --every, --files and --disk set; None without these options.
 
     Raises:
         UsageError: They do not fit the rest.
@@ -219,13 +219,13 @@ def _bounds(args: argparse.Namespace, profile: Profile) -> Bounds | None:
 
 
 def _beside(file: Path, name: str) -> str:
-    """Return a name in the file of targets, which is relative to the folder of that file."""
+    """Return the path of a file that the targets file names relative to its own folder; empty for no name."""
     return str(file.parent / name) if name else ""
 
 
 @contextmanager
 def _key(args: argparse.Namespace) -> Iterator[Callable[[], bool] | None]:
-    """Yield what says whether a key was pressed; None where there is no terminal, or the time says when it ends."""
+    """Yield a function that says whether a key was pressed; None without a terminal, or if --for ends the capture."""
     if args.seconds:
         yield None
         return
@@ -255,7 +255,7 @@ def _key(args: argparse.Namespace) -> Iterator[Callable[[], bool] | None]:
 
 
 def _report(captured: Captured, name: str) -> None:
-    """Say what came."""
+    """Print what was captured, and report faults and notes."""
     release = f"QNX {captured.board.sys_release}" if captured.board.sys_release else "of an unknown release"
     lost = f"{counted(captured.lost, 'buffer')} lost" if captured.lost else "none lost"
     soon = f", the first after {captured.first_buffer_s:.1f} s" if captured.first_buffer_s else ""
@@ -272,7 +272,7 @@ def _report(captured: Captured, name: str) -> None:
 
 
 def _filter(path: Path, request: TargetRequest) -> bool:
-    """Write what the rules let pass to the file that was asked for; return whether something did."""
+    """Write the events that pass the rules to the requested file; return whether any passed."""
 
     def tell(written: SubsetReport, reason: str) -> None:
         print_report(written)

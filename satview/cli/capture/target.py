@@ -1,4 +1,4 @@
-"""`satview target`: a simulated target that stays, shells on it, and what C programs for it are compiled with."""
+"""`satview target`: keeps a simulated target running, opens shells on it, and writes what C programs compile with."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def _serve(args: argparse.Namespace) -> int:
 
 
 def _shell(folder: Path, args: argparse.Namespace) -> int:
-    """Run the shell of this machine with the programs of the target before its own."""
+    """Run this machine's shell with the target's programs first in its path."""
     words = ["/bin/sh", *([] if args.run is None else ["-c", args.run])]
     environment = {**os.environ, **shell.variables(folder)}
     if args.run is None and sys.stdin.isatty():

@@ -1,4 +1,4 @@
-"""`satview tracelogger`: the capture command, with a simulated target where the real one would be."""
+"""`satview tracelogger`: QNX's capture command, on a simulated target."""
 
 from __future__ import annotations
 
@@ -142,7 +142,7 @@ def _capture(args: argparse.Namespace) -> int:
 def _log_there(
     args: argparse.Namespace, path: Path, stream: BinaryIO | None, say: Callable[[int, str], None]
 ) -> CaptureResult:
-    """Log on a target that stays; a signal stops the logger there."""
+    """Log on the simulated target that `--target` names; a signal stops the logger there."""
     rules = read_rule_text(args.rules) if args.rules else ""
     request = LoggerRun(logger_options(args), path.name, attributes(args), size_of(args.size), rules)
     with collected_signals() as caught:
@@ -161,7 +161,7 @@ def _rules(args: argparse.Namespace, report: Callable[[str], None]) -> dict[str,
 
 
 def _write_tiles(args: argparse.Namespace, say: Callable[[int, str], None]) -> int:
-    """Write a very long trace."""
+    """Write a very long trace by repeating a simulated span (`--events`)."""
     if is_standard_output(args.file):
         raise UsageError("--events needs a file")
     find_target(args.file, streams=True)

@@ -1,6 +1,6 @@
 """`satview export FILE -o OUT`: tables as Parquet, Arrow, CSV or JSON lines, or all of it for Perfetto and Chrome.
 
-Of a folder of traces all become one data set of Parquet.
+A folder of traces becomes one data set of Parquet.
 """
 
 from __future__ import annotations
@@ -123,7 +123,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def is_folder_of_traces(name: str) -> bool:
-    """Return whether a name is that of a folder, and not of a thread trace, which is one too."""
+    """Return whether a path is a folder of traces; the folder of a thread trace is not."""
     path = Path(name)
     return path.is_dir() and not members.is_set(path)
 

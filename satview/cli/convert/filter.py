@@ -129,7 +129,7 @@ def selected_events(
     window: TimeWindow | None = None,
     derived: TraceDerivedColumns | None = None,
 ) -> tuple[np.ndarray[tuple[int], np.dtype[np.bool_]], str]:
-    """Return the events that pass rules and conditions, bool (events,), and why these are none, empty if some are.
+    """Return which events pass rules and conditions, bool (events,), and the reason if none do, else an empty text.
 
     Args:
         built: The rules.
@@ -152,7 +152,7 @@ def selected_events(
 
 
 def report_nothing(reason: str) -> int:
-    """Say why nothing was kept; return the exit code, which is not that of a quiet system."""
+    """Report why no event passed; return the exit code for that."""
     say(f"no event matched: {visible_line(reason)}")
     return COST_DATA
 
@@ -178,7 +178,7 @@ def _rules(files: list[str], trace: Trace) -> tuple[Rule, ...]:
 
 
 def _capture(args: argparse.Namespace, built: BuiltRules, trace: Trace) -> bool:
-    """Print and write what is called for about a capture; return whether all of the rules could be written."""
+    """Print and write what the options request about a capture; return whether all rules could be written."""
     is_whole = True
     if args.tracelogger:
         command = tracelogger_command(built)
@@ -208,7 +208,7 @@ def _write_program(args: argparse.Namespace, built: BuiltRules) -> bool:
 
 
 def _filter(args: argparse.Namespace, built: BuiltRules, trace: Trace) -> str:
-    """Count or write what passes; return why that is nothing, empty if it is something."""
+    """Count or write the events that pass; return the reason if none do, else an empty text."""
     window = window_of(trace, args.begin, args.end, args.range)
     with working(working_on("filtering", trace.path)):
         selected, reason = selected_events(built, args.expression, trace, window)
@@ -229,7 +229,7 @@ def _filter(args: argparse.Namespace, built: BuiltRules, trace: Trace) -> str:
 
 
 def _print_hits(built: BuiltRules, trace: Trace, window: TimeWindow | None) -> None:
-    """Print where triggers hit; conditions of -e keep nothing from them."""
+    """Print where triggers hit; the conditions of -e do not apply to them."""
     derived = TraceDerivedColumns(trace)
     rows, which = trigger_hits(built.triggers, trace, built.mask(trace, derived), derived)
     part = trace.rows_between(window) if window is not None else slice(0, len(trace.events))
@@ -244,7 +244,7 @@ def _print_hits(built: BuiltRules, trace: Trace, window: TimeWindow | None) -> N
 
 
 def _console(args: argparse.Namespace) -> TextIO:
-    """Return where messages go: not between the bytes of what is written to standard output."""
+    """Return the stream for messages: standard error if the events go to standard output."""
     return sys.stderr if is_standard_output(args.output) or is_standard_output(args.c_program) else sys.stdout
 
 

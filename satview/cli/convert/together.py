@@ -75,7 +75,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _allow(files: list[Path]) -> int:
-    """Let axes name files outside of their folders from now on; say which ones these are."""
+    """Allow axis files to name files outside their folders from now on, and report which."""
     for file in files:
         entries = allow_axis(file)
         for path in outside_of(file, (entry.path for entry in entries)):

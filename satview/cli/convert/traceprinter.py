@@ -150,7 +150,7 @@ def _print(source: TraceSource, args: argparse.Namespace, selection: ListedEvent
 
 
 def _slots_of(source: TraceSource) -> int:
-    """Return about how many slots a file has, to show how far it is; 0 where its size does not say."""
+    """Return the approximate number of slots of a file, for the progress line; 0 if its size does not show it."""
     return source.path.stat().st_size // SLOT_BYTES if source.format == "kev" and source.path.is_file() else 0
 
 
@@ -166,7 +166,7 @@ def _event_format(args: argparse.Namespace, style: Style) -> PrintedFormat | Non
 
 @contextmanager
 def _output(args: argparse.Namespace) -> Iterator[TextIO]:
-    """Give the stream to print to: UTF-8 with line feeds, whatever the platform's habits."""
+    """Yield the output stream: UTF-8 with line feeds on every platform."""
     if args.output is None:
         if isinstance(sys.stdout, TextIOWrapper):
             find_target("-", streams=True)  # `>> t.kev` would never end
@@ -179,7 +179,7 @@ def _output(args: argparse.Namespace) -> Iterator[TextIO]:
 
 
 def _report(problems: Problems) -> int:
-    """Name what is wrong with the trace on standard error; return the exit code."""
+    """Report problems of the trace on standard error; return the exit code."""
     costly = [problem for problem in problems if problem.kind.costs_data]
     for problem in costly[:_SHOWN_PROBLEMS]:
         position = f" at byte 0x{problem.offset:x}" if problem.offset is not None else ""
@@ -204,7 +204,7 @@ def _selection(args: argparse.Namespace) -> ListedEvents:
 
 
 def _window(args: argparse.Namespace) -> TimeWindow | None:
-    """Return the part of the trace that is requested in words that need all of it: its end, its events, its clock.
+    """Return the requested range if its notation needs the whole trace (end, event numbers, wall time), else None.
 
     Raises:
         UsageError: Standard input cannot be read twice, or the words say nothing.

@@ -51,7 +51,7 @@ def run(args: argparse.Namespace) -> int:
 def info(trace: Trace) -> dict[str, Any]:
     """Return everything `info` shows as plain values.
 
-    First, last and duration are those of what can be trusted; `outside` is the rest, or None. Times are nanoseconds
+    Start, end and duration are those of the trusted part; `outside` is the rest, or None. Times are nanoseconds
     from the first event; `release` is the key of the tables used, `sys_release` what the header says.
     """
     system, window, buffers = trace.system, trusted_window(trace), trace.buffers
@@ -104,7 +104,7 @@ def info(trace: Trace) -> dict[str, Any]:
 
 
 def _predicted(trace: Trace) -> str:
-    """Return what a trace that nobody recorded was predicted from; empty for others."""
+    """Return the source and the changes of a predicted trace; empty for a recorded one."""
     source, changes = trace.header.get(PREDICTED_FROM), trace.header.get(PREDICTED_CHANGES)
     return f"from {source}, with {changes}" if source else ""
 
@@ -156,13 +156,13 @@ def print_page(trace: Trace) -> None:
 
 
 def _target(trace: Trace) -> str:
-    """Return what `satview capture` wrote into the header; empty if it did not."""
+    """Return the target that `satview capture` recorded in the header; empty if there is none."""
     said = {name: trace.header.get(f"CAPTURE_{name.upper().replace(' ', '_')}") for name in _OF_TARGET}
     return ", ".join(filter(None, (said["host"], *(f"{name} {said[name]}" for name in _OF_TARGET[1:] if said[name]))))
 
 
 def _marks(marks: list[dict[str, Any]]) -> str:
-    """Return the marks that triggers left in one line, the first ones; empty if there are none."""
+    """Return the first marks that triggers left, in one line; empty if there are none."""
     shown = [f"{mark['text']} at {format_time(mark['time_ns'])} (#{mark['event']})" for mark in marks[:_MARKS_SHOWN]]
     return ", ".join([*shown, *[f"{len(marks) - _MARKS_SHOWN} more"] * (len(marks) > _MARKS_SHOWN)])
 

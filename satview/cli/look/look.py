@@ -1,4 +1,4 @@
-"""`satview look FILE [--handle H]`: what the window shows as text, with handles that lead on."""
+"""`satview look FILE [--handle H]`: the contents of the window as text, with handles of what to look at next."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ _MANY: Final = 20  # problems that are printed
 
 
 def add_files(parser: argparse.ArgumentParser) -> None:
-    """Add the files of a command, and which of their categories it reads."""
+    """Add the arguments that name thread trace files and the categories to read."""
     parser.add_argument(
         "files",
         nargs="+",

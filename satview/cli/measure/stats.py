@@ -37,7 +37,7 @@ Exit status: 0 success, 1 data was lost to problems in the trace, or no event ma
 
 
 class _Names:
-    """What rows can be, those of plug-ins last: they are looked for when a name is none of the others."""
+    """Names of tables; plug-ins are searched only for a name that is none of satview's own."""
 
     def __contains__(self, name: object) -> bool:
         return name in TABLES or name in tuple(self)
@@ -116,7 +116,7 @@ def _requested(names: list[str] | None) -> list[str]:
 
 
 def _threads_of(trace: Trace, passes: NDArray[np.bool_] | None) -> NDArray[np.bool_] | None:
-    """Return the threads of which some event passes, None for all."""
+    """Return which threads have an event that passes, bool (threads,); None for all."""
     if passes is None:
         return None
     threads = np.zeros(len(trace.threads), np.bool_)
@@ -125,7 +125,7 @@ def _threads_of(trace: Trace, passes: NDArray[np.bool_] | None) -> NDArray[np.bo
 
 
 def _ordered(table: Table, key: str) -> Table:
-    """Return a table in the order of the column with a name as in CSV, or in its usual one."""
+    """Return a table sorted by a column, given by its name in CSV, or in its default order."""
     question = table.question
     if not key:
         return table.sorted_by(question.sort_name) if question.sort_name else table

@@ -1,1 +1,1 @@
-"""What several commands have in common: options, ranges of time, tables, consoles, completion."""
+"""What several commands use: options, ranges of time, tables, the terminal, completion."""

@@ -1,7 +1,7 @@
-"""Commands and their files: an argument says by its type whether it names what is read or what is written.
+"""Options and files of commands; the type of an argument says whether its file is read or written.
 
-What a command reads is never what it writes: `main` asks `files_read` for everything that the arguments name and that
-belongs to it, and `satview.base.targets` refuses an output that is one of those files under any name.
+A command never overwrites its input: `files_read` yields every file that the arguments name or that belongs to one of
+these, and `satview.base.targets` refuses an output that is one of them under any name.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def add_symbols(add: Any) -> None:
 
 
 def add_names(add: Any, *, symbols: bool = False) -> None:
-    """Add the options with files that name what is in a trace: of events, of processes and threads, of functions.
+    """Add the options for files with names: of events, of processes and threads, and of functions.
 
     Args:
         add: `add_argument` of a parser or of a group of one.
@@ -112,7 +112,7 @@ def number(text: str) -> int:
 
 
 def seconds(text: str) -> float:
-    """Return a length of time as an option takes it: without a unit it is in seconds."""
+    """Return the seconds of a length of time; a number without a unit is in seconds."""
     from satview.base.time import NS_PER_S  # numpy, which no other option needs
     from satview.base.time_text import parse_length
 
@@ -209,7 +209,7 @@ def add_axis_options(add: Any) -> None:
 
 
 def axis_request(args: argparse.Namespace, files: list[Path]) -> AxisRequest:
-    """Return what the options say.
+    """Return the time axis that the options request.
 
     Raises:
         UsageError: An offset is none, or the descriptions of events are faulty.

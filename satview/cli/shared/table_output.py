@@ -102,7 +102,7 @@ def print_for_people(table: Table, head: Sequence[str] = (), names: Sequence[str
 
 
 def card(table: Table, row: int) -> tuple[str, str, list[str]]:
-    """Return a row with sentences as text, of the columns that say something in any row.
+    """Return a row with sentences as text, without the columns that are empty in all rows.
 
     Args:
         table: The rows.
@@ -132,12 +132,12 @@ def _print_cards(table: Table) -> None:
 
 
 def _cells(table: Table, row: int, columns: Sequence[Column]) -> list[str]:
-    """Return the texts of a row that say something."""
+    """Return the texts of a row that are not empty."""
     return [text for column in columns if (text := visible_line(table.text(row, column.name)))]
 
 
 def print_rows(heads: Sequence[str], rows: Sequence[Sequence[str]], is_right: Sequence[bool]) -> None:
-    """Print rows of texts below a heading: as wide as a terminal, to files and pipes a line per row, however long."""
+    """Print rows of texts below a heading, fitted to the terminal; in files and pipes a row is a line of any length."""
     with working(f"printing {len(rows):,} rows"):  # nothing is printed before all widths are known
         text = _fitted(heads, rows, is_right) if sys.stdout.isatty() else "\n".join(table_lines(heads, rows, is_right))
     print(text)

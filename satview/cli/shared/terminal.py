@@ -42,11 +42,11 @@ class _ProgressLine:
         self.is_over = threading.Event()
 
     def report(self, share: float) -> None:
-        """Take how much is done, 0 to 1; called by the work, as often as it likes."""
+        """Set the share done, 0 to 1; the work may call it any number of times."""
         self.share = share
 
     def tell(self, words: str) -> None:
-        """Take what is to be shown of work whose end nobody knows."""
+        """Set the words to show for work without a known end."""
         self.words = words
 
     def show(self) -> None:
@@ -84,7 +84,7 @@ class _ProgressLine:
 
 @contextmanager
 def working(what: str) -> Iterator[Report]:
-    """Show that something is done in a block; yields what takes the share done, 0 to 1.
+    """Show a progress line during a block; yields a function that takes the share done, 0 to 1.
 
     Args:
         what: Such as `reading boot.kev`; names of files may hold anything.
@@ -96,7 +96,7 @@ def working(what: str) -> Iterator[Report]:
 
 @contextmanager
 def going_on(what: str) -> Iterator[Callable[[str], None]]:
-    """Show that something goes on in a block whose end nobody knows; yields what takes words about it.
+    """Show a progress line during a block without a known end; yields a function that takes words about it.
 
     Args:
         what: As for `working`.
@@ -127,7 +127,7 @@ def working_on(what: str, path: Path | str) -> str:
 
 
 class _Console(Console):
-    """Leaves a reader that went away to the command line, which knows the right exit code."""
+    """Raises BrokenPipeError if the reader is gone, for which the command line has an exit code."""
 
     def on_broken_pipe(self) -> None:
         raise BrokenPipeError
@@ -143,17 +143,17 @@ def make_console(width: int | None = None) -> Console:
 
 
 def cell(text: str) -> str:
-    """Return text of a trace for a console: neither mark-up nor control characters of it are carried out."""
+    """Return text of a trace for a console, with mark-up and control characters made harmless."""
     return escape(visible_line(text))
 
 
 def bold(text: str) -> str:
-    """Return a text as a terminal shows it in bold; as it is where standard output is none."""
+    """Return a text in bold if standard output is a terminal, else unchanged."""
     return _styled(text, 1)
 
 
 def dim(text: str) -> str:
-    """Return a text as a terminal shows it dimmed; as it is where standard output is none."""
+    """Return a text dimmed if standard output is a terminal, else unchanged."""
     return _styled(text, 2)
 
 

@@ -199,7 +199,7 @@ def check_release(args: argparse.Namespace) -> None:
 
 
 def check_stays(args: argparse.Namespace) -> None:
-    """Refuse what decides a target of one's own where the logger runs on one that stays.
+    """Refuse options of a new simulated target where the logger runs on an existing one (`--target`).
 
     Raises:
         UsageError: Such an option is given with --target.
@@ -214,7 +214,7 @@ def check_stays(args: argparse.Namespace) -> None:
 
 
 def check_qst(args: argparse.Namespace) -> None:
-    """Refuse what belongs to a logger where there is none.
+    """Refuse options of the logger with `--qst`, which runs none.
 
     Raises:
         UsageError: Such an option is given with --qst.
@@ -228,7 +228,7 @@ def check_qst(args: argparse.Namespace) -> None:
 
 
 def logger_options(args: argparse.Namespace) -> LoggerOptions:
-    """Return what the options mean for the logger.
+    """Return the settings of the logger that the options give.
 
     Raises:
         UsageError: A number is out of bounds.
@@ -266,13 +266,13 @@ def logger_options(args: argparse.Namespace) -> LoggerOptions:
 
 
 def is_wide_by_itself(args: argparse.Namespace) -> bool:
-    """Return whether events are wide since the workload needs it, and nothing says which ones are to be."""
+    """Return whether events are wide only because the workload needs it: no option selects events or their form."""
     says = args.wide or args.fast or args.rules or args.daemon is not None or args.control or args.events
     return not says and is_wide(args.workload)
 
 
 def recorder_bounds(args: argparse.Namespace) -> Bounds | None:
-    """Return what --every, --files and --disk-limit say; None without them.
+    """Return the limits that --every, --files and --disk-limit set; None without these options.
 
     Raises:
         UsageError: A number is out of bounds.

@@ -64,7 +64,7 @@ def open_trace(
 
 
 def read_descriptions(user_events: str) -> Descriptions:
-    """Return the events that a file describes, and say on standard error what of it is not understood.
+    """Return the event descriptions of a file; report what is not understood on standard error.
 
     Raises:
         UsageError: The file is faulty.
@@ -76,7 +76,7 @@ def read_descriptions(user_events: str) -> Descriptions:
 
 
 def describe(user_events: str, *traces: Trace) -> None:
-    """Take descriptions of events of traces from a file, and say on standard error what of them cannot be used.
+    """Apply the event descriptions of a file to traces; report unusable ones on standard error.
 
     Raises:
         UsageError: The file is faulty.
@@ -101,7 +101,7 @@ def range_of(text: str, trace: Trace) -> TimeWindow | None:
 
 
 def window_of(trace: Trace, begin: str | None, end: str | None, range_text: str = "") -> TimeWindow | None:
-    """Return the requested range, as such or by its ends; None if there is none.
+    """Return the range that --range, or --from and --to, request; None without them.
 
     Args:
         trace: What it is a part of.

@@ -250,7 +250,7 @@ class Condition(ABC):
         """Return for which events it holds, bool (len(rows),); the array is the caller's to change."""
 
     def constant(self, rows: Rows) -> bool | None:  # noqa: ARG002  -- for those that know
-        """Return the result if it is the same for all of them and known without a look; else None."""
+        """Return the result if it is the same for all rows and known without looking at them, else None."""
         return None
 
 

@@ -1,4 +1,4 @@
-"""What fits at the cursor of an expression: for the editor's list of proposals."""
+"""Completion of expressions: the proposals that fit at the cursor."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class Completion:
 
 
 def completions(text: str, position: int, release: Release, trace: Trace | None = None) -> list[Completion]:
-    """Return what fits at the cursor, the likeliest first, at most 200.
+    """Return the proposals that fit at the cursor, most likely first, at most 200.
 
     Args:
         text: The expression, finished or not.

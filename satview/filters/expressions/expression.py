@@ -266,7 +266,7 @@ class _Event:
 
 
 def number_of(code: int) -> int:
-    """Return the event number that people know: of a kernel call its own number, whatever the half and the width."""
+    """Return the number by which people know an event: the same for all forms of a kernel call."""
     event = event_of(code)
     return event & 0x7F if class_of(code) == WireClass.KER_CALL else event
 

@@ -1,6 +1,6 @@
 """The tree of an expression: plain values, made by `syntax`, read by everything that evaluates or writes expressions.
 
-Import the module, not the names: `nodes.Compare` says beside its use what it is.
+Import the module, not its names: `nodes.Compare` is clear where it is used.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""From rules to a rule set: what TraceEvent() would hold after them."""
+"""Builds a rule set from rules: the state of TraceEvent() after them."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class BuiltRules:
     Attributes:
         rules: The rules they were made from.
         state: What TraceEvent() would hold after them.
-        conditions: Conditions on every event, from `WHERE` lines; all must hold. Capture has no position for them.
+        conditions: Conditions on every event, from `WHERE` lines; all must hold. A capture cannot hold them.
         triggers: From `WHEN` lines; they let no event pass and keep none out.
     """
 

@@ -1,4 +1,4 @@
-"""From a rule set back to rules: the shortest list, within reason, that sets exactly its state."""
+"""Converts a rule set back to a short list of rules that set exactly its state."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def _is_off(state: RuleSet, external: C) -> bool:
 
 
 def _anything_wide(state: RuleSet) -> bool:
-    """Return whether some event that is on is requested in full."""
+    """Return whether any event that is on is wide."""
     enters, leaves = state.calls & 5 == 5, state.calls & 10 == 10
     is_thread = state.thread_is_wide and bool(state.thread & state.all_states)
     return bool(
@@ -104,7 +104,7 @@ def _anything_wide(state: RuleSet) -> bool:
 
 
 def _differences(state: RuleSet, rebuilt: RuleSet) -> list[str]:
-    """Say what the command line leaves in that the rules keep out, or logs in another form."""
+    """Return what the command line logs that the rules leave out, or logs in another form; one sentence each."""
     reasons = []
     if state.switches() != rebuilt.switches():
         reasons.append("some classes are on in part: tracelogger can only leave out whole classes")

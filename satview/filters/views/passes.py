@@ -42,7 +42,7 @@ _NESTING_LIMIT: Final = 40
 class FilterCombination:
     """A filter by name, or `not` of one part, or `and` or `or` of several.
 
-    Filters without a mask or a text are left out, and with them what consists of nothing else.
+    Filters without a mask or a text are left out, and so are combinations of such filters alone.
 
     Attributes:
         joint: `and`, `or`, `not`; empty for a filter.
@@ -348,7 +348,7 @@ class UndoHistory:
     future: tuple[PassStack, ...] = ()
 
     def did(self, stack: PassStack) -> UndoHistory:
-        """Return the history after a change; a change to the same is none."""
+        """Return the history after a change; an equal stack is no change."""
         return self if stack == self.now else UndoHistory(stack, (*self.past, self.now)[-HISTORY_LIMIT:])
 
     def undone(self) -> UndoHistory:
@@ -362,7 +362,7 @@ class UndoHistory:
 
 @dataclass(frozen=True, slots=True)
 class PassResult:
-    """What the passes found.
+    """Results of the passes.
 
     Attributes:
         counts: Hits per pass by name, passes that are off included.
@@ -491,12 +491,12 @@ class PassEvaluator:
 
 
 def never() -> bool:
-    """Return that nobody cancels."""
+    """Return False: nothing is cancelled."""
     return False
 
 
 def pass_limits(item: Pass, release: Release) -> tuple[str, ...]:
-    """Return what of a filter of a view no capture can test, one sentence each without a full stop."""
+    """Return which parts of a filter no capture can test, one sentence each without a full stop."""
     faults: list[Diagnostic] = []
     if item.rules.strip():
         faults += check_capture(check_rules(item.rules, release)[0], release)[0]

@@ -1,4 +1,4 @@
-"""From what is selected in a view (check boxes, forms, conditions) to the rules that capture it next time.
+"""Converts a selection in a view (check boxes, forms, conditions) to rules that capture it.
 
 Static rules do as much as they can: classes and events, fast or wide, one process or one thread. What TraceEvent()
 has no switch for becomes a condition, which a C program carries out in an event handler.
@@ -42,7 +42,7 @@ def rules_of_selection(
 ) -> str:
     """Return the text of rules that let pass what a view shows.
 
-    What does not occur in the trace is on where most of the rest is selected: in its class, else in the whole trace.
+    An event that does not occur in the trace is on if most others are selected: of its class, else of the trace.
     Events are wide if the trace was logged so, or if `is_wide` says so.
 
     Args:
@@ -109,7 +109,7 @@ def _switches(trace: Trace, codes: NDArray[np.bool_], is_wide: Mapping[int, bool
 
 
 def switch_of(state: RuleSet, code: int, inserted: NDArray[np.bool_]) -> ExternalEvent:
-    """Return the switch of an event: of those that programs insert it is that of their number in USER."""
+    """Return the switch of an event; events that programs insert have that of their number in USER."""
     return ExternalEvent(C.USER, event_of(code)) if inserted[code] else state.address(code)
 
 

@@ -55,7 +55,7 @@ Words = tuple[int, ...]  # of the payload in the new form: number of the word in
 
 
 class LoggedPayloads(PayloadSource):
-    """The payloads of a trace in another form.
+    """The payloads of a trace as if every event had been logged fast or wide as requested.
 
     Args:
         source: The payloads as they are.
@@ -145,7 +145,7 @@ class LoggedPayloads(PayloadSource):
 
 @dataclass(frozen=True, slots=True)
 class LoggedTrace:
-    """A trace in another form.
+    """A trace as if every event had been logged fast or wide as requested.
 
     Attributes:
         trace: The trace.
@@ -228,7 +228,7 @@ _LEAVES: Final = code(WireClass.INT, 2)
 
 @dataclass(slots=True)
 class ControlEvents:
-    """What the kernel adds: numbers of events, each one slot."""
+    """Counts of the control events that the kernel adds, each of one slot."""
 
     buffers: int = 0
     buffer_ends: int = 0
@@ -263,7 +263,7 @@ def control_events(
     interrupts: NDArray[np.int32],
     logs_time: bool,
 ) -> ControlEvents:
-    """Return what the kernel adds to events in time order.
+    """Return the counts of control events that the kernel adds to events in time order.
 
     Args:
         release: Decides the sizes.
@@ -531,7 +531,7 @@ def _doubts(trace: Trace, undecided: Bools) -> list[str]:
 
 
 def _of_logger(trace: Trace, logged: Trace, passes: Bools) -> list[str]:
-    """Return how much of what passes the logger itself adds, which is less or more in another capture."""
+    """Return how many of the events that pass are of the logger itself: another capture has more or fewer."""
     is_logger = np.array([name.rsplit("/", 1)[-1] == _LOGGER for name in trace.processes.names])
     of_logger = passes & is_logger[trace.threads.process[trace.events.thread]]
     if not of_logger.any():
@@ -557,7 +557,7 @@ def _added(logged: Trace, passes: Bools, logs_time: bool) -> ControlEvents:
 
 
 def _left_out(trace: Trace, part: slice, logs_time: bool, has_handler: bool) -> list[str]:
-    """Return what the result does not know."""
+    """Return what the result leaves out, one sentence each."""
     sentences = []
     if part.start:
         sentences.append(
