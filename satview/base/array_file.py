@@ -68,7 +68,7 @@ def write_arrays(path: Path, values: object, arrays: Arrays, cancelled: Callable
 def read_arrays(
     path: Path, accepts: Callable[[Any], bool] = lambda _values: True
 ) -> tuple[Any, dict[str, NDArray[Any]]]:
-    """Map a file of arrays; all of it is summed up and compared.
+    """Map a file of arrays, and verify all of it by its checksums.
 
     Args:
         path: The file.

@@ -52,7 +52,7 @@ def child_command(function: str, *arguments: str) -> list[str]:
 
 @contextmanager
 def safe_children() -> Iterator[None]:
-    """Keep the current folder off the path of every Python that is started in a block.
+    """Keep the current folder off the module path of every Python that is started in a block.
 
     Children of `multiprocessing` import their first modules before they get the path of this process.
     """

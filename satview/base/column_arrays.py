@@ -29,7 +29,7 @@ _Array = TypeVar("_Array", bound=NDArray[Any])
 
 
 def from_environment() -> int | None:
-    """Return the bound that the environment sets in bytes; None = none."""
+    """Return the memory bound in bytes that the environment sets; None without one."""
     text = os.environ.get(SWITCH, "")
     return int(text) * MEGABYTE or None if text.isdecimal() else None
 
@@ -46,7 +46,7 @@ class _Room:
     lock: Any = field(default_factory=threading.RLock)  # a finalizer may run while it is held
 
     def takes(self, size: int) -> bool:
-        """Count some bytes as used if they are within the bound."""
+        """Reserve bytes if they are within the bound; return whether they are."""
         with self.lock:
             if self.limit_bytes is not None and self.used_bytes + size > self.limit_bytes:
                 return False
@@ -78,7 +78,7 @@ def used_bytes() -> int:
 
 
 def empty(rows: int, dtype: DTypeLike) -> NDArray[Any]:
-    """Return a column of any content, shape (rows,).
+    """Return an uninitialised column, shape (rows,).
 
     Raises:
         OSError: It is beyond the bound, and the disk has no room for it.
@@ -92,7 +92,7 @@ def empty(rows: int, dtype: DTypeLike) -> NDArray[Any]:
 
 
 def settled(column: _Array) -> _Array:
-    """Return a column that is complete: the same, or beyond the bound a copy whose pages are the system's.
+    """Return a complete column: itself, or beyond the bound a copy in pages that the system can reclaim.
 
     Raises:
         OSError: As `empty`.

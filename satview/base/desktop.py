@@ -142,7 +142,7 @@ def _data_folder() -> Path:
 
 
 def _refresh(folder: Path) -> list[str]:
-    """Let desktops read the folders again; return what is missing for that, as lines."""
+    """Make desktops read the folders again; return what is missing for that, as lines."""
     notes = []
     for command, inner, without in _REFRESH:
         program = absolute_program(command)

@@ -62,7 +62,7 @@ class SourceChangedError(TraceFormatError):
 
 
 def one_line(error: BaseException) -> str:
-    """Return kind and first line of an exception of a user's program, which may even fail to say what it is about."""
+    """Return kind and first line of an exception of a user's program, even if its text cannot be made."""
     try:
         text = next(iter(str(error).splitlines()), "")[:200]
     except Exception:  # noqa: BLE001

@@ -1,4 +1,4 @@
-"""Packages that only some uses need: imported on first use, and named with what to type when they are not there."""
+"""Packages that only some uses need: imported on first use; a missing one is named with the command to install it."""
 
 from __future__ import annotations
 

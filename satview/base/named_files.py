@@ -45,7 +45,7 @@ class OutsideError(SatviewError):
 
 
 def name_fault(name: str) -> str:
-    """Return why no file can have a name, in words; empty if one can."""
+    """Return why a name cannot be that of a file; empty if it can."""
     if "\0" in name:
         return "there is a NUL in it, which no file's name has"
     try:
@@ -56,7 +56,7 @@ def name_fault(name: str) -> str:
 
 
 def listed(files: tuple[Path, ...]) -> str:
-    """Return some files as words."""
+    """Return a list of files as text."""
     more = f" and {len(files) - _SHOWN} more" if len(files) > _SHOWN else ""
     return ", ".join(ascii(str(file))[1:-1] for file in files[:_SHOWN]) + more
 
@@ -108,7 +108,7 @@ def folders() -> tuple[str, ...] | None:
 
 @contextmanager
 def only_below(limits: Iterable[Path]) -> Iterator[None]:
-    """Let nothing be opened in a block that is not below one of some folders, links followed."""
+    """Refuse to open files in a block unless they are below one of some folders, links followed."""
     token = _folders.set(tuple(os.path.realpath(folder) for folder in limits))
     try:
         yield

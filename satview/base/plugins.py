@@ -42,7 +42,7 @@ class PluginKind(StrEnum):
 
 @dataclass(slots=True, eq=False)
 class Plugin:
-    """One of them.
+    """A plug-in.
 
     Attributes:
         kind: What it adds.
@@ -59,7 +59,7 @@ class Plugin:
     _value: Any = None
 
     def value(self) -> Any:
-        """Return what it names, None if it is switched off; imported at the first call."""
+        """Return the object that the plug-in names, None if it is switched off; imported at the first call."""
         if self._value is None and not self.fault:
             try:
                 self._value = self._entry.load()
@@ -68,12 +68,12 @@ class Plugin:
         return None if self.fault else self._value
 
     def switch_off(self, error: BaseException) -> None:
-        """Do without it from now on."""
+        """Do not use the plug-in from now on."""
         self.fault = one_line(error)
         _log("info", f"the {self.kind.word} plug-in {self.name} of {self.package} is switched off: {self.fault}")
 
     def run(self, function: Callable[[Any], _T], instead: _T) -> _T:
-        """Return the result of a function of it, or something else; it is switched off if the function raises.
+        """Return the result of a function called with the plug-in; if it raises, switch it off and return `instead`.
 
         Args:
             function: Gets what the plug-in names.

@@ -37,7 +37,7 @@ def lists_of(name: CodeName, release: Release) -> Lists:
 
 
 def read_ahead() -> None:
-    """Read the lists that nearly all traces need, 20 ms: where nobody waits for it."""
+    """Read the lists that nearly all traces need, ahead of time: that takes 20 ms."""
     for file in (*_KERNEL, "thread"):
         rows.lists(file, "lists")
 
@@ -86,7 +86,7 @@ def listing_lists(spec: EventSpec, release: Release) -> Lists:
 
 
 def seen_lists(spec: EventSpec, release: Release) -> Lists:
-    """Return the lists that listings of other people have of an event; no vendor's text confirms them."""
+    """Return the lists of an event as seen in listings of other people; no text of the vendor confirms them."""
     if release is not Release.QNX_8 or spec.class_name not in ("KER_CALL", "KER_EXIT"):
         return UNKNOWN_LISTS
     return rows.lists(spec.class_name.lower(), "seen_8").get(spec.name, UNKNOWN_LISTS)
@@ -116,7 +116,7 @@ def notes_of(name: CodeName, release: Release) -> tuple[str, ...]:
 
 
 def when_of(name: CodeName) -> str:
-    """Return on what occasion the event is emitted; may be empty."""
+    """Return when the event is emitted, as text; may be empty."""
     return _texts(name.file, "when").get(name.key, ("",))[0] if name.file else ""
 
 

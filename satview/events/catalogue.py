@@ -79,7 +79,7 @@ class Catalogue:
         self.learned: dict[tuple[str, str], int] = {}
 
     def spec(self, code: int) -> EventSpec:
-        """Return what is known of a code; codes that no table names get a spec with `is_known` False."""
+        """Return the description of a code; codes that no table names get a spec with `is_known` False."""
         code &= wire.CODE_MASK
         spec = self._specs.get(code)
         if spec is None:
@@ -228,7 +228,7 @@ class Catalogue:
 
 
 class ListedCatalogue(Catalogue):
-    """The events of one release, and those that listings showed besides, under numbers that are free.
+    """The events of one release, and further events that listings showed, under free numbers.
 
     Traces of listings and filters look up here. Of a .kev file such a number says nothing.
     """
@@ -294,7 +294,7 @@ class ListedCatalogue(Catalogue):
         return self.learned.get((class_name, name))
 
     def _own_codes(self, class_name: str, name: str, number: int | None) -> Iterator[int]:
-        """Yield the codes of a known class that an event of it may get, whatever they are used for, the last first."""
+        """Yield the codes that an event of a known class may get, used or not, last first."""
         known = next((spec.internal for spec in self.classes if spec.name == class_name), None)
         offset = dict(naming.KER_CLASSES).get(class_name)
         if offset is not None and number is not None:
@@ -317,7 +317,7 @@ def catalogue(release: Release) -> Catalogue:
 
 @cache
 def listed_catalogue(release: Release) -> ListedCatalogue:
-    """Return the catalogue of the listings of a release, with what they showed so far in this process; made once."""
+    """Return the catalogue of a release with the events that its listings showed so far in this process; made once."""
     return ListedCatalogue(release)
 
 
@@ -362,7 +362,7 @@ class CombinedCatalogue(Catalogue):
         self.state_value_of_code = base.state_value_of_code.copy()
 
     def take(self, other: Catalogue, logged: NDArray[np.integer]) -> NDArray[np.uint16]:
-        """Return the code here of every code of another release, uint16 (32768,); those that are not logged are 0.
+        """Add another release; return its codes in this catalogue, uint16 (32768,), 0 for codes that are not logged.
 
         Args:
             other: The other catalogue.
@@ -383,12 +383,12 @@ class CombinedCatalogue(Catalogue):
         return table
 
     def freeze(self) -> None:
-        """Let nobody change the tables any more."""
+        """Make the tables read-only."""
         for table in (self.class_index_of_code, self.state_value_of_code):
             table.setflags(write=False)
 
     def spec(self, code: int) -> EventSpec:
-        """Return what is known of a code, by the release that it is from."""
+        """Return the description of a code, from the release that it belongs to."""
         if (origin := self._more.get(code)) is not None:
             return replace(origin[0].spec(origin[1]), code=code)
         return super().spec(code)

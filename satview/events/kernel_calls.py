@@ -1,4 +1,4 @@
-"""What is known of kernel calls beyond names and arguments."""
+"""Properties of kernel calls beyond names and arguments."""
 
 from __future__ import annotations
 

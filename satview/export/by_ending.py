@@ -135,12 +135,12 @@ def write_verbatim(trace: Trace, path: Path | str) -> int:
 
 
 def without_names(trace: Trace) -> str:
-    """Return what a .kev file cannot hold of lines that fit no row, as a sentence; empty if nothing."""
+    """Return a sentence on what a .kev file cannot hold of lines that fit no row; empty if there are none."""
     return "" if trace.listed is None or not len(trace.listed[0]) else nameless_text(len(trace.listed[0]))
 
 
 def _pairs(trace: Trace, page_length: int) -> tuple[tuple[str, str], ...]:
-    """Return the trace's own header, with what a .kev file needs and a listing may lack."""
+    """Return the header of the trace, completed by the keys that a .kev file needs and a listing may lack."""
     order = f"{trace.byte_order.upper()}_ENDIAN"
     pairs = [
         (key, str(page_length) if key == "SYSPAGE_LEN" else value)
@@ -193,7 +193,7 @@ class Written:
 
 
 def plugged_endings() -> dict[str, Plugin]:
-    """Return ending (`.svg`) to the plug-in that writes such files: its name is the ending without the dot."""
+    """Return the plug-ins that write files, by ending (`.svg`): the name of a plug-in is the ending without the dot."""
     return {f".{plugin.name.lower()}": plugin for plugin in plugins(PluginKind.EXPORT)}
 
 

@@ -93,7 +93,7 @@ def _require_branch(before: str) -> None:
 
 
 def _one_of(source: str, ignores_case: bool, negation: str) -> str:
-    """Return what fits one character, `source` in RE2, as POSIX writes it; `negation` begins a set of all others."""
+    """Return a pattern for one character, `source` in RE2, in POSIX syntax; `negation` begins a negated set."""
     characters, has_others = _fitting(source, ignores_case)
     if has_others:
         characters = "".join(char for char in map(chr, range(1, _DEL)) if char not in characters)
@@ -122,7 +122,7 @@ def _as_range(run: re.Match[str]) -> str:
 
 @cache
 def _fitting(source: str, ignores_case: bool) -> tuple[str, bool]:
-    """Return which characters from 1 to 0x7e fit one in RE2, and whether all others do; if only some, there is no set.
+    """Return the characters from 1 to 0x7e that a pattern for one character fits in RE2, and whether all others fit.
 
     Raises:
         NotInPosixError: Some of the others fit.
@@ -221,7 +221,7 @@ def offset_rows(release: Release, codes: Iterable[int], find: Find) -> list[str]
 
 
 def _rows_of(release: Release, code: int, find: Find) -> Iterator[str]:
-    """Yield variant, least and most words of payloads that have something at one position, and the position."""
+    """Yield variant, least and most words of payloads that share a position, and that position."""
     for variant in _variants_of(release, code):
         least, before = 2, _position(find(code, 2, variant))
         for count in (*range(4, _MOST_WORDS + 2, 2), 0):
@@ -335,7 +335,7 @@ _PART_OF_WORD: Final = (
 
 @dataclass(frozen=True, slots=True)
 class HandledCodes:
-    """Whom a handler is attached to.
+    """The events that a handler is attached to.
 
     Attributes:
         names_thread: Whether the kernel names the thread that the events belong to.
@@ -548,7 +548,7 @@ class CCondition:
         return self._positions(f"arg.{name}", codes, find)
 
     def _positions(self, shown: str, codes: Sequence[int], find: Find) -> str:
-        """Return the name of a table of positions; empty if no event has such a thing."""
+        """Return the name of a table of positions; empty if no event has one."""
         rows = offset_rows(self._tables.release, codes, find)
         if not rows:
             return ""
@@ -568,7 +568,7 @@ class CCondition:
 
 
 def needs_thread(node: nodes.Node) -> bool:
-    """Return whether a condition needs to know whose an event is."""
+    """Return whether a condition needs the thread of an event."""
     if isinstance(node, nodes.EventField):
         return FIELDS[node.name].domain is Domain.THREAD
     if isinstance(node, nodes.Latency):

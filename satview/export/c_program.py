@@ -349,7 +349,7 @@ class _Program:
             yield f"    SET({', '.join([*self._words(rule), name, f'&data_{number}'])});"
 
     def _with_tracker(self, positions: list[tuple[Rule, DynamicRule]]) -> list[tuple[Rule, DynamicRule]]:
-        """Return the positions with a handler of THREAD, which takes note of who runs, if there can be one.
+        """Return the positions with a handler of THREAD added, if possible, that records the running thread.
 
         Where THRUNNING is off, it is switched on for that handler, which lets none of them pass.
         """
@@ -519,7 +519,7 @@ class _Program:
         ]
 
     def _errors(self, faults: Sequence[Diagnostic], indent: str) -> list[str]:
-        """Return `#error` lines, and take note of the faults; of those at one position the first counts."""
+        """Return `#error` lines, and record the faults; only the first at a position counts."""
         for fault in faults:
             positions = [(known.line, known.start, known.end) for known in self._faults if known.line]
             if (fault.line, fault.start, fault.end) not in positions:

@@ -332,7 +332,7 @@ class TextRows:
         return f"t:{time} CPU:%02d "
 
     def heads(self, batch: Batch, rows: NDArray[np.int64]) -> list[Head]:
-        """Return the columns that fill it."""
+        """Return the columns that fill the template of `begin`."""
         if self.format is not None:
             return self.format.heads(batch, rows, Clock(self.source.cycles_per_s, self.start_cycles))
         return [*self._times(batch, rows), Head(batch.cpu[rows])]
@@ -383,7 +383,7 @@ def _date(second: int) -> str:
 
 
 def _one_ahead(batches: Iterator[_Pending]) -> Iterator[_Pending]:
-    """Yield what is made, each while the next one is read: by the core, which needs no lock of the interpreter."""
+    """Yield results, each computed while the next is read: the core needs no lock of the interpreter."""
     before: _Pending | None = None
     with ThreadPoolExecutor(1, "satview-lines") as pool:  # a thread for each would start later than it could print
         try:
@@ -401,7 +401,7 @@ def _one_ahead(batches: Iterator[_Pending]) -> Iterator[_Pending]:
 
 @dataclass(slots=True)
 class Printer:
-    """Prints one source.
+    """Prints the events of one source.
 
     Attributes:
         source: What to print; read once.

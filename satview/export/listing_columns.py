@@ -1,4 +1,4 @@
-"""Columns of values for printing: the payload words of many events of one kind, turned into what a template takes."""
+"""Columns of values for printing: payload words of many events of one kind, converted to the values of a template."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class EventGroup:
 
 @dataclass(frozen=True, slots=True)
 class TemplateColumn:
-    """What fills one conversion of a template.
+    """The values for one conversion of a template.
 
     Attributes:
         values: Returns the values of a group.
@@ -112,7 +112,7 @@ def number(part: PayloadPart) -> TemplateColumn:
 def message(word: int, count: int, *, has_line_feeds: bool = True) -> TemplateColumn:
     """Return a column of the characters of message words, by the rule of `notation.message_text`.
 
-    The first printers took a line feed for unprintable: `has_line_feeds` False.
+    `has_line_feeds` is False for the first printers, which treat a line feed as unprintable.
     """
     return TemplateColumn(
         lambda group: message_texts(group.raw(word, count), _SHOWN if has_line_feeds else _PRINTABLE),
@@ -155,7 +155,7 @@ def texts(part: PayloadPart, *, is_vendor: bool) -> TemplateColumn:
 
 
 def user_tails(*, is_vendor: bool) -> TemplateColumn:
-    """Return a column of what the printer of 6.x writes of user events of more than two words."""
+    """Return a column of user events of more than two words as the printer of 6.x writes them."""
 
     def column(group: EventGroup) -> list[str]:
         raw = group.raw(0, group.words.shape[1])
@@ -180,7 +180,7 @@ def word_list(words: Sequence[int]) -> str:
 
 
 def user_texts_and_words(*, is_vendor: bool) -> TemplateColumn:
-    """Return a column of what the printer of 7.1 writes of user events of more than two words."""
+    """Return a column of user events of more than two words as the printer of 7.1 writes them."""
 
     def column(group: EventGroup) -> list[str]:
         show = vendor_text if is_vendor else plain_text
@@ -228,7 +228,7 @@ def flag_words(word: int, table: dict[int, str]) -> TemplateColumn:
 
 
 def fields_column(event: UserEvent, count: int, index: int | None = None) -> TemplateColumn:
-    """Return a column of what a file says of events: ` label:value` of all fields, or the value of one, empty without.
+    """Return a column of described fields: ` label:value` of all fields, or the value of one; empty without it.
 
     Args:
         event: The description.

@@ -170,7 +170,7 @@ def _listed(spec: EventSpec, count: int, style: Style, layout: Layout | None) ->
 
 
 def _listed_user(spec: EventSpec, layout: Layout, style: Style) -> Form:
-    """Return the form of a user event whose text and words a listing shows, and they are not the same."""
+    """Return the form of a user event of which a listing shows a text and different words."""
     event = f"EVENT:{wire.event_of(spec.code)}"
     shown = _values_of(spec, layout, style)
     texts = [f"{name}:{value}" for name, value, _ in shown if name == "STR"]

@@ -1,4 +1,4 @@
-"""The lines of some events, which the compiled core prints."""
+"""Prints the lines of events by the compiled core."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _CONVERSION: Final = re.compile(r"%(?:%|(0?)(\d*)([dxs])|.|$)", re.DOTALL)
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """A column of what every line begins with.
+    """A column of values with which every line begins.
 
     Attributes:
         values: int64, uint64 or smaller (n,): numbers, or positions among the texts.
@@ -108,7 +108,7 @@ class Lines:
     printed: int
 
     def split(self) -> list[bytes]:
-        """Return them one by one."""
+        """Return the lines one by one."""
         ends, text = self.ends.tolist(), bytes(self.text)
         return [text[before:end] for before, end in zip([0, *ends], ends, strict=False)]
 
@@ -152,7 +152,7 @@ def _filled(template: str, columns: Sequence[TemplateColumn], heads: list[list[A
 
 @dataclass(frozen=True, slots=True)
 class _Texts:
-    """A form with texts that Python makes.
+    """A form with texts that Python makes instead of the core.
 
     Attributes:
         count: Payload words.
@@ -333,7 +333,7 @@ class RecordRows:
 
     @property
     def minus_one_fails(self) -> bool:
-        """Only what is known to have failed is shown so."""
+        """False: only exits that are known to have failed are shown as failures."""
         return False
 
     @property

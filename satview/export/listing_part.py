@@ -1,4 +1,4 @@
-"""Some events of a trace as a listing, or as the CSV of the event list: both by the printer, in one pass over the file.
+"""Writes events of a trace as a listing, or as the CSV of the event list, in one pass of the printer over the file.
 
 The printer reads events in the order of their slots, while the selection consists of rows of the trace. Both identify
 an event by its last slot, at which it is printed.
@@ -173,7 +173,7 @@ def _printed_lines(
 def _in_order(
     lines: Lines, positions: NDArray[np.int64], waiting: dict[int, bytes], ready: int
 ) -> Iterator[bytes | memoryview]:
-    """Yield the first lines of a batch, which have these positions, with those that wait and come before `ready`."""
+    """Yield the first lines of a batch, at these positions, merged with waiting lines that come before `ready`."""
     ends, done = np.append(0, lines.ends), 0
     for position in sorted(position for position in waiting if position < ready):
         before = int(np.searchsorted(positions, position))
@@ -186,7 +186,7 @@ def _in_order(
 def _decoded_lines(
     trace: Trace, selected: Selected, progress: Report | None, cancelled: IsCancelled | None
 ) -> Iterator[tuple[bytes, int]]:
-    """Yield the same of a trace whose file cannot be printed, event by event: thread traces, which are small."""
+    """Yield the rows event by event for a trace whose file cannot be printed: thread traces, which are small."""
     columns = ListColumns(trace, selected.rows)
     for start in range(0, len(selected.rows), _BLOCK):
         _check(start / len(selected.rows), progress, cancelled)
@@ -205,7 +205,7 @@ def _decoded(trace: Trace, event: int) -> str:
 
 
 class ListColumns:
-    """What a trace says of each event of the list, behind class and name.
+    """The columns of the list before class and name, from the trace.
 
     Args:
         trace: The trace.
@@ -266,12 +266,12 @@ class ListRows:
         return self.records.form(spec, count, variant)
 
     def begin(self, form: Form) -> str:
-        """Return the template of the columns before those."""
+        """Return the template of the columns before class and name."""
         del form
         return ListColumns.TEMPLATE
 
     def heads(self, batch: Batch, rows: NDArray[np.int64]) -> list[Head]:
-        """Return these columns."""
+        """Return the columns before class and name."""
         return self._columns.of(self.selected.positions_in(batch, rows))
 
     def tail(self, printed: int) -> str:

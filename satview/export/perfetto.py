@@ -182,7 +182,7 @@ def write_perfetto(
 
 
 def _packets(part: TracePart) -> Iterator[tuple[float, MessageBytes]]:
-    """Yield the packets of a trace, some at a time, each with the share of the kinds of packets that is behind it."""
+    """Yield the packets of a trace in parts, each with the share of the work that is done."""
     makes: tuple[Callable[[TracePart], Iterator[MessageBytes]], ...] = (
         _clocks, _tracks, schedule_packets, _states, _calls, _interrupts, _messages, _wake_ups, _pulses, _losses,
         _lanes, _other_events, _verdicts, _marks, _loads,
@@ -245,7 +245,7 @@ def _descriptors(inner: MessageBytes) -> MessageBytes:
 
 
 def _uncrossed(slices: TrackSlices, kind: int, name: str, parent: Ints) -> tuple[TrackSlices, Iterator[MessageBytes]]:
-    """Return slices of which those that would cross another one of their track have tracks of their own.
+    """Return slices in which those that would cross another slice of their track get tracks of their own.
 
     Args:
         slices: The slices.
@@ -269,7 +269,7 @@ def _none(count: int) -> Ints:
 
 
 def _marked(is_known: Bools) -> Arguments:
-    """Return what says that the end of a slice is not known; such a slice is a moment."""
+    """Return the arguments that mark slices whose end is not known; such a slice is a moment."""
     return Arguments("end", Texts((~is_known).astype(np.uint8), _NOT_KNOWN))
 
 
@@ -447,7 +447,7 @@ def _losses(part: TracePart) -> Iterator[MessageBytes]:
 
 
 def _lanes(part: TracePart) -> Iterator[MessageBytes]:
-    """Yield what lanes of events show: user events, log, functions, page faults, handlers, CPU frequencies."""
+    """Yield the contents of event lanes: user events, log, functions, page faults, handlers, CPU frequencies."""
     above = {Owner.THREAD: _THREAD, Owner.PROCESS: _PROCESS}
     uuid, named = int(uuid_of(_LANE, 0)), 0
     for lane_class in LANE_CLASSES:
@@ -502,7 +502,7 @@ def _lane(part: TracePart, track: Track, uuid: Ints, title: str, parent: Ints, n
 
 
 def _other_events(part: TracePart) -> Iterator[MessageBytes]:
-    """Yield the events that are in nothing else here as moments of their CPU."""
+    """Yield the remaining events as moments of their CPU."""
     trace, events = part.trace, part.trace.events
     is_other = np.ones(len(trace.code_counts), np.bool_)
     for lane_class in LANE_CLASSES:

@@ -65,7 +65,7 @@ class MessageBytes:
         return self.data[self.used].tobytes()
 
     def where(self, known: Known) -> MessageBytes:
-        """Return the same with nothing where `known`, bool (n,), is False."""
+        """Return the messages, empty where `known`, bool (n,), is False."""
         return MessageBytes(self.data, self.used & known[:, None])
 
 
@@ -170,7 +170,7 @@ class TracePart:
 
 @dataclass(frozen=True, slots=True)
 class Arguments:
-    """A value of each of some slices: whole numbers, -1 for none, or texts, the empty one for none."""
+    """One argument of slices: integers, -1 for none, or texts, empty for none."""
 
     name: str
     values: Ints | Texts
@@ -348,7 +348,7 @@ class _Changes(ColumnTable):
 
 @dataclass(frozen=True, slots=True)
 class _Packets(ColumnTable):
-    """Packets of one state each, int64 (n,) each; `rank` orders those of one moment, `thread` -1 - CPU is nobody's."""
+    """Packets of one state each, int64 (n,); `rank` orders those of one moment; thread `-1 - CPU` is nobody."""
 
     thread: Ints
     cycles: Ints
@@ -457,7 +457,7 @@ def _state_of_value() -> NDArray[np.int64]:
 
 
 def _changes(part: TracePart) -> _Changes:
-    """Return the changes of states in a part: runs as CPUs show them, all else as the states of threads do."""
+    """Return the state changes in a part: runs from the CPUs, all other states from the threads."""
     trace, runs, states = part.trace, table(part.trace, "run"), table(part.trace, "state")
     codes = texts(states, "state").code.astype(np.int64)
     state = _state_of_value()[codes]
@@ -485,7 +485,7 @@ def _changes(part: TracePart) -> _Changes:
 
 
 def _is_within_run(part: TracePart, thread: Ints, cycles: Ints) -> NDArray[np.bool_]:
-    """Return whether threads have a CPU at some times by the table of runs, where they did before too; bool (n,)."""
+    """Return whether threads are within a run at some times, begun before, by the table of runs; bool (n,)."""
     runs, times = table(part.trace, "run"), part.trace.events.time_cycles
     if not len(runs):
         return np.zeros(len(thread), np.bool_)
@@ -508,7 +508,7 @@ def _differs(*columns: Ints) -> NDArray[np.bool_]:
 
 
 def _within(part: TracePart, changes: _Changes) -> _Changes:
-    """Return the changes in a part: those that hold as it begins at its start, what a filter drops as not known."""
+    """Return the changes in a part: states that hold at its start begin there, filtered ones become unknown."""
     if part.events is not None:
         shown = np.zeros(len(part.trace.threads), np.bool_)
         shown[changes.thread[(changes.event >= 0) & part.events[changes.event]]] = True
@@ -537,7 +537,7 @@ def _births(changes: _Changes) -> NDArray[np.intp]:
 
 
 def _created(births: _Changes) -> _Packets:
-    """Return packets that report new threads: before their first state, or in its place if that is not known."""
+    """Return packets for new threads: before their first state, or in its place if it is unknown."""
     zero = np.zeros(len(births.thread), np.int64)
     return _Packets(births.thread, births.cycles, zero - 1, zero + _CREATED, zero, zero)
 

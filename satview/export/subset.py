@@ -142,7 +142,7 @@ def opening_state(trace: Trace, row: int, *, with_all_names: bool = False) -> Op
 
 
 def _still_true(trace: Trace, rows: NDArray[np.int64], now_cycles: int) -> NDArray[np.bool_]:
-    """Return which state events no missing events can have undone until some moment, bool (len(rows),).
+    """Return which state events still hold at a moment although events are missing, bool (len(rows),).
 
     While a thread runs, only its own CPU can end that.
     """
@@ -277,7 +277,7 @@ _NEVER: Final = np.iinfo(np.int64).max
 
 @dataclass(slots=True)
 class _SubsetRecords:
-    """Everything that goes into the file in writing order: the opening dump first, then the selected rows."""
+    """All records of the new file in writing order: the opening dump, then the selected rows."""
 
     time: NDArray[np.int64]
     cpu: NDArray[np.uint8]
@@ -365,7 +365,7 @@ class _RecordLayout:
             self._sizes[oldest[self._sequence[oldest] > 1]] = 0
 
     def _find_losses(self, trace: Trace, rows: NDArray[np.uint32], opening_count: int, lost: NDArray[np.int64]) -> None:
-        """Write down before which records the capture lost buffers, and how many; such a gap stays visible."""
+        """Record before which records the capture lost buffers, and how many, so that the gaps stay visible."""
         gaps = np.flatnonzero(trace.buffers.lost_before)
         before = np.searchsorted(trace.events.slot[rows], trace.buffers.slot[gaps])
         opened = int(self._records.time[opening_count - 1]) if opening_count else _NEVER
@@ -376,7 +376,7 @@ class _RecordLayout:
     def _find_losses_of_cpus(
         self, trace: Trace, rows: NDArray[np.uint32], opening_count: int, lost: NDArray[np.int64]
     ) -> None:
-        """The same for 8.0, where one CPU loses what others do not, and may do so up to the end of the new file."""
+        """As `_find_losses` for 8.0, where each CPU loses its own buffers, perhaps up to the end of the new file."""
         if not len(rows):
             return
         time, buffers = self._records.time, trace.buffers
@@ -570,7 +570,7 @@ Bools = NDArray[np.bool_]
 
 @dataclass(frozen=True, slots=True)
 class SubsetReport:
-    """What was written.
+    """Result of writing a part of a trace.
 
     Attributes:
         path: The file.
@@ -603,7 +603,7 @@ class SubsetReport:
 
 
 def nameless_text(count: int) -> str:
-    """Return what a .kev file cannot hold of some events of lines that fit no row."""
+    """Return a sentence on what a .kev file cannot hold of events from lines that fit no row."""
     events = f"{count:,} events" if count != 1 else "1 event"
     return f"{events} of lines that fit no row keep words alone in a .kev file; the names are in the listing only"
 

@@ -123,7 +123,7 @@ def text_bytes(texts: Any) -> memoryview:
 
 
 def _flat(arrow: pa.Table) -> pa.Table:
-    """Return a table in which what CSV has no form for is text: lists, structs, maps, bytes, days beyond 9999."""
+    """Return a table in which values without a form in CSV are text: lists, structs, maps, bytes, days beyond 9999."""
     types = required("pyarrow").types
     for position, field in enumerate(arrow.schema):
         column = arrow.column(position)
@@ -133,7 +133,7 @@ def _flat(arrow: pa.Table) -> pa.Table:
 
 
 def _with_texts(arrow: pa.Table, change: Callable[[str], str]) -> pa.Table:
-    """Return a table with its texts changed; of equal ones only one is looked at."""
+    """Return a table with its texts changed; equal texts are converted once."""
     pyarrow = required("pyarrow")
     for position, field in enumerate(arrow.schema):
         if not (pyarrow.types.is_dictionary(field.type) or pyarrow.types.is_string(field.type)):
@@ -248,7 +248,7 @@ def write_by_class(
 def arrow_of(
     trace: Trace, name: str, rows: NDArray[np.bool_] | None = None, timing: Mapping[str, Timing] | None = None
 ) -> pa.Table:
-    """Return a table ready to be written, with what the trace is as metadata of its schema.
+    """Return a table ready to be written, with a description of the trace as metadata of its schema.
 
     Args:
         trace: The trace.
@@ -277,7 +277,7 @@ def _arrow_of(trace: Trace, name: str, rows: NDArray[np.bool_] | None, timing: M
 
 
 def _with_used_texts(column: Any) -> Any:
-    """Return a column of texts that knows only the texts that are in it, each once.
+    """Return a column of texts whose dictionary has only the texts that occur, each once.
 
     The names of all codes are many, and a kernel call's entry and exit share one; Parquet would give up on that.
     """

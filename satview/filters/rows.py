@@ -43,7 +43,7 @@ class TableTest:
     """A table of results by code or by thread, in the cheapest form for the values that occur.
 
     Selected values side by side (a class, one event, the threads of a process) become one or two comparisons;
-    values that never occur count as whatever makes the runs longest.
+    values that never occur may fall on either side, so that runs are as long as possible.
 
     Args:
         table: bool, result per value.

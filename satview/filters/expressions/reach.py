@@ -206,7 +206,7 @@ def _is_contradiction(parts: Iterable[nodes.Node]) -> bool:
 
 
 def _value_key(value: nodes.Node) -> tuple[type, object] | None:
-    """Return what is equal for equal values, None for those that are worked out."""
+    """Return a key that equal values share; None for computed values."""
     if isinstance(value, nodes.EventField | nodes.NamedArgument):
         return type(value), value.name
     return (nodes.Word, value.index) if isinstance(value, nodes.Word) else None
@@ -279,7 +279,7 @@ def limits(node: nodes.Node, logged: Logged) -> Iterator[Limit]:
 
 
 def later_parts(condition: nodes.Node) -> Iterator[tuple[int, int, str]]:
-    """Yield what of a condition is not known at the event itself, whatever is logged: its position, and why."""
+    """Yield the parts of a condition that are never known at the event itself: start, end and reason."""
     for node in (condition, *(_descendants(condition))):
         if isinstance(node, nodes.EventField) and FIELDS[node.name].known is KnownWhen.LATER:
             yield (node.start, node.end, f"{node.name} is known only later, and a trigger is decided at the event; "

@@ -241,7 +241,7 @@ class _Checker:
         return (self.number(node), Type.NUMBER) if test is None else (test, Type.BOOL)
 
     def test(self, node: nodes.Node) -> nodes.Node | None:
-        """Return a condition that is not made of others; None if it is a number."""
+        """Return a condition that is not made of other conditions; None for a number."""
         if isinstance(node, nodes.Compare):
             return self.compare(node)
         if isinstance(node, nodes.In):
@@ -260,7 +260,7 @@ class _Checker:
         return Type.TEXT if kind is FieldKind.TEXT else Type.NUMBER
 
     def pair_end(self, name: nodes.Text | nodes.Number) -> nodes.Node:
-        """Return the condition that an event is one of the two of a latency.
+        """Return the test whether an event is this end of a latency.
 
         A number is that of a user event; a text is an event by any name that is shown for it, or else a user event with
         that text.
@@ -306,7 +306,7 @@ class _Checker:
         return result
 
     def question(self, node: nodes.Is) -> nodes.Node:
-        """Return what asks whether a condition is true or false, or a value known or not."""
+        """Return the test whether a condition is true or false, or whether a value is known or unknown."""
         start, end, value = node.start, node.end, node.value
         if node.word in ("true", "false"):
             result, kind = self.visit(value)
@@ -362,7 +362,7 @@ class _Checker:
         return codes_by_texts
 
     def as_text(self, value: nodes.Node, item: nodes.Node) -> nodes.Node:
-        """Return a bare word that is compared with an argument whose values are called something as a text."""
+        """Return a bare word as a text where it is compared with an argument whose values have names."""
         if isinstance(item, nodes.BareWord) and self.value_texts(value):
             return nodes.Text(item.start, item.end, item.value)
         return item
@@ -370,7 +370,7 @@ class _Checker:
     def with_value(
         self, node: nodes.Node, argument: nodes.NamedArgument, groups_of: Callable[[tuple[ValueText, ...]], Groups]
     ) -> nodes.Node | None:
-        """Return the test whether the value of an argument is called something; None if none is.
+        """Return the test whether the value of an argument has one of some names; None if no value has one.
 
         Args:
             node: Where the test is written.
@@ -392,7 +392,7 @@ class _Checker:
         return _either(start, end, tests) if tests else None
 
     def is_called(self, node: nodes.Node, argument: nodes.NamedArgument, text: nodes.Text) -> nodes.Node:
-        """Return the test whether an argument is what a text says: as a text, or as a number that is called so."""
+        """Return the test whether an argument equals a text, or is a number with that name."""
         test = self.with_value(node, argument, lambda texts: called(texts, text.value))
         if Show.STRING in self.shows_of(argument):
             equal = nodes.Compare(node.start, node.end, "==", argument, text)
@@ -465,7 +465,7 @@ class _Checker:
             raise ExpressionError.of(node, "a text is compared with name, thread_name, text or a text argument")
 
     def other(self, left: nodes.Node, right: nodes.Node) -> nodes.Node:
-        """The other side of a number: an error's name may represent its number."""
+        """Return the operand that a number is compared with; the name of an error stands for its number."""
         if isinstance(right, nodes.BareWord) and isinstance(left, nodes.EventField):
             if FIELDS[left.name].kind is FieldKind.ERROR:
                 return self.error(right)
@@ -559,7 +559,7 @@ def code_table(start: int, end: int, table: NDArray[np.bool_]) -> CodeTest:
 
 
 def value_names(release: Release, name: str, taught: Taught | None = None) -> dict[str, str]:
-    """Return what values of an argument are called, and which values these are; arguments as of `resolve`."""
+    """Return the names of the values of an argument, and the values; arguments as of `resolve`."""
     texts_of_argument = _Checker(release, taught).value_texts(nodes.NamedArgument(0, 0, name))
     return {text.text: str(text.value) if text.mask == -1 else hex(text.value)
             for texts in texts_of_argument for text in texts if text.text}  # fmt: skip

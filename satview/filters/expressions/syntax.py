@@ -191,7 +191,7 @@ DEPTH_LIMIT: Final = 60  # of the tree; chains of + count, chains of and/or do n
 
 
 def looks_like_condition(text: str) -> bool:
-    """Return whether a text that may be a plain name as well is more likely a condition."""
+    """Return whether a text is more likely a condition than a plain name."""
     return _OF_CONDITIONS.search(text) is not None
 
 

@@ -124,7 +124,7 @@ def never_true_rules(rules: Iterable[Rule], release: Release) -> Iterator[Diagno
 
 
 def opening_rules(rules: Iterable[Rule], release: Release) -> tuple[Rule, ...]:
-    """Return what comes before rules that switch nothing on or off: every class on, else they could show nothing.
+    """Return the rules that go before rules that switch nothing on or off: every class on, else nothing would show.
 
     ADDALLCLASSES leaves SEC out, so the classes of later releases are switched on one by one.
     """

@@ -1,4 +1,4 @@
-"""Rules in a capture: the TraceEvent() calls they become, and what of them no kernel can carry out.
+"""Rules in a capture: the TraceEvent() calls they become, and the parts that no kernel can carry out.
 
 A view applies rules to a whole trace, a kernel to one event at a time. Here the difference is decided once, for
 tracelogger, "what would be captured", the C export and the hints in the window:
@@ -141,7 +141,7 @@ def check_capture(
 
 
 def check_condition(condition: Expression) -> tuple[Diagnostic, ...]:
-    """Return what of a condition no event handler can know, or knows of wide events only; columns are of its text."""
+    """Return the parts of a condition that no handler can know, or only for wide events; columns are of its text."""
     release = condition.release
     by_place: dict[tuple[int, int], Diagnostic] = {}
     for wide in (True, False):
@@ -168,7 +168,7 @@ def _faults(built: BuiltRules, has_handlers: bool) -> Iterator[Diagnostic]:
 
 
 def condition_faults(condition: Expression, logged: Logged, rule: Rule) -> Iterator[Diagnostic]:
-    """Yield what keeps a condition from being answered in a capture, each with its column in the rule's line."""
+    """Yield the parts of a condition that a capture cannot evaluate, each with its column in the line of the rule."""
     if not logged.codes.any():
         return  # it is off at the end: see `never_called`
     faults = [*limits(condition.tree, logged)]
@@ -197,7 +197,7 @@ def _pair_faults(built: BuiltRules, state: RuleSet) -> Iterator[Diagnostic]:
 
 
 def never_called(rules: Sequence[Rule], state: RuleSet) -> Iterator[Diagnostic]:
-    """Yield a hint for every pid and dynamic rule of something that is off at the end, or one if everything is off."""
+    """Yield a hint for every pid or dynamic rule of events that are off at the end, or one if all are off."""
     switching = [rule for rule in rules if rule.mode in SWITCHING]
     if switching and state.switches() == RuleSet(state.release).switches():
         text = switching[-1].text(state.release)
@@ -278,7 +278,7 @@ class _Where:
                 self.handlers[external] = parts[0] if len(parts) == 1 else AllOf(*parts)
 
     def _open_classes(self) -> list[ExternalClass]:
-        """Return the classes with events for which class and event do not decide, ascending."""
+        """Return the classes with events that class and event number do not decide, ascending."""
         classes: set[ExternalClass] = set()
         for code in np.flatnonzero(self._on & ~self._always).tolist():
             external = self._state.address(code).external
@@ -289,7 +289,7 @@ class _Where:
         return sorted(classes)
 
     def _switch_of(self, code: int) -> tuple[ExternalClass | None, int]:
-        """Return what switches a code: its class and event; a whole class where events have no switch of their own."""
+        """Return the switch of a code: class and event number; -1 where only the whole class has a switch."""
         address = self._state.address(code)
         external = C.KERCALLEXIT if address.external is C.KERCALLINT else address.external
         if address.vector_word >= 0:
@@ -305,7 +305,7 @@ class _Where:
         return {(external, number) for external, number in switches if external not in (None, C.CONTROL)}
 
     def switches(self) -> Iterator[Rule]:
-        """Yield the rules that switch off what cannot fit: whole classes where all of them cannot."""
+        """Yield the rules that switch off events which cannot fit: whole classes where none of their events can."""
         on_of_class: dict[ExternalClass, set[int]] = {}
         for code in np.flatnonzero(self._on).tolist():
             external, number = self._switch_of(code)
@@ -396,7 +396,7 @@ def _has_tids(state: RuleSet, rule: Rule) -> bool:
 
 
 def _replaced(rule: Rule, last_handler: dict[object, Rule]) -> Iterator[str]:
-    """Say whether a dynamic rule replaces another one."""
+    """Yield a hint if a dynamic rule replaces another one."""
     assert rule.mode is not None
     if "HANDLER" not in rule.mode.name:
         return

@@ -72,13 +72,13 @@ def _inserted_events(trace: Trace) -> Inserted:
 
 
 def inserted_by_code(trace: Trace) -> Bools:
-    """Return of which codes the events of a trace are inserted by programs, bool (32768,)."""
+    """Return the codes whose events programs have inserted in this trace, bool (32768,)."""
     logged = np.bincount(trace.events.code[inserted_events(trace).surely], minlength=CODE_COUNT)
     return inserted_codes(trace.release).surely | (logged > 0)
 
 
 def passes_inserted(switches: Switches) -> Bools:
-    """Return for each code whether an event with it passes that a program inserts, bool (32768,)."""
+    """Return for each code whether an event that a program inserts with it passes, bool (32768,)."""
     users = [code(WireClass.USER, number) for number in range(EVENT_MASK + 1)]
     is_on = np.array([switches.is_on(switches.address(user), user) for user in users])
     return np.tile(is_on, CODE_COUNT // len(is_on))
@@ -97,7 +97,7 @@ def passing_in_view(state: RuleSet, trace: Trace, derived: DerivedColumns | None
 
 
 def doubt_of_view(state: RuleSet, trace: Trace, conditions: Sequence[Expression], derived: DerivedColumns) -> str:
-    """Return of how many events a view cannot tell whether a capture has them, as a sentence; empty = of none.
+    """Return a sentence on the number of events that a capture may or may not have; empty if there are none.
 
     Args:
         state: The rules.

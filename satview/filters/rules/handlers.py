@@ -144,7 +144,7 @@ class FunctionRule:
         self.calls = 0
 
     def __call__(self, context: EventContext, /) -> int:
-        """Return the handler's result: 0 to suppress the event. What is no whole number counts as true or false."""
+        """Return the handler's result: 0 to suppress the event. A result that is no integer counts as true or false."""
         if self.problem:
             return 1
         self.calls += 1
@@ -171,7 +171,7 @@ def describe(error: BaseException, path: Path) -> str:
 
 
 class Handlers:
-    """Loads handlers for rules, each file only after a yes.
+    """Loads handlers for rules, each file only with the consent of the user.
 
     Args:
         allow: Called once per file with its path; True if the user lets it run.

@@ -156,7 +156,7 @@ class StaticMask:
 
 
 def _names_its_thread(code: int, is_vthread: bool) -> bool:
-    """Return whether the thread that is tested is in the payload, not beside the event."""
+    """Return whether the tested thread is named in the payload rather than being the thread of the event."""
     if class_of(code) == WireClass.COMM:
         return event_of(code) in (2, 3, 4, 5, 6, 7, 8, 10, 11)
     return is_vthread and event_of(code) >= VTHREAD_OFFSET
@@ -402,19 +402,19 @@ class RuleSet(Switches):
         return self._changed() if parts else ENOTSUP
 
     def replace_handlers(self, change: Callable[[DynamicRule], DynamicRule]) -> None:
-        """Put another dynamic rule in the position of each one."""
+        """Replace each dynamic rule by the result of `change`."""
         self.class_handlers = {position: change(rule) for position, rule in self.class_handlers.items()}
         self.event_handlers = {position: change(rule) for position, rule in self.event_handlers.items()}
         self._changed()
 
     def remove_handlers(self, is_gone: Callable[[DynamicRule], bool]) -> None:
-        """Detach every dynamic rule of which `is_gone` says so: those of a process that has died."""
+        """Detach every dynamic rule for which `is_gone` is true: those of a process that has died."""
         self.class_handlers = {position: rule for position, rule in self.class_handlers.items() if not is_gone(rule)}
         self.event_handlers = {position: rule for position, rule in self.event_handlers.items() if not is_gone(rule)}
         self._changed()
 
     def codes_at(self, external: int | None = None, event: int | None = None) -> NDArray[np.bool_]:
-        """Return the codes that are on and that a handler of a class or an event is called for, bool (32768,).
+        """Return the codes that are on and for which a handler of a class or an event is called, bool (32768,).
 
         Args:
             external: The class; None = all classes, those that take no handler included.

@@ -132,7 +132,7 @@ class Switches:
         self._addresses: dict[int, ExternalEvent] = {}
 
     def set_like(self, other: Switches) -> None:
-        """Take over every switch, width, pid and tid of another set of the same release."""
+        """Copy every switch, width, pid and tid of another set of the same release."""
         self.control, self.process = other.control, other.process
         self.thread, self.vthread = other.thread, other.vthread
         for name in _ARRAYS:
@@ -182,7 +182,7 @@ class Switches:
         )
 
     def address(self, event_code: int) -> ExternalEvent:
-        """Return `external_of()` a code for this release, remembered."""
+        """Return `external_of()` of a code for this release, cached."""
         address = self._addresses.get(event_code)
         if address is None:
             address = self._addresses[event_code] = external_of(event_code, self.release)
@@ -495,7 +495,7 @@ def _switch(masks: NDArray[np.uint8], bits: int, on: bool) -> None:
 
 
 def _no_listener() -> None:
-    """Take changes that nobody waits for."""
+    """Ignore a change: the default of `on_change`."""
 
 
 def _governed_by(address: ExternalEvent) -> int:
