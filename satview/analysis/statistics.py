@@ -161,7 +161,7 @@ class Statistics:
         basis: Basis | None = None,
         cancelled: Callable[[], bool] | None = None,
     ) -> None:
-        """Store the request; nothing is computed yet.
+        """Store the arguments; nothing is computed yet.
 
         Args:
             trace: The data.

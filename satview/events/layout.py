@@ -108,12 +108,12 @@ class Layout:
         return PayloadPart(f"{self.rest_name}{index}", index, 1, Show.HEX)
 
     def rest_index(self, name: str) -> int | None:
-        """Return which payload word such a name means in this layout, None if it is the name of none."""
+        """Return the payload word that a name such as `word 3` means in this layout; None for other names."""
         rest = _REST.fullmatch(name)
         return int(rest[2]) if rest is not None and rest[1] == self.rest_name and int(rest[2]) >= self.end else None
 
     def message_words(self, index: int) -> int:
-        """Return how many words the message has that begins with a part: those behind it go on with it."""
+        """Return how many words a message has that begins with a part, its continuations included."""
         end = index + 1
         while end < len(self.parts) and self.parts[end].show is Show.MSG_MORE:
             end += 1
@@ -215,7 +215,7 @@ def _choose(spec: EventSpec, release: Release, count: int, variant: int) -> tupl
 
 
 def _candidates(spec: EventSpec, release: Release, count: int) -> Iterator[tuple[str, tuple[Field, ...] | None]]:
-    """Yield the lists that may describe a payload of that many words, the likelier before."""
+    """Yield the lists that may describe a payload of that many words, the likelier first."""
     is_same = spec.fast == spec.wide
     fast = "same" if is_same else "fast", spec.fast
     if count == 2:
@@ -286,7 +286,7 @@ def named_parts(layout: Layout) -> tuple[PayloadPart, ...]:
 
 
 def text_name(part: PayloadPart, parts: Sequence[PayloadPart]) -> str:
-    """Return what the texts of a field's values are called beside the field: `state_text`, or with a number behind."""
+    """Return the name for the texts of a field's values: `state_text`, with a number if it is taken."""
     names, name, number = {other.name for other in parts}, f"{part.name}_text", 1
     while name in names:
         number += 1
@@ -327,7 +327,7 @@ def text_at(payload: bytes, part: PayloadPart) -> str | None:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Taught:
-    """What no table of a release has, and a trace brings: lines of its listing, and a file that describes its events.
+    """Descriptions of events that a trace brings and no table has: from its listing, and from a file of descriptions.
 
     Attributes:
         parts: By code, more numbers and texts that payloads hold.
@@ -478,7 +478,7 @@ def describe_layout(release: Release, code: int, count: int, variant: int, event
 
 
 def note_description(release: Release, event: UserEvent) -> None:
-    """Let rules and captures, which belong to no trace, know the fields of an event too."""
+    """Make the fields of a described event known to rules and captures, which belong to no trace."""
     _LEARNED.events[release, event.code] = event
 
 
@@ -546,7 +546,7 @@ def _listed(variant: int) -> Layout:
 
 
 def logged_list(release: Release, code: int, *, is_wide: bool) -> tuple[int, tuple[Field, ...] | None]:
-    """Return in which form the kernel logs an event: its code and its list; None = the list is not known.
+    """Return the code and the list with which a kernel logs an event; None if the list is not known.
 
     A kernel call with 64-bit values whose table has no such list is logged without the flag in its number (section
     8.2). Where the guide's fast list is longer than two words and the printer's is not, two words are on the wire.

@@ -107,7 +107,7 @@ def fields_of(code: int) -> tuple[Field, ...]:
 
 
 def spec(code: int, class_name: str) -> EventSpec:
-    """Return what is known of a code."""
+    """Return the description of a code."""
     known = names().get(code)
     if known is None:
         return EventSpec(code, class_name, unnamed(code), is_known=False)

@@ -1,4 +1,4 @@
-"""What is known of one kind of event: its names and the lists of its arguments."""
+"""The description of one kind of event: its names and the lists of its arguments."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ from satview.events import wire
 
 
 class StateGroup(StrEnum):
-    """Why a thread is not running, in the few kinds that matter when a lane is read from afar."""
+    """Reasons why a thread is not running, in the few kinds that matter at a glance."""
 
     RUNNING = "running"
     READY = "ready"
@@ -33,7 +33,7 @@ class StateGroup(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class StateMeaning:
-    """A thread state, whatever its number.
+    """A thread state, independent of its number in a release.
 
     Attributes:
         name: QNX spelling without prefix: `RUNNING`, `NET_SEND`.

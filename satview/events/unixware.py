@@ -166,7 +166,7 @@ def unnamed(code: int) -> str:
 
 
 def spec(code: int, class_name: str) -> EventSpec:
-    """Return what is known of a code."""
+    """Return the description of a code."""
     known = names().get(code)
     if known is None:
         return EventSpec(code, class_name, unnamed(code), is_known=False)

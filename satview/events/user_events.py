@@ -1,4 +1,4 @@
-"""How the payloads of events are described, and what a user says of lanes of those that programs insert. No numpy."""
+"""Descriptions of event payloads, and the rules of users for lanes of user events. Imports no numpy."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _RULE: Final = re.compile(r"(\d{1,9})(?::(\d{1,9}|[^\W\d]\w{0,79}))?(?:\.\.(\d{1
 
 
 class UserRuleKind(StrEnum):
-    """What a lane makes of its events."""
+    """What a lane shows of its events."""
 
     MOMENT = "moment"
     COUNTER = "counter"
@@ -29,7 +29,7 @@ class UserRuleKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class UserRule:
-    """What a user says of the lane of an event.
+    """The rule of a user for the lane of an event.
 
     Attributes:
         number: Of the event; of an interval, of the one that begins it.
@@ -65,7 +65,7 @@ class ValueText:
     when: tuple[str, int, int] | None = None
 
     def fits(self, value: int, numbers: Mapping[str, int]) -> bool:
-        """Return whether the text is that of a value.
+        """Return whether a value has this text.
 
         Args:
             value: Of the field.
@@ -112,7 +112,7 @@ class UserField:
 
     @property
     def value_texts(self) -> tuple[ValueText, ...]:
-        """Everything that values of it are called."""
+        """All texts that values of the field have."""
         return (*(ValueText(value, name) for value, name in self.names.items()), *self.texts)
 
     @property
@@ -221,7 +221,7 @@ class UserEvent:
 
 @dataclass(frozen=True, slots=True)
 class Descriptions:
-    """What a file says of events.
+    """The event descriptions of a file.
 
     Attributes:
         events: The events by code.
@@ -233,7 +233,7 @@ class Descriptions:
 
     @property
     def user(self) -> dict[int, UserEvent]:
-        """Those of class USER, by number."""
+        """The descriptions of class USER, by number."""
         return {event.number: event for event in self.events.values() if event.class_number == WireClass.USER}
 
 

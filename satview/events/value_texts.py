@@ -1,4 +1,4 @@
-"""What numbers in arguments are called: by the tables here, and by files that describe events.
+"""Texts for numbers in arguments: from the tables here, and from files that describe events.
 
 The details of an event show these texts, and conditions compare with them.
 """
@@ -31,7 +31,7 @@ _NONE: Final = {
 
 @cache
 def table_texts(release: Release, code: int, name: str) -> tuple[ValueText, ...]:
-    """Return what values of an argument are called by the tables of a release; empty for most arguments."""
+    """Return the texts that the tables of a release have for values of an argument; empty for most arguments."""
     if name == "errno":
         return error_texts(release)
     if name == "policy":
@@ -47,7 +47,7 @@ def table_texts(release: Release, code: int, name: str) -> tuple[ValueText, ...]
 
 @cache
 def error_texts(release: Release) -> tuple[ValueText, ...]:
-    """Return what the error numbers of a release are called, by number."""
+    """Return the names of the error numbers of a release, by number."""
     book = catalogue(release)
     named = ((number, book.errno_name(number)) for number in range(_ERRORS))
     return tuple(ValueText(number, text) for number, text in named if text is not None)

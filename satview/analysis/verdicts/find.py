@@ -192,7 +192,7 @@ def _weighed(limits: Thresholds, verdict: Verdict) -> Verdict:
 
 
 def _is_asked_for(trace: Trace, limits: Thresholds, verdict: Verdict) -> bool:
-    """Return whether a verdict involves a thread that the user's file names for its kind, or involves no thread at all.
+    """Return whether a verdict involves a thread that the user's file names for its kind, or no thread at all.
 
     Raises:
         UsageError: A name means no thread of the trace.
