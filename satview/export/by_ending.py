@@ -41,10 +41,7 @@ _SCHEMA: Final = "https://www.speedscope.app/file-format-schema.json"
 def write_folded(trace: Trace, path: Path | str, window: TimeWindow | None) -> tuple[int, int]:
     """Write a line for each stack; return how many, and how many samples are left out as the trace has calls.
 
-    Args:
-        trace: The trace.
-        path: The new file, or `-`.
-        window: As of `function_table`.
+    `path` may be `-`; `window` is as of `function_table`.
 
     Raises:
         UsageError: The file cannot be written.
@@ -60,10 +57,7 @@ def write_folded(trace: Trace, path: Path | str, window: TimeWindow | None) -> t
 def write_speedscope(trace: Trace, path: Path | str, window: TimeWindow | None) -> tuple[int, int]:
     """Write the stacks of each thread as a profile for speedscope; return how many stacks, and 0: nothing is left out.
 
-    Args:
-        trace: The trace.
-        path: The new file, or `-`.
-        window: As of `function_table`.
+    `path` may be `-`; `window` is as of `function_table`.
 
     Raises:
         UsageError: The file cannot be written.
@@ -334,13 +328,7 @@ def _left_out(
 
 
 def argument_tables(trace: Trace, path: Path | str, form: str = "") -> tuple[str, ...]:
-    """Return the tables with all arguments: in a file the long one, in a folder those of all kinds that are there.
-
-    Args:
-        trace: The trace.
-        path: The new file or folder.
-        form: As of `format_of`.
-    """
+    """Return the tables with all arguments: the long one for a file, those of all kinds that occur for a folder."""
     if form or Path(path).suffix:
         return ("argument",)
     return tuple(name for name, codes in kinds(trace).items() if trace.code_counts[list(codes)].any())

@@ -245,17 +245,7 @@ def _descriptors(inner: MessageBytes) -> MessageBytes:
 
 
 def _uncrossed(slices: TrackSlices, kind: int, name: str, parent: Ints) -> tuple[TrackSlices, Iterator[MessageBytes]]:
-    """Return slices in which those that would cross another slice of their track get tracks of their own.
-
-    Args:
-        slices: The slices.
-        kind: Of the tracks of their own.
-        name: Of these.
-        parent: int64 (n,), uuid of the track that a track of its own is below; 0 = none.
-
-    Returns:
-        The slices, and the descriptions of new tracks.
-    """
+    """Return slices of which those that cross another one get tracks of their own below `parent`, and these tracks."""
     order = np.lexsort((slices.start_cycles, slices.track))
     slices, parent = slices.taken(order), parent[order]
     crosses = overlaps(slices.track, slices.start_cycles, slices.end_cycles)

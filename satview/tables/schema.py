@@ -144,15 +144,7 @@ def _of_answer(
     answer: Callable[[Trace], Table] | None = None,
     timed: Callable[[Trace, Mapping[str, Timing]], Table] | None = None,
 ) -> TableSchema:
-    """Return the table of an answer: times in cycles and in ns, and a column `_known` where values may be inexact.
-
-    Args:
-        table: Its name in SQL.
-        meaning: What a row is.
-        question: The answer's columns.
-        answer: Makes it.
-        timed: Makes it by a file of timing too.
-    """
+    """Return the table of an answer: times in cycles and in ns, and a column `_known` where values may be inexact."""
     columns: list[SqlColumn] = []
     for column in question.columns:
         name, is_nullable = column.sql_name, column.is_nullable

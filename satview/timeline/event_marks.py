@@ -336,12 +336,7 @@ def event_positions(
 
 
 def _of_tracks(infos: Sequence[LaneInfo], rows: Rows) -> Iterator[tuple[int, Rows]]:
-    """Yield the position of every lane of events among lanes, and which of some rows are moments on it.
-
-    Args:
-        infos: The lanes.
-        rows: Event rows, ascending.
-    """
+    """Yield the position of every lane of events among lanes, and which of some rows are moments on it."""
     for position, info in enumerate(infos):
         if info.track is not None and len(rows):
             moments = info.track.moments

@@ -417,11 +417,6 @@ class _Chain:
         """Return threads of a server that may receive a message, and how many there are.
 
         The thread that receives it in the end comes last; threads that serve another message come first.
-
-        Args:
-            step: Step of the client.
-            pid: Pid of the server.
-            row: The event by which the client began to wait in SEND.
         """
         threads = self.trace.threads
         alive = [thread for thread in np.flatnonzero((threads.pid == pid) & (threads.tid > 0)).tolist()

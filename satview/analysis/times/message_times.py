@@ -92,14 +92,7 @@ def event_counts(scope: Scope) -> tuple[EventKinds, ThreadCounts]:
 def _count(
     code: NDArray[np.uint16], thread: NDArray[np.unsignedinteger], row: NDArray[np.int64], sums: statistics.EventSums
 ) -> None:
-    """Add events of a selection to the sums.
-
-    Args:
-        code: uint16 (n,).
-        thread: uint16 or uint32 (n,).
-        row: int64 (n,), ascending.
-        sums: As `statistics.event_counts`.
-    """
+    """Add selected events, with ascending rows, to the sums of `statistics.event_counts`."""
     count, earliest, latest, by_thread = sums
     here = np.bincount(code, minlength=CODE_COUNT)
     if np.any((here > 0) & (count == 0)):

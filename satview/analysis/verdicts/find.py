@@ -118,11 +118,6 @@ def verdicts_of(
 ) -> tuple[Verdict, ...]:
     """Return the verdicts of all kinds as `find_verdicts`; found at the first call and cached with the trace.
 
-    Args:
-        trace: The events.
-        cancelled: As of `find_verdicts`.
-        progress: As of `find_verdicts`.
-
     Raises:
         Cancelled: Somebody said so.
     """

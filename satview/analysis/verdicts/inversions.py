@@ -199,15 +199,7 @@ def _ranked(evidence: Evidence, thread: int, row: int) -> str:
 
 
 def _remedy(evidence: Evidence, blocked_by: Blockers, start_wait: int, link: int, priority: int) -> str:
-    """Return the remedy for an inversion, depending on the object of the last wait of its chain.
-
-    Args:
-        evidence: The trace.
-        blocked_by: Threads that each wait is for.
-        start_wait: The wait of the thread that waits first.
-        link: The wait for the thread that others keep from running.
-        priority: Priority of the thread that waits first.
-    """
+    """Return the remedy for an inversion, depending on the object of the last wait of its chain."""
     value, holder = int(blocked_by.waits.value[link]), evidence.name(int(blocked_by.thread[link]))
     what = waited_for(evidence, blocked_by, link)
     if value == MUTEX:

@@ -155,17 +155,9 @@ def verdict_rule(
     proof: str = "",
     timing: tuple[str, ...] = (),
 ) -> Callable[[Search], Search]:
-    """Make a function the rule of a kind of verdict.
+    """Make a function the rule of a kind of verdict; arguments as the attributes of `Rule`.
 
-    Args:
-        kind: As of `Rule`.
-        meaning: As of `Rule`.
-        question: As of `Rule`.
-        needs: As of `Rule`; that the events are those of a kernel is added.
-        bounds: As of `Rule`.
-        thresholds: By name the default, and what it means.
-        proof: As of `Rule`.
-        timing: As of `Rule`.
+    `thresholds` has the default and the meaning of each. `KERNEL` is added to `needs`, unless there are none.
     """
     all_needs = (KERNEL, *needs) if needs else ()
     numbers = {name: Threshold(float(default), text) for name, (default, text) in (thresholds or {}).items()}

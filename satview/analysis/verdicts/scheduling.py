@@ -151,13 +151,7 @@ class _Kept:
 
 
 def _verdicts(evidence: Evidence, kept: list[_Kept], they_do: str) -> list[Verdict]:
-    """Return one verdict per thread, but a common one for threads that their partition's budget held back together.
-
-    Args:
-        evidence: The trace.
-        kept: The threads.
-        they_do: Verb phrase for several threads, such as `get next to no CPU`.
-    """
+    """Return one verdict per thread, but a common one for threads that their partition's budget held back together."""
     together: list[tuple[int, list[_Kept]]] = []
     for thread in kept:
         one = replace(thread, who=ran_instead(evidence, thread.span, thread.thread),
@@ -251,11 +245,7 @@ def instead(evidence: Evidence, span: tuple[int, int], who: list[tuple[int, int]
 def _way_to_run(evidence: Evidence, thread: int, who: list[tuple[int, int]], row: int) -> str:
     """Return the remedy for a thread that was ready while others ran, depending on their priorities.
 
-    Args:
-        evidence: The trace.
-        thread: Row of the thread.
-        who: Those that ran, as of `ran_instead`.
-        row: The event by which it became ready.
+    `who` is as of `ran_instead`; `row` is the event by which it became ready.
     """
     priority, rival_priority = _priorities(evidence, who, row)
     if not who or priority <= 0:
@@ -272,13 +262,7 @@ def _way_to_run(evidence: Evidence, thread: int, who: list[tuple[int, int]], row
 
 
 def _priorities(evidence: Evidence, who: list[tuple[int, int]], row: int) -> tuple[int, int]:
-    """Return the priority of a thread that was ready, and of the one that ran for longest; not positive if not known.
-
-    Args:
-        evidence: The trace.
-        who: Those that ran, as of `ran_instead`.
-        row: The event by which it became ready.
-    """
+    """Return the priority of a thread that was ready, and of the one that ran longest; not positive if not known."""
     priority = int(evidence.derived.priority(np.array([row]))[0])
     if not who:
         return priority, -1
@@ -288,13 +272,7 @@ def _priorities(evidence: Evidence, who: list[tuple[int, int]], row: int) -> tup
 
 
 def _idle_cpus(evidence: Evidence, span: tuple[int, int], thread: int) -> str:
-    """Return which CPUs were idle for most of the time that a thread was ready, with how long; empty if none was.
-
-    Args:
-        evidence: The trace.
-        span: Start and end in cycles.
-        thread: Row of that thread.
-    """
+    """Return which CPUs were idle for most of the time that a thread was ready, with how long; empty if none was."""
     trace, (rows, ends) = evidence.trace, evidence.slices
     inside = evidence.slices_in(span)
     runner = trace.events.thread[rows[inside]].astype(np.int64)

@@ -458,13 +458,7 @@ def _contended(evidence: Evidence, limits: Limits) -> list[Verdict]:
 
 
 def _roles(blocked_by: Blockers, wait: int, take: int | None) -> dict[int, str]:
-    """Return the roles of events in a wait for a mutex; events that the trace does not show have rows beyond the last.
-
-    Args:
-        blocked_by: Who each wait is for.
-        wait: Which of them.
-        take: As `_take_row` returns it.
-    """
+    """Return the roles of events in a wait for a mutex; events that the trace lacks have rows beyond the last."""
     waiting = blocked_by.waits
     roles = {
         int(waiting.call_row[wait]): "asks",

@@ -213,12 +213,7 @@ def _value_key(value: nodes.Node) -> tuple[type, object] | None:
 
 
 def _outcomes(node: nodes.Node, knowable: Callable[[nodes.Node], Bools]) -> tuple[Bools, Bools]:
-    """Return for which codes a condition may be true, and for which it may be false.
-
-    Args:
-        node: The condition.
-        knowable: Returns for which codes all parts of a comparison can be known.
-    """
+    """Return for which codes a condition may be true, and for which it may be false."""
     if isinstance(node, nodes.Not):
         true, false = _outcomes(node.part, knowable)
         return false, true
