@@ -275,15 +275,6 @@ _BLOCK: Final = 1 << 16
 _NEVER: Final = np.iinfo(np.int64).max
 
 
-@dataclass(slots=True)
-class _SubsetRecords:
-    """All records of the new file in writing order: the opening dump, then the selected rows."""
-
-    time: NDArray[np.int64]
-    cpu: NDArray[np.uint8]
-    count: NDArray[np.int64]
-
-
 def write_slots(
     file: BinaryIO,
     trace: Trace,
@@ -305,48 +296,44 @@ def write_slots(
     Raises:
         Cancelled: `cancelled()` returned True.
     """
-    events = trace.events
-    records = _SubsetRecords(
-        np.concatenate((opening.time_cycles, events.time_cycles[rows])),
-        np.concatenate((opening.cpu, events.cpu[rows])),
-        np.concatenate((opening.slot_count, events.slot_count[rows].astype(np.int64))),
-    )
-    layout = _RecordLayout(trace, records, rows, len(opening))
-    for start in range(0, len(records.time), _BLOCK):
+    layout = _RecordLayout(trace, rows, opening)
+    for start in range(0, layout.count, _BLOCK):
         if cancelled is not None and cancelled():
             raise Cancelled("writing was stopped")
-        end = min(start + _BLOCK, len(records.time))
-        slots = layout.block(start, end)
-        _fill(slots, layout, start, end, rows, opening, trace)
-        file.write(slots_as_bytes(slots, trace.byte_order))
+        end = min(start + _BLOCK, layout.count)
+        file.write(slots_as_bytes(layout.block(start, end), trace.byte_order))
         if progress is not None:
-            progress(end / len(records.time))
+            progress(end / layout.count)
     tail = layout.tail()
     file.write(slots_as_bytes(tail, trace.byte_order))
     return layout.total + len(tail)
 
 
 class _RecordLayout:
-    """Where each record goes, and the BUFFER and TIME slots between them.
+    """Where each record goes, the opening dump first, and the BUFFER and TIME slots between them.
 
     Attributes:
+        count: Number of records.
         position: First slot of each record.
         before: Slots that are before each record and belong to it: the end of a buffer, BUFFER, TIME.
         total: Slots up to the last record; `tail` follows.
     """
 
-    def __init__(self, trace: Trace, records: _SubsetRecords, rows: NDArray[np.uint32], opening_count: int) -> None:
-        self._records = records
+    def __init__(self, trace: Trace, rows: NDArray[np.uint32], opening: Opening) -> None:
+        self._trace, self._rows, self._opening, events = trace, rows, opening, trace.events
+        self._time = np.concatenate((opening.time_cycles, events.time_cycles[rows]))
+        self._cpu = np.concatenate((opening.cpu, events.cpu[rows]))
+        self._size = np.concatenate((opening.slot_count, events.slot_count[rows].astype(np.int64)))
         self._has_buffers = len(trace.buffers) > 0
         self.has_ends = self._has_buffers and trace.release is Release.QNX_8
-        n = len(records.time)
-        self._ring = np.concatenate((np.zeros(opening_count, np.uint8), _rings(trace, rows)))
+        self.count = n = len(self._time)
+        self._ring = np.concatenate((np.zeros(len(opening), np.uint8), _rings(trace, rows)))
         self._lost_behind: dict[int, int] = {}
         lost = np.zeros(n, np.int64)
         if self.has_ends:
-            self._find_losses_of_cpus(trace, rows, opening_count, lost)
+            self._find_losses_of_cpus(lost)
         else:
-            self._find_losses(trace, rows, opening_count, lost)
+            self._find_losses(lost)
         self._starts = self._buffer_starts(lost)
         self._is_start = np.zeros(n, np.bool_)
         self._is_start[self._starts] = self._has_buffers
@@ -354,8 +341,8 @@ class _RecordLayout:
         self._needs_time = self._times_needed(buffer) if trace.clock.is_absolute else np.zeros(n, np.bool_)
         ends = self._is_start & (np.arange(n) > 0) if self.has_ends else np.zeros(n, np.bool_)
         self.before = ends.astype(np.int64) + self._is_start + self._needs_time
-        self.position = np.cumsum(self.before + records.count) - records.count
-        self.total = int(self.position[-1] + records.count[-1]) if n else 0
+        self.position = np.cumsum(self.before + self._size) - self._size
+        self.total = int(self.position[-1] + self._size[-1]) if n else 0
         self._sequence = self._numbers(lost[self._starts])
         marks = self.position[self._starts] - self._needs_time[self._starts] - 1
         self._sizes = np.diff(marks, append=self.total + self.has_ends)
@@ -364,22 +351,22 @@ class _RecordLayout:
             _, oldest = np.unique(self._ring[self._starts], return_index=True)
             self._sizes[oldest[self._sequence[oldest] > 1]] = 0
 
-    def _find_losses(self, trace: Trace, rows: NDArray[np.uint32], opening_count: int, lost: NDArray[np.int64]) -> None:
+    def _find_losses(self, lost: NDArray[np.int64]) -> None:
         """Record before which records the capture lost buffers, and how many, so that the gaps stay visible."""
+        trace, rows, opening_count = self._trace, self._rows, len(self._opening)
         gaps = np.flatnonzero(trace.buffers.lost_before)
         before = np.searchsorted(trace.events.slot[rows], trace.buffers.slot[gaps])
-        opened = int(self._records.time[opening_count - 1]) if opening_count else _NEVER
+        opened = int(self._time[opening_count - 1]) if opening_count else _NEVER
         # A gap before everything that is written, or after it, is no gap of the new file.
         inside = ((before > 0) | (trace.buffers.time_cycles[gaps] > opened)) & (before < len(rows))
         np.add.at(lost, opening_count + before[inside], trace.buffers.lost_before[gaps[inside]].astype(np.int64))
 
-    def _find_losses_of_cpus(
-        self, trace: Trace, rows: NDArray[np.uint32], opening_count: int, lost: NDArray[np.int64]
-    ) -> None:
+    def _find_losses_of_cpus(self, lost: NDArray[np.int64]) -> None:
         """As `_find_losses` for 8.0, where each CPU loses its own buffers, perhaps up to the end of the new file."""
+        trace, rows, opening_count = self._trace, self._rows, len(self._opening)
         if not len(rows):
             return
-        time, buffers = self._records.time, trace.buffers
+        time, buffers = self._time, trace.buffers
         reported = losses(trace)
         reported = reported[(reported[:, 0] < time[opening_count:].max()) & (reported[:, 1] > time[0])]
         for cpu in np.unique(reported[:, 2]).tolist():
@@ -414,9 +401,9 @@ class _RecordLayout:
             return np.empty(0, np.int64)
         if not self._has_buffers:
             return np.zeros(1, np.int64)
-        cpus = len(np.unique(self._records.cpu))
+        cpus = len(np.unique(self._cpu))
         room = BUFFER_SLOTS - 1 - cpus - self.has_ends
-        ends = np.cumsum(self._records.count)
+        ends = np.cumsum(self._size)
         changes = np.diff(self._ring, prepend=self._ring[:1]) != 0
         forced = np.append(np.flatnonzero(changes | (lost > 0)), n)
         starts = [0]
@@ -431,7 +418,7 @@ class _RecordLayout:
 
     def _times_needed(self, buffer: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Records before which their CPU needs a TIME: its first of a buffer, and after long silences or steps back."""
-        cpu, time = self._records.cpu.astype(np.int64), self._records.time
+        cpu, time = self._cpu.astype(np.int64), self._time
         needed = np.zeros(len(cpu), np.bool_)
         order = np.argsort(cpu, kind="stable")
         same = cpu[order[1:]] == cpu[order[:-1]]
@@ -442,11 +429,11 @@ class _RecordLayout:
         return needed
 
     def block(self, start: int, end: int) -> NDArray[np.uint32]:
-        """Return the slots of some records, uint32 (n, 4), BUFFER and TIME filled in, the records' own still zero."""
+        """Return the slots of some records, uint32 (n, 4), with those of BUFFER and TIME."""
         first_slot = int(self.position[start] - self.before[start])
-        slots = np.zeros((int(self.position[end - 1] + self._records.count[end - 1]) - first_slot, 4), np.uint32)
+        slots = np.zeros((int(self.position[end - 1] + self._size[end - 1]) - first_slot, 4), np.uint32)
         part = slice(start, end)
-        time, cpu = self._records.time[part], self._records.cpu[part].astype(np.uint32)
+        time, cpu = self._time[part], self._cpu[part].astype(np.uint32)
         position = self.position[part] - first_slot
         timed = np.flatnonzero(self._needs_time[part])
         index = position[timed] - 1
@@ -454,6 +441,15 @@ class _RecordLayout:
         slots[index, 1] = slots[index, 3] = time[timed] & 0xFFFFFFFF
         slots[index, 2] = time[timed] >> 32
         self._mark_buffers(slots, start, end, first_slot)
+        dump = len(self._opening)
+        if start < dump:
+            sizes = self._opening.slot_count[start : min(end, dump)]
+            source = int(self._opening.slot_count[:start].sum())
+            own = self._opening.slots[source : source + int(sizes.sum())]
+            slots[numbers_of(position[: len(sizes)], sizes)] = own
+        if end > dump:
+            begin = max(start, dump)
+            _fill_rows(slots, position[begin - start :], self._rows[begin - dump : end - dump], self._trace)
         return slots
 
     def _mark_buffers(self, slots: NDArray[np.uint32], start: int, end: int, first_slot: int) -> None:
@@ -462,8 +458,8 @@ class _RecordLayout:
         selected = slice(*np.searchsorted(self._starts, (start, end)).tolist())
         record = self._starts[selected]
         index = self.position[record] - self._needs_time[record] - 1 - first_slot
-        cpu = (self._ring if self.has_ends else self._records.cpu)[record].astype(np.uint32)
-        stamp = (self._records.time[record] & 0xFFFFFFFF).astype(np.uint32)
+        cpu = (self._ring if self.has_ends else self._cpu)[record].astype(np.uint32)
+        stamp = (self._time[record] & 0xFFFFFFFF).astype(np.uint32)
         slots[index, 0] = CONTROL_BUFFER | cpu << CPU_SHIFT
         slots[index, 1] = stamp
         slots[index, 2] = self._sequence[selected] & 0xFFFFFFFF
@@ -477,7 +473,7 @@ class _RecordLayout:
         """BUFFER_END slots that follow some records."""
         slots = np.full((len(records), 4), BUFFER_END_COOKIE, np.uint32)
         slots[:, 0] = CONTROL_BUFFER_END | self._ring[records].astype(np.uint32) << CPU_SHIFT
-        slots[:, 1] = self._records.time[records] & 0xFFFFFFFF
+        slots[:, 1] = self._time[records] & 0xFFFFFFFF
         return slots
 
     def tail(self) -> NDArray[np.uint32]:
@@ -485,10 +481,10 @@ class _RecordLayout:
 
         Those are reported by a buffer of the CPU that comes too late: with a number that is too high, and empty.
         """
-        last = len(self._records.time) - 1
+        last = len(self._time) - 1
         if not self.has_ends or last < 0:
             return np.empty((0, 4), np.uint32)
-        time = int(self._records.time.max())
+        time = int(self._time.max())
         parts = [self._ends(np.array([last]))]
         for cpu, number in self._lost_behind.items():
             own = np.flatnonzero(self._ring[self._starts] == cpu)
@@ -514,30 +510,6 @@ def _rings(trace: Trace, rows: NDArray[np.uint32]) -> NDArray[np.uint8]:
         return np.zeros(len(rows), np.uint8)
     buffer = np.searchsorted(buffers.slot, trace.events.slot[rows], side="right") - 1
     return buffers.cpu[np.maximum(buffer, 0)]
-
-
-def _fill(
-    slots: NDArray[np.uint32],
-    layout: _RecordLayout,
-    start: int,
-    end: int,
-    rows: NDArray[np.uint32],
-    opening: Opening,
-    trace: Trace,
-) -> None:
-    """Write the slots of the records `start` to `end` into a block."""
-    first_slot = int(layout.position[start] - layout.before[start])
-    dump = len(opening)
-    if start < dump:
-        stop = min(end, dump)
-        sizes = opening.slot_count[start:stop]
-        source = int(opening.slot_count[:start].sum())
-        slots[numbers_of(layout.position[start:stop] - first_slot, sizes)] = opening.slots[
-            source : source + int(sizes.sum())
-        ]
-    if end > dump:
-        begin = max(start, dump)
-        _fill_rows(slots, layout.position[begin:end] - first_slot, rows[begin - dump : end - dump], trace)
 
 
 def _fill_rows(slots: NDArray[np.uint32], positions: NDArray[np.int64], rows: NDArray[np.uint32], trace: Trace) -> None:
