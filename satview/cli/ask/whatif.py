@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-from math import isfinite
 from pathlib import Path
 from typing import Any
 
@@ -91,11 +90,11 @@ def run(args: argparse.Namespace) -> int:
     return COST_DATA if trace.problems.cost_data else FINE
 
 
-def _fit_record(basis: ReplayBasis) -> dict[str, float | list[str] | None]:
-    """Return how well the replay fits, as JSON has it: null where nothing can be compared."""
-    errors = {"median_error": basis.fit.median_error, "p99_error": basis.fit.p99_error}
+def _fit_record(basis: ReplayBasis) -> dict[str, float | list[str]]:
+    """Return how well the replay fits; errors are nan where nothing can be compared."""
     return {
-        **{name: error if isfinite(error) else None for name, error in errors.items()},
+        "median_error": basis.fit.median_error,
+        "p99_error": basis.fit.p99_error,
         "same_order": basis.fit.same_order,
         "poor": [fit.recorded.name for fit in basis.fit.poor],
         "says": basis.fit.sentences(),

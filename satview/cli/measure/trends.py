@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-from math import isnan
 from typing import Any
 
 from satview.base.errors import UsageError
@@ -56,7 +55,6 @@ def run(args: argparse.Namespace) -> int:
     metric = args.sql or args.metric
     traces = trend(args.fleet, metric)
     shown = traces.rows(traces["outlier"] != "") if args.outliers else traces
-    median = middle(traces["value"])
-    more = {"metric": metric_of(metric).name, "median": None if isnan(median) else median}
+    more = {"metric": metric_of(metric).name, "median": middle(traces["value"])}
     print_table(shown, args.format, "traces", more=more)
     return FINE
