@@ -106,7 +106,7 @@ class Judge:
     """Judges the columns of one table; common intermediate results are computed once.
 
     Args:
-        found: The statistics from which the table is made.
+        statistics: The statistics from which the table is made.
         key: Name of the table.
         subjects: int64 (n,), subject of each row: row of a table, or number of a CPU.
     """
@@ -139,16 +139,18 @@ class Judge:
 
     def _judge(self, analysis: str, rests: Rests) -> tuple[Trust, _Bools | None]:
         """Return the trust in figures that depend on `rests`, and the rows to which it applies; None = all."""
-        damage = self._lack(NO_DAMAGE)
+        damage, window = self._lack(NO_DAMAGE), self._found.window
         if rests is Rests.EVENTS:
             # Of events that are there some may be damaged; that makes no more of them.
-            return self._lack(NO_LOSS, self._loses_within()).at_worst(_as_bound(damage)), None
+            return self._lack(NO_LOSS, self._loses(window.start, window.end)).at_worst(_as_bound(damage)), None
         worst = self._worst(analysis).at_worst(damage)
         if worst.mark is not Mark.EXACT:
             return worst, None
         if rests is Rests.PAIRS:
-            return self._lack(NO_LOSS, self._loses_from_start()).at_worst(self._of_callers()), None
-        lost, idle = self._lack(NO_LOSS, self._loses_within()), EXACT
+            return self._lack(NO_LOSS, self._loses(window.start, self._trace.window.end)).at_worst(
+                self._of_callers()
+            ), None
+        lost, idle = self._lack(NO_LOSS, self._loses(window.start, window.end)), EXACT
         if rests in (Rests.STATES, Rests.CPU):
             idle = self._lack(IDLE)
         if lost.mark is not Mark.EXACT:
@@ -167,13 +169,6 @@ class Judge:
     def _lack(self, need: Need, is_here: bool = True) -> Trust:
         reason = need.reason(self._trace) if is_here else ""
         return Trust(need.lack, reason) if reason else EXACT
-
-    def _loses_within(self) -> bool:
-        window = self._found.window
-        return self._loses(window.start, window.end)
-
-    def _loses_from_start(self) -> bool:
-        return self._loses(self._found.window.start, self._trace.window.end)
 
     def _loses(self, start: int, end: int) -> bool:
         lost = TimeRanges.of_rows(losses(self._trace))
