@@ -254,62 +254,34 @@ class Condition(ABC):
         return None
 
 
-class TableCondition(Condition):
-    """A condition whose result is in a table."""
+class _TableCondition(Condition):
+    """A condition on class and event alone, or on the thread alone: a table holds its results."""
+
+    def __init__(self, trace: Trace, domain: Domain, table: Bools) -> None:
+        is_of_code = domain is Domain.CODE
+        self.domain, self.table, self.cost = domain, table, 0 if is_of_code else 1
+        self._column = trace.events.code if is_of_code else trace.events.thread
+        self._occurs = trace.code_counts > 0 if is_of_code else None
 
     @cached_property
-    def test(self) -> TableTest:
-        """The table in its cheapest form."""
-        raise NotImplementedError
-
-    def constant(self, rows: Rows) -> bool | None:  # noqa: ARG002  -- the same for all rows
-        """See `Condition.constant`."""
-        return True if self.test.is_true else False if self.test.is_false else None
-
-
-class CodeTable(TableCondition):
-    """A condition on class and event alone."""
-
-    def __init__(self, trace: Trace, table: Bools) -> None:
-        self._code, self.table = trace.events.code, table
-        self._occurs = trace.code_counts > 0
-
-    @cached_property
-    def test(self) -> TableTest:
+    def _test(self) -> TableTest:
         """The table in its cheapest form; made when all tables that go together are combined."""
         return TableTest(self.table, self._occurs)
 
-    def of(self, rows: Rows) -> Bools:
-        """See `Condition.of`."""
-        return self.test.of(self._code[rows])
-
-
-class ThreadCondition(TableCondition):
-    """A condition on the thread alone."""
-
-    cost = 1
-
-    def __init__(self, trace: Trace, table: Bools) -> None:
-        self._thread, self.table = trace.events.thread, table
-
-    @cached_property
-    def test(self) -> TableTest:
-        """The table in its cheapest form."""
-        return TableTest(self.table)
+    def constant(self, rows: Rows) -> bool | None:  # noqa: ARG002  -- the same for all rows
+        return True if self._test.is_true else False if self._test.is_false else None
 
     def of(self, rows: Rows) -> Bools:
-        """See `Condition.of`."""
-        return self.test.of(self._thread[rows])
+        return self._test.of(self._column[rows])
 
 
-class TimeRange(Condition):
+class _TimeRange(Condition):
     """A comparison of the time with a constant: events are in time order, so it is a range of rows."""
 
     def __init__(self, start: int, stop: int, is_inside: bool) -> None:
         self._start, self._stop, self._is_inside = start, stop, is_inside
 
     def constant(self, rows: Rows) -> bool | None:
-        """See `Condition.constant`."""
         if not isinstance(rows, slice):
             return None
         if self._start <= rows.start and rows.stop <= self._stop:
@@ -317,7 +289,6 @@ class TimeRange(Condition):
         return not self._is_inside if rows.stop <= self._start or rows.start >= self._stop else None
 
     def of(self, rows: Rows) -> Bools:
-        """See `Condition.of`."""
         if not isinstance(rows, slice):
             inside = (rows >= self._start) & (rows < self._stop)
             return inside if self._is_inside else ~inside
@@ -326,31 +297,29 @@ class TimeRange(Condition):
         return result
 
 
-class RowTest(Condition):
+class _RowTest(Condition):
     """A comparison that has to look at each event."""
 
     def __init__(self, trace: Trace, derived: DerivedColumns, node: nodes.Node, cost: int) -> None:
         self._trace, self._derived, self._node, self.cost = trace, derived, node, cost
 
     def of(self, rows: Rows) -> Bools:
-        """See `Condition.of`."""
         columns = RowColumns(self._trace, self._derived, rows)
         return np.asarray(_Test(columns).of(self._node, len(columns.code)))
 
 
-class Inverse(Condition):
+class _Inverse(Condition):
     """The opposite of a condition."""
 
     def __init__(self, part: Condition) -> None:
         self._part, self.cost = part, part.cost
 
     def of(self, rows: Rows) -> Bools:
-        """See `Condition.of`."""
         result = self._part.of(rows)
         return np.logical_not(result, out=result)
 
 
-class CombinedCondition(Condition):
+class _CombinedCondition(Condition):
     """All of some conditions, or any; costly ones see only the rows that the cheap ones leave open.
 
     Attributes:
@@ -363,7 +332,6 @@ class CombinedCondition(Condition):
         self.cost = max(part.cost for part in parts)
 
     def of(self, rows: Rows) -> Bools:
-        """See `Condition.of`."""
         result: Bools | None = None
         for part in self.parts:
             known = part.constant(rows)
@@ -410,11 +378,12 @@ class _Compiler:
     def condition(self, node: nodes.Node) -> Condition:
         needed = domains(node)
         if needed <= {Domain.CODE}:
-            return CodeTable(self.trace, table_of(node))
+            return _TableCondition(self.trace, Domain.CODE, table_of(node))
         if needed == {Domain.THREAD}:
-            return ThreadCondition(self.trace, np.asarray(_Test(None, self.trace).of(node, len(self.trace.threads))))
+            table = np.asarray(_Test(None, self.trace).of(node, len(self.trace.threads)))
+            return _TableCondition(self.trace, Domain.THREAD, table)
         if isinstance(node, nodes.Not):
-            return Inverse(self.condition(node.part))
+            return _Inverse(self.condition(node.part))
         if isinstance(node, nodes.And | nodes.Or):
             return self.combined(node)
         if (
@@ -426,32 +395,33 @@ class _Compiler:
             return self.time_range(node.sign, wrapped(node.right.value))
         if isinstance(node, nodes.TimeTest):
             return self.time_test(node)
-        test = RowTest(self.trace, self.derived, node, cost_of(node))
+        test = _RowTest(self.trace, self.derived, node, cost_of(node))
         needed_by = arguments_of(node)
         if not needed_by:
             return test
         # Without the argument the comparison is not true, so only events that have it need a look.
         tables = [codes_in(self.trace, name) for name in needed_by]
-        return CombinedCondition([CodeTable(self.trace, np.logical_and.reduce(tables)), test], needs_all=True)
+        has_all = _TableCondition(self.trace, Domain.CODE, np.logical_and.reduce(tables))
+        return _CombinedCondition([has_all, test], needs_all=True)
 
     def combined(self, node: nodes.And | nodes.Or) -> Condition:
         """Combine parts; all tables over codes become one table, and all over threads one."""
         parts: list[Condition] = []
         merge = np.logical_and if isinstance(node, nodes.And) else np.logical_or
-        tables: dict[type, CodeTable | ThreadCondition] = {}
+        tables: dict[Domain, _TableCondition] = {}
         for part in self.flat(node):
-            if isinstance(part, CodeTable | ThreadCondition):
-                known = tables.setdefault(type(part), part)
+            if isinstance(part, _TableCondition):
+                known = tables.setdefault(part.domain, part)
                 known.table = merge(known.table, part.table)
                 if known is not part:
                     continue
             parts.append(part)
-        return parts[0] if len(parts) == 1 else CombinedCondition(parts, isinstance(node, nodes.And))
+        return parts[0] if len(parts) == 1 else _CombinedCondition(parts, isinstance(node, nodes.And))
 
     def flat(self, node: nodes.And | nodes.Or) -> Iterator[Condition]:
         """Yield the compiled parts; those combined in the same way are split, so that their tables combine too."""
         for part in map(self.condition, node.parts):
-            if isinstance(part, CombinedCondition) and part.needs_all is isinstance(node, nodes.And):
+            if isinstance(part, _CombinedCondition) and part.needs_all is isinstance(node, nodes.And):
                 yield from part.parts
             else:
                 yield part
@@ -474,7 +444,7 @@ class _Compiler:
             "==": (start, stop), "!=": (start, stop), "<": (0, start), "<=": (0, stop), ">": (stop, n),
             ">=": (start, n),
         }  # fmt: skip
-        return TimeRange(*bounds[sign], is_inside=sign != "!=")
+        return _TimeRange(*bounds[sign], is_inside=sign != "!=")
 
     def row_at(self, time_ns: int) -> int:
         """First event that is not before a time."""

@@ -54,7 +54,7 @@ _SLOT_WORDS = 2
 Words = tuple[int, ...]  # of the payload in the new form: number of the word in the old one from 1, 0 = zero
 
 
-class LoggedPayloads(PayloadSource):
+class _LoggedPayloads(PayloadSource):
     """The payloads of a trace as if every event had been logged fast or wide as requested.
 
     Args:
@@ -73,23 +73,15 @@ class LoggedPayloads(PayloadSource):
 
     @property
     def check(self) -> Callable[[], None]:
-        """See `PayloadSource.check`."""
         return self._source.check
 
     def close(self) -> None:
-        """See `PayloadSource.close`."""
         self._source.close()
 
     def tolerate_loss(self) -> None:
-        """See `PayloadSource.tolerate_loss`."""
         self._source.tolerate_loss()
 
     def words(self, event: int) -> NDArray[np.uint32]:
-        """See `PayloadSource.words`.
-
-        Returns:
-            uint32 (words,).
-        """
         words = self._source.words(event)
         if not self._form[event]:
             return words
@@ -97,7 +89,6 @@ class LoggedPayloads(PayloadSource):
         return np.append(laid_out, np.zeros(_padded(len(laid_out)) - len(laid_out), np.uint32)).astype(np.uint32)
 
     def raw(self, event: int) -> bytes:
-        """See `PayloadSource.raw`."""
         if not self._form[event]:
             return self._source.raw(event)
         return self.words(event).astype("<u4" if self._byte_order == "little" else ">u4").tobytes()
@@ -107,11 +98,6 @@ class LoggedPayloads(PayloadSource):
         return self._source.decode(event, most)
 
     def column(self, events: NDArray[np.integer], word: int) -> NDArray[np.uint32]:
-        """See `PayloadSource.column`.
-
-        Returns:
-            uint32 (len(events),).
-        """
         form = self._form[events]
         result = np.zeros(len(events), np.uint32)
         for number in np.unique(form).tolist():
@@ -123,19 +109,12 @@ class LoggedPayloads(PayloadSource):
         return result
 
     def reading_ahead(self, events: NDArray[np.uint32]) -> AbstractContextManager[None]:
-        """See `PayloadSource.reading_ahead`."""
         return self._source.reading_ahead(events)
 
     def headers(self) -> NDArray[np.uint32] | None:
-        """See `PayloadSource.headers`."""
         return self._source.headers()
 
     def word_counts(self, events: NDArray[np.integer]) -> NDArray[np.int64]:
-        """See `PayloadSource.word_counts`.
-
-        Returns:
-            int64 (len(events),).
-        """
         form = self._form[events]
         counts: NDArray[np.int64] = np.array([_padded(len(layout)) for layout in self._layouts], np.int64)[form]
         unchanged = np.flatnonzero(form == 0)
@@ -203,7 +182,7 @@ def as_logged_trace(trace: Trace, is_wide: Callable[[int], bool]) -> LoggedTrace
         form[rows] = len(layouts)
         layouts.append(tuple(word or 0 for word in words))
         code[rows] = logged_list(trace.release, old, is_wide=wide)[0]
-    payloads = LoggedPayloads(trace.payloads, form, layouts, trace.byte_order)
+    payloads = _LoggedPayloads(trace.payloads, form, layouts, trace.byte_order)
     columns = replace(events, code=code, slot_count=slot_count)
     return LoggedTrace(replace(trace, events=columns, payloads=payloads, _cached=Once()), is_exact, missing)
 
