@@ -96,19 +96,14 @@ def write_json_lines(arrow: pa.Table, stream: BinaryIO, report: Report | None = 
         for part in _parts(arrow, report):
             connection.register("part", part)
             texts = connection.sql("SELECT to_json(part)::VARCHAR AS line FROM part")
-            for batch in arrow_reader(texts):
+            # Before 1.5 it was called otherwise.
+            read: Callable[[int], Iterable[Any]] = getattr(texts, "to_arrow_reader", None) or texts.fetch_record_batch
+            for batch in read(ROWS_AT_ONCE):
                 lines = compute.binary_join_element_wise(batch.column(0), "", "\n")
                 stream.write(text_bytes(lines))
             connection.unregister("part")
     finally:
         connection.close()
-
-
-def arrow_reader(relation: Any) -> Iterable[Any]:
-    """Return the rows of a relation of DuckDB in batches."""
-    # Before 1.5 it was called otherwise.
-    read: Callable[[int], Iterable[Any]] = getattr(relation, "to_arrow_reader", None) or relation.fetch_record_batch
-    return read(ROWS_AT_ONCE)
 
 
 def text_bytes(texts: Any) -> memoryview:

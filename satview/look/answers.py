@@ -96,11 +96,6 @@ def process_handle(row: int) -> str:
     return str(Handle(Subject.PROCESS, row))
 
 
-def event_handle(row: int) -> str:
-    """Return the handle of an event, given its row."""
-    return str(Handle(Subject.EVENT, row + 1))
-
-
 # Answers as lines of text, with the handles that lead on; and as plain values for programs.
 
 
@@ -130,7 +125,7 @@ def as_record(details: Details) -> dict[str, Any]:
 
 def leads_to(line: DetailLine) -> list[str]:
     """Return the handles of the objects that a line is about."""
-    handles = [event_handle(line.event)] if line.event is not None else []
+    handles = [str(Handle(Subject.EVENT, line.event + 1))] if line.event is not None else []
     handles += [thread_handle(line.thread)] if line.thread else []
     return handles + ([process_handle(line.process)] if line.process else [])
 

@@ -80,10 +80,6 @@ def _all_of(wire_class: str, first: int = 0, stop: int = 1024) -> Callable[[], t
     return codes
 
 
-def _no_codes() -> tuple[int, ...]:
-    return ()
-
-
 LANE_CLASSES: Final = (
     LaneClass("log", "Kernel &log", "kernel log", Owner.TRACE, _system(12), "Messages that the kernel logs (SLOG).",
               "{message}"),
@@ -115,7 +111,7 @@ LANE_CLASSES: Final = (
     LaneClass("guests", "Hypervisor &guests", "guest", Owner.THREAD, _all_of("QVM"),
               "Periods in which a virtual CPU runs its guest, and the events it raises.",
               "{event} {guest_ip}{intr_vector}", "guests"),
-    LaneClass("activities", "&Activities", "activities", Owner.TRACE, _no_codes,
+    LaneClass("activities", "&Activities", "activities", Owner.TRACE, lambda: (),
               "What is done again and again, from its trigger to its end, with its deadline; late ones in red.",
               "", ""),
 )  # fmt: skip

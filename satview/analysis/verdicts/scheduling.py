@@ -108,7 +108,8 @@ def long_readies(evidence: Evidence, limits: Limits) -> list[Verdict]:
     for ready, begin, end in evidence.readies():
         cycles = end - begin
         long = np.flatnonzero((cycles >= limits.cycles("least_ms")) & (cycles < starving))
-        for thread, own in groups_at(ready.thread, long):
+        for (thread,), members in groups(ready.thread[long]):
+            own = long[members]
             positions = [(int(begin[i]), int(end[i]), int(ready.row[i])) for i in own.tolist()]
             which = longest(positions)
             span = positions[which][:2]
@@ -388,12 +389,3 @@ def ping_pongs(evidence: Evidence, limits: Limits) -> list[Verdict]:
                 occurrences=[(int(begin), int(stop), -1) for begin, stop in zip(span.start, span.end, strict=True)],
             ))  # fmt: skip
     return verdicts
-
-
-def groups_at(key: NDArray[np.integer], some: NDArray[np.intp]) -> list[tuple[int, NDArray[np.intp]]]:
-    """Return every key among some positions, with its positions.
-
-    Returns:
-        Keys, each with intp (n,), a part of the given positions.
-    """
-    return [(number, some[members]) for (number,), members in groups(key[some])]
