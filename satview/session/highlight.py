@@ -332,14 +332,14 @@ def _of_verdict(table: Table, row: int) -> Highlighted:
     for thread in (*chain, *(thread for thread in threads if thread not in chain)):
         blocked = _legs(trace, thread, span, lambda value: value not in (NOT_A_STATE, RUNNING, DEAD))
         runs = _legs(trace, thread, span, lambda value: value == RUNNING)
-        # Who suffers or holds something is shown by what keeps it from running, the others by when they run.
+        # Threads that suffer or hold something are shown with their waits, the others with their runs.
         wait = None if thread in chain else _wait_in(trace, thread, span)
         times = trace.events.time_cycles
         ran = sum(int(times[leg.to_row] - times[leg.from_row]) for leg in runs)
         suffers = wait is not None and wait.end_cycles - wait.start_cycles > ran
         waits += [wait] if wait is not None and suffers else []
         begins = {wait.row for wait in waits}
-        # Who waits for another one may sleep for longer.
+        # A thread that waits for another may sleep for longer than the span.
         blocked.sort(key=lambda leg: leg.from_row not in begins)
         legs += blocked[:1] if thread in chain or suffers or not runs else runs[:_MOST_RUNS]
     has = {wait.holder: wait.title for wait in waits}

@@ -235,7 +235,7 @@ def put_view(opened: OpenTrace, state: ViewState, is_same: bool, is_first: bool 
     limits = viewport.limits
     if window.end <= limits.start or window.start >= limits.end:
         return
-    if viewport.width_px <= 1:  # nothing is drawn yet: the window begins at the pixels that it had
+    if viewport.width_px <= 1:  # nothing is drawn yet: use the stored width for whole pixels
         viewport.set_width(state.width_px)
     show(window)
 

@@ -97,12 +97,12 @@ class Session(QObject):
         self.stage = Stage.EMPTY
         self.path: Path | None = None
         self.opened: OpenTrace | None = None
-        self._unshown: OpenTrace | None = None  # what `opened` becomes in the next turn of the event loop
+        self._unshown: OpenTrace | None = None  # becomes `opened` in the next pass of the event loop
         self.error: Exception | None = None
         self.follow: Follow | None = None
         self.preview: PreviewView | None = None
         self._opens = 0
-        # Sent from the worker, before it reads all of the file.
+        # Sent from the worker thread, before it reads the whole file.
         self._preview_ready.connect(self._on_preview, Qt.ConnectionType.QueuedConnection)
         self.lanes_in_view: Callable[[], list[int]] = list
         self.may_reload: Callable[[], bool] = lambda: True
@@ -307,12 +307,12 @@ class Session(QObject):
         self._naming.cancel()
         opened, self.opened, self._unshown = self.opened or self._unshown, None, None
         if opened is not None:
-            if not opened.marks.file.is_stored:  # they go on trying
+            if not opened.marks.file.is_stored:  # storing is retried
                 opened.marks.setParent(self)
                 self._unstored.append(opened.marks)
             opened.shut_down()
             dismantle(opened)
-            QTimer.singleShot(_GIVE_BACK_MS, give_back)  # what goes with the objects that Qt deletes later
+            QTimer.singleShot(_GIVE_BACK_MS, give_back)  # memory of objects that Qt deletes later
 
     def _set_stage(self, stage: Stage) -> None:
         self.stage = stage
@@ -334,7 +334,7 @@ class Session(QObject):
             self._reload_if_possible()
             return
         assert isinstance(result, LoadedTrace)
-        if self.opened is not None:  # the file was begun again: so is the view
+        if self.opened is not None:  # the file was started again, and so is the view
             self._drop()
             self._set_stage(Stage.LOADING)
         from satview.session.open_trace import OpenTrace
@@ -342,7 +342,7 @@ class Session(QObject):
         self._unshown = opened = OpenTrace(
             result.trace, result.timeline, self._settings, self, result.events_of_thread, result.silent
         )
-        # In a turn of its own: what windows make for it takes as long as a turn may.
+        # In a pass of the event loop of its own, as windows need a whole pass to build their views.
         QTimer.singleShot(0, self, partial(self._show, result, opened))
 
     def _show(self, result: LoadedTrace, opened: OpenTrace) -> None:
@@ -381,7 +381,7 @@ class Session(QObject):
             return
         self.opened.reload(held, self.follow.is_sticking)
         self.reloaded.emit()
-        QTimer.singleShot(_HOLD_MS, give_back)  # what the reading before held
+        QTimer.singleShot(_HOLD_MS, give_back)  # memory of the trace before
         self.follow.end_read(len(held.loaded.trace.events))
 
     @Slot(str)

@@ -119,7 +119,7 @@ class EventLinks(QObject):
             else:
                 if len(trace.events) <= _PAIRS_AT_ONCE or are_made(trace):
                     self.found = FoundLinks(link_of(trace, event))
-                self._job.start(lambda _: find_links(trace, event))  # the first time it makes all links of the trace
+                self._job.start(lambda _: find_links(trace, event))  # the first call builds all links of the trace
         self.changed.emit()
 
     @Slot(object)

@@ -164,7 +164,7 @@ class IntervalLabels:
         if not missing:
             return
         known_rows = np.array(missing, np.int64)
-        known_rows = known_rows[known_rows < len(self._trace.events)]  # an interval may begin with no event
+        known_rows = known_rows[known_rows < len(self._trace.events)]  # some intervals begin without an event
         makers: dict[Label, Callable[[NDArray[np.int64]], list[str]]] = {
             Label.PRIORITY: self._priority_texts,
             Label.CPU: self._cpu_texts,

@@ -77,7 +77,7 @@ def busy_lanes(timeline: Timeline, window: TimeWindow) -> frozenset[int]:
     }
     doubtful = doubts(trace)
     tables[LaneKind.DAMAGED] = np.array([(doubtful.threads & threads).any() or (doubtful.cpus & cpus).any()])
-    tables[LaneKind.PLUGGED] = np.ones(1, np.bool_)  # it has no events: it is never empty
+    tables[LaneKind.PLUGGED] = np.ones(1, np.bool_)  # plug-in lanes have no events, and are never empty
     return frozenset(
         info.index
         for info in timeline.infos

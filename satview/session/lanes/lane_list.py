@@ -384,13 +384,13 @@ class LaneList(QObject):
         self._is_small = len(self._infos) - len(hidden) <= unfold_up_to
         self._silent = self._lane_index.keys_of(hidden)
         self._quiet = self._idle = frozenset[LaneKey]()
-        self._is_as_usual = True  # nobody has arranged the lanes
-        self._unfolded = frozenset[LaneKey]()  # because there was room
+        self._is_as_usual = True  # the user has not arranged the lanes
+        self._unfolded = frozenset[LaneKey]()  # processes unfolded because there was room
         self._now = LaneArrangement(hidden=self._silent, labels=labels, classes=classes)
         self.rows: tuple[LaneRow, ...] = ()
         self.heads: tuple[GroupHead, ...] = ()
         self._tops: list[int] = []
-        self._shown_threads = filters.threads  # which the filter shows
+        self._shown_threads = filters.threads  # of the last layout
         filters.view_changed.connect(self._on_filter)
         self._lay_out()
 

@@ -115,7 +115,7 @@ class LaneOverlay:
                 return None
             of = self._timeline.lane(lane).shares if name == "shown" else self.shown(lane, waits)
             sums = self._sum(lane, name, events, waits)
-            if of is None or sums is None:  # of an empty lane there are no sums
+            if of is None or sums is None:  # an empty lane has no sums
                 return of if of is not None and not len(of.spans) else None
             remains = (sums[1:] != sums[:-1]) == (name == "shown")
             value = np.where(remains, of.spans.value, np.uint8(ABSENT))

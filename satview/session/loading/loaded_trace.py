@@ -133,7 +133,7 @@ def prepared(loaded: LoadedTrace, shown: ShownState, is_cancelled: IsCancelled) 
             add_symbols(trace, symbols.folder)
     timeline.describe_user_events(shown.timeline.user_lanes)
     timeline.take_finders(shown.timeline)
-    with suppress(UsageError):  # what a file of timing names may be gone: the class loader says it
+    with suppress(UsageError):  # the timing file may be gone, which the class loader reports
         timeline.show_classes(shown.timeline.known_classes, is_cancelled)
     moved = moved_lanes(shown.timeline, timeline)
     lanes = tuple(moved[lane] for lane in shown.lanes if lane in moved)
@@ -193,7 +193,7 @@ def _hits(trace: Trace, evaluator: FilterEvaluator, text: str, is_cancelled: IsC
         return nothing
     try:
         hits = task_for(text, trace, evaluator)(is_cancelled)
-    except UsageError:  # the find bar says why since the text was typed
+    except UsageError:  # the find bar has shown the reason since the text was typed
         return nothing
     assert isinstance(hits, np.ndarray)
     return hits

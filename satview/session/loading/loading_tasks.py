@@ -115,7 +115,7 @@ class TraceCache:
             with suppress(OSError):
                 file.unlink()
             return None
-        except SatviewError:  # the trace itself has changed by now: reading it says how
+        except SatviewError:  # the trace has changed, which reading it will report
             return None
         return loaded
 
@@ -143,7 +143,7 @@ class TraceCache:
             self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             self.shrink(self._limit_bytes - size)
             write_arrays(self._folder / f"{loaded.key[:40]}{_SUFFIX}", values, arrays, cancelled)
-        except (OSError, WriteError, Cancelled):  # a cache that cannot be written is no fault
+        except (OSError, WriteError, Cancelled):  # a cache that cannot be written is not an error
             return False
         return True
 

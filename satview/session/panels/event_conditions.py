@@ -100,7 +100,7 @@ def of_event(trace: Trace, event: int) -> Iterator[Proposal]:
     for argument in trace.payloads.decode(event, 40).arguments[:40]:
         for condition in _argument_conditions(argument):
             if _fits(trace, event, condition):
-                # Entry and exit of a function together, so that its calls stay whole.
+                # Both entry and exit of a function, so that its calls stay complete.
                 whole = condition if argument.name == _FUNCTION else f"{kind} and {condition}"
                 yield Proposal(argument.name, argument.text, whole, is_argument=True)
                 break
