@@ -15,11 +15,11 @@
       </datakey>
     </eventdefinitions>
 
-Before 8.0 a file has a format for each event, `%<bytes><u or s><count><d, x, o, b or c> label`, as often as there are
-fields; a count of 0 is a text up to its zero byte. Since 8.0 a `datakey` says where a format begins, and to which
-events it applies. Other elements are known by what they hold; what is not understood in a `datakey` is noted.
+Before 8.0 a file has a format for each event, `%<bytes><u or s><count><d, x, o, b or c> label`, once per field; a count
+of 0 is a text up to its zero byte. Since 8.0 a `datakey` gives the offset of a format, and the events to which it
+applies. Other elements are recognized by their content; what is not understood in a `datakey` is reported.
 
-The file comes from anybody. No document type is accepted, so there are no entities to unfold, and nothing is fetched.
+The file is untrusted. No document type is accepted, so there are no entities to expand, and nothing is fetched.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _DEEPEST: Final = 32
 _MOST_FIELDS: Final = 256
 _MOST_COUNT: Final = 4096
 _LAST: Final = 1023
-_MOST_OFFSET: Final = 1 << 17  # no payload is longer
+_MOST_OFFSET: Final = 1 << 17  # upper limit for the length of a payload
 _NUMBER_NAMES: Final = ("id", "event", "code", "number")
 _NAME_NAMES: Final = ("name", "label")
 _MOST_PARTS: Final = 4096  # values of all fields of an event
@@ -58,7 +58,7 @@ def read_user_events(path: Path) -> Descriptions:
     """Return the events that a file describes.
 
     Raises:
-        UsageError: It cannot be read, is no XML, or describes none; a sentence with file and line.
+        UsageError: It cannot be read, is not XML, or describes no event; a sentence with file and line.
     """
     data = read_small(path, _BYTES_MAX, "larger than 1 MiB, which no description of events is; check the name")
     reader = _Reader(path.name)
@@ -67,7 +67,7 @@ def read_user_events(path: Path) -> Descriptions:
     except expat.ExpatError as error:
         raise UsageError(f"{path.name}: line {error.lineno}: no XML: {expat.ErrorString(error.code)}; "
                          "export the descriptions again") from error  # fmt: skip
-    except (LookupError, ValueError) as error:  # an encoding that nobody knows
+    except (LookupError, ValueError) as error:  # an unknown encoding
         raise UsageError(f"{path.name}: {error}; save it as UTF-8") from error
     if not reader.events:
         raise UsageError(f"{path.name}: it describes no events; choose the file that the toolkit's setting for user "
@@ -89,7 +89,7 @@ class _Element:
 
 
 class _Reader:
-    """Collects events while the parser goes over a file."""
+    """Collects events while the XML parser runs."""
 
     def __init__(self, name: str) -> None:
         self.events: dict[int, UserEvent] = {}
@@ -159,7 +159,7 @@ class _Reader:
             above.codes += element.codes
 
     def _add(self, event: UserEvent, fields: tuple[UserField, ...]) -> None:
-        """Take an event, or more fields of it."""
+        """Add an event, or further fields of it."""
         if event.class_number < 0:
             return
         fields = (*event.fields, *fields)
@@ -177,7 +177,7 @@ class _Reader:
     # ---- since 8.0 -----------------------------------------------------------------------------------------------
 
     def _placed(self, values: dict[str, str]) -> list[UserField]:
-        """Return the fields of a datakey; the first one has its offsets."""
+        """Return the fields of a datakey; the first field has its offsets."""
         fields = list(self._formatted(_first(values, ("format", "sformat"))))
         if not fields:
             raise self._fault('a datakey without a format; write format="%4ux label"')
@@ -189,7 +189,7 @@ class _Reader:
         return [replace(user_field, shows_number=shows) for user_field in fields]
 
     def _take_texts(self, element: _Element, above: _Element) -> None:
-        """Hand the texts of an element, and of those in it, to the one that it is in."""
+        """Pass the texts of an element and its children to its parent."""
         values, tag = element.values, element.tag
         if tag == "condition":
             when = self._condition(values)
@@ -213,7 +213,7 @@ class _Reader:
         return replace(own, texts=tuple(text for label, text in texts if label == own.label))
 
     def _refuse_unused(self, element: _Element) -> None:
-        """Note texts of fields that the format does not have, and a datakey of no events."""
+        """Report texts of fields that the format does not have, and a datakey without events."""
         labels = {user_field.label for user_field in element.fields}
         for label in dict.fromkeys(label for label, _ in element.texts if label not in labels):
             self._say(f"there is no field {label[:40]!r} in the format, so that its texts are not used")
@@ -255,7 +255,7 @@ class _Reader:
         fields = []
         for size, sign, count, base, label in _FORMAT.findall(text):
             is_text = (size in ("", "1") and not base and count == "0") or (not size and sign == "s" and not base)
-            is_signed = sign in ("s", "S") or (not size and base in ("d", "i"))  # `%d` alone, as of C
+            is_signed = sign in ("s", "S") or (not size and base in ("d", "i"))  # `%d` alone, as in C
             fields.append(
                 self._checked(
                     label.strip(), int(size or (1 if is_text else 4)), is_signed,
@@ -305,5 +305,5 @@ class _Reader:
 
 
 def _first(values: dict[str, str], names: tuple[str, ...]) -> str:
-    """Return the first of some attributes that is there; empty if none is."""
+    """Return the first of some attributes that is not empty; "" if there is none."""
     return next((values[name] for name in names if values.get(name)), "")

@@ -19,7 +19,7 @@ _Progress = Callable[[float], None]
 
 
 def score(first_bytes: bytes, path: Path) -> int:
-    """Return how sure it is that a file names traces on an axis, 0 to 100."""
+    """Return how likely a file is an axis file, 0 to 100."""
     return _CERTAIN if looks_like_axis(first_bytes, path) else 0
 
 
@@ -27,7 +27,7 @@ def open_axis(path: Path, progress: _Progress | None = None, cancelled: Callable
     """Open all files that an axis file names as one trace.
 
     Raises:
-        TraceFormatError: The file or one of those it names cannot be read.
+        TraceFormatError: The axis file or a file that it names cannot be read.
         Cancelled: `cancelled()` returned True.
     """
     entries = read_axis(path)
