@@ -150,7 +150,7 @@ class _Reader:
         elif above is not None and self._is_in_datakey():
             self._take_texts(element, above)
         elif above is not None and self._is_value(element):
-            above.names[self._whole(element.values, ("value", "id"))] = (
+            above.names[self._number(element.values, ("value", "id"))] = (
                 _first(element.values, _NAME_NAMES) or element.text.strip()
             )
         elif above is not None and above.event is not None and _first(element.values, ("size", "type", "width")):
@@ -181,7 +181,7 @@ class _Reader:
         fields = list(self._formatted(_first(values, ("format", "sformat"))))
         if not fields:
             raise self._fault('a datakey without a format; write format="%4ux label"')
-        offsets = tuple(self._whole(values, (name,), 0) for name in ("offset", "wide_offset"))
+        offsets = tuple(self._number(values, (name,), 0) for name in ("offset", "wide_offset"))
         if not all(0 <= offset <= _MOST_OFFSET for offset in offsets):
             raise self._fault(f"an offset of {max(offsets, key=abs)} bytes; 0 to {_MOST_OFFSET} are possible")
         fields[0] = replace(fields[0], offsets=(offsets[0], offsets[1]))
@@ -198,8 +198,8 @@ class _Reader:
                 return
         elif tag not in ("enum", "bitmask"):
             return
-        mask = self._whole(values, ("mask",), -1)
-        value = self._whole(values, ("value",), mask if tag == "bitmask" and mask >= 0 else None)
+        mask = self._number(values, ("mask",), -1)
+        value = self._number(values, ("value",), mask if tag == "bitmask" and mask >= 0 else None)
         if tag == "bitmask" and mask < 0:
             mask = value
         above.texts.append((values.get("name", ""), ValueText(value, values.get("string", "")[:200], mask)))
@@ -207,7 +207,7 @@ class _Reader:
             raise self._fault(f"more than {_MOST_TEXTS:,} texts of values")
 
     def _condition(self, values: dict[str, str]) -> tuple[str, int, int]:
-        return values.get("name", ""), self._whole(values, ("mask",), -1), self._whole(values, ("value",))
+        return values.get("name", ""), self._number(values, ("mask",), -1), self._number(values, ("value",))
 
     def _with_texts(self, own: UserField, texts: list[tuple[str, ValueText]]) -> UserField:
         return replace(own, texts=tuple(text for label, text in texts if label == own.label))
@@ -241,7 +241,7 @@ class _Reader:
             return int(WireClass.USER) if "us" in name[:2] else number if not name else -1
 
     def _event(self, values: dict[str, str], class_number: int) -> UserEvent:
-        number = self._whole(values, _NUMBER_NAMES)
+        number = self._number(values, _NUMBER_NAMES)
         if not 0 <= number <= _LAST:
             raise self._fault(f"event {number}: numbers of events are 0 to {_LAST}")
         name, fields = _first(values, _NAME_NAMES), self._formatted(_first(values, ("sformat", "format")))
@@ -270,7 +270,7 @@ class _Reader:
         values = element.values
         kind = _TYPE.fullmatch(_first(values, ("type",)).casefold())
         is_text = kind is not None and kind[3] == "string"
-        size = int(kind[2]) // 8 if kind is not None and kind[2] else self._whole(values, ("size", "width"), 1)
+        size = int(kind[2]) // 8 if kind is not None and kind[2] else self._number(values, ("size", "width"), 1)
         is_signed = kind is not None and kind[2] is not None and not kind[1]
         is_signed |= _first(values, ("signed",)).casefold() in ("1", "true", "yes", "s", "signed")
         base = _first(values, ("base", "display", "format"))[:1] or ("c" if kind is not None and kind[3] else "d")
@@ -294,7 +294,7 @@ class _Reader:
         is_value = element.tag.startswith(("enum", "value")) or element.tag.endswith("value")
         return is_value and bool(_first(element.values, ("value", "id")))
 
-    def _whole(self, values: dict[str, str], names: tuple[str, ...], default: int | None = None) -> int:
+    def _number(self, values: dict[str, str], names: tuple[str, ...], default: int | None = None) -> int:
         text = _first(values, names).strip()
         if not text and default is not None:
             return default

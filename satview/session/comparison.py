@@ -137,8 +137,8 @@ class Comparison(QObject):
         """
         cursors = self.first.selection.cursor_a, self._second().selection.cursor_a
         if cursors[0] is None or cursors[1] is None:
-            which = "first" if cursors[0] is None else "second"
-            raise UsageError(f"the {which} trace has no cursor A; press 1 over its lanes to set it")
+            ordinal = "first" if cursors[0] is None else "second"
+            raise UsageError(f"the {ordinal} trace has no cursor A; press 1 over its lanes to set it")
         self.align(cursors[0], cursors[1], "cursors A")
 
     def align_selected(self) -> None:
@@ -148,10 +148,10 @@ class Comparison(QObject):
             UsageError: A trace has no selected event.
         """
         moments = []
-        for opened, which in ((self.first, "first"), (self._second(), "second")):
+        for opened, ordinal in ((self.first, "first"), (self._second(), "second")):
             event = opened.selection.event
             if event is None:
-                raise UsageError(f"no event of the {which} trace is selected; click one in its lanes")
+                raise UsageError(f"no event of the {ordinal} trace is selected; click one in its lanes")
             moments.append(int(opened.trace.events.time_cycles[event]))
         self.align(moments[0], moments[1], "selected events")
 

@@ -267,12 +267,12 @@ def of_row(table: Table, row: int) -> Highlighted:
         return _of_verdict(table, row)
     else:
         return Highlighted(table.event(row), (), ())
-    one, times = table.at(table.positions[row : row + 1]), trace.events.time_cycles
+    row_values, times = table.at(table.positions[row : row + 1]), trace.events.time_cycles
     unfinished = []
     for name, title, begins, threads in legs:
         if table.known(row, name) is Known.AT_LEAST and threads[position] > 0:
             begin = int(begins[position])
-            end = int(np.searchsorted(times, times[begin] + one[f"{name}_cycles"][0]))
+            end = int(np.searchsorted(times, times[begin] + row_values[f"{name}_cycles"][0]))
             unfinished.append(Leg(int(threads[position]), begin, min(end, len(times) - 1), title))
     return Highlighted(shown.event, shown.hops, (*shown.legs, *unfinished))
 

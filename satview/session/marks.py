@@ -22,7 +22,7 @@ class StoredMarks(Stored):
         self._files = files
 
     def load(self) -> None:
-        """Read the files; `notice` says what is wrong with them."""
+        """Read the files; `notice` describes problems with them."""
         try:
             self._files.read()
         except (OSError, ValueError) as error:

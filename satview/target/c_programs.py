@@ -344,24 +344,24 @@ class CProgram(ClientJob):
             raise QnxError(Errno.ESRCH, "no such process")
         return process.name.encode("utf-8", "replace")
 
-    def thing(self, kind: str, words: _CallWords) -> Any:
+    def sync_object(self, kind: str, words: _CallWords) -> Any:
         """Return the object at an address, created on first use like a statically initialized one."""
         address = words.number(0)
-        return self.objects.get((kind, address)) or self._new_thing(kind, address, _INITIAL[kind])
+        return self.objects.get((kind, address)) or self._new_object(kind, address, _INITIAL[kind])
 
     def _init(self, words: _CallWords) -> None:
         """Create an object at an address; the value is a mutex's inheritance or a semaphore's or barrier's count."""
         kind = words.data().decode("ascii", "replace")
         if kind not in _INITIAL:
             raise QnxError(Errno.EINVAL, kind[:40])
-        self._new_thing(kind, words.number(0), words.number(0))
+        self._new_object(kind, words.number(0), words.number(0))
 
-    def _new_thing(self, kind: str, address: int, value: int) -> Any:
+    def _new_object(self, kind: str, address: int, value: int) -> Any:
         if len(self.objects) >= _OBJECTS_MAX:
             raise QnxError(Errno.ENOMEM, "too many objects")
-        thing = self.objects[kind, address] = _OBJECTS[kind](f"{address:#x}", value)
-        thing.address = address & 0xFFFFFFFF
-        return thing
+        sync_object = self.objects[kind, address] = _OBJECTS[kind](f"{address:#x}", value)
+        sync_object.address = address & 0xFFFFFFFF
+        return sync_object
 
     # Handlers
 
@@ -504,7 +504,7 @@ def _priority(words: _CallWords) -> int:
 
 
 def _mutex(program: CProgram, words: _CallWords) -> Mutex:
-    return cast("Mutex", program.thing("mutex", words))
+    return cast("Mutex", program.sync_object("mutex", words))
 
 
 def _thread_create(program: CProgram, words: _CallWords) -> sim.ThreadCreate:
@@ -554,13 +554,13 @@ CALLS: Final[dict[str, Callable[[CProgram, _CallWords], sim.Call]]] = {
     "ClockTime": lambda _, __: sim.ClockTime(),
     "MutexLock": lambda p, w: sim.MutexLock(_mutex(p, w)),
     "MutexUnlock": lambda p, w: sim.MutexUnlock(_mutex(p, w)),
-    "CondWait": lambda p, w: sim.CondWait(p.thing("condvar", w), _mutex(p, w)),
-    "CondSignal": lambda p, w: sim.CondSignal(p.thing("condvar", w), bool(w.number())),
-    "SemWait": lambda p, w: sim.SemWait(p.thing("semaphore", w)),
-    "SemPost": lambda p, w: sim.SemPost(p.thing("semaphore", w)),
-    "BarrierWait": lambda p, w: sim.BarrierWait(p.thing("barrier", w)),
-    "RwLockAcquire": lambda p, w: sim.RwLockAcquire(p.thing("rwlock", w), bool(w.number())),
-    "RwLockRelease": lambda p, w: sim.RwLockRelease(p.thing("rwlock", w)),
+    "CondWait": lambda p, w: sim.CondWait(p.sync_object("condvar", w), _mutex(p, w)),
+    "CondSignal": lambda p, w: sim.CondSignal(p.sync_object("condvar", w), bool(w.number())),
+    "SemWait": lambda p, w: sim.SemWait(p.sync_object("semaphore", w)),
+    "SemPost": lambda p, w: sim.SemPost(p.sync_object("semaphore", w)),
+    "BarrierWait": lambda p, w: sim.BarrierWait(p.sync_object("barrier", w)),
+    "RwLockAcquire": lambda p, w: sim.RwLockAcquire(p.sync_object("rwlock", w), bool(w.number())),
+    "RwLockRelease": lambda p, w: sim.RwLockRelease(p.sync_object("rwlock", w)),
     "SignalKill": lambda _, w: sim.SignalKill(w.number(), w.number(), w.number(1, 64)),
     "SignalSuspend": lambda _, __: sim.SignalSuspend(),
 }

@@ -84,7 +84,7 @@ class Recording(Arrival):
         self._running: dict[int, tuple[int, int]] = {}  # pid and tid by CPU
         self._names: dict[tuple[int, int], str] = {}
         self._losses_seen = 0
-        self._heard_s = self._looked_s = 0.0
+        self._heard_s = self._examined_s = 0.0
         self._unseen = 0  # buffers received since the last examination
 
     @property
@@ -125,17 +125,17 @@ class Recording(Arrival):
         self._heard_s = time.monotonic()
         self._part = np.concatenate([self._part, slots])
         count = len(self._open)
-        self._cut()
+        self._split_buffers()
         self._unseen += len(self._open) - count
-        if self._unseen and (self._unseen >= _MOST_UNSEEN or self._heard_s - self._looked_s > _LOOK_S):
-            self._look()
+        if self._unseen and (self._unseen >= _MOST_UNSEEN or self._heard_s - self._examined_s > _LOOK_S):
+            self._examine()
 
     def wait(self) -> None:
         """Examine received buffers, and held-back ones if no earlier buffers can be expected."""
         if self._unseen:
-            self._look()
+            self._examine()
         elif self._open and time.monotonic() - self._heard_s > _LATE_S:
-            self._look(is_all=True)
+            self._examine(is_all=True)
 
     def finish(self) -> None:
         """Examine the remaining buffers; write the files of pending triggers, or the ring if no trigger hit."""
@@ -144,13 +144,13 @@ class Recording(Arrival):
         if len(self._part):
             self._open.append(_Buffer(self._part))
         if self._open:
-            self._look(is_all=True)
+            self._examine(is_all=True)
         if self.recorder.is_ending:
             self.recorder.hand_over()
         elif not self.hits:
             self.recorder.save_untriggered()
 
-    def _cut(self) -> None:
+    def _split_buffers(self) -> None:
         """Move complete buffers from the received slots to the open ones; a buffer states its number of slots."""
         slots = self._part
         codes = slots[:, 0] & (wire.CODE_MASK | 3 << wire.STRUCT_SHIFT)
@@ -169,9 +169,9 @@ class Recording(Arrival):
 
     # ---- triggers ------------------------------------------------------------------------------------------------
 
-    def _look(self, *, is_all: bool = False) -> None:
+    def _examine(self, *, is_all: bool = False) -> None:
         """Find the hits among the events that no earlier event can precede any more."""
-        self._unseen, self._looked_s = 0, time.monotonic()
+        self._unseen, self._examined_s = 0, time.monotonic()
         head = self._head()
         slots = np.concatenate([head, *(buffer.slots for buffer in self._open)])
         trace = trace_from_slots(
@@ -185,14 +185,14 @@ class Recording(Arrival):
         if self._first < 0:
             self._first = self._next = int(cycles[is_new][0])
         trace = replace(trace, clock=replace(trace.clock, start_cycles=self._first))  # the zero of `time`
-        stop = int(cycles[is_new].max()) + 1 if is_all else self._sure(trace, slots, len(head))
+        stop = int(cycles[is_new].max()) + 1 if is_all else self._complete_until(trace, slots, len(head))
         rows = np.flatnonzero(is_new & (cycles >= self._next) & (cycles < stop)).astype(np.int64)
         self._find(trace, rows, self._ends(len(head)))
-        self._go_on(trace, np.flatnonzero(cycles < stop))
+        self._store_state(trace, np.flatnonzero(cycles < stop))
         self._next = max(self._next, stop)
-        self._hand_on(cycles[is_new], slot[is_new] - len(head), stop)
+        self._pass_to_ring(cycles[is_new], slot[is_new] - len(head), stop)
 
-    def _sure(self, trace: Trace, slots: Slots, head: int) -> int:
+    def _complete_until(self, trace: Trace, slots: Slots, head: int) -> int:
         """Return the time in cycles before which no more events can arrive and all events are complete."""
         events = trace.events
         is_new = events.slot >= head
@@ -230,7 +230,7 @@ class Recording(Arrival):
             since_s = (cycles - self._first) / trace.clock.cycles_per_s
             self.delay_s = max(self.delay_s, now_s - self.began_s - since_s)
 
-    def _go_on(self, trace: Trace, rows: NDArray[np.intp]) -> None:
+    def _store_state(self, trace: Trace, rows: NDArray[np.intp]) -> None:
         """Store running threads and names for the next pass."""
         events, threads, processes = trace.events, trace.threads, trace.processes
         runs = rows[(events.code[rows] == wire.THREAD_RUNNING) & (threads.pid[events.thread[rows]] >= 0)]
@@ -247,7 +247,7 @@ class Recording(Arrival):
         while len(self._names) > _NAMES_MAX:
             del self._names[next(iter(self._names))]
 
-    def _hand_on(self, cycles: _Ints, slot: _Ints, stop: int) -> None:
+    def _pass_to_ring(self, cycles: _Ints, slot: _Ints, stop: int) -> None:
         """Pass fully examined buffers to the ring, in order of arrival."""
         is_open = cycles >= stop
         first_open = int(slot[is_open].min()) if is_open.any() else None

@@ -139,7 +139,7 @@ class AxisPayloads:
         Returns:
             uint32 (words,).
         """
-        part, own = self._of(event)
+        part, own = self._file_and_row(event)
         words = part.trace.payloads.words(own).copy()
         word = _PID_WORD_OF_CLASS.get(int(self._codes[event]) >> CLASS_SHIFT)
         if word is not None and word < len(words):
@@ -148,12 +148,12 @@ class AxisPayloads:
 
     def raw(self, event: int) -> bytes:
         """Return the payload bytes of one event as they are in its file."""
-        part, own = self._of(event)
+        part, own = self._file_and_row(event)
         return part.trace.payloads.raw(own)
 
     def decode(self, event: int, most: int | None = None) -> Payload:
         """Return the named arguments of one event; pids are those of the axis, with the file's own in the note."""
-        part, own = self._of(event)
+        part, own = self._file_and_row(event)
         payload = part.trace.payloads.decode(own, most)
         return replace(payload, arguments=tuple(_with_axis_number(part, argument) for argument in payload.arguments))
 
@@ -213,7 +213,7 @@ class AxisPayloads:
             out[rows] = part.trace.payloads.word_counts(own)
         return out
 
-    def _of(self, event: int) -> tuple[AxisPart, int]:
+    def _file_and_row(self, event: int) -> tuple[AxisPart, int]:
         return self._axis.parts[int(self._axis.part_of[event])], int(self._axis.own_row[event])
 
     def _with_pids(self, part: AxisPart, events: NDArray[np.integer], word: int, values: Words) -> Words:

@@ -1,4 +1,4 @@
-"""Opens a file that names several traces on one time axis."""
+"""Opens a file that lists several traces on one time axis."""
 
 from __future__ import annotations
 
@@ -24,12 +24,7 @@ def score(first_bytes: bytes, path: Path) -> int:
 
 
 def open_axis(path: Path, progress: _Progress | None = None, cancelled: Callable[[], bool] | None = None) -> Trace:
-    """Open all files that an axis file names as one trace.
-
-    Raises:
-        TraceFormatError: The axis file or a file that it names cannot be read.
-        Cancelled: `cancelled()` returned True.
-    """
+    """Open all files listed in an axis file as one trace."""
     entries = read_axis(path)
     _check(path, [entry.path for entry in entries])
     members = []

@@ -43,7 +43,7 @@ class GrowingFile:
         self.path = Path(path)
         self.restart = ""
         self._restarted = ""
-        self._seen = (-1, -1)
+        self._last_status = (-1, -1)
         self._file: SourceFile | None = None
         self._forget()
 
@@ -55,7 +55,7 @@ class GrowingFile:
             OSError: The file is gone or cannot be queried.
         """
         status = self.path.stat()
-        return (status.st_size, status.st_mtime_ns) != self._seen
+        return (status.st_size, status.st_mtime_ns) != self._last_status
 
     def read(
         self, progress: Callable[[float], None] | None = None, cancelled: Callable[[], bool] | None = None
@@ -80,7 +80,7 @@ class GrowingFile:
         if file is None or file.identity != (status.st_dev, status.st_ino):
             file = SourceFile(self.path, 0)
         size = file.size_now
-        self._seen = (size, status.st_mtime_ns)
+        self._last_status = (size, status.st_mtime_ns)
         # Checked before reading, as one decoder must not get slots of two files.
         self._check_old(file, size)
         self._file = file

@@ -78,7 +78,7 @@ def cut_buffers(decoded: Decoded, count: int, region: EventRegion, *, per_cpu: b
     gaps: list[tuple[int, int, int, int]] = []
     for number in np.flatnonzero(is_cut)[:_MOST].tolist():
         begin, end = int(rows[number]), int(ends[number])
-        for cpu, before, behind in _still(decoded, begin, end, int(ring[number])):
+        for cpu, before, behind in _longest_steps(decoded, begin, end, int(ring[number])):
             # The last slot before may be cut in two, with a wrong time, usually far too early.
             start, stop = int(decoded.time[min(begin, before) : before + 1].max()), int(decoded.time[behind])
             if stop <= start or behind >= end:
@@ -101,7 +101,7 @@ def _following(ring: NDArray[np.int64]) -> NDArray[np.intp]:
     return after
 
 
-def _still(decoded: Decoded, begin: int, end: int, ring: int) -> list[tuple[int, int, int]]:
+def _longest_steps(decoded: Decoded, begin: int, end: int, ring: int) -> list[tuple[int, int, int]]:
     """Return (CPU, event before, event after) of the longest step in time between the events of a truncated buffer.
 
     If a buffer of one CPU was spliced with events of other CPUs, return the steps to these instead.

@@ -115,7 +115,7 @@ class Discontinuities:
 
     def __init__(self, per_cpu: bool) -> None:
         self._per_cpu = per_cpu
-        self._last: dict[int, int] = {}
+        self._last_numbers: dict[int, int] = {}
 
     def find(
         self, rows: NDArray[np.intp], cpus: NDArray[np.uint8], sequence: NDArray[np.uint32], dropped: NDArray[np.bool_]
@@ -144,9 +144,9 @@ class Discontinuities:
         # Before the first BUFFER nothing is known to be missing: a ring, or a capture that began earlier, starts
         # anywhere.
         starts = zip(ring_of_buffer[first_buffers].tolist(), number[first_buffers].tolist(), strict=True)
-        before[first_buffers] = [self._last.get(ring, after - 1) for ring, after in starts]
+        before[first_buffers] = [self._last_numbers.get(ring, after - 1) for ring, after in starts]
         last = np.append(first_buffers[1:] - 1, len(ring_of_buffer) - 1)[: len(first_buffers)]
-        self._last.update(zip(ring_of_buffer[last].tolist(), number[last].tolist(), strict=True))
+        self._last_numbers.update(zip(ring_of_buffer[last].tolist(), number[last].tolist(), strict=True))
         # The vendor's listings have only the lower bits of the number; in 8.0 the last buffer has number 1 again.
         is_next = (number - before) & _COMMON_BITS == 1
         if self._per_cpu:

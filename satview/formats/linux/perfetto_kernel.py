@@ -71,7 +71,7 @@ def kernel_states(packets: Fields, tasks: Tasks, first_record: int, problems: Pr
     """
     machines = np.unique(packets.numbers(_MACHINE))
     of_states, renames, trees, frequencies = (
-        _of(packets, number, machines) for number in (_STATE, _RENAME, _TREE, _FREQUENCY)
+        _packets_of(packets, number, machines) for number in (_STATE, _RENAME, _TREE, _FREQUENCY)
     )
     state_fields, frequency = of_states.fields, frequencies.fields
     cpus, cpu, of_cpu = _cpus(len(machines), (of_states.machine, state_fields.numbers(1)),
@@ -110,7 +110,7 @@ def kernel_states(packets: Fields, tasks: Tasks, first_record: int, problems: Pr
     return KernelStates(states, points, records, of_first)
 
 
-def _of(packets: Fields, number: int, machines: Ints) -> _KindPackets:
+def _packets_of(packets: Fields, number: int, machines: Ints) -> _KindPackets:
     fields, packet = packets.inner(number)
     return _KindPackets(fields, packets.numbers(_TIME)[packet],
                         np.searchsorted(machines, packets.numbers(_MACHINE)[packet]))  # fmt: skip

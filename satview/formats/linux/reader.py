@@ -117,7 +117,7 @@ class LinuxPayloads(NumberPayloads):
             if field.name not in file_names
         ]
         known = {argument.name for argument in arguments}
-        if name and name != _short(linux.unnamed(code), code):
+        if name and name != _event_name(linux.unnamed(code), code):
             arguments.insert(0, Argument("tracepoint", name, name, 0, 0))
         arguments += [Argument(key, value, str(value), 0, 0) for key, value in file_arguments if key not in known]
         return Payload("same", tuple(arguments), tuple(self.words(event).tolist()), self.raw(event))
@@ -126,7 +126,7 @@ class LinuxPayloads(NumberPayloads):
         return self.names.get(value, "") if name.endswith("pid") else ""
 
 
-def _short(fallback: str, code: int) -> str:
+def _event_name(fallback: str, code: int) -> str:
     known = linux.names().get(code)
     return known.name if known else fallback
 
@@ -144,7 +144,7 @@ class _Unsorted(ColumnTable):
         time_ns, record: As in the schedule.
         rank: Order of the events from one record.
         cpu: CPU.
-        thread: Thread, numbered as by `_who`.
+        thread: Thread, numbered as by `_thread_numbers`.
         code: Event code.
         first, second, third: Stored numbers, see `resources/events/linux.toml`.
     """
@@ -222,7 +222,7 @@ def _with_possible_values(events: _Unsorted, problems: Problems) -> _Unsorted:
     return replace(events, cpu=np.maximum(events.cpu, 0))
 
 
-def _who(thread: Ints, cpu: Ints) -> Ints:
+def _thread_numbers(thread: Ints, cpu: Ints) -> Ints:
     """Return thread numbers in which the idle thread of each CPU, number 0 in Linux, is -1 - CPU."""
     is_known = (thread >= 0) & (thread < _MOST_NUMBER)
     return np.where(thread == 0, -1 - np.clip(cpu, 0, _MOST_CPUS - 1), np.where(is_known, thread, _UNKNOWN))
@@ -231,7 +231,7 @@ def _who(thread: Ints, cpu: Ints) -> Ints:
 def _switches(schedule: Schedule) -> _Unsorted:
     """Return two events for each switch: one of the thread that leaves, one of the thread that comes."""
     switches, code = schedule.switches, _code_of_value()
-    before, after = _who(switches.before, switches.cpu), _who(switches.after, switches.cpu)
+    before, after = _thread_numbers(switches.before, switches.cpu), _thread_numbers(switches.after, switches.cpu)
     zero = np.zeros(len(switches.cpu), np.int64)
     state = np.where(switches.before == 0, READY, switches.state)  # the idle thread can always run
     leaves = _Unsorted(switches.time_ns, switches.record, zero, switches.cpu, before, code[state], switches.before,
@@ -258,7 +258,7 @@ def _gone(schedule: Schedule, problems: Problems) -> _Unsorted:
     previous, following = previous[was_busy], following[was_busy]
     zero = np.zeros(len(following), np.int64)
     return _Unsorted(switches.time_ns[following], switches.record[following], zero - 1, switches.cpu[following],
-                     _who(switches.after[previous], zero), zero + linux.GONE, switches.after[previous], zero,
+                     _thread_numbers(switches.after[previous], zero), zero + linux.GONE, switches.after[previous], zero,
                      zero - 1)  # fmt: skip
 
 
@@ -266,11 +266,11 @@ def _wakeups(schedule: Schedule) -> _Unsorted:
     """Return two events for each wake-up: one of the waker, and one of the thread that becomes ready."""
     wakeups = schedule.wakeups
     waker = np.where(wakeups.waker < 0, _runs_then(schedule), wakeups.waker)
-    waker, zero = _who(waker, wakeups.cpu), np.zeros(len(wakeups.cpu), np.int64)
+    waker, zero = _thread_numbers(waker, wakeups.cpu), np.zeros(len(wakeups.cpu), np.int64)
     point, ready = linux.point_codes()[linux.WAKING], linux.state_codes()[READY]
     causes = _Unsorted(wakeups.time_ns, wakeups.record, zero, wakeups.cpu, waker, zero + point, wakeups.thread,
                        wakeups.prio, wakeups.target_cpu)  # fmt: skip
-    woken, by = _who(wakeups.thread, wakeups.cpu), np.where(waker == _UNKNOWN, -1, np.maximum(waker, 0))
+    woken, by = _thread_numbers(wakeups.thread, wakeups.cpu), np.where(waker == _UNKNOWN, -1, np.maximum(waker, 0))
     effects = _Unsorted(
         wakeups.time_ns, wakeups.record, zero + 1, wakeups.cpu, woken, zero + ready, wakeups.thread, wakeups.prio, by
     )
@@ -293,14 +293,14 @@ def _runs_then(schedule: Schedule) -> Ints:
 def _points(schedule: Schedule) -> _Unsorted:
     points = schedule.points
     zero = np.zeros(len(points.cpu), np.int64)
-    return _Unsorted(points.time_ns, points.record, zero, points.cpu, _who(points.thread, points.cpu), points.code,
-                     zero, zero, zero)  # fmt: skip
+    return _Unsorted(points.time_ns, points.record, zero, points.cpu, _thread_numbers(points.thread, points.cpu),
+                     points.code, zero, zero, zero)  # fmt: skip
 
 
 def _states(schedule: Schedule) -> _Unsorted:
     states = schedule.states
     zero = np.zeros(len(states.cpu), np.int64)
-    return _Unsorted(states.time_ns, states.record, zero + 2, states.cpu, _who(states.thread, states.cpu),
+    return _Unsorted(states.time_ns, states.record, zero + 2, states.cpu, _thread_numbers(states.thread, states.cpu),
                      _code_of_value()[states.state], states.thread, states.prio, zero - 1)  # fmt: skip
 
 

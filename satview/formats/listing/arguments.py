@@ -130,7 +130,7 @@ def compile_list(
         value: str
         reader: Reader
         if field.show == Show.MSG:
-            more = _more(fields[index + 1 :])
+            more = _more_words(fields[index + 1 :])
             value, reader = _MESSAGE.format(more=more), message_words
             if is_lenient:
                 value = _ANY_MESSAGE % (_ANY_NUMBER, _ANY_NUMBER, more)
@@ -153,7 +153,7 @@ def compile_list(
     return ListPattern(re.compile(source + end, re.DOTALL), tuple(readers), code, tuple(names), tuple(spellings))
 
 
-def _more(fields: Sequence[Field]) -> int:
+def _more_words(fields: Sequence[Field]) -> int:
     count = 0
     while count < len(fields) and fields[count].show == Show.MSG_MORE:
         count += 1

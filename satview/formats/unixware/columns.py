@@ -296,7 +296,7 @@ class _FileReader:
                 self._take(data[:end])
             rest = data[end:]
             if len(rest) > LONGEST_LINE:
-                self._bad(self._line + 1, f"it is longer than {LONGEST_LINE} bytes")
+                self._report_bad(self._line + 1, f"it is longer than {LONGEST_LINE} bytes")
                 self._line += 1
                 self._is_skipping, rest = True, b""
         if rest:
@@ -311,10 +311,10 @@ class _FileReader:
         first_line = self._line + 1
         self._line += records.line_count
         for line, what in records.damaged[:_MANY]:
-            self._bad(first_line + line, "the file ends inside this line" if is_last else what)
+            self._report_bad(first_line + line, "the file ends inside this line" if is_last else what)
         if len(records.damaged) > _MANY:
             line, what = records.damaged[_MANY]
-            self._bad(first_line + line, f"{what}; and more such lines after it", len(records.damaged) - _MANY)
+            self._report_bad(first_line + line, f"{what}; and more such lines after it", len(records.damaged) - _MANY)
         if len(records.values):
             self._owner.add(self._times(records, first_line), records.values, self._is_own)
 
@@ -340,5 +340,5 @@ class _FileReader:
         self._latest_ns = int(rising[-1])
         return rising
 
-    def _bad(self, line: int, what: str, count: int = 1) -> None:
+    def _report_bad(self, line: int, what: str, count: int = 1) -> None:
         self._problems.add("bad-line", what, count=count, line=line, file=self._name)

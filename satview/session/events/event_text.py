@@ -84,7 +84,7 @@ class Meaning:
 
 
 @dataclass(frozen=True, slots=True)
-class _Of:
+class _Context:
     """An event whose arguments are being named."""
 
     trace: Trace
@@ -114,11 +114,11 @@ def argument_names(trace: Trace, event: int) -> Mapping[str, Meaning]:
     make_ready(trace)
     _ = mutexes(trace), blockers(trace), link_table(trace, LinkKind.HOLD)
     arguments = trace.payloads.decode(event, MOST_ARGUMENTS).arguments[:MOST_ARGUMENTS]
-    of = _Of(trace, event, _numbers(arguments))
+    context = _Context(trace, event, _numbers(arguments))
     names = {}
-    for name, value in of.values.items():
+    for name, value in context.values.items():
         rule = _RULES.get(name)
-        meaning = rule(of, name, value) if rule is not None else None
+        meaning = rule(context, name, value) if rule is not None else None
         if meaning is not None:
             names[name] = meaning
     return MappingProxyType(names)
@@ -128,91 +128,93 @@ def _numbers(arguments: tuple[Argument, ...]) -> Mapping[str, int]:
     return {argument.name: argument.value for argument in arguments if isinstance(argument.value, int)}
 
 
-def _address(of: _Of, _name: str, address: int) -> Meaning | None:
+def _address(context: _Context, _name: str, address: int) -> Meaning | None:
     """Name the function at an address in the process that the event names, or else in the one that logged it."""
-    symbols, pid = symbols_of(of.trace), of.values.get("pid", 0)
-    process = of.trace.processes.row(pid) if pid > 0 else of.process
-    text = symbols.text(process or of.process, address) if symbols is not None else ""
+    symbols, pid = symbols_of(context.trace), context.values.get("pid", 0)
+    process = context.trace.processes.row(pid) if pid > 0 else context.process
+    text = symbols.text(process or context.process, address) if symbols is not None else ""
     return Meaning(text) if text else None
 
 
-def _pid(of: _Of, name: str, pid: int) -> Meaning | None:
+def _pid(context: _Context, name: str, pid: int) -> Meaning | None:
     """Name a process; pid 0 in the entry of a kernel call is the caller's own."""
-    code = int(of.trace.events.code[of.event])
+    code = int(context.trace.events.code[context.event])
     is_entry = wire.class_of(code) == wire.WireClass.KER_CALL and not code & wire.KER_FORM
     if pid == 0 and name == "pid" and is_entry:
-        return _process(of.trace, of.process, "its own process: ") if of.process else None
-    row = of.trace.processes.row(pid) if pid > 0 else None
-    return _process(of.trace, row) if row else None
+        return _process(context.trace, context.process, "its own process: ") if context.process else None
+    row = context.trace.processes.row(pid) if pid > 0 else None
+    return _process(context.trace, row) if row else None
 
 
-def _tid(of: _Of, name: str, tid: int) -> Meaning | None:
+def _tid(context: _Context, name: str, tid: int) -> Meaning | None:
     """Name a thread of the process that the event names beside it, or else of the one that logged it."""
-    pid = of.values.get(name.replace("tid", "pid"), int(of.trace.threads.pid[of.thread]))
-    row = of.trace.threads.row(pid, tid) if pid > 0 and tid > 0 else None
-    return _thread(of.trace, row) if row else None
+    pid = context.values.get(name.replace("tid", "pid"), int(context.trace.threads.pid[context.thread]))
+    row = context.trace.threads.row(pid, tid) if pid > 0 and tid > 0 else None
+    return _thread(context.trace, row) if row else None
 
 
-def _coid(of: _Of, _name: str, coid: int) -> Meaning | None:
-    if not of.process or coid & 0xFFFFFFFF == _NEVER:
+def _coid(context: _Context, _name: str, coid: int) -> Meaning | None:
+    if not context.process or coid & 0xFFFFFFFF == _NEVER:
         return None
-    server = server_of(of.trace, of.process, coid, of.event)
+    server = server_of(context.trace, context.process, coid, context.event)
     if server is None:
         return None
-    row = of.trace.processes.row(server.pid) or 0
-    name = of.trace.name_of_pid(server.pid)
+    row = context.trace.processes.row(server.pid) or 0
+    name = context.trace.name_of_pid(server.pid)
     channel = f", channel {server.chid}" if server.chid >= 0 else ""
     return Meaning(f"to {name}{channel}", process=row, event=-1 if row else server.row, certainty=server.certainty)
 
 
-def _chid(of: _Of, _name: str, chid: int) -> Meaning | None:
+def _chid(context: _Context, _name: str, chid: int) -> Meaning | None:
     """Name the owner of a channel: the process that the event names (ConnectAttach), or else the one that logged it."""
-    pid = of.values.get("pid", 0)
-    row = of.trace.processes.row(pid) if pid > 0 else of.process
+    pid = context.values.get("pid", 0)
+    row = context.trace.processes.row(pid) if pid > 0 else context.process
     if not row:
         return None
-    created = creation_of(of.trace, row, chid, of.event)
-    return Meaning(f"channel of {of.trace.process_name(row)}", process=0 if created >= 0 else row, event=created)
+    created = creation_of(context.trace, row, chid, context.event)
+    return Meaning(f"channel of {context.trace.process_name(row)}", process=0 if created >= 0 else row, event=created)
 
 
-def _rcvid(of: _Of, _name: str, rcvid: int) -> Meaning | None:
+def _rcvid(context: _Context, _name: str, rcvid: int) -> Meaning | None:
     """Name the client of a message by its rcvid in the server that the event names, or that logged the event."""
-    trace, is_comm = of.trace, wire.class_of(int(of.trace.events.code[of.event])) == wire.WireClass.COMM
-    if rcvid & 0xFFFFFFFF in (0, _NEVER) or int(trace.events.code[of.event]) == SEND:  # its sender logged it
+    trace, is_comm = context.trace, wire.class_of(int(context.trace.events.code[context.event])) == wire.WireClass.COMM
+    if rcvid & 0xFFFFFFFF in (0, _NEVER) or int(trace.events.code[context.event]) == SEND:  # its sender logged it
         return None
-    server = trace.processes.row(of.values.get("pid", -1)) if is_comm else of.process
-    sent = client_of(trace, server, rcvid, of.event) if server else -1
+    server = trace.processes.row(context.values.get("pid", -1)) if is_comm else context.process
+    sent = client_of(trace, server, rcvid, context.event) if server else -1
     if sent < 0 or not int(trace.events.thread[sent]):
         return None
     return Meaning(f"message of {trace.thread_name(int(trace.events.thread[sent]))}", event=sent)
 
 
-def _owner(of: _Of, _name: str, word: int) -> Meaning | None:
+def _owner(context: _Context, _name: str, word: int) -> Meaning | None:
     """Name the thread that a mutex word shows as its holder."""
-    owner = owner_of(of.trace, word, int(of.trace.threads.pid[of.thread])) if of.process else None
+    owner = owner_of(context.trace, word, int(context.trace.threads.pid[context.thread])) if context.process else None
     if owner is None:
         return None
     thread, certainty = owner
     waiting = ", others wait" if word & 0x80000000 else ""
-    return Meaning(f"held by {of.trace.thread_name(thread)}{waiting}", thread=thread, certainty=certainty)
+    return Meaning(f"held by {context.trace.thread_name(thread)}{waiting}", thread=thread, certainty=certainty)
 
 
-def _mutex(of: _Of, _name: str, _address: int) -> Meaning | None:
+def _mutex(context: _Context, _name: str, _address: int) -> Meaning | None:
     """Name the holder of the mutex of a call: the thread that is waited for, or the last that got it in the kernel."""
-    trace, known, blocked_by = of.trace, mutexes(of.trace), blockers(of.trace)
-    waiting = np.flatnonzero((blocked_by.waits.call_row == of.event) & (known.of_wait >= 0) & (blocked_by.thread >= 0))
+    trace, known, blocked_by = context.trace, mutexes(context.trace), blockers(context.trace)
+    waiting = np.flatnonzero(
+        (blocked_by.waits.call_row == context.event) & (known.of_wait >= 0) & (blocked_by.thread >= 0)
+    )
     if len(waiting):
         position = int(waiting[0])
         return _holder(trace, int(blocked_by.thread[position]), Certainty(int(blocked_by.certainty[position])))
-    calls = [part.mutex[part.row == of.event] for part in (known.gives, known.gets)]
+    calls = [part.mutex[part.row == context.event] for part in (known.gives, known.gets)]
     number = int(max((part[0] for part in calls if len(part)), default=-1))
-    before = np.flatnonzero((known.gets.mutex == number) & (known.gets.row < of.event))
+    before = np.flatnonzero((known.gets.mutex == number) & (known.gets.row < context.event))
     if number < 0 or not len(before):
         return None
     get = known.gets.row[before[-1:]]
     held = link_table(trace, LinkKind.HOLD)
     hold = int(held.begun_by(get)[0])
-    if hold < 0 or (held.to_row[hold] != OPEN and held.to_row[hold] < of.event):
+    if hold < 0 or (held.to_row[hold] != OPEN and held.to_row[hold] < context.event):
         return None
     thread = int(known.gets.thread[before[-1]])
     return _holder(trace, thread, Certainty(int(held.certainty[hold])), int(get[0]))
@@ -236,7 +238,7 @@ def are_named(trace: Trace) -> bool:
     return are_ready(trace) and all(trace.is_cached(name) for name in needed)
 
 
-_RULES: Final[dict[str, Callable[[_Of, str, int], Meaning | None]]] = {
+_RULES: Final[dict[str, Callable[[_Context, str, int], Meaning | None]]] = {
     **dict.fromkeys(("pid", "ppid", "parent_pid", "info->pid", "suspect_pid"), _pid),
     **dict.fromkeys(("tid", "info->tid", "suspect_tid"), _tid),
     **dict.fromkeys(("rcvid", "src_rcvid", "dst_rcvid"), _rcvid),

@@ -153,7 +153,7 @@ def _shown(
     timing_file: str,
     is_cancelled: IsCancelled,
 ) -> str:
-    """Find the requested lanes on the worker thread; return what is wrong with the rules or the timing file, or ""."""
+    """Find the requested lanes on the worker thread; return an error of the rules or the timing file, or ""."""
     error, user = "", UserLanes(described)
     if "user" in requested:
         try:

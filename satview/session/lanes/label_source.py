@@ -38,27 +38,27 @@ class ThreadPriorities:
 
     Attributes:
         keys: int64 (n,), row of the thread << 32 | row of the event, ascending.
-        now: int64 (n,), effective priority of the thread from that event on.
+        effective: int64 (n,), effective priority of the thread from that event on.
         own: int64 (n,), its priority without inheritance.
     """
 
     keys: _Ints
-    now: _Ints
+    effective: _Ints
     own: _Ints
 
     @classmethod
     def of(cls, trace: Trace) -> ThreadPriorities:
         """Return the priorities logged in a trace."""
-        keys, now = logged_priorities(trace)
+        keys, effective = logged_priorities(trace)
         if not len(keys):
-            return cls(keys, now, now)
+            return cls(keys, effective, effective)
         rows = keys & 0xFFFFFFFF
         is_own = trace.catalogue.state_value_of_code[trace.events.code[rows]] == _RECEIVE
         is_own |= np.append(True, keys[1:] >> 32 != keys[:-1] >> 32)
         after = np.searchsorted(keys, _changes(trace), side="right")
         is_own[after[after < len(keys)]] = True
         last = np.maximum.accumulate(np.where(is_own, np.arange(len(keys)), 0))
-        return cls(keys, now, now[last])
+        return cls(keys, effective, effective[last])
 
     def at(self, threads: NDArray[np.integer], rows: NDArray[np.integer]) -> tuple[_Ints, _Ints]:
         """Return the priorities that state events log.
@@ -76,7 +76,7 @@ class ThreadPriorities:
         pairs = threads.astype(np.int64) << 32 | rows.astype(np.int64)
         position = np.minimum(np.searchsorted(self.keys, pairs), len(self.keys) - 1)
         known = self.keys[position] == pairs
-        return np.where(known, self.now[position], -1), np.where(known, self.own[position], -1)
+        return np.where(known, self.effective[position], -1), np.where(known, self.own[position], -1)
 
 
 def _changes(trace: Trace) -> _Ints:
@@ -188,8 +188,8 @@ class IntervalLabels:
 
     def _priority_texts(self, rows: NDArray[np.int64]) -> list[str]:
         assert self._priorities is not None
-        now, own = self._priorities.at(self._trace.events.thread[rows], rows)
-        return [priority_text(*pair) for pair in zip(now.tolist(), own.tolist(), strict=True)]
+        effective, own = self._priorities.at(self._trace.events.thread[rows], rows)
+        return [priority_text(*pair) for pair in zip(effective.tolist(), own.tolist(), strict=True)]
 
     def _make_partitions(self) -> None:
         self._partitions = partition_names(self._trace)
@@ -241,11 +241,11 @@ class IntervalLabels:
         return texts
 
 
-def priority_text(now: int, own: int) -> str:
+def priority_text(effective: int, own: int) -> str:
     r"""Return a priority label, `p15\N{UPWARDS ARROW}10` for 15 with an own priority of 10; empty for -1 = unknown."""
-    if now < 0:
+    if effective < 0:
         return ""
-    return f"p{now}\N{UPWARDS ARROW}{own}" if 0 <= own < now else f"p{now}"
+    return f"p{effective}\N{UPWARDS ARROW}{own}" if 0 <= own < effective else f"p{effective}"
 
 
 class LabelSource(QObject):

@@ -134,7 +134,7 @@ class LaneLayout:
         quiet: frozenset[LaneKey] = frozenset(),
         idle: frozenset[LaneKey] = frozenset(),
     ) -> None:
-        self._lanes, self._now = lanes, arrangement
+        self._lanes, self._arrangement = lanes, arrangement
         self._quiet, self._idle = (frozenset(lanes.indices_of(keys)) for keys in (quiet, idle))
         self._opens, self._shows = opens, shows
         self._lane_height_px = lane_height_px
@@ -159,11 +159,11 @@ class LaneLayout:
         apart = {*cpus, *events}
         others = [index for index in tops if index not in apart]
         blocks = [*self._blocks("cpu", cpus, IDLE_CPUS, self._idle), LaneBlock("events", None, self._ordered(events))]
-        if not self._now.groups:
+        if not self._arrangement.groups:
             return (*blocks, *self._blocks("process", others, QUIET, self._quiet))
         in_groups: set[int] = set()
         nests = False
-        for group in self._now.groups:
+        for group in self._arrangement.groups:
             members = self._lanes.indices_of(group.members)
             nests = any(self._lanes.infos[index].kind is LaneKind.PROCESS for index in members)
             blocks.append(LaneBlock(group.title, group, self._ordered(members), nests))
@@ -198,7 +198,7 @@ class LaneLayout:
                 continue
             y_px += GROUP_GAP_PX if y_px else 0
             if block.group is not None:
-                is_open = block.group.title not in self._now.closed
+                is_open = block.group.title not in self._arrangement.closed
                 count = len(set(tops).difference(self._pinned))
                 heads.append(GroupHead(block.group.title, count, y_px, self._lane_height_px, is_open))
                 y_px += self._lane_height_px
@@ -386,7 +386,7 @@ class LaneList(QObject):
         self._quiet = self._idle = frozenset[LaneKey]()
         self._is_as_usual = True  # the user has not arranged the lanes
         self._unfolded = frozenset[LaneKey]()  # processes unfolded because there was room
-        self._now = LaneArrangement(hidden=self._silent, labels=labels, classes=classes)
+        self._arrangement = LaneArrangement(hidden=self._silent, labels=labels, classes=classes)
         self.rows: tuple[LaneRow, ...] = ()
         self.heads: tuple[GroupHead, ...] = ()
         self._tops: list[int] = []
@@ -407,17 +407,17 @@ class LaneList(QObject):
     @property
     def arrangement(self) -> LaneArrangement:
         """The user's arrangement of the lanes."""
-        return self._now
+        return self._arrangement
 
     @property
     def hidden_count(self) -> int:
         """Number of lanes that the user has hidden."""
-        return len(self._now.hidden)
+        return len(self._arrangement.hidden)
 
     @property
     def hides_empty(self) -> bool:
         """True if lanes without events in the window are left out."""
-        return self._now.hides_empty
+        return self._arrangement.hides_empty
 
     def row_at(self, y_px: int) -> LaneRow | None:
         """Return the row at a y position; None between and below rows."""
@@ -450,12 +450,12 @@ class LaneList(QObject):
         if row is not None:
             return row.unit
         parent = self._infos[index].parent if self.knows(index) else -1
-        is_all = parent >= 0 and not self._now.groups and self._lane_index.only_thread(parent) == index
+        is_all = parent >= 0 and not self._arrangement.groups and self._lane_index.only_thread(parent) == index
         return parent if is_all else index
 
     def is_pinned(self, index: int) -> bool:
         """Return whether the user has pinned a lane at the top."""
-        return self.knows(index) and self._lane_index.keys[index] in self._now.pinned
+        return self.knows(index) and self._lane_index.keys[index] in self._arrangement.pinned
 
     def opens_at_first(self, key: LaneKey) -> bool:
         """Return whether a lane is unfolded by default."""
@@ -469,34 +469,36 @@ class LaneList(QObject):
         """Unfold or fold a lane; None toggles it."""
         index = self._unit_of(index)
         if index in self._lane_index.parents and is_open is not self._is_open(index):
-            self._change("folding", replace(self._now, turned=self._now.turned ^ {self._lane_index.keys[index]}))
+            self._change(
+                "folding", replace(self._arrangement, turned=self._arrangement.turned ^ {self._lane_index.keys[index]})
+            )
 
     def unfold_all(self) -> None:
         """Unfold all lanes."""
         closed = (i for i in self._lane_index.parents if not self._opens_at_first(i))
-        self._change("unfold all", replace(self._now, turned=self._lane_index.keys_of(closed)))
+        self._change("unfold all", replace(self._arrangement, turned=self._lane_index.keys_of(closed)))
 
     def fold_all(self) -> None:
         """Fold all lanes except CPUs and threads."""
         keeps = (LaneKind.CPU, LaneKind.THREAD)
         stays = {i for i in self._lane_index.parents if self._infos[i].kind in keeps and self._is_open(i)}
         turned = (i for i in self._lane_index.parents if self._opens_at_first(i) != (i in stays))
-        self._change("fold all", replace(self._now, turned=self._lane_index.keys_of(turned)))
+        self._change("fold all", replace(self._arrangement, turned=self._lane_index.keys_of(turned)))
 
     def pin(self, index: int) -> None:
         """Pin a lane at the top, or unpin it."""
-        own_key, pinned = self._lane_index.keys[index], self._now.pinned
+        own_key, pinned = self._lane_index.keys[index], self._arrangement.pinned
         others = tuple(key for key in pinned if key != own_key)
-        self._change("pinning", replace(self._now, pinned=others if own_key in pinned else (*pinned, own_key)))
+        self._change("pinning", replace(self._arrangement, pinned=others if own_key in pinned else (*pinned, own_key)))
 
     def hide(self, index: int) -> None:
         """Hide a lane and all lanes under it."""
-        hidden = self._now.hidden | {self._lane_index.keys[self._unit_of(index)]}
-        self._change("hide lane", replace(self._now, hidden=hidden))
+        hidden = self._arrangement.hidden | {self._lane_index.keys[self._unit_of(index)]}
+        self._change("hide lane", replace(self._arrangement, hidden=hidden))
 
     def show_all(self) -> None:
         """Show lanes that the user has hidden, and empty lanes."""
-        self._change("show all lanes", replace(self._now, hidden=frozenset(), hides_empty=False))
+        self._change("show all lanes", replace(self._arrangement, hidden=frozenset(), hides_empty=False))
 
     def arrange(self, arrangement: LaneArrangement, window: TimeWindow, title: str) -> None:
         """Apply another arrangement; can be undone.
@@ -534,25 +536,29 @@ class LaneList(QObject):
         if not self._is_small:
             folded = [self._lane_index.keys_of(lanes) for lanes in (quiet, idle)]
             self._quiet, self._idle = (keys if len(keys) >= _FOLDED_FROM else frozenset() for keys in folded)
-        if self._is_as_usual and self._now.sort is SortBy.TRACE and not self._now.groups:
+        if self._is_as_usual and self._arrangement.sort is SortBy.TRACE and not self._arrangement.groups:
             keys = tuple(self._lane_index.keys[index] for index in order)
-            self._now = replace(self._now, sort=SortBy.CPU, order=keys)
+            self._arrangement = replace(self._arrangement, sort=SortBy.CPU, order=keys)
             self._unfold_into_room()
         self._lay_out()
 
     def _unfold_into_room(self) -> None:
         """Unfold processes in their order as long as all lanes fit at the height to which they grow."""
-        if not self._is_as_usual or self._now.sort is not SortBy.CPU or self._now.turned != self._unfolded:
+        if (
+            not self._is_as_usual
+            or self._arrangement.sort is not SortBy.CPU
+            or self._arrangement.turned != self._unfolded
+        ):
             return
         busy, tallest_px = self._busy_lanes(), _tallest_px(self._lane_height_px)
-        usual = replace(self._now, turned=frozenset())
+        usual = replace(self._arrangement, turned=frozenset())
         lanes = self._lane_index.indices_of(usual.order)  # without lanes that a rewritten file no longer has
         keys = {index: self._lane_index.keys[index] for index in lanes if self._infos[index].kind is LaneKind.PROCESS}
         closed = [index for index, key in keys.items() if key not in self._quiet and not self._opens_at_first(index)]
-        self._now = usual
+        self._arrangement = usual
         rows, heads = self._layout(busy, tallest_px).lay_out()
         left_px, folded = self._room_px - bottom_px(rows, heads), self._heights_of_processes(rows)
-        self._now = replace(usual, turned=frozenset(keys[index] for index in closed))
+        self._arrangement = replace(usual, turned=frozenset(keys[index] for index in closed))
         unfolded = self._heights_of_processes(self._layout(busy, tallest_px).lay_out()[0])
         fitting = []
         for index in closed:
@@ -562,7 +568,7 @@ class LaneList(QObject):
                 break
             fitting.append(keys[index])
         self._unfolded = frozenset(fitting)
-        self._now = replace(usual, turned=self._unfolded)
+        self._arrangement = replace(usual, turned=self._unfolded)
 
     def _heights_of_processes(self, rows: Iterable[LaneRow]) -> Counter[int]:
         """Return the total height of the lanes of each process."""
@@ -579,7 +585,7 @@ class LaneList(QObject):
             order: All lanes of processes and threads in the new order; empty = order of the trace.
         """
         keys = tuple(self._lane_index.keys[index] for index in order)
-        self._change(f"sorting by {sort.value}", replace(self._now, sort=sort, order=keys))
+        self._change(f"sorting by {sort.value}", replace(self._arrangement, sort=sort, order=keys))
 
     def group_by(self, group: GroupBy, groups: tuple[LaneGroup, ...], patterns: str = "") -> None:
         """Group the lanes.
@@ -589,16 +595,16 @@ class LaneList(QObject):
             groups: The groups; empty = by process.
             patterns: Text that the user typed, for groups by pattern.
         """
-        after = replace(self._now, group=group, groups=groups, patterns=patterns, closed=FOLDED_AT_FIRST)
+        after = replace(self._arrangement, group=group, groups=groups, patterns=patterns, closed=FOLDED_AT_FIRST)
         self._change(f"groups by {group.value}", after)
 
     def set_labels(self, labels: frozenset[Label]) -> None:
         """Set the labels shown in intervals."""
-        self._change("labels", replace(self._now, labels=labels))
+        self._change("labels", replace(self._arrangement, labels=labels))
 
     def show_classes(self, classes: frozenset[str]) -> None:
         """Set which classes of event lanes are shown; unknown ones appear once the timeline has found them."""
-        self._change("lanes of events", replace(self._now, classes=classes))
+        self._change("lanes of events", replace(self._arrangement, classes=classes))
 
     def knows(self, index: int) -> bool:
         """Return whether a lane of the timeline is in this list; another window may have added lanes since."""
@@ -612,7 +618,7 @@ class LaneList(QObject):
 
     def fold_group(self, title: str) -> None:
         """Fold or unfold a group."""
-        self._change("folding", replace(self._now, closed=self._now.closed ^ {title}))
+        self._change("folding", replace(self._arrangement, closed=self._arrangement.closed ^ {title}))
 
     def siblings(self, index: int) -> tuple[int, ...]:
         """Return the shown lanes among which a lane can be moved, in their order."""
@@ -632,10 +638,10 @@ class LaneList(QObject):
         others.insert(others.index(before) if before in others else len(others), index)
         keys = tuple(self._lane_index.keys[other] for other in others)
         if self.is_pinned(index):
-            self._change("moving a lane", replace(self._now, pinned=keys))
+            self._change("moving a lane", replace(self._arrangement, pinned=keys))
         else:
-            rest = tuple(key for key in self._now.order if key not in set(keys))
-            self._change("moving a lane", replace(self._now, order=rest + keys))
+            rest = tuple(key for key in self._arrangement.order if key not in set(keys))
+            self._change("moving a lane", replace(self._arrangement, order=rest + keys))
 
     def step(self, index: int, direction: int) -> None:
         """Move a lane past its next shown sibling: 1 = down, -1 = up."""
@@ -649,20 +655,20 @@ class LaneList(QObject):
     def hide_empty(self, hides: bool, window: TimeWindow) -> None:
         """Hide the lanes without events in a window, or stop doing so."""
         self._window = window
-        self._change("empty lanes", replace(self._now, hides_empty=hides))
+        self._change("empty lanes", replace(self._arrangement, hides_empty=hides))
 
     @property
     def shows_kinds(self) -> bool:
         """True if CPU lanes show the kind of code that runs, not its process."""
-        return self._now.shows_kinds
+        return self._arrangement.shows_kinds
 
     def show_kinds(self, shows: bool) -> None:
         """Let CPU lanes show user, kernel, interrupt and idle time, or processes."""
-        self._change("lanes of CPUs", replace(self._now, shows_kinds=shows))
+        self._change("lanes of CPUs", replace(self._arrangement, shows_kinds=shows))
 
     def set_window(self, window: TimeWindow) -> None:
         """Set the visible time range; matters only while empty lanes are hidden."""
-        if self._now.hides_empty and window != self._window:
+        if self._arrangement.hides_empty and window != self._window:
             self._window = window
             self._lay_out()
 
@@ -671,17 +677,21 @@ class LaneList(QObject):
         if self.row_of(index) is not None:
             return
         above = self._above(index)
-        group = next((group for group in self._now.groups if not group.members.isdisjoint(self._names_of(index))), None)
+        group = next(
+            (group for group in self._arrangement.groups if not group.members.isdisjoint(self._names_of(index))), None
+        )
         folded = ((IDLE_CPUS, self._idle), (QUIET, self._quiet))
         under = (title for title, keys in folded if not keys.isdisjoint(self._names_of(index)))
-        closed = self._now.closed - {group.title if group is not None else next(under, OTHERS)}
-        hidden, turned = self._now.hidden - {self._lane_index.keys[index]}, self._now.turned
+        closed = self._arrangement.closed - {group.title if group is not None else next(under, OTHERS)}
+        hidden, turned = self._arrangement.hidden - {self._lane_index.keys[index]}, self._arrangement.turned
         for parent in above:
             hidden = hidden - {self._lane_index.keys[parent]}
             turned = turned if self._is_open(parent) else turned ^ {self._lane_index.keys[parent]}
         track = self._infos[index].track
-        classes = self._now.classes | ({track.lane_class.name} if track is not None else set())
-        after = replace(self._now, hidden=hidden, turned=turned, closed=closed, hides_empty=False, classes=classes)
+        classes = self._arrangement.classes | ({track.lane_class.name} if track is not None else set())
+        after = replace(
+            self._arrangement, hidden=hidden, turned=turned, closed=closed, hides_empty=False, classes=classes
+        )
         self._change("show lane", after)
 
     def set_lane_height(self, height_px: int) -> None:
@@ -715,17 +725,17 @@ class LaneList(QObject):
         """
         self._take(timeline)
         before, self._silent = self._silent, self._lane_index.keys_of(silent)
-        self._now = replace(self._now, hidden=self._now.hidden - (before - self._silent))
+        self._arrangement = replace(self._arrangement, hidden=self._arrangement.hidden - (before - self._silent))
 
     def _change(self, title: str, after: LaneArrangement) -> None:
-        before = self._now
+        before = self._arrangement
         if after == before:
             return
         self._restore(after)
         self._history.add(Edit(title, partial(self._restore, before), partial(self._restore, after), self))
 
     def _restore(self, arrangement: LaneArrangement) -> None:
-        before, self._now = self._now, arrangement
+        before, self._arrangement = self._arrangement, arrangement
         looks = (before.labels, before.classes, before.shows_kinds)
         is_other = looks != (arrangement.labels, arrangement.classes, arrangement.shows_kinds)
         if not self._lay_out() and is_other:
@@ -753,11 +763,13 @@ class LaneList(QObject):
         return self._is_small or self._infos[index].kind in (LaneKind.CPU, LaneKind.THREAD)
 
     def _is_open(self, index: int) -> bool:
-        return self._opens_at_first(index) != (self._lane_index.keys[index] in self._now.turned)
+        return self._opens_at_first(index) != (self._lane_index.keys[index] in self._arrangement.turned)
 
     def _layout(self, busy: frozenset[int] | None, lane_px: int) -> LaneLayout:
-        shows = partial(lane_shows, self._timeline, self._lane_index, self._now.classes, self._filters.threads, busy)
-        return LaneLayout(self._lane_index, self._now, self._is_open, shows, lane_px, self._quiet, self._idle)
+        shows = partial(
+            lane_shows, self._timeline, self._lane_index, self._arrangement.classes, self._filters.threads, busy
+        )
+        return LaneLayout(self._lane_index, self._arrangement, self._is_open, shows, lane_px, self._quiet, self._idle)
 
     @Slot()
     def _on_filter(self) -> None:
@@ -782,6 +794,6 @@ class LaneList(QObject):
 
     def _busy_lanes(self) -> frozenset[int] | None:
         """Return the lanes with events in the window; None = do not hide empty ones."""
-        if not self._now.hides_empty or self._window is None:
+        if not self._arrangement.hides_empty or self._window is None:
             return None
         return busy_lanes(self._timeline, self._window)

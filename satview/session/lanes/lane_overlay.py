@@ -1,4 +1,4 @@
-"""The effect of a filter on intervals, in pixels and in shares of time; an interval goes with its first event."""
+"""The effect of a filter on intervals, in pixels and in shares of time; an interval follows its first event."""
 
 from __future__ import annotations
 

@@ -23,14 +23,7 @@ from satview.store.trace import Trace
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FoundActivities:
-    """The activities of a trace: what it does again and again.
-
-    Attributes:
-        late: Answers about them.
-        activities: One row for each activity, in its order.
-        chains: Chains of activities from the timing file.
-        telling: The activity to look at first; None = there is none.
-    """
+    """The activities of a trace: its recurring work."""
 
     late: Late
     activities: Table

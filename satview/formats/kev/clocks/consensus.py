@@ -355,7 +355,7 @@ class Consensus:
         timed = []
         for clock in self.clocks.values():
             if clock.is_rubbish():
-                _place_rubbish(clock)  # it judges nobody
+                _place_garbage(clock)  # it judges nobody
             elif clock.weight.any():
                 timed.append(clock)
         if len(timed) == 1 and timed[0].weight.sum() <= 2:  # with two TIME events it is unknown which is damaged
@@ -686,7 +686,7 @@ def _cheapest(
     return levels, np.where(total - total.min() <= DOUBT, off, 0).max(axis=1)
 
 
-def _place_rubbish(clock: _Clock) -> None:
+def _place_garbage(clock: _Clock) -> None:
     """Place a clock that contradicts itself too often: by stamps alone, except on levels with many TIME events."""
     _, inverse = np.unique(clock.level, return_inverse=True)
     is_heavy = (np.bincount(inverse, clock.weight) >= _MOST_DAMAGED)[inverse]

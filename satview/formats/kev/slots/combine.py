@@ -53,7 +53,7 @@ def contested(event_keys: NDArray[np.uint64], is_open: NDArray[np.bool_]) -> NDA
     return np.asarray(is_open_key & (counts[position] > 1))
 
 
-def is_given_up(now: NDArray[np.int64], begun: NDArray[np.int64]) -> NDArray[np.bool_]:
+def is_expired(now: NDArray[np.int64], begun: NDArray[np.int64]) -> NDArray[np.bool_]:
     """Return which open events are dropped, by the clock of their CPU and their start, in cycles.
 
     Returns:
@@ -254,7 +254,7 @@ def _expire(
     tails = tails[_may_be_given_up(unmatched.before[tails], owner[tails], event_times, ascends=ascends)]
     if not len(tails):
         return False
-    aged = is_given_up(_cpu_times(unmatched, tails, event_times, event_cpus), event_times[owner[tails]])
+    aged = is_expired(_cpu_times(unmatched, tails, event_times, event_cpus), event_times[owner[tails]])
     if not aged.any():
         return False
     # Dropping an event shifts the rest of its queue, so the few keys concerned are processed one by one.
@@ -277,7 +277,7 @@ def _may_be_given_up(
     decrease, that of `before` is the latest.
     """
     if ascends:
-        return is_given_up(event_times[before], event_times[owner])
+        return is_expired(event_times[before], event_times[owner])
     if not len(before):
         return np.zeros(0, np.bool_)
     starts = np.arange(0, len(event_times), _BLOCK_ROWS)
@@ -287,7 +287,7 @@ def _may_be_given_up(
     lowest = np.where(is_near, np.minimum(low[first_block], low[last_block]), low.min())
     highest = np.where(is_near, np.maximum(high[first_block], high[last_block]), high.max())
     begun = event_times[owner]
-    return np.asarray(is_given_up(lowest, begun) | is_given_up(highest, begun))
+    return np.asarray(is_expired(lowest, begun) | is_expired(highest, begun))
 
 
 def _owners_one_by_one(
