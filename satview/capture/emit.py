@@ -361,7 +361,7 @@ def finish(running: Generator[Any, int, Any], call: Callable[[Any], int]) -> int
 
     Args:
         running: The generator.
-        call: Carries out what it yields; an OSError is raised at the `yield`.
+        call: Executes the yielded calls; an OSError is raised at the `yield`.
     """
     try:
         item = next(running)

@@ -281,7 +281,7 @@ def run(
 
     Raises:
         UsageError: There is no such workload, or a number is out of range.
-        CaptureError: The file cannot be written, or the simulation got stuck. What was written can be opened.
+        CaptureError: The file cannot be written, or the simulation made no progress. The file so far can be opened.
     """
     workload = capture.workload if isinstance(capture.workload, Workload) else find(capture.workload)
     path = Path(path)

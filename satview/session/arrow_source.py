@@ -24,7 +24,7 @@ _REST_MS: Final = 120
 
 
 class ArrowMode(StrEnum):
-    """Which arrows show."""
+    """Which arrows are shown."""
 
     OFF = "off"
     SELECTION = "selection"

@@ -293,7 +293,7 @@ class Changes:
 
     Attributes:
         figures: All compared figures, largest change first.
-        table: The same as a table; what is longer by a tenth is worse.
+        table: The same as a table; a figure that is a tenth longer counts as worse.
         windows: The compared range of the first trace, and of the second.
     """
 

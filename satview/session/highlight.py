@@ -1,4 +1,4 @@
-"""The selection, and what is drawn over lanes: a transaction, latency or verdict with its arrows, parts and waits."""
+"""The selection, and highlights over the lanes: a transaction, latency or verdict with its arrows, parts and waits."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ class Selection(QObject):
             event: Row of the event table, or None.
             lane: Index of the lane, or None.
             span: The interval of that lane, or None.
-            is_interval: The interval is what was selected.
+            is_interval: True to select the interval instead of its event.
             point_cycles: The moment within it that was clicked, or None.
         """
         before = self.event, self.lane, self.span, self.is_interval, self.point_cycles
@@ -313,7 +313,7 @@ def _of_verdict(table: Table, row: int) -> Highlighted:
     It begins with the thread that suffers: the chain of waits from there, then what other threads of the verdict do.
     """
     trace, main = table.trace, table.parent(row)
-    if main >= 0 and table.span(row) is None:  # one of its events, or what it says
+    if main >= 0 and table.span(row) is None:  # an event or a text of the verdict, not a case
         return Highlighted(table.event(row), (), ())
     verdict = table.at(table.positions[row : row + 1] if main < 0 else np.array([main]))
     cases = verdict.at(verdict.children(0))

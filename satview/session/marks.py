@@ -166,7 +166,7 @@ class Marks(QObject):
 
     @Slot()
     def _show(self) -> None:
-        """Show the marks of the files, and own ones that are not there: temporary, or beyond the current end."""
+        """Show the marks of the files, and own marks that are not in them: temporary, or beyond the current end."""
         stored = self._files.marks(self._limits)
         own = [mark for mark in self._marks if mark.is_temporary or (mark in stored and mark in self._added)]
         marks = sorted({*self._fitting(), *own}, key=by_time)

@@ -210,7 +210,11 @@ class OpenTrace(QObject):
             self.viewport.begin_at(view.viewport.window)
 
     def shown(self, lanes: list[int]) -> ShownState:
-        """Return what a reloaded trace must prepare before it can replace this one; `lanes` are the visible ones."""
+        """Return the parts that a reloaded trace must prepare before it can replace this one.
+
+        Args:
+            lanes: The visible lanes.
+        """
         selected = self.selection.lane
         requested = lanes if selected is None else [*lanes, selected]
         return ShownState(self.timeline, tuple(requested), self.filters.state, self.filters.evaluator, self.search.text)

@@ -261,7 +261,7 @@ def put_lanes(opened: OpenTrace, state: LanesState, is_same: bool, is_first: boo
     Args:
         opened: The trace.
         state: The arrangement.
-        is_same: As of `put_view`.
+        is_same: As for `put_view`.
         is_first: Nothing is shown yet, so there is nothing to undo.
 
     Raises:
@@ -312,8 +312,8 @@ def put_filter(opened: OpenTrace, part: FilterPart, is_same: bool, is_first: boo
     Args:
         opened: The trace.
         part: The filter.
-        is_same: As of `put_view`.
-        is_first: As of `put_lanes`.
+        is_same: As for `put_view`.
+        is_first: As for `put_lanes`.
 
     Raises:
         UsageError: A pattern of names is faulty.

@@ -106,7 +106,7 @@ class ExtentAnswer(WatchedAnswer):
     Args:
         opened: The open trace.
         extent: The initial part.
-        settle_ms: As of `WatchedAnswer`.
+        settle_ms: As for `WatchedAnswer`.
         parent: Owner.
     """
 

@@ -219,7 +219,7 @@ class Session(QObject):
 
     @Slot()
     def check_file(self) -> None:
-        """Report once if the file was truncated, overwritten or removed; what was read from it stays."""
+        """Report once if the file was truncated, overwritten or removed; data read so far is kept."""
         if self.opened is None or self.follow is not None:  # a followed file is checked anyway
             return
         try:
@@ -272,13 +272,13 @@ class Session(QObject):
 
     @Slot()
     def _read_followed(self) -> None:
-        """Read the followed file again; what is shown does not change until that is done."""
+        """Read the followed file again; the display does not change until that is done."""
         if self.follow is not None:
             self.follow.begin_read()
             self._job.start_reporting(partial(read_more, self.follow, self._prepare, self._shown()))
 
     def _shown(self) -> ShownState | None:
-        """Return what a reloaded trace must have prepared before it can replace what is shown."""
+        """Return the parts that a reloaded trace must prepare before it can replace the current one."""
         return None if self.opened is None else self.opened.shown(self.lanes_in_view())
 
     @Slot(int, object)

@@ -33,7 +33,7 @@ def snapped(opened: OpenTrace, cycles: int, within: int, lane: int | None = None
         cycles: The position.
         within: Largest distance in cycles.
         lane: Index of the lane under the mouse; None on the ruler.
-        moved: What is being dragged.
+        moved: The dragged object.
     """
     for candidates in _candidates(opened, cycles, within, lane, moved):
         near = min(candidates, key=lambda moment: abs(moment - cycles), default=None)

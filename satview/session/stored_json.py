@@ -27,7 +27,7 @@ class Stored(QObject):
     Attributes:
         path: The file, or the name for several; None stores nothing.
         failure: Why the last change could not be stored, one sentence; empty if everything is stored.
-        notice: What was wrong with the existing file, one sentence; empty if nothing was.
+        notice: Problem of the existing file, one sentence; empty if none.
         is_stored: All changes are stored.
 
     Signals:
@@ -84,11 +84,7 @@ class Stored(QObject):
 
     @abstractmethod
     def _write(self) -> tuple[object, list[Damaged]]:
-        """Write the files; return their content, and damaged files with what was done with them.
-
-        Raises:
-            OSError, WriteError: That was not possible.
-        """
+        """Write the files; return their content, and damaged files with how they were handled."""
 
     def _say(self, notice: str, failure: str) -> None:
         if (notice, failure) != (self.notice, self.failure):

@@ -212,7 +212,7 @@ class GroupState:
 
 @dataclass(frozen=True, slots=True)
 class LanesState:
-    """The arrangement of lanes, as of `LaneArrangement`, but lanes are indices into `lanes`.
+    """The arrangement of lanes, as in `LaneArrangement`, but lanes are indices into `lanes`.
 
     Attributes:
         lanes: The lanes that the other fields refer to.
@@ -268,7 +268,7 @@ class FilterPart:
         hidden_codes: Codes that are not checked.
         shows: True if `threads` are checked, False if they are unchecked.
         threads: Rows of the thread table with their names.
-        effect, passes, combination, forms: As of `FilterState` and its `PassStack`.
+        effect, passes, combination, forms: As for `FilterState` and its `PassStack`.
     """
 
     hidden_codes: Many[CodeRange] = ()

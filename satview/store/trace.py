@@ -435,7 +435,7 @@ class Trace:
 
     @property
     def foreign_system(self) -> str:
-        """The operating system if it is not QNX, in which case only the schedule was read: `Linux`; else empty."""
+        """The operating system if it is not QNX, so that only the schedule was read: `Linux`; else empty."""
         return "Linux" if self.release is Release.LINUX else ""
 
     def short_process_name(self, process: int) -> str:

@@ -168,7 +168,7 @@ class Arrival:
         for head, _, sequence, _ in slots[codes == wire.CONTROL_BUFFER].tolist():
             cpu = head >> wire.CPU_SHIFT & wire.CPU_MASK if self._is_per_cpu else _SHARED
             last = self._last.get(cpu)
-            if last is not None and sequence > last:  # one that is not larger begins a new count
+            if last is not None and sequence > last:  # a number that is not larger starts a new count
                 self.lost += sequence - last - 1
             self._last[cpu] = sequence
             self.buffers += 1

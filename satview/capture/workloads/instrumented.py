@@ -1,6 +1,6 @@
 """Programs that log what they do: functions, counters, phases; a guest; power, page faults, log lines and checks.
 
-What the kernel or a library logs on a target is inserted here by the programs themselves, with
+Events that the kernel or a library logs on a target are inserted here by the programs themselves, with
 TraceEvent(), as those libraries do.
 """
 

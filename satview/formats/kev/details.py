@@ -87,7 +87,7 @@ def decode_payload(
         raw: Payload bytes as in the file, combine slots reassembled; an incomplete last word is not decoded.
         byte_order: `little` or `big`.
         catalogue: The release's, for errno names and rules that depend on it.
-        most: Limit for giant events, as of `PayloadSource.decode`.
+        most: Limit for giant events, as in `PayloadSource.decode`.
         listed: Variant of the layout, if only a line of a listing shows it.
 
     Returns:

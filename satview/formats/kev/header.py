@@ -233,7 +233,7 @@ def windowed_pairs(pairs: Sequence[tuple[str, str]]) -> Pairs:
     sizes = [_pair_bytes(key, value) for key, value in parts]
     if _end_is_whole(sizes):
         return tuple(parts)
-    # 12 starts of the end mark are bad; a pad of 11 bytes moves it past all of them but one, of 12 past that too.
+    # 12 start positions of the end mark are bad; a pad of 11 bytes avoids all of them but one, of 12 bytes also that.
     for value in ("", "0"):
         if _end_is_whole([*sizes, _pair_bytes(PAD, value)]):
             return (*parts, (PAD, value))

@@ -166,8 +166,8 @@ def open_interrupts(events: EventTable, known: Gaps, region: EventRegion, proble
         own, part, step, depth, _ = statistics.nesting(
             events.code, events.cpu, events.time_cycles, STEP_OF_CODE, rows[cpus == cpu], cpu, ends
         )
-        # Where each part ends outside of interrupts, and is there time and again, no exit is missing, as nearly always;
-        # or exits were not captured. An entry that is missing later makes up for an exit at the end of its part only.
+        # The usual case: each part ends outside interrupts and is often outside, so no exit is missing; or exits were
+        # not captured. A missing entry can hide a missing exit only at the end of a part.
         outside = np.flatnonzero(depth == 0)
         is_long = np.any(np.diff(outside, prepend=-1, append=len(own)) > _MOST_WITHIN)
         is_end = np.append(part[1:] != part[:-1], True)[: len(part)]

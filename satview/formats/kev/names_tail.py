@@ -43,7 +43,7 @@ def is_ring(surroundings: Surroundings, code: NDArray[np.unsignedinteger], words
     """Return whether a file is a ring capture: by the logger's arguments, or by buffers that were never handed over.
 
     Args:
-        surroundings: What the header says.
+        surroundings: Information from the header.
         code: uint16 (n,), of CONTROL events, and maybe others.
         words: uint32 (n, 2), their first two payload words.
     """
@@ -113,7 +113,7 @@ def _names_from(code: NDArray[np.uint16], thread: NDArray[np.unsignedinteger]) -
 def verdicts_without_tail(
     clock: ClockRebuilder, time: NDArray[np.int64], cpu: NDArray[np.uint8], tail_row: int
 ) -> ClockVerdicts:
-    """Return the clock verdicts as if the file ended before its tail, whose one TIME event nothing confirms.
+    """Return the clock verdicts as if the file ended before its tail, whose only TIME event is unconfirmed.
 
     Args:
         clock: The clock after all events.

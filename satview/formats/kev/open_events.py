@@ -212,7 +212,7 @@ class TailRuns(NamedTuple):
         stamp: uint32.
         opens: bool, begins an event.
         closes: bool, its last slot is an end slot.
-        now: int64, start of the last event before it on its CPU, cycles.
+        time_before: int64, start of the last event before it on its CPU, cycles.
     """
 
     key: NDArray[np.uint64]
@@ -223,7 +223,7 @@ class TailRuns(NamedTuple):
     stamp: NDArray[np.uint32]
     opens: NDArray[np.bool_]
     closes: NDArray[np.bool_]
-    now: NDArray[np.int64]
+    time_before: NDArray[np.int64]
 
     def at(self, positions: NDArray[np.generic]) -> TailRuns:
         """Return a selection of rows."""
@@ -248,7 +248,7 @@ def pairs_of(
     head_positions = np.flatnonzero(differs[:-2] & ~differs[1:-1] & differs[2:])  # exactly two groups with the key
     heads, tails = order[head_positions], order[head_positions + 1]
     fits = runs.opens[heads] & ~runs.closes[heads] & ~runs.opens[tails] & runs.closes[tails]
-    fits &= np.abs(runs.now[tails] - time[runs.row[heads]]) < ROLLOVER
+    fits &= np.abs(runs.time_before[tails] - time[runs.row[heads]]) < ROLLOVER
     fits &= (runs.end[heads] - runs.start[heads]) + (runs.end[tails] - runs.start[tails]) <= MAX_SLOTS
     if len(open_keys):
         fits &= ~np.isin(runs.key[heads], open_keys)

@@ -146,7 +146,7 @@ class SlotPayloads:
 
     Attributes:
         listed: Row to variant of the layout, of events for which only their line of a listing shows it.
-        described: As of `store.trace.PayloadSource`.
+        described: As for `store.trace.PayloadSource`.
     """
 
     def __init__(

@@ -247,7 +247,7 @@ def read_names(cursor: Cursor, metadata: Metadata) -> None:
 
 
 def read_all(cursor: Cursor, metadata: Metadata, *, has_names: bool = True) -> None:
-    """Read what follows byte order and page size in version 6 of trace.dat, and in perf.data."""
+    """Read the sections after byte order and page size in version 6 of trace.dat, and in perf.data."""
     read_header_info(cursor, metadata)
     read_ftrace_formats(cursor, metadata)
     read_event_formats(cursor, metadata)
@@ -352,7 +352,7 @@ def _value(raw: bytes, field: RecordField, order: str) -> int | str | None:
 
 @dataclass(frozen=True, slots=True)
 class RecordContents:
-    """Content of records, as of `schedule`."""
+    """Content of records, as in `schedule`."""
 
     switches: CpuSwitches
     wakeups: WakeUps

@@ -49,7 +49,7 @@ def timing_of(trace: Trace, file: str) -> dict[str, Timing]:
 
 
 def timing_path(trace: Trace, file: str) -> Path:
-    """Return the path of a file of timing rules; arguments and errors as of `timing_of`."""
+    """Return the path of a file of timing rules; arguments and errors as for `timing_of`."""
     path = trace.path.parent / file
     if not path.is_file():  # reading a pipe named by a saved session would never end
         raise UsageError(f"{path.name}: there is no such file")
@@ -159,7 +159,7 @@ def _shown(
         try:
             user = UserLanes(described, parse_rules(rules))
         except UsageError as fault:
-            error = str(fault)  # the events are shown all the same
+            error = str(fault)  # the events are still shown
         timeline.describe_user_events(user)
     try:
         if ACTIVITIES in requested:

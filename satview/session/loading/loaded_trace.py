@@ -58,7 +58,7 @@ class LoadedTrace:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ShownState:
-    """What a window shows of a trace: what must be prepared in a reloaded trace before it can replace it.
+    """The displayed parts of a trace, which must be prepared in a reloaded trace before it can replace this one.
 
     Attributes:
         timeline: Lanes of the trace that is shown.
@@ -98,7 +98,7 @@ class Reload:
     hits: NDArray[np.uint32]
 
     def fits(self, shown: ShownState) -> bool:
-        """Return whether everything is prepared for what is shown now; else call `prepared` again."""
+        """Return whether everything shown now is prepared; else call `prepared` again."""
         own = self.shown
         is_same = (own.timeline, own.state, own.text) == (shown.timeline, shown.state, shown.text)
         return is_same and all(
@@ -107,11 +107,7 @@ class Reload:
 
 
 def read_on(file: GrowingFile, is_cancelled: IsCancelled, report: Report) -> LoadedTrace:
-    """Read what a followed file has gained since the last read.
-
-    Raises:
-        TraceFormatError, OSError, Cancelled: As `GrowingFile.read`.
-    """
+    """Read the data added to a followed file since the last read."""
     trace = file.read(report, is_cancelled)
     return LoadedTrace.of(trace, file.restart)
 

@@ -302,7 +302,7 @@ def read_more(
 
 
 def prepare_loaded(loaded: LoadedTrace, shown: ShownState, is_cancelled: IsCancelled) -> object:
-    """Prepare a loaded trace for what is shown now."""
+    """Prepare a loaded trace for the current display."""
     from satview.session.loading.loaded_trace import prepared
 
     return prepared(loaded, shown, is_cancelled)
@@ -318,7 +318,7 @@ def _cached(path: Path, cache_bytes: int) -> tuple[LoadedTrace | None, str]:
 
     Args:
         path: The file.
-        cache_bytes: As of `read_file`.
+        cache_bytes: As for `read_file`.
     """
     if not cache_bytes or not is_large(path):
         return None, ""

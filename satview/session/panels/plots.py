@@ -84,7 +84,7 @@ class DurationsPlotted:
     """Data of a histogram of durations.
 
     Attributes:
-        measure: What was measured.
+        measure: The measured quantity.
         occurrences: The occurrences.
         duration_ns: int64, (n,), duration of each.
         histogram: Their histogram; None = there are none.

@@ -221,9 +221,9 @@ def run_query(trace: Trace, query: str, timing_file: str, is_cancelled: IsCancel
 
     Args:
         trace: The trace.
-        query: As of `sql`.
-        timing_file: As of `timing_of`, for the tables on activities.
-        is_cancelled: As of `Task`.
+        query: As for `sql`.
+        timing_file: As for `timing_of`, for the tables on activities.
+        is_cancelled: As for `Task`.
 
     Raises:
         UsageError: As `sql`.

@@ -92,7 +92,7 @@ class Call:
         name: The kernel's name of the call.
     """
 
-    name = "NOP"  # without annotation, so that it is no field unless a subclass makes it one
+    name = "NOP"  # without annotation, so that it is not a dataclass field unless a subclass annotates it
 
     def arguments(self, _thread: Thread) -> dict[str, int]:
         """Return the arguments of the entry event under their event table names: by default all integer fields."""

@@ -205,7 +205,7 @@ def take_receiver(channel: Channel) -> Thread:
 
 
 def adopt_priority(kernel: KernelServices, cpu: Cpu, server: Thread, channel: Channel, priority: int) -> None:
-    """Set a server to the priority of what it received, unless its channel has fixed priority."""
+    """Set a server to the priority of the received message or pulse, unless its channel has fixed priority."""
     if channel.fixed_priority or priority <= 0:
         return
     server.base_priority = priority

@@ -281,7 +281,7 @@ class Machine(ProgramRunner):
 
     @property
     def truth(self) -> Truth:
-        """What has really happened so far."""
+        """The true history so far."""
         return self.history.truth
 
     def post_signal(self, cpu: Cpu, process: Process, target: Thread | None, signo: int, code: int) -> None:

@@ -185,7 +185,7 @@ def _replace(call: Exec, pid: int, tid: int, kernel: KernelServices, cpu: Cpu) -
     """Replace the program of a process (exec): only the caller survives, and its call ends without an exit event."""
     process = kernel.processes[pid]
     caller = process.threads[tid]
-    if caller.state != "REPLY":  # a signal has ended its wait, or it
+    if caller.state != "REPLY":  # a signal has ended its wait, or the thread
         return int(Errno.ESRCH)
     cause = kernel.history.cause
     for thread in list(process.threads.values()):
@@ -284,7 +284,7 @@ def _tell_parent(pid: int, kernel: KernelServices, cpu: Cpu) -> int:
     return 0
 
 
-LEAST_NS = 150  # of user code between two calls: time passes even in a loop around nothing
+LEAST_NS = 150  # minimum user code between two calls, so that time passes even in an empty loop
 MAX_FAULTS = 1000
 _LONGEST = 1 << 62
 

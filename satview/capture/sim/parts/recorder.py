@@ -1,4 +1,4 @@
-"""What a machine requires of the recorder of its events."""
+"""The interface of the recorder of a machine's events, and the event loop."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Decides which TIME events to believe, and corrects the times that damaged ones gave.
+"""Decides which TIME events to believe, and corrects times that were derived from damaged ones.
 
 A damaged TIME event would move all events of its CPU up to the next TIME by days. `ClockRebuilder` believes every TIME
 event at once and passes all of them to `ClockReview`, which later returns corrections in whole rollovers: those on
@@ -171,7 +171,7 @@ class ClockReview:
 
         Args:
             row: Number of events so far.
-            ends: As of `verdicts`.
+            ends: As for `verdicts`.
         """
         claims = self._claims()
         self.settled = self.verdicts(ends)

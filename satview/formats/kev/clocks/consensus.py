@@ -116,16 +116,7 @@ class WalkNotes(NamedTuple):
 
 @dataclass(slots=True)
 class Surroundings:
-    """What is known about the clocks of a trace besides its TIME events.
-
-    Attributes:
-        breaks: CPU, or -1 for all, to the rows where buffers are missing or out of order, ascending.
-        has_common_clock: All CPUs share one counter.
-        has_shared_buffers: All CPUs log into the same buffers, so that file order is nearly time order.
-        uptime_cycles: Start of the capture according to the header's dates; None = they are missing.
-        cycles_per_s: Rate of the clock; 0 = not known.
-        says_ring: The logger's arguments ask for a ring.
-    """
+    """Known facts about the clocks of a trace besides its TIME events."""
 
     breaks: dict[int, list[int]] = field(default_factory=dict)
     has_common_clock: bool = True
