@@ -53,7 +53,7 @@ class BufferRing:
         skew_cycles: Offset of the stamps of its CPU from the machine's clock.
         current: The buffer being filled; None until the next event gets one.
         dropped_events: Events (or ends of events) for which there was no buffer.
-        lost_buffers: Full buffers that were discarded before the logger came.
+        lost_buffers: Full buffers that were discarded before the logger took them.
     """
 
     def __init__(

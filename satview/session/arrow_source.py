@@ -1,4 +1,4 @@
-"""Arrows for a frame without delaying it: a sample at once where there are many, all of them a moment later."""
+"""Arrows for a frame without delaying it: first a sample if there are many, soon afterwards all of them."""
 
 from __future__ import annotations
 

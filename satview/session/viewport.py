@@ -1,4 +1,4 @@
-"""The visible time range: zoom, pan, history. Views read it from here and keep none of their own."""
+"""The visible time range: zoom, pan, history. Views read it from here and store none themselves."""
 
 from __future__ import annotations
 

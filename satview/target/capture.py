@@ -1,4 +1,4 @@
-"""Captures on a target while the data arrives here.
+"""Captures on a target: runs tracelogger there by a script, and receives its data.
 
 A script on the target starts tracelogger and waits for a line on its standard input. Whatever ends the capture appears
 there: a stop line, or end of file when the connection breaks or satview is killed. Then the logger gets SIGTERM, which

@@ -278,7 +278,7 @@ class WorkloadJob(ClientJob):
 
 
 def _never() -> None:
-    """Return that a removed device raises no more interrupts."""
+    """Return None: a removed device raises no more interrupts."""
 
 
 def end_process(kernel: Kernel, process: Process, signo: int) -> None:

@@ -1,4 +1,4 @@
-"""Labels of intervals for frames: those that are known at once, the rest a moment later from a worker thread."""
+"""Labels of intervals for frames: known ones at once, the others soon afterwards from a worker thread."""
 
 from __future__ import annotations
 

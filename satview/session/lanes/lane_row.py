@@ -1,4 +1,4 @@
-"""One row of the lane layout; a module of its own, so that a preview needs nothing of a trace."""
+"""One row of the lane layout; a separate module, so that a preview does not import the trace modules."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a session does on a worker thread: read a file, read it again, cache it.
+"""Tasks of a session on a worker thread: read a file, read it again, cache it.
 
 Functions import numpy and decoders when they are called, so that windows appear at once.
 """

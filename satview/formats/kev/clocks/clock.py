@@ -280,9 +280,11 @@ class ClockRebuilder:
         )
         self.references = references.tolist()
         if len(log):
-            self._hand_on(log, chunk, out, before)
+            self._pass_to_review(log, chunk, out, before)
 
-    def _hand_on(self, log: NDArray[np.int64], chunk: ClockChunk, out: NDArray[np.int64], cpu_before: int) -> None:
+    def _pass_to_review(
+        self, log: NDArray[np.int64], chunk: ClockChunk, out: NDArray[np.int64], cpu_before: int
+    ) -> None:
         """Pass the log of the walk to the review.
 
         Args:

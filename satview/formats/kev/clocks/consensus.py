@@ -6,10 +6,10 @@ TIME events on the same level are a run. A run that is damaged (the same bit fli
 of its own, and contradicts the runs around it, the other CPUs, or both.
 
 For every CPU the cheapest sequence of levels is found (`_cheapest`). Costs of assumptions are measured in damaged TIME
-events: not to believe a TIME event costs 1; a pause of whole rollovers costs as many bits as the stamps would have to
+events: rejecting a TIME event costs 1; a pause of whole rollovers costs as many bits as the stamps would have to
 agree by chance with no pause at all; a counter that goes back costs much. Then the CPUs judge each other, beginning
-with those that fewest agree with. If the second best sequence costs hardly more, the events are in doubt, and the doubt
-is reported.
+with those that the fewest support. If the second best sequence costs hardly more, the events are in doubt, which is
+reported.
 
 Source: kernel event trace format, sections 5.1 to 5.5; the costs are explained where they are defined.
 """

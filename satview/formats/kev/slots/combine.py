@@ -1,7 +1,7 @@
 """Reassembles combine events: links adjacent slots, then matches separated ones.
 
 Source: kernel event trace format, section 3.3. Almost every slot of a combine event follows the previous slot of that
-event, which one comparison finds out. Only runs of tail slots that follow another event are matched with the open
+event, which a single comparison shows. Only runs of tail slots that follow another event are matched with the open
 events, oldest first.
 
 A tail belongs to the oldest open event of its key even if it follows another event. Stamps of a CPU differ, so only
