@@ -1,4 +1,4 @@
-"""Kernel buffers: a ring of them, a high-water mark, linear and ring mode, and what happens when the logger is slow.
+"""Kernel buffers: a ring of them, the high-water mark, linear and ring mode, and losses if the logger is slow.
 
 Source of the rules: capture side, section 4; kernel event trace format, sections 3.2, 5.2 and 6.
 """
@@ -12,7 +12,7 @@ from satview.events import wire
 from satview.events.words import WORD_MASK
 
 _BEGIN, _CONTINUE, _END = (kind << wire.STRUCT_SHIFT for kind in (1, 2, 3))
-EARLY_CYCLES = 0x32C  # TIME payloads of 6.x are read so long before the slot's stamp
+EARLY_CYCLES = 0x32C  # TIME payloads of 6.x are read this long before the slot's stamp
 
 
 class Buffer:
@@ -21,8 +21,8 @@ class Buffer:
     Attributes:
         words: Slot words, four per slot, in host order.
         is_full: "flush": it waits for the logger.
-        is_busy: The logger copies it.
-        closed_at: How many buffers of the ring were closed before it.
+        is_busy: The logger is copying it.
+        closed_at: Running number of its closing in its ring, from 1.
     """
 
     __slots__ = ("closed_at", "index", "is_busy", "is_full", "sequence", "words")
@@ -37,23 +37,23 @@ class Buffer:
 
     @property
     def slots(self) -> int:
-        """Slots in use."""
+        """Number of slots in use."""
         return len(self.words) >> 2
 
     def empty(self) -> None:
-        """Throw the content away."""
+        """Discard the content."""
         self.words = []
         self.is_full = False
 
 
 class BufferRing:
-    """A ring of buffers, the kernel's only one, or in 8.0 that of one CPU.
+    """A ring of buffers: the only one of the kernel, or in 8.0 that of one CPU.
 
     Attributes:
-        skew_cycles: What the stamps of its CPU have more than the machine's clock.
-        current: The buffer being filled; None until the next event finds one.
-        dropped_events: Events (or rests of events) for which there was no buffer.
-        lost_buffers: Full buffers that were thrown away before the logger came.
+        skew_cycles: Offset of the stamps of its CPU from the machine's clock.
+        current: The buffer being filled; None until the next event gets one.
+        dropped_events: Events (or ends of events) for which there was no buffer.
+        lost_buffers: Full buffers that were discarded before the logger took them.
     """
 
     def __init__(
@@ -72,23 +72,23 @@ class BufferRing:
         self.lost_buffers = 0
         self.closed = 0
         self.must_report_drop = False
-        self._at = -1
+        self._position = -1
         self.mark = target.mark_linear
 
     def set_mode(self, is_ring: bool) -> None:
-        """Choose ring or linear mode; empties all buffers."""
+        """Set ring or linear mode; empties all buffers."""
         self.is_ring = is_ring
         self.mark = self.target.mark_ring if is_ring else self.target.mark_linear
         for buffer in self.buffers:
             buffer.empty()
             buffer.is_busy = False
         self.current = None
-        self._at = -1
+        self._position = -1
 
     def acquire(self) -> Buffer | None:
-        """Take the next buffer into use; None if the logger has it, so that the event is dropped."""
+        """Make the next buffer the current one; None if the logger is using it, so that the event is dropped."""
         count = len(self.buffers)
-        position = (self._at + 1) % count
+        position = (self._position + 1) % count
         if not self.is_ring:
             for _ in range(2):
                 if not self.buffers[position].is_full or not (self.buffers[position].is_busy or self.skips):
@@ -99,7 +99,7 @@ class BufferRing:
             return None
         if buffer.is_full:
             self.lost_buffers += 1
-        self._at = position
+        self._position = position
         buffer.empty()
         self.sequence = self.sequence + 1 & WORD_MASK
         buffer.sequence = self.sequence
@@ -107,7 +107,7 @@ class BufferRing:
         return buffer
 
     def close(self, stamp: int, sequence: int | None = None, hand_over: bool = True) -> None:
-        """Finish the current buffer: number of slots into its first slot, and in linear mode over to the logger."""
+        """Finish the current buffer: write its number of slots into its first slot, and in linear mode hand it over."""
         buffer = self.current
         if buffer is None:
             return
@@ -126,30 +126,30 @@ class BufferRing:
             self.hand_over(buffer)
 
     def flush(self, stamp: int) -> None:
-        """Hand over the current buffer; in ring mode that is, after STOP, the one which STOP has handed over."""
+        """Hand over the current buffer; in ring mode after STOP, the buffer that STOP has handed over."""
         if self.is_ring and self.current is None:
-            if self.buffers[self._at].words:
-                self.hand_over(self.buffers[self._at])
+            if self.buffers[self._position].words:
+                self.hand_over(self.buffers[self._position])
         else:
             self.close(stamp)
 
     def oldest_first(self) -> list[Buffer]:
         """Return the buffers with content, beginning with the one after the current: the order of a ring's dump."""
         count = len(self.buffers)
-        ordered = [self.buffers[(self._at + 1 + i) % count] for i in range(count)]
+        ordered = [self.buffers[(self._position + 1 + i) % count] for i in range(count)]
         return [buffer for buffer in ordered if buffer.words]
 
 
 class TraceBuffers:
-    """All rings of a kernel, and how an event becomes slots in them.
+    """All rings of a kernel; writes events to them as slots.
 
     Args:
         target: Sizes and marks.
-        count: Buffers (8.0: per CPU).
+        count: Number of buffers (8.0: per CPU).
         hand_over: Called with every full buffer.
-        time_enabled: Returns whether TIME events pass the filters; given CPU, time and the payload.
-        between_slots: Called between two slots of an event, where interrupts may come.
-        skew_cycles: Per CPU, what its stamps have more than the machine's clock.
+        time_enabled: Returns whether TIME events pass the filters, given CPU, time and payload.
+        between_slots: Called between two slots of an event, where interrupts may occur.
+        skew_cycles: Per CPU, offset of its stamps from the machine's clock.
     """
 
     def __init__(
@@ -176,16 +176,16 @@ class TraceBuffers:
 
     @property
     def dropped_events(self) -> int:
-        """Events lost for want of a buffer."""
+        """Number of events dropped for lack of a buffer."""
         return sum(ring.dropped_events for ring in self.rings)
 
     @property
     def lost_buffers(self) -> int:
-        """Full buffers lost."""
+        """Number of full buffers lost."""
         return sum(ring.lost_buffers for ring in self.rings)
 
     def put(self, cpu: int, code: int, time: int, words: Sequence[int], flags: int = 0) -> bool:
-        """Write an event; False if it, or its end, was dropped."""
+        """Write an event; return False if it, or its end, was dropped."""
         ring = self.rings[cpu if self._per_cpu else 0]
         header = code | cpu << wire.CPU_SHIFT | flags
         time += self.skew_cycles[cpu]
@@ -207,7 +207,7 @@ class TraceBuffers:
         return True
 
     def _open(self, ring: BufferRing, cpu: int, time: int) -> bool:
-        """Make sure there is a buffer, and that it gives the CPU's clock."""
+        """Make sure that there is a buffer, and that it has a TIME event of the CPU; return False if there is none."""
         low = time & WORD_MASK
         buffer = ring.current
         if buffer is None:
@@ -220,7 +220,7 @@ class TraceBuffers:
         if must_report:
             self._timed[cpu] = buffer.sequence
             self._put_time(ring, cpu, time)
-            if ring.current is not buffer:  # TIME was the last that fitted
+            if ring.current is not buffer:  # TIME filled the buffer
                 return self._open(ring, cpu, time)
         return True
 
@@ -234,12 +234,12 @@ class TraceBuffers:
             return buffer
         buffer.words += (wire.CONTROL_BUFFER | cpu << wire.CPU_SHIFT, stamp, buffer.sequence, 0)
         if ring.must_report_drop:
-            ring.must_report_drop = False  # 8.0 says that it dropped events; what the payload holds is not known
+            ring.must_report_drop = False  # 8.0 reports dropped events; the payload is unknown
             buffer.words += (wire.CONTROL_DROPPED | cpu << wire.CPU_SHIFT, stamp, 0, 0)
         return buffer
 
     def time(self, cpu: int, time: int) -> None:
-        """Write a TIME event, if the filters let it pass."""
+        """Write a TIME event, if it passes the filters."""
         self._put_time(self.rings[cpu if self._per_cpu else 0], cpu, time + self.skew_cycles[cpu])
 
     def _put_time(self, ring: BufferRing, cpu: int, time: int) -> None:
@@ -268,7 +268,7 @@ class TraceBuffers:
         return True
 
     def leave_interrupt(self, stamp: int) -> None:
-        """Do the hand-over that had to wait until the kernel left the interrupt."""
+        """Leave an interrupt, and then do the hand-over that was delayed by it."""
         self.in_interrupt -= 1
         if not self.in_interrupt:
             for ring in self.rings:

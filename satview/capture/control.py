@@ -1,6 +1,6 @@
-"""Python files that run on the simulated target: control programs, the counterparts of the guide's C programs.
+"""Runs Python files on the simulated target: control programs, the counterparts of the guide's C programs.
 
-Workloads from files are loaded the same way: whatever such a file does wrong is reported with its line.
+Workloads from files are loaded the same way: errors in such a file are reported with its line.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from satview.capture.sim.parts.errors import location_of
 from satview.capture.sim.parts.threads import Body
 from satview.events.spec import Release
 
-PATIENCE_S = 10.0  # real time a file may take without getting anywhere
+PATIENCE_S = 10.0  # real time that a file may run without progress
 
 
 def load(path: str | Path, release: Release = Release.QNX_7) -> Body:
@@ -28,7 +28,7 @@ def load(path: str | Path, release: Release = Release.QNX_7) -> Body:
 
     Args:
         path: The file.
-        release: What it is to run on: the names of `nto` mean what they mean there.
+        release: Release it will run on, which determines the numbers of names in `nto`.
 
     Raises:
         UsageError: The file cannot be read or run, or defines no main().
@@ -43,10 +43,10 @@ def load(path: str | Path, release: Release = Release.QNX_7) -> Body:
 
 
 def run_file(path: Path, name: str) -> dict[str, Any]:
-    """Run a Python file as a module of some name and return what it defines.
+    """Run a Python file as a module and return what it defines.
 
     Raises:
-        UsageError: It cannot be read, raises, exits or does not come to an end.
+        UsageError: It cannot be read, raises, exits or does not end.
     """
     with blaming(path):
         return runpy.run_path(str(path), run_name=name)
@@ -54,14 +54,14 @@ def run_file(path: Path, name: str) -> dict[str, Any]:
 
 @contextmanager
 def blaming(path: Path, progress: Callable[[], int] = lambda: 0) -> Iterator[None]:
-    """Raise whatever the code of a file does wrong as a UsageError that names file and line.
+    """Raise errors in the code of a file as a UsageError that names file and line.
 
     Args:
         path: The file.
-        progress: A number that changes while the code gets on; code that does not for long is ended.
+        progress: Returns a number that changes while the code makes progress; code without progress is ended.
 
     Raises:
-        UsageError: The code does not parse, raises, ends the program, or runs without getting anywhere.
+        UsageError: The code does not parse, raises, exits, or runs without progress.
         SatviewError: As the code raised it.
     """
     try:
@@ -86,13 +86,13 @@ def blaming(path: Path, progress: Callable[[], int] = lambda: 0) -> Iterator[Non
 def advancing(
     machine: Machine, name: str, patience_s: float = 0.0, is_waiting: Callable[[], bool] = lambda: False
 ) -> Iterator[None]:
-    """End what gets nowhere while a machine runs. Most of it is the fault of one program, which alone is ended.
+    """End a simulation without progress. Usually one program is at fault, and only that is ended.
 
     Args:
-        machine: It gets on as long as its clock or its programs do.
-        name: Of the capture, for the message.
-        patience_s: Real time it may take without getting anywhere; 0 = as files may.
-        is_waiting: True while it waits for the reader of what it writes, who may take any time.
+        machine: It makes progress as long as its clock or its programs do.
+        name: Name of the capture, for the message.
+        patience_s: Real time that it may run without progress; 0 = as for files.
+        is_waiting: Returns True while it waits for the reader of its output, who may take any time.
 
     Raises:
         CaptureError: It got stuck outside of programs.
@@ -110,7 +110,7 @@ def _location(error: BaseException, path: Path) -> str:
 
 
 def _line_in(error: BaseException, path: Path) -> int:
-    """Return the innermost line of a file that an exception passed through, 0 if none."""
+    """Return the innermost line of a file that an exception passed through, 0 = none."""
     line, trace = 0, error.__traceback__
     while trace is not None:
         if trace.tb_frame.f_code.co_filename == str(path):

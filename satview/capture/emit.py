@@ -1,4 +1,4 @@
-"""The one emit point: everything a machine reports becomes an event here, or is filtered out.
+"""Turns everything that a machine reports into events; the only place that does.
 
 Source of the payloads: kernel event trace format, sections 8.2 to 8.7.
 """
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from satview.capture.sim.parts.threads import Partition, PendingCall, Process, Thread
 
 
-# Which code and which list the simulated kernel logs an event with, ready for the encoder.
+# Codes and argument lists of events, prepared for the encoder.
 
 
 _UNKNOWN: Plan = (("word 0", 1), ("word 1", 1))  # names of raw words, as in listings
@@ -38,8 +38,8 @@ _UNKNOWN_EXIT: Plan = (("ret_val", 1), ("empty", 1))
 class CallPayloads:
     """Codes and argument lists of the kernel calls of one release.
 
-    The form of an event depends on mode (fast, wide) and on the process (32 or 64 bits): from 7.x on an event whose
-    list holds 64-bit values carries a flag in its number.
+    The form of an event depends on mode (fast, wide) and on the process (32 or 64 bits): from 7.x on, an event whose
+    list has 64-bit values carries a flag in its number.
     """
 
     def __init__(self, release: Release) -> None:
@@ -50,13 +50,13 @@ class CallPayloads:
         self._numbers: dict[str, int | None] = {}
 
     def number(self, name: str) -> int | None:
-        """Return the number of a call by name, None if the release has none."""
+        """Return the number of a call by name; None if the release does not have it."""
         if name not in self._numbers:
             self._numbers[name] = self.catalogue.kernel_call_number(name)
         return self._numbers[name]
 
     def system_code(self, name: str) -> int | None:
-        """Return the code of an event of class SYSTEM, None if the release has none of that name."""
+        """Return the code of an event of class SYSTEM; None if the release does not have it."""
         return next(iter(self.catalogue.find(f"SYSTEM/{name}")), None)
 
     def form(self, event: int, wide: bool, is_64bit: bool) -> tuple[int, Plan]:
@@ -90,7 +90,7 @@ class CallPayloads:
 
 @cache
 def call_payloads(release: Release) -> CallPayloads:
-    """Return the lists of a release; made once."""
+    """Return the lists of a release; cached."""
     return CallPayloads(release)
 
 
@@ -119,14 +119,14 @@ _HANDLER_AREA = 0x8060000
 
 
 class SystemEvents(Gate):
-    """The part of the emitter for interrupts and the system."""
+    """The part of the emitter for interrupts and class SYSTEM."""
 
     def __init__(self, target: Target) -> None:
         super().__init__(target)
         self._payloads = call_payloads(target.release)
 
     def _words(self, code: int, values: dict[str, int | bytes], wide: bool = False) -> list[int]:
-        """Return the payload of an event whose arguments have these values; others are 0, texts left out."""
+        """Return the payload of an event with these arguments; others are 0, texts are left out."""
         return encode(self._payloads.plan(code, wide), values, self.byte_order)
 
     @property
@@ -158,7 +158,7 @@ class SystemEvents(Gate):
             self.buffers.in_interrupt += 1
 
     def handler_enter(self, cpu: int, time: int, process: Process, vector: int, address: int) -> None:
-        """Emit the entry of a handler: always combine."""
+        """Emit the entry of a handler, always as combine slots."""
         if self.target.is_old:
             return
         code = _HANDLER_ENTER_64 if address >> 32 else _HANDLER_ENTER
@@ -168,7 +168,7 @@ class SystemEvents(Gate):
         self._interrupt(cpu, time, vector, code, words)
 
     def handler_exit(self, cpu: int, time: int, vector: int, event: Sigevent | None) -> None:
-        """Emit the exit of a handler with the event it returned, all zero if none."""
+        """Emit the exit of a handler with the event it returned; all zero for none."""
         if self.target.is_old:
             return
         structure = [0, 0, 0, 0]
@@ -201,12 +201,12 @@ class SystemEvents(Gate):
             self.put(cpu, code, time, words)
 
     def timer(self, cpu: int, time: int, thread: Thread, ident: int, flags: int) -> None:
-        """Emit the expiry of a timer; kernels before 6.6 do not."""
+        """Emit the expiry of a timer; not in kernels before 6.6."""
         if self._has_newer_system:
             self._system(cpu, time, _SYS["TIMER"], {**_owner(thread), "timer_id": ident, "flags": flags})
 
     def ipi(self, cpu: int, time: int, thread: Thread) -> None:
-        """Emit an inter-processor interrupt; kernels before 6.6 do not."""
+        """Emit an inter-processor interrupt; not in kernels before 6.6."""
         if self._has_newer_system:
             address = 0x8048000 + thread.tid * 0x150
             code = _IPI_64 if self.target.is_64bit else _SYS["IPI"]
@@ -221,7 +221,7 @@ class SystemEvents(Gate):
         self._system(cpu, time, _SYS["APS_BNKR"], values, culprit)
 
     def mapped(self, cpu: int, time: int, process: Process, address: int, call: Mapping) -> None:
-        """Emit that memory has been mapped; a mapping without a file has no name."""
+        """Emit the mapping of memory; a mapping without a file has no name."""
         values: dict[str, int | bytes] = {
             "pid": process.pid, "vaddr": address, "addr": address, "len": call.length, "flags": call.flags,
             "prot": call.prot, "fd": 3 if call.file else WORD_MASK,
@@ -231,7 +231,7 @@ class SystemEvents(Gate):
         self._memory(cpu, time, "MMAP", values)
 
     def unmapped(self, cpu: int, time: int, process: Process, address: int, length: int) -> None:
-        """Emit that memory has been given back."""
+        """Emit the unmapping of memory."""
         self._memory(cpu, time, "MUNMAP", {"pid": process.pid, "vaddr": address, "addr": address, "len": length})
 
     def _memory(self, cpu: int, time: int, name: str, values: dict[str, int | bytes]) -> None:
@@ -250,7 +250,7 @@ class SystemEvents(Gate):
         self._system(cpu, time, _SYS["PATHMGR"], {**_owner(thread), "path": name, "pathname": name})
 
     def service_thread(self, cpu: int, time: int, thread: Thread, ident: int, interrupt_cpu: int) -> None:
-        """Emit that a thread has become an interrupt's service thread (8.0)."""
+        """Emit that a thread became the service thread of an interrupt (8.0)."""
         self._system(
             cpu,
             time,
@@ -285,19 +285,19 @@ def _owner(thread: Thread) -> dict[str, int | bytes]:
     return {"pid": thread.process.pid, "tid": thread.tid}
 
 
-# Event handlers of programs: what they get, and how the kernel calls them. Source: capture side, section 3.4.
+# Event handlers of programs: their data, and how the kernel calls them. Source: capture side, section 3.4.
 
 
 @dataclass(slots=True)
 class EventData:
-    """What an event handler gets, the counterpart of `event_data_t`.
+    """The data passed to an event handler, the counterpart of `event_data_t`.
 
     Attributes:
-        header: Header word of the event, struct bits 0.
+        header: Header word of the event, structure bits 0.
         data_array: The user's list; filled with the payload words.
-        el_num: Words filled.
-        area: The user's, untouched.
-        feature_mask: Bits 0 and 1: `feature` holds pid and tid.
+        el_num: Number of words filled.
+        area: The user's, unchanged.
+        feature_mask: Bits 0 and 1: `feature` has pid and tid.
         feature: (pid, tid).
     """
 
@@ -311,14 +311,14 @@ class EventData:
 
 EventHandler = Callable[[EventData], Any]
 RULE_DATA = object()
-"""Instead of a handler's data: the function is a dynamic rule itself, from rules that tracelogger sets."""
+"""Passed in place of a handler's data if the function is a dynamic rule from tracelogger's rules."""
 
 
 class HandlerHost(Protocol):
-    """What runs a program's handlers: guards the kernel against what they do."""
+    """Runs the handlers of programs, and guards the kernel against errors in them."""
 
     def call_handler(self, handler: KernelHandler) -> int:
-        """Call the function of a handler whose data is filled in; return its answer."""
+        """Call the function of a handler whose data is filled in; return its result."""
 
 
 @dataclass(slots=True, eq=False)
@@ -326,10 +326,10 @@ class KernelHandler:
     """An attached handler of a program, as the dynamic rule that the kernel's rule set calls.
 
     Attributes:
-        function: The program's; a generator function may yield TraceEvent() calls.
-        data: The program's, filled again for each event.
-        pid: Process that attached it; the handler goes with it.
-        release: Decides which events have a pid and a tid.
+        function: The program's function; a generator function may yield TraceEvent() calls.
+        data: The program's data, filled for each event.
+        pid: Process that attached it, with whose end it is removed.
+        release: Determines which events have a pid and a tid.
         host: Calls the function.
     """
 
@@ -340,7 +340,7 @@ class KernelHandler:
     host: HandlerHost
 
     def __call__(self, context: EventContext, /) -> int:
-        """Fill in the program's data and call its function; 0 suppresses the event."""
+        """Fill in the program's data and return the result of its function; 0 suppresses the event."""
         data, count = self.data, context.word_count or context.el_num
         data.header = context.header
         words = context.words
@@ -357,11 +357,11 @@ class KernelHandler:
 
 
 def finish(running: Generator[Any, int, Any], call: Callable[[Any], int]) -> int:
-    """Run a handler that is a generator function to its end and return its answer.
+    """Run a handler that is a generator function to its end and return its result.
 
     Args:
-        running: What the function returned.
-        call: Carries out what it yields; what it raises is raised at the `yield`.
+        running: The generator.
+        call: Executes the yielded calls; an OSError is raised at the `yield`.
     """
     try:
         item = next(running)
@@ -389,7 +389,7 @@ _PROCESS = {
 
 
 class Emitter(SystemEvents):
-    """Writes what happens in a machine as slots."""
+    """Writes everything that happens in a machine as slots."""
 
     def __init__(self, target: Target) -> None:
         super().__init__(target)
@@ -400,7 +400,7 @@ class Emitter(SystemEvents):
     # Kernel calls
 
     def _number(self, call: PendingCall) -> int | None:
-        """Return the number of a call, None if the kernel logs nothing of it."""
+        """Return the number of a call; None if the kernel does not log it."""
         return None if call.is_silent(self.target) else self._payloads.number(call.name)
 
     def kernel_enter(self, cpu: int, time: int, thread: Thread, call: PendingCall) -> None:
@@ -437,7 +437,7 @@ class Emitter(SystemEvents):
             self.put(cpu, code, time, words)
 
     def kernel_interrupted(self, cpu: int, time: int, thread: Thread, call: PendingCall) -> None:
-        """Emit what replaces an exit when the call's arguments are gone; the exit's mask decides."""
+        """Emit the event that replaces an exit if the call's arguments are gone; it is filtered like the exit."""
         number = self._number(call)
         if number is None:
             return
@@ -449,7 +449,7 @@ class Emitter(SystemEvents):
     # Threads and processes
 
     def thread_state(self, cpu: int, time: int, thread: Thread) -> None:
-        """Emit the state a thread enters."""
+        """Emit the state that a thread enters."""
         if thread.state == "RUNNING":
             self.running[cpu] = thread
         code = self._states.get(thread.state)
@@ -474,7 +474,7 @@ class Emitter(SystemEvents):
             self.put(cpu, code, time, words)
 
     def virtual_thread(self, cpu: int, time: int, thread: Thread, state: str) -> None:
-        """Emit the state that a virtual thread enters; from 8.0 on there are none."""
+        """Emit the state that a virtual thread enters; not in 8.0, which has none."""
         if self.target.release is Release.QNX_8:
             return
         code = self._states[state] + wire.VTHREAD_OFFSET

@@ -1,7 +1,7 @@
-"""The .kev file of a capture: header and system page of the simulated target, then slots as they come.
+"""Writes the .kev file of a capture: header and system page of the simulated target, then slots as they come.
 
-Dates follow from the target's boot time, which is fixed unless it stays: two captures with one seed are equal byte for
-byte.
+Dates follow from the target's boot time, which is fixed for most targets, so that two captures with one seed are equal
+byte for byte.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ _HOSTNAME, _RELEASE, _MACHINE, _SYSNAME = 2, 3, 5, 11
 
 
 class CaptureError(SatviewError):
-    """A capture could not be saved as requested; what was written up to there can be read."""
+    """A capture could not be saved completely; what was written before can be read."""
 
 
 def ctime(seconds: int) -> str:
-    """Return a date in the form of the header, in UTC so that it does not depend on where satview runs."""
+    """Return a date in the form of the header, in UTC so that it does not depend on the host's time zone."""
     return time.strftime("%a %b %d %H:%M:%S %Y", time.gmtime(seconds))
 
 
@@ -85,24 +85,24 @@ class KevFile:
     """A .kev file that grows by whole buffers.
 
     Args:
-        path: Where.
-        target: Whose header.
-        started_cycles: When the capture starts.
+        path: The file.
+        target: Target for the header.
+        started_cycles: Start of the capture.
         attributes: Extra header pairs, such as TRACELOGGER_ARGS.
-        limit_bytes: Maximum size; 0 = none. What does not fit is cut at the byte, as tracelogger does.
-        stream: Write here instead (standard output, a FIFO); `path` then only names it.
-        is_growing: The file has its name as soon as its header is complete, for those who follow it while it grows.
-            Else it takes its name when it is complete; when it cannot be completed, what was written takes the name
-            unless an older file has it.
+        limit_bytes: Maximum size; 0 = none. The file is cut at that byte, as by tracelogger.
+        stream: Write here instead (standard output, a FIFO); `path` is then only its name.
+        is_growing: The file gets its name as soon as its header is complete, so that it can be followed while it grows.
+            Else it gets its name when it is complete; if it cannot be completed, what was written gets the name unless
+            there is an older file.
 
     Raises:
-        UsageError: The limit does not hold the header.
+        UsageError: The limit is smaller than the header.
         CaptureError: The file cannot be written, or is a folder or a disk.
 
     Attributes:
         written: Bytes so far, header included.
         is_cut: True once the limit has cut something.
-        is_waiting: True while a write lasts: the reader of a pipe may take any time.
+        is_waiting: True during a write: the reader of a pipe may take any time.
     """
 
     def __init__(
@@ -128,8 +128,7 @@ class KevFile:
         self._new: NewFile | None = None
         if stream is None:
             try:
-                # Not buffered: what cannot be written is known at once, and a reader that follows the file sees whole
-                # buffers.
+                # Not buffered: write errors show at once, and a reader that follows the file sees whole buffers.
                 self._new = NewFile(path, streams=True, keeps_part=True, is_buffered=False)
             except WriteError as error:
                 raise CaptureError(f"{path.name}: cannot be written: {error.what}") from error
@@ -152,7 +151,7 @@ class KevFile:
         self._put(data)
 
     def is_behind(self) -> bool:
-        """Return whether the logger has to wait before it can write more; a file takes everything at once."""
+        """Return False, as a file never makes the logger wait."""
         return False
 
     def _put(self, data: bytes) -> None:
@@ -173,7 +172,7 @@ class KevFile:
             self.is_waiting = False
 
     def _give_up(self, error: BaseException) -> str:
-        """Close the file; return what became of it, to be appended to a message."""
+        """Close the file; return a text about the part that was written, to be appended to a message."""
         new, self._new = self._new, None
         if new is None:
             return ""
@@ -183,7 +182,7 @@ class KevFile:
         return "; what was written can be opened" if new.has_name else "; the older file is as it was"
 
     def close(self, error: BaseException | None = None) -> None:
-        """Finish the file, or leave it unfinished because of an error.
+        """Finish the file, or with an error leave it unfinished.
 
         Raises:
             CaptureError: It cannot be finished.

@@ -1,9 +1,9 @@
-"""A flight recorder: the newest buffers stay in memory, and a trigger hands them over as a file.
+"""A flight recorder: keeps the newest buffers in memory, and writes them to a file when a trigger hits.
 
-It takes buffers as they come from a kernel or over a line, and never stops the tracing that fills them. A trigger with
-STOP ends the incident once so many buffers as it keeps have come behind its own; further hits until then are marks in
-the same file. The ring is empty then, and with `every` the next incident begins: a buffer is in one file at most, and
-so is every mark.
+It takes buffers from a kernel or over a line, and never stops the tracing that fills them. A trigger with STOP ends the
+incident once the number of buffers that it keeps have followed; further hits until then become marks in the same file.
+The ring is empty after that, and with `every` the next incident begins: each buffer and each mark is in at most one
+file.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from satview.filters.rules.triggers import Trigger
 from satview.formats.kev.writer import SlotWriter
 
 BUFFER_BYTES: Final = 16 << 10
-_MOST_RESTS: Final = 4  # buffers that a file may have more, for an event that goes on there
-_HEADER_BYTES: Final = 64 << 10  # at most, of header, system page and names
-_NAMES_PAUSE_S: Final = 2.5  # as in ring captures of 7.x: names that come so late are no part of the time of a trace
+_MOST_RESTS: Final = 4  # extra buffers that a file may have for the end of an event
+_HEADER_BYTES: Final = 64 << 10  # upper limit for header, system page and names
+_NAMES_PAUSE_S: Final = 2.5  # as in ring captures of 7.x: names after such a pause do not extend the trace
 _MOST_NAMES: Final = 4096  # processes and threads that a file names
 _SIZE: Final = re.compile(r"(\d{1,12})\s*([kKmMgG]?)B?")
 Slots = NDArray[np.uint32]
@@ -36,7 +36,7 @@ def disk_bytes(text: str, option: str) -> int:
     """Return a size such as `2GB` or `500M` in bytes, by powers of 1024.
 
     Raises:
-        UsageError: It is none.
+        UsageError: It is not a size.
     """
     size = _SIZE.fullmatch(text.strip())
     if size is None or not int(size[1]):
@@ -49,8 +49,8 @@ class Hit:
     """A hit of a trigger.
 
     Attributes:
-        trigger: Which.
-        cycles: When, by the clock of the target.
+        trigger: The trigger.
+        cycles: Time by the clock of the target.
     """
 
     trigger: Trigger
@@ -59,13 +59,13 @@ class Hit:
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """How much a recorder keeps.
+    """Limits of a recorder.
 
     Attributes:
-        buffers: Of the ring: those of the time before a trigger and behind it together.
-        is_repeated: It goes on with the next incident after a file.
-        files: The newest files that stay; 0 = all.
-        disk_bytes: Size of all files that stay; 0 = no limit.
+        buffers: Size of the ring: buffers before and after a trigger together.
+        is_repeated: Continue with the next incident after a file.
+        files: Number of newest files to keep; 0 = all.
+        disk_bytes: Total size of the files to keep; 0 = no limit.
     """
 
     buffers: int
@@ -74,10 +74,10 @@ class Bounds:
     disk_bytes: int = 0
 
     def check(self, triggers: Sequence[Trigger]) -> None:
-        """Refuse what cannot work.
+        """Check that the limits can work.
 
         Raises:
-            UsageError: A sentence with the remedy.
+            UsageError: They cannot; a sentence with the remedy.
         """
         most = max((trigger.action.keep for trigger in triggers if trigger.action.stops), default=-1)
         if most < 0:
@@ -93,19 +93,19 @@ class Bounds:
 
 
 class FlightRecorder:
-    """The ring, and the files that it becomes.
+    """The ring, and the files written from it.
 
     Args:
         path: The file; with `bounds.is_repeated` files beside it, `incident-0001.kev` and so on.
-        bounds: How much is kept.
-        write: Writes slots, shape (n, 4), and the hits in them as a file; raises SatviewError where that fails.
-        tell: Gets a sentence for each file.
+        bounds: Limits.
+        write: Writes slots, shape (n, 4), with the hits in them to a file; raises SatviewError on failure.
+        tell: Called with a sentence for each file.
 
     Attributes:
-        files: Those that are there, oldest first; files of earlier runs are neither counted nor removed.
-        incidents: Files written in all.
-        marks: Hits in them.
-        is_done: One incident was asked for, and is written.
+        files: Existing files, oldest first; files of earlier runs are neither counted nor removed.
+        incidents: Number of files written.
+        marks: Number of hits in them.
+        is_done: Only one incident was requested, and is written.
     """
 
     def __init__(
@@ -117,8 +117,8 @@ class FlightRecorder:
         self.is_done = False
         self._path, self._bounds, self._write, self._tell = path, bounds, write, tell
         self._ring: deque[tuple[Slots, Sequence[Hit]]] = deque()
-        self._rests = 0  # buffers behind these, for the end of an event
-        self._keeps = -1  # buffers still to come; -1 = nothing has hit
+        self._rests = 0  # extra buffers taken for the end of an event
+        self._keeps = -1  # buffers still to come; -1 = no trigger has hit
         self._number = _last_number(path) if bounds.is_repeated else 0
 
     def take(self, slots: Slots, hits: Sequence[Hit] = ()) -> bool:
@@ -147,7 +147,7 @@ class FlightRecorder:
         return self._keeps >= 0
 
     def hand_over(self) -> None:
-        """Write what the ring holds, and empty it."""
+        """Write the content of the ring, and empty it."""
         if not self._ring:
             return
         path = self._path
@@ -168,7 +168,7 @@ class FlightRecorder:
         self._tell(f"{path.name}: {buffers} buffers, {marks} mark{'s' * (marks != 1)}")
 
     def save_untriggered(self) -> bool:
-        """Write the ring of a recorder that waited for one incident in vain, as a ring is saved at a signal.
+        """Write the ring of a recorder that waited for one incident in vain, like a ring saved at a signal.
 
         Returns:
             Whether there is a file.
@@ -178,7 +178,7 @@ class FlightRecorder:
         return bool(self.files)
 
     def _make_room(self, size: int) -> None:
-        """Remove the oldest files until one of a size more is within the bounds."""
+        """Remove the oldest files until another file of this size is within the limits."""
         sizes = [path.stat().st_size if path.exists() else 0 for path in self.files]
         bounds = self._bounds
         while self.files and (
@@ -189,7 +189,7 @@ class FlightRecorder:
 
 
 def unfinished(slots: Slots) -> list[int]:
-    """Return where events begin whose last slot is missing: the last one of each CPU may be so."""
+    """Return the first slots of events whose end is missing; only the last event of each CPU can be one."""
     kind, cpu_of = slots[:, 0] >> wire.STRUCT_SHIFT, slots[:, 0] >> wire.CPU_SHIFT & wire.CPU_MASK
     rows = []
     for cpu in np.unique(cpu_of[kind == wire.Struct.COMBINE_BEGIN]).tolist():
@@ -201,7 +201,7 @@ def unfinished(slots: Slots) -> list[int]:
 
 
 def _last_number(path: Path) -> int:
-    """Return the highest number of a file of that name that is there already."""
+    """Return the highest number of existing files of that name."""
     name = re.compile(re.escape(path.stem) + r"-(\d{4,9})" + re.escape(path.suffix))
     matches = (name.fullmatch(other.name) for other in path.absolute().parent.glob(f"*{path.suffix}"))
     return max((int(match[1]) for match in matches if match), default=0)
@@ -209,10 +209,10 @@ def _last_number(path: Path) -> int:
 
 @dataclass(frozen=True, slots=True)
 class TargetName:
-    """What a process or thread is called.
+    """Name of a process or thread.
 
     Attributes:
-        pid: Its process.
+        pid: The process.
         tid: 0 for the process itself.
         parent: Of a process, the pid of its parent.
         text: The name.
@@ -227,9 +227,9 @@ class TargetName:
 def names_tail(
     names: Iterable[TargetName], now_cycles: int, cycles_per_s: int, sequence: int | None, byte_order: str
 ) -> Slots:
-    """Return the names of processes and threads as a kernel of 7.x writes them behind a ring: shape (n, 4).
+    """Return the names of processes and threads as a kernel of 7.x appends them to a ring: shape (n, 4).
 
-    The start of a recording, where the names were, left the ring long ago.
+    The start of the recording, which had the names, is no longer in the ring.
 
     Args:
         names: Processes before their threads.
@@ -239,15 +239,15 @@ def names_tail(
         byte_order: Of the target.
     """
     writer = SlotWriter(byte_order)
-    now = now_cycles + int(_NAMES_PAUSE_S * cycles_per_s)
+    time = now_cycles + int(_NAMES_PAUSE_S * cycles_per_s)
     if sequence is not None:
-        writer.event(wire.CONTROL_BUFFER, 0, now, (sequence + 1, 0))  # no slots: it was never handed over
-    writer.event(wire.CONTROL_TIME, 0, now, (now >> 32, now))
+        writer.event(wire.CONTROL_BUFFER, 0, time, (sequence + 1, 0))  # no slots: it was never handed over
+    writer.event(wire.CONTROL_TIME, 0, time, (time >> 32, time))
     for count, name in enumerate(names):
         if count >= _MOST_NAMES:
             break
-        now += max(1, cycles_per_s // 1_000_000)
+        time += max(1, cycles_per_s // 1_000_000)
         words = (name.pid, name.tid) if name.tid else (name.parent, name.pid)
         code = wire.PROC_THREAD_NAME if name.tid else wire.PROC_CREATE_NAME
-        writer.text_event(code, 0, now, words, name.text.encode(errors="replace")[:512])
+        writer.text_event(code, 0, time, words, name.text.encode(errors="replace")[:512])
     return writer.slots()

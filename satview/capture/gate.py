@@ -1,8 +1,8 @@
-"""The gate every event passes: the kernel's rule set, then the buffers.
+"""The gate that every event passes: the kernel's rule set, then the buffers.
 
 Order of tests: class and event mask, pid and tid, class handler, event handler, tracing on, buffer available. Source:
-capture side, section 3.5. What the rules say is decided by `filters.rules.RuleSet` alone; the gate brings along what
-the kernel knows of an event, and remembers per code what does not change until the rules do.
+capture side, section 3.5. Rules are decided by `filters.rules.RuleSet` alone; the gate supplies what the kernel knows
+of an event, and caches per code what only a change of the rules can change.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _FOUND = 8
 
 
 class _KernelContext(EventContext):
-    """What the kernel knows of an event at this moment; most of it is looked up only when a condition reads it."""
+    """What the kernel knows of an event at this moment; most values are computed only if a condition reads them."""
 
     __slots__ = ("_gate", "_stamp", "_thread")
     raw = duration_ns = length_ns = None
@@ -74,15 +74,15 @@ class Gate:
     """Decides for every event whether it is recorded, and writes it.
 
     Attributes:
-        rules: What TraceEvent() has set: the state that rules for views set too.
-        buffers: Where slots go; None until ALLOCBUFFER.
+        rules: The rules set by TraceEvent(), in the same form as rules for views.
+        buffers: Receives the slots; None until ALLOCBUFFER.
         is_tracing: Between START and STOP.
-        emitted: Events written.
-        origin: Stamp that counts as time 0 in conditions: of the first event after START; None before it.
-        watch: Sees the events that are logged and whose codes are `watched`, each with its stamp and with its time by
-            the clock of the machine; None = nobody looks.
-        watched: For each code whether `watch` sees its events.
-        running: Thread that the trace says runs, by CPU: the last one that entered RUNNING there.
+        emitted: Number of events written.
+        origin: Stamp that is time 0 in conditions: of the first event after START; None before it.
+        watch: Called with each logged event whose code is `watched`, its stamp, and its time by the machine's clock;
+            None = not used.
+        watched: For each code whether `watch` is called.
+        running: Thread that runs according to the trace, by CPU: the last one that entered RUNNING there.
     """
 
     def __init__(self, target: Target) -> None:
@@ -102,11 +102,11 @@ class Gate:
         self._flags_of_vector: dict[tuple[int, int], int] = {}
 
     def connect(self, machine: Machine) -> None:
-        """Show the emitter which machine it records; needed for interrupts between slots."""
+        """Set the machine to record; needed for interrupts between slots."""
         self._machine = machine
 
     def allocate(self, count: int, hand_over: Callable[[Buffer], None]) -> TraceBuffers:
-        """Make the kernel buffers and return them."""
+        """Create the kernel buffers and return them."""
         if self._machine is None:
             raise AssertionError("connect() comes first")
         self.buffers = TraceBuffers(
@@ -114,10 +114,10 @@ class Gate:
         )
         return self.buffers
 
-    # What the rules say of a code
+    # Cached decisions of the rules
 
     def flags(self, code: int) -> int:
-        """Return ON, WIDE and TESTED (a pid or tid is checked or a handler called) of a code; not of interrupts."""
+        """Return ON, WIDE and TESTED (a pid or tid is checked or a handler called) of a code; not for interrupts."""
         return self._flags[code] or self.find(code)
 
     def vector_flags(self, code: int, vector: int) -> int:
@@ -136,7 +136,7 @@ class Gate:
         self._flags_of_vector = {}
 
     def find(self, code: int) -> int:
-        """Return `flags` of a code that was not requested since the rules changed."""
+        """Compute and cache `flags` of a code."""
         rules = self.rules
         flags = _FOUND | (ON if rules.is_on(rules.address(code), code) else 0)
         flags |= (WIDE if rules.is_wide(code) else 0) | (TESTED if rules.is_tested(code) else 0)
@@ -146,7 +146,7 @@ class Gate:
     # The way into the buffers
 
     def put(self, cpu: int, code: int, time: int, words: Sequence[int], flags: int = 0) -> bool:
-        """Write an event that has passed all filters, if tracing is on and there is a buffer."""
+        """Write an event that passed all filters; return False if tracing is off or there is no buffer."""
         if not self.is_tracing or self.buffers is None:
             return False
         self.emitted += 1
@@ -156,7 +156,7 @@ class Gate:
         return is_written
 
     def _logged(self, cpu: int, code: int, time: int, words: Sequence[int]) -> EventContext:
-        """Return what is known of an event that was logged: a state of a thread is that thread's own."""
+        """Return the context of a logged event; a thread state event belongs to the thread in it."""
         thread = self.running[cpu]
         is_of_thread = (
             code >> wire.CLASS_SHIFT == wire.WireClass.PR_TH
@@ -184,7 +184,7 @@ class Gate:
             time: Its stamp in cycles, by the machine's clock.
             words: Payload in the form that will be logged.
             thread: The thread it belongs to; None = the thread that runs on the CPU.
-            tested: (pid, tid) that the settings are compared with; None = those of the thread.
+            tested: (pid, tid) to compare with the settings; None = those of the thread.
         """
         if thread is not None and tested is None:
             tested = (thread.process.pid, thread.tid)
@@ -222,7 +222,7 @@ class Gate:
 
 
 def _padded(words: Sequence[int]) -> tuple[tuple[int, ...], int]:
-    """Return payload words as a trace has them, and how many they are without the padding, at least 2."""
+    """Return payload words with padding, and their number without it, at least 2."""
     count = len(words)
     if count == 2:
         return (words[0] & WORD_MASK, words[1] & WORD_MASK), count

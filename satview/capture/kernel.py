@@ -1,4 +1,4 @@
-"""The simulated instrumented kernel: machine, emitter and trace control, and programs started on it."""
+"""The simulated instrumented kernel: machine, emitter and trace control, and starting programs on it."""
 
 from __future__ import annotations
 
@@ -18,22 +18,21 @@ from satview.capture.sim.parts.threads import ANY_CPU, Body, Cpu, Partition, Pol
 from satview.capture.trace_event import TraceControl
 
 MAX_PRIORITY = 255
-BOOT_SECONDS = 341.7  # simulations begin so long after boot, so that stamps look like those of a running system
+BOOT_SECONDS = 341.7  # uptime at the start of simulations, so that stamps look like those of a running system
 
 
 class Kernel:
     """A target that has booted.
 
     Args:
-        target: What kind.
-        seed: Of everything that varies.
+        target: Properties of the target.
+        seed: Seed of everything that varies.
 
     Attributes:
         machine: Threads, CPUs, clock.
         emitter: Filters and buffers.
         control: TraceEvent() for callers outside the simulation.
-        is_up: Programs that start are new to who traces it, so that their creation is logged; else they are taken to
-            have been there.
+        is_up: The creation of programs that start is logged; else they are taken to have existed before.
     """
 
     def __init__(self, target: Target, seed: int = 1) -> None:
@@ -58,7 +57,7 @@ class Kernel:
         self.machine.kernel_entry(cpu, lambda _cpu: None)
 
     def trace_event(self, mode: int, *args: Any) -> int:
-        """Call TraceEvent() from outside, as root; raises `QnxError`."""
+        """Call TraceEvent() from outside the simulation, as root; raises `QnxError`."""
         self.machine.history.caller = (0, 0)
         return self.control.call(mode, args)
 
@@ -77,7 +76,8 @@ class Kernel:
         """Start a process whose first thread runs `body(*args)`; for the set-up of a workload, before it runs.
 
         Raises:
-            UsageError: No generator function, a priority outside 1 to 255, or a runmask without any of the CPUs.
+            UsageError: It is no generator function, the priority is outside 1 to 255, or the runmask has none of the
+                CPUs.
         """
         if not isinstance(priority, int) or not 1 <= priority <= MAX_PRIORITY:
             raise UsageError(f"{name}: priority {priority!r:.40} is not 1 to {MAX_PRIORITY}")
@@ -97,7 +97,7 @@ class Kernel:
         return process
 
     def device(self, vector: int, gap_ns: Callable[[], int | None], cpu: int = 0) -> InterruptSource:
-        """Add a device that raises an interrupt whenever the time that `gap_ns()` returned has passed.
+        """Add a device that raises an interrupt each time after the delay that `gap_ns()` returns.
 
         Raises:
             UsageError: Another device has this vector.
@@ -110,10 +110,10 @@ class Kernel:
         return source
 
     def partitions(self, *shares: tuple[str, int, int]) -> list[Partition]:
-        """Load the partition scheduler: (name, percent, critical ms) each; the System partition keeps the rest.
+        """Load the partition scheduler: (name, percent, critical ms) each; the System partition gets the rest.
 
         Raises:
-            UsageError: A negative share, or shares of more than 100 percent together.
+            UsageError: A share is negative, or shares exceed 100 percent together.
         """
         if any(percent < 0 for _, percent, _ in shares) or sum(percent for _, percent, _ in shares) > 100:
             raise UsageError(f"partitions: shares of {', '.join(str(share[1]) for share in shares)} % exceed 100 %")

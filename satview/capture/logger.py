@@ -1,13 +1,12 @@
-"""tracelogger inside the simulation: threads of a process that set the filters, take full buffers and write them.
+"""tracelogger inside the simulation: a process whose threads set the filters, take full buffers and write them.
 
-The capture thread copies a kernel buffer into one of its own (`-b`), a writer thread saves those at the speed of the
-disk, a signal thread ends it all. Whatever is too slow shows in the trace as it would on a target: lost buffers, blocks
+The capture thread copies a kernel buffer to one of its own (`-b`), a writer thread saves these at the speed of the
+disk, a signal thread ends it all. If a thread is too slow, the trace shows it as on a real target: lost buffers, blocks
 out of order. Source: capture side, section 7.
 
-A probe takes the kernel's buffers from outside instead, so that the target does not notice that it is traced.
-tracelogger's own threads take CPU time, so two captures of one run with different rules differ by what the logger did.
-A real target has no way round that; the simulated one has: the same seed under a probe is the same run, whatever the
-rules. That is how rules are tried against what they were said to capture.
+tracelogger's own threads take CPU time, so two captures of one run with different rules differ by the logger's work. A
+probe takes the kernel's buffers from outside instead, which the target does not notice: the same seed under a probe is
+the same run, whatever the rules. That makes it possible to test rules, which is impossible on a real target.
 """
 
 from __future__ import annotations
@@ -59,8 +58,8 @@ _FULL, _END = 1, 2  # pulse codes
 SIGHUP, SIGINT, SIGABRT, SIGTERM = 1, 2, 6, 15
 STOP_SIGNALS = (SIGHUP, SIGINT, SIGABRT, SIGTERM)
 _COPY_NS_PER_SLOT = 12
-_BEHIND_NS = 1_000_000  # between two looks whether a slow line takes more
-# From the end of a ring capture to the names of 7.x and 8.0: "over a second" in real files (format description, 6.1).
+_BEHIND_NS = 1_000_000  # interval between checks whether a slow line takes more
+# Pause between a ring capture and the names in 7.x and 8.0: "over a second" in real files (format description, 6.1).
 _NAMES_PAUSE_NS = 2_500_000_000
 
 
@@ -68,16 +67,16 @@ class Logger:
     """One tracelogger process.
 
     Args:
-        kernel: Where it runs.
-        options: See there.
-        output: Takes the slots.
+        kernel: Kernel it runs on.
+        options: Its options.
+        output: Receives the slots.
         say: Called with a level (0 always, 1 with `-v`, 3 with `-vvv`) and a line for the console.
-        on_ready: Called once, when the buffers are there and the filters set, before START.
+        on_ready: Called once, when buffers and filters are set up, before START.
 
     Attributes:
-        is_ready: Buffers and filters are there.
+        is_ready: Buffers and filters are set up.
         is_done: True once everything is written.
-        failure: What the output said when it could not be written; the machine stops then.
+        failure: Error of the output, which stops the machine.
     """
 
     def __init__(
@@ -106,7 +105,7 @@ class Logger:
         self.process = kernel.spawn("usr/sbin/tracelogger", self._main, priority=SET_UP_PRIORITY, thread_name="capture")
 
     def stop(self) -> None:
-        """Send SIGINT, as a user would."""
+        """Send it SIGINT, as a user would."""
         machine = self.kernel.machine
         machine.kernel_entry(machine.cpus[0], lambda cpu: machine.post_signal(cpu, self.process, None, SIGINT, 0))
 
@@ -142,7 +141,7 @@ class Logger:
         yield from self._trace_event("SETRINGMODE" if options.is_ring else "SETLINEARMODE")
 
     def _full(self, info: int) -> Sigevent:
-        """Handle the trace interrupt: pass on which buffer is full."""
+        """Handle the trace interrupt: send a pulse that tells which buffer is full."""
         self.report.interrupts += 1
         return Sigevent("pulse", self._coid, self.options.priority, _FULL, info)
 
@@ -162,8 +161,7 @@ class Logger:
     def _set_filters(self) -> None:
         """Set the filters in no simulated time.
 
-        Before START nobody sees these calls, and the time that they take would make the same seed another run under
-        every set of rules.
+        Before START these calls are not observable, and the time they took would make the run depend on the rules.
         """
         for name, args in filter_calls(self.options, self.kernel.target.release):
             try:
@@ -200,7 +198,7 @@ class Logger:
     # Buffers
 
     def _collect(self, chid: int) -> Program:
-        """Take full buffers until the requested number, the end, or in ring mode somebody's STOP."""
+        """Take full buffers up to the requested number, until the end, or in ring mode until STOP."""
         options, is_first = self.options, True
         while True:
             pulse = yield MsgReceive(chid)
@@ -220,7 +218,7 @@ class Logger:
                 return
 
     def _take(self, info: int) -> Program:
-        """Copy the buffer that a hand-over names, if it still waits."""
+        """Copy the buffer of a hand-over, if it is still full."""
         buffer = self._buffer(info >> 13)
         if buffer is None or not buffer.is_full:
             self.report.stale += 1
@@ -257,7 +255,7 @@ class Logger:
         return next((b for ring in buffers.rings for b in ring.buffers if b.index == index), None)
 
     def _dump_ring(self) -> Program:
-        """Take what the ring holds, oldest first, and in 7.x and 8.0 the names that come a while later."""
+        """Take the content of the ring, oldest first, and in 7.x and 8.0 the names that follow a while later."""
         yield from self._take_ring()
         if self.kernel.target.release in (Release.QNX_7, Release.QNX_8):
             self.kernel.control.report_names(_NAMES_PAUSE_NS)
@@ -300,7 +298,7 @@ class Logger:
     def _finish(self) -> Program:
         options = self.options
         if options.flushes_at_end and not options.is_ring and self.kernel.emitter.buffers is not None:
-            # Also after somebody's STOP, which hands over nothing in linear mode.
+            # Also after a STOP by another program, which hands over nothing in linear mode.
             yield from self._trace_event("FLUSHBUFFER")
         if self.kernel.emitter.is_tracing:
             yield from self._trace_event("STOP")
@@ -316,7 +314,7 @@ class Logger:
         self.kernel.machine.stop()
 
     def _take_rest(self) -> Program:
-        """Take the full buffers that still wait, oldest first, up to the requested number."""
+        """Take the remaining full buffers, oldest first, up to the requested number."""
         buffers = self.kernel.emitter.buffers
         waiting = [b for ring in buffers.rings for b in ring.buffers if b.is_full] if buffers is not None else []
         for buffer in sorted(waiting, key=lambda b: b.closed_at):
@@ -326,18 +324,18 @@ class Logger:
 
 
 class Probe:
-    """Captures without a logger process; same options and report.
+    """Captures without a logger process; same options and report as `Logger`.
 
     Args:
-        kernel: What is traced; tracing starts at once.
-        options: Buffers, filters, ring mode, number of buffers and seconds count; a probe needs no buffers of its own.
-        output: Takes the slots.
+        kernel: The traced kernel; tracing starts at once.
+        options: Buffers, filters, ring mode, number of buffers and seconds; a probe needs no buffers of its own.
+        output: Receives the slots.
         say: Called with a level and a line for the console.
 
     Attributes:
-        is_ready: Always: a probe needs no time to set itself up.
+        is_ready: Always True: a probe needs no time for its set-up.
         is_done: True once everything is written.
-        failure: Error of the output if it could not be written; the machine stops then.
+        failure: Error of the output, which stops the machine.
     """
 
     def __init__(self, kernel: Kernel, options: LoggerOptions, output: Output, say: Say) -> None:
@@ -356,7 +354,7 @@ class Probe:
             machine.at(machine.now + machine.target.cycles(int(options.seconds * 1e9)), self._end)
 
     def stop(self) -> None:
-        """End the capture and write what is left."""
+        """End the capture and write the rest."""
         self._end(None)
 
     def _end(self, _nothing: object) -> None:
@@ -383,7 +381,7 @@ class Probe:
             self.report.errors.append(f"TraceEvent({name}): {error.strerror}")
 
     def _take(self, buffer: Buffer) -> None:
-        """Write a full buffer and give it back."""
+        """Write a full buffer and return it to the kernel."""
         options = self.options
         is_requested = not options.iterations or self.report.buffers < options.iterations
         if is_requested and not self.output.is_cut and self.failure is None:

@@ -1,4 +1,4 @@
-"""What a capture requests of its logger, and what the logger reports."""
+"""Options and report of a logger."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ _CLEARED = (ExternalClass.KERCALL, ExternalClass.THREAD, ExternalClass.VTHREAD, 
 
 
 class Output(Protocol):
-    """Where slots go.
+    """Receiver of slots.
 
     Attributes:
-        is_cut: Nothing more is taken.
+        is_cut: It takes no more.
         written: Bytes so far.
     """
 
@@ -41,35 +41,35 @@ class Output(Protocol):
     written: int
 
     def write(self, slots: NDArray[np.uint32]) -> None:
-        """Append slots; raises CaptureError where that fails."""
+        """Append slots; raises CaptureError on failure."""
 
     def is_behind(self) -> bool:
-        """Return whether the logger has to wait before it can write more."""
+        """Return whether the logger must wait before it can write more."""
 
 
 @dataclass(slots=True)
 class LoggerOptions:
-    """What the options of tracelogger say.
+    """Options of tracelogger, and some of the simulation.
 
     Attributes:
         iterations: `-n`: buffers to log, 0 = no limit.
         kernel_buffers: `-k`.
         own_buffers: `-b`.
-        seconds: `-s`: log for so long, 0 = not timed.
+        seconds: `-s`: duration, 0 = not limited.
         is_daemon: `-d1`: wait for a program that sets filters and starts.
         sets_filters: `-E`: set the filters in daemon mode too.
         is_ring: `-r`.
         is_wide: `-w`.
-        without: `-F`: numbers of what to leave out.
+        without: `-F`: numbers of classes to leave out.
         with_security: `-a`.
         flush_every_s: `-D`.
         keeps_buffers: `-P`.
-        reuses_buffers: `-R`: take the buffers that a logger with `-P` has left on this machine, if there are any.
-        physical_address: `-p`: where the kernel is to put its buffers, 0 = where it likes.
-        flushes_at_end: Hand over the partly filled last buffer too; tracelogger itself leaves it in the kernel.
+        reuses_buffers: `-R`: use the buffers that a logger with `-P` has left on this machine, if there are any.
+        physical_address: `-p`: address of the kernel's buffers, 0 = any.
+        flushes_at_end: Also hand over the partly filled last buffer; tracelogger itself leaves it in the kernel.
         rules: TraceEvent() calls instead of "all classes": name of the mode without prefix, and arguments.
-        disk_ns_per_buffer: How long the disk takes for a full buffer: the knob for loggers that are too slow.
-        priority: Of the capture thread while it takes buffers; a low one lets a busy system overrun it.
+        disk_ns_per_buffer: Time that the disk takes for a full buffer; makes a logger too slow.
+        priority: Priority of the capture thread while it takes buffers; if low, a busy system overruns it.
         is_probe: Take the buffers from outside the target: no logger process, the run is the same under all rules.
     """
 
@@ -96,16 +96,16 @@ class LoggerOptions:
 
 @dataclass(slots=True)
 class LoggerReport:
-    """What a logger did.
+    """Results of a logger.
 
     Attributes:
-        buffers, slots: Logged.
-        events: Events among the slots, those of CONTROL aside, which kernels write about their own buffers.
-        dropped: Kernel buffers that found none of the logger's own free.
-        most_used: Largest number of its own buffers in use.
-        interrupts: Hand-overs: full buffers it heard of.
+        buffers, slots: Number logged.
+        events: Number of events in the slots, without CONTROL, which kernels write about their own buffers.
+        dropped: Kernel buffers for which no own buffer was free.
+        most_used: Largest number of own buffers in use.
+        interrupts: Number of hand-overs.
         stale: Hand-overs whose buffer the kernel had taken back meanwhile.
-        errors: What failed, one sentence each.
+        errors: Errors, one sentence each.
     """
 
     buffers: int = 0
@@ -118,7 +118,7 @@ class LoggerReport:
     errors: list[str] = field(default_factory=list)
 
     def write(self, slots: NDArray[np.uint32], output: Output) -> None:
-        """Write slots, and count those that got there.
+        """Write slots, and count those that were written.
 
         Raises:
             CaptureError: They cannot be written, or not all of them.
@@ -135,7 +135,7 @@ class LoggerReport:
 
 
 def begin_events(heads: NDArray[np.uint32]) -> NDArray[np.bool_]:
-    """Return for header words of slots whether an event begins there: it is simple, or its first slot of several."""
+    """Return for header words of slots whether an event begins there: a simple event, or the first of several slots."""
     return heads >> wire.STRUCT_SHIFT <= 1
 
 

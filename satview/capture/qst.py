@@ -1,7 +1,7 @@
-"""The on-target tracer that writes the kernel's ring of buffers out as a QST file, beside tracelogger's .kev files.
+"""The on-target tracer that saves the kernel's ring of buffers as a QST file, an alternative to tracelogger.
 
-It keeps the ring and adds, in a second, very short trace, the names of what exists. What it writes is what is in the
-kernel's memory: whole buffers, empty ones included, in the order of their addresses, not of their numbers.
+It keeps the ring and adds, in a second, very short trace, the names of existing processes and threads. It writes the
+kernel's memory as it is: whole buffers, empty ones included, in the order of their addresses, not of their numbers.
 Source: QST description.
 """
 
@@ -36,16 +36,16 @@ _SYSTEM: Final = {Release.QNX_7: 710, Release.QNX_8: 800}
 
 
 class QstForm(StrEnum):
-    """Which of the three forms of the file."""
+    """The three forms of the file."""
 
     VERSION_3 = "3"
     VERSION_4 = "4"
-    VERSION_4_SLOTS = "4-slots"  # the older variant of version 4: slots, and a list of the buffers they are from
+    VERSION_4_SLOTS = "4-slots"  # the older variant of version 4: slots, and a list of their buffers
 
 
 @dataclass(frozen=True, slots=True)
 class _KernelBuffer:
-    """One buffer as it is in the kernel's memory; `slots` are uint32 (n, 4)."""
+    """One buffer in the kernel's memory; `slots` are uint32 (n, 4)."""
 
     index: int
     cpu: int
@@ -55,19 +55,19 @@ class _KernelBuffer:
 
 
 class QstFile:
-    """A QST file, written in one piece when the tracer has its buffers.
+    """A QST file, written in one piece at the end.
 
     Args:
-        path: Where.
-        form: Which form.
-        target: What is traced.
+        path: The file.
+        form: Its form.
+        target: The traced target.
 
     Raises:
         UsageError: No tracer writes this form on such a target.
 
     Attributes:
         written: Bytes of slots.
-        is_cut, is_waiting: Never: as `capture.files.KevFile` has them.
+        is_cut, is_waiting: Always False; for the interface of `capture.files.KevFile`.
     """
 
     is_cut = is_waiting = False
@@ -80,11 +80,11 @@ class QstFile:
         self.written = 0
 
     def is_behind(self) -> bool:
-        """Return whether a logger has to wait; the kernel's ring never does."""
+        """Return False, as the kernel's ring never makes a logger wait."""
         return False
 
     def write(self, slots: NDArray[np.uint32]) -> None:  # noqa: ARG002
-        """Refuse single slots: a tracer writes whole buffers.
+        """Refuse single slots, as a tracer writes whole buffers.
 
         Raises:
             CaptureError: Always; `finish` writes the file.
@@ -96,9 +96,9 @@ class QstFile:
 
         Args:
             rings: The kernel's rings when tracing was stopped.
-            names: Those of the second trace.
-            begin: When tracing began, in cycles.
-            end: When it was stopped.
+            names: The rings of the second trace.
+            begin: Start of tracing, in cycles.
+            end: End of tracing, in cycles.
 
         Raises:
             CaptureError: The file cannot be written.
@@ -123,11 +123,11 @@ class QstFile:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Do nothing: the file is complete or not there."""
+        """Do nothing: the file is either complete or does not exist."""
 
 
 class QstTracer(Probe):
-    """Keeps the newest buffers in the kernel's ring, and writes them out at the end; arguments as `Probe`."""
+    """Keeps the newest buffers in the kernel's ring, and writes them at the end; arguments as `Probe`."""
 
     def __init__(self, kernel: Kernel, options: LoggerOptions, output: QstFile, say: Say) -> None:
         self._file, self._begin = output, kernel.machine.now
@@ -171,7 +171,7 @@ def _kernel_buffers(rings: Sequence[BufferRing]) -> list[_KernelBuffer]:
 
 
 def _last(buffers: Sequence[_KernelBuffer], end: int) -> tuple[int, int]:
-    """Return the stamp of the last event and its time in cycles; it is less than a rollover before the end."""
+    """Return stamp and time of the last event; it is less than a rollover before the end."""
     stamps = [int(buffer.slots[-1, 1]) for buffer in buffers if len(buffer.slots)]
     if not stamps:
         return 0, end
@@ -181,7 +181,7 @@ def _last(buffers: Sequence[_KernelBuffer], end: int) -> tuple[int, int]:
 
 
 def _filled(buffers: Sequence[_KernelBuffer]) -> list[_KernelBuffer]:
-    """Return the buffers with slots in the order in which they were filled."""
+    """Return the buffers with slots, in the order in which they were filled."""
     return sorted((buffer for buffer in buffers if len(buffer.slots)), key=lambda buffer: (buffer.cpu, buffer.sequence))
 
 

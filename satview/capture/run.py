@@ -1,4 +1,4 @@
-"""Run a workload on a simulated target and save what its tracelogger captures: the door for commands and the GUI."""
+"""Runs a workload on a simulated target and saves what tracelogger captures: the interface for commands and the GUI."""
 
 from __future__ import annotations
 
@@ -38,25 +38,25 @@ from satview.filters.rules.capturing import CaptureRules, for_capture
 from satview.filters.rules.text import Processes, Rule, parse_rules
 from satview.filters.rules.triggers import Trigger
 
-# Rule files for captures: the rules that filter a view, turned into the TraceEvent() calls that they are.
+# Rule files for captures: converts view rules to TraceEvent() calls.
 
 
 def calls_of_text(
     text: str, kernel: Kernel, load_function: FunctionLoader | None = None, is_wide: bool = False
 ) -> tuple[list[RULE], CaptureRules]:
-    """Return the calls that a rule text stands for; process names are resolved on a running machine.
+    """Return the TraceEvent() calls for a rule text; process names are resolved on a running machine.
 
     Args:
         text: One rule per line, as in `.satrules` files.
-        kernel: Supplies the pids of process names, and the release that numbers classes and events.
+        kernel: For the pids of process names, and for the release that numbers classes and events.
         load_function: For rules that call Python functions; None refuses those.
         is_wide: Whether the logger switches all events to wide before the rules apply.
 
     Returns:
-        The calls, and what the rules become: its notes say what is captured although a view would hide it.
+        The calls, and the converted rules: their notes say what is captured although a view would hide it.
 
     Raises:
-        RuleError: Faults in the text, a rule that the kernel would refuse, or one that no kernel can carry out.
+        RuleError: Faults in the text, or a rule that the kernel would refuse or that no kernel can carry out.
         UsageError: A function that may not be run.
     """
     release = kernel.target.release
@@ -70,7 +70,7 @@ def calls_of_text(
 
 
 def processes_of(kernel: Kernel) -> Processes:
-    """Return the pids behind the names of the processes that run, with and without folders."""
+    """Return the pids of running processes by name, with and without folders."""
     pids: dict[str, tuple[int, ...]] = {}
     for process in kernel.machine.processes.values():
         for name in {process.name, process.short_name}:
@@ -87,7 +87,7 @@ def _call(rule: Rule, captured: CaptureRules, load_function: FunctionLoader | No
     return rule.mode.name, rule.arguments()
 
 
-# What was wrong with a run: programs that misbehaved, deadlocks, threads that wait for nobody.
+# Problems of a run: programs that misbehaved, deadlocks, threads that wait forever.
 
 
 _SERVICE_STATES = frozenset({"READY", "RUNNING", "DEAD", "RECEIVE", "NANOSLEEP", "INTR", "SIGWAITINFO"})
@@ -97,11 +97,11 @@ _OURS = frozenset({"procnto-instr", "procnto-smp-instr", "tracelogger"})
 
 
 def why_nothing(kernel: Kernel, options: LoggerOptions) -> str:
-    """Return why a logger that ended without a fault saved no event, as a sentence without a full stop.
+    """Return why a logger that ended without an error saved no event, as a sentence without a full stop.
 
     Args:
-        kernel: As it is before the logger switches everything off.
-        options: Of the logger.
+        kernel: State before the logger switches everything off.
+        options: Options of the logger.
     """
     if not kernel.control.was_started:
         return "START was never called"
@@ -125,7 +125,7 @@ def _blocked(machine: Machine) -> list[Thread]:
 
 
 def _is_at_rest(machine: Machine) -> bool:
-    """Return whether nothing can ever happen again: no timer, no device, nobody running."""
+    """Return whether nothing can ever happen again: no timer, no device, no thread ready or running."""
     if machine.timers.pending or any(source.is_active for source in machine.sources.values()):
         return False
     return not any(
@@ -137,7 +137,7 @@ def _is_at_rest(machine: Machine) -> bool:
 
 
 def deadlocks(machine: Machine) -> list[list[Thread]]:
-    """Return the rings of threads that wait for each other, each once."""
+    """Return the cycles of threads that wait for each other, each once."""
     rings: list[list[Thread]] = []
     seen: set[Thread] = set()
     for start in _blocked(machine):
@@ -161,7 +161,7 @@ def _waits(thread: Thread) -> str:
 
 
 def findings(machine: Machine) -> list[str]:
-    """Return one sentence for everything that went wrong, naming thread and line."""
+    """Return one sentence for every problem, with thread and line."""
     times = Counter(str(fault) for fault in machine.faults)
     texts = [
         text if count == 1 else f"{text} ({count} times{' or more' * (count == MAX_FAULTS)})"
@@ -178,22 +178,22 @@ def findings(machine: Machine) -> list[str]:
     return texts
 
 
-PACE_S = 0.02  # real time between two looks at the clock of a target that runs in real time
+PACE_S = 0.02  # real time between adjustments of a target that runs in real time
 SHORT_GRACE_NS = 20_000_000
-GRACE_S = 5  # simulated time a logger gets to write what it has after it was stopped, beside that of the disk
-RECORDER_DAYS = 31  # a ring that triggers hand over runs for days
+GRACE_S = 5  # simulated time that a stopped logger has to write the rest, in addition to the time of the disk
+RECORDER_DAYS = 31  # limit for flight recorders, which run for days
 
 
 @dataclass(slots=True)
 class CaptureResult:
-    """What a capture produced.
+    """Result of a capture.
 
     Attributes:
         path: The file.
-        slots, buffers: Written.
-        lost_buffers, dropped_events: What the kernel lost because the logger was too slow.
+        slots, buffers: Number written.
+        lost_buffers, dropped_events: Losses of the kernel because the logger was too slow.
         duration_ns: Simulated time.
-        findings: What was wrong with the workload or the capture, one sentence each; empty if all is well.
+        findings: Problems of the workload or the capture, one sentence each; empty if all is well.
         was_cancelled: True if the caller stopped it.
         truth: What really happened, for tests; only the end of it without `keeps_truth`.
     """
@@ -212,29 +212,29 @@ class CaptureResult:
 
 @dataclass(slots=True)
 class Capture:
-    """Everything that decides a capture; all but the workload have defaults.
+    """All parameters of a capture; only the workload has no default.
 
     Attributes:
         workload: Name of a workload, path of a Python file with one, or the workload itself.
         seed: Same seed, same bytes.
-        cpus: 0 = as the workload likes it.
-        duration_ns: Simulated time at most; 0 = as the workload likes it, or as long as a timed logger runs.
-        options: Of the logger.
+        cpus: 0 = the workload's default.
+        duration_ns: Maximum simulated time; 0 = the workload's default, or as long as a timed logger runs.
+        options: Options of the logger.
         control: Program of another process that calls TraceEvent(), for daemon mode.
-        lead_in_ns: Simulated time before the logger starts, so that the programs are up; -1 = as the workload likes it.
+        lead_in_ns: Simulated time before the logger starts, so that the programs are up; -1 = the workload's default.
         attributes: Extra header pairs.
         limit_bytes: Maximum size of the file, 0 = none.
         patience_s: Real time after which a program that never yields is ended.
         sys_release: Exact release within the family, such as `6.2.1`; empty = the usual one.
-        skew_ns: How far the counters of two CPUs may be apart; None = as the release has it.
+        skew_ns: Maximum difference between the counters of two CPUs; None = as the release has it.
         rules_text: Rules as in `.satrules` files, set by the logger instead of "all classes"; process names are those
             of the workload. `load_function` is called for rules that call Python functions; None refuses them.
         keeps_truth: Keep what really happened, to compare it with the trace; memory grows with the duration.
         needs_privilege: Programs that attach handlers need I/O privilege, as on a target; False waives it.
         qst: Write the kernel's ring as a QST file of this form, without a logger; None = a .kev file.
-        bounds: Of the files that triggers of a ring end as; None = one file, of as many buffers as the kernel has.
-        target: Another one than release, CPUs and skew say.
-        pace: Simulated seconds per real second, for files that grow while somebody watches; 0 = as fast as it can.
+        bounds: Limits of a flight recorder; None = one file, with as many buffers as the kernel has.
+        target: A target to use in place of release, CPUs and skew.
+        pace: Simulated seconds per real second, for files that are watched while they grow; 0 = as fast as possible.
     """
 
     workload: str | Workload
@@ -272,23 +272,23 @@ def run(
 
     Args:
         capture: What to capture.
-        path: The file to write; it has its name as soon as its header is complete, so that it can be followed and a
-            kill loses little; that of a ring takes its name when it is complete.
-        progress: Called now and then with the share done, 0 to 1.
-        cancelled: Called now and then; when it says so, the logger gets a SIGINT and writes what it has.
+        path: The file to write; it gets its name as soon as its header is complete, so that it can be followed and a
+            kill loses little; the file of a ring gets its name when it is complete.
+        progress: Called from time to time with the fraction done, 0 to 1.
+        cancelled: Polled; when it returns True, the logger gets a SIGINT and writes what it has.
         say: Called with level and text of console messages.
         stream: Write there instead of to `path`.
 
     Raises:
-        UsageError: No such workload, or a number out of range.
-        CaptureError: The file cannot be written, or the simulation got stuck. What was written can be opened.
+        UsageError: There is no such workload, or a number is out of range.
+        CaptureError: The file cannot be written, or the simulation made no progress. The file so far can be opened.
     """
     workload = capture.workload if isinstance(capture.workload, Workload) else find(capture.workload)
     path = Path(path)
-    here = capture.target or target(
+    run_target = capture.target or target(
         capture.release, capture.cpus or workload.cpus, capture.sys_release, capture.skew_ns
     )
-    kernel = Kernel(replace(here, needs_privilege=capture.needs_privilege), capture.seed)
+    kernel = Kernel(replace(run_target, needs_privilege=capture.needs_privilege), capture.seed)
     machine = kernel.machine
     begin = machine.now
     started, end = _times(capture, workload, machine)
@@ -320,17 +320,17 @@ def run(
         logger = _logger(kernel, options, file, say or _say_nothing, capture.control)
         share = (lambda now: progress(min(1.0, (now - begin) / max(1, end - begin)))) if progress is not None else None
         _advance(machine, end, capture.pace, poll, share)
-        said, reason = findings(machine), why_nothing(kernel, options)
+        messages, reason = findings(machine), why_nothing(kernel, options)
         lost, dropped = _losses(kernel)
         _finish(kernel, logger, capture.patience_s)
         if logger.failure is not None:
             raise logger.failure
         if not logger.report.events and not options.is_probe and not isinstance(file, QstFile):
-            said.append(f"nothing was captured: {reason}")
+            messages.append(f"nothing was captured: {reason}")
         if isinstance(file, TriggeredOutput):
-            said += file.finish()
+            messages += file.finish()
         elif file.is_cut:
-            said.append(f"{path.name} is full with its {capture.limit_bytes} bytes: what came later is not in it")
+            messages.append(f"{path.name} is full with its {capture.limit_bytes} bytes: what came later is not in it")
     duration_ns = (machine.now - begin) * NS_PER_S // machine.target.cycles_per_s
     machine.close()
     if progress is not None:
@@ -342,7 +342,7 @@ def run(
         lost,
         dropped,
         duration_ns,
-        said + logger.report.errors,
+        messages + logger.report.errors,
         was_cancelled,
         logger.report,
         machine.truth,
@@ -350,10 +350,10 @@ def run(
 
 
 def _bounds(capture: Capture, triggers: Sequence[Trigger]) -> Bounds | None:
-    """Return the bounds of a flight recorder, None if no trigger ends a ring.
+    """Return the limits of a flight recorder, None if no trigger ends a ring.
 
     Raises:
-        UsageError: Something of it cannot work.
+        UsageError: The options cannot work together.
     """
     if triggers and capture.qst is not None:
         raise UsageError("--qst: a tracer that writes QST files has no triggers; leave it out")
@@ -367,18 +367,18 @@ def _bounds(capture: Capture, triggers: Sequence[Trigger]) -> Bounds | None:
 
 
 def _say_nothing(_level: int, _text: str) -> None:
-    """Drop console messages that no caller takes."""
+    """Ignore console messages."""
 
 
 def _times(capture: Capture, workload: Workload, machine: Machine) -> tuple[int, int]:
-    """Return when a capture starts and when the simulation ends, in cycles.
+    """Return the start of a capture and the end of the simulation, in cycles.
 
     Raises:
         UsageError: It lasts too long.
     """
     lead_in_ns = capture.lead_in_ns if capture.lead_in_ns >= 0 else workload.lead_in_ns
     duration_ns = capture.duration_ns or workload.duration_ns
-    if capture.options.seconds and not capture.duration_ns:  # the logger ends it, however short the workload
+    if capture.options.seconds and not capture.duration_ns:  # the logger ends it, even if the workload is shorter
         requested_ns = int(capture.options.seconds * NS_PER_S) + GRACE_S * NS_PER_S
         duration_ns = max(duration_ns, min(requested_ns, DAY_S * NS_PER_S))
     most_s = DAY_S * (RECORDER_DAYS if capture.bounds is not None else 1)
@@ -391,7 +391,7 @@ def _times(capture: Capture, workload: Workload, machine: Machine) -> tuple[int,
 def _advance(
     machine: Machine, until: int, pace: float, cancelled: Callable[[], bool], progress: Callable[[int], None] | None
 ) -> None:
-    """Simulate up to a time, with a pace no faster than it says."""
+    """Simulate up to a time; with a pace, not faster than that."""
     if not pace:
         machine.run(until, cancelled, progress)
         return
@@ -406,7 +406,7 @@ def _advance(
 
 
 def _start_control(kernel: Kernel, program: Body | None) -> None:
-    """Start the control program, as somebody would who has seen that the logger waits."""
+    """Start the control program, as a user would after seeing that the logger waits."""
     if program is not None:
         kernel.spawn("usr/bin/control", program, priority=SET_UP_PRIORITY - 1)
 
@@ -420,7 +420,7 @@ def _file(
     capture: Capture, path: Path, kernel: Kernel, started: int, stream: BinaryIO | None, watch: TriggerWatch | None,
     bounds: Bounds | None, say: Say,
 ) -> KevFile | QstFile | TriggeredOutput:  # fmt: skip
-    """Begin the file of a capture, or the ring that becomes files."""
+    """Create the file of a capture, or the flight recorder."""
     if capture.qst is not None:
         return QstFile(path, capture.qst, kernel.target)
     if bounds is not None and watch is not None:
@@ -437,7 +437,7 @@ def _file(
 def _logger(
     kernel: Kernel, options: LoggerOptions, file: KevFile | QstFile | TriggeredOutput, say: Say, program: Body | None
 ) -> Logger | Probe:
-    """Start the logger, or attach the probe or the tracer that keeps the ring."""
+    """Start the logger, or attach a probe or a QST tracer."""
     if isinstance(file, QstFile):
         return QstTracer(kernel, options, file, say)
     if options.is_probe:
@@ -451,24 +451,24 @@ def _logger(
 
 
 def _finish(kernel: Kernel, logger: Logger | Probe, patience_s: float) -> None:
-    """Stop the logger if it still runs, and let it write what it has."""
+    """Stop the logger if it still runs, and let it write the rest."""
     machine, options = kernel.machine, logger.options
     if logger.is_done or logger.failure is not None:
         return
     grace_ns = GRACE_S * NS_PER_S + (options.own_buffers + options.kernel_buffers) * options.disk_ns_per_buffer
-    deadline_s = time.thread_time() + patience_s  # its own time, not that of a reader of what it writes
+    deadline_s = time.thread_time() + patience_s  # CPU time, so that a slow reader of a pipe does not count
 
     def lasts_too_long() -> bool:
         return time.thread_time() > deadline_s
 
     machine.is_stopped = False
     short = machine.target.cycles(SHORT_GRACE_NS)
-    if not logger.is_ready:  # stopped so early that it does not yet know of signals
+    if not logger.is_ready:  # stopped before its signal thread is up
         machine.run(machine.now + short, lasts_too_long)
     logger.stop()
     machine.run(machine.now + short, lasts_too_long)
     if not machine.is_stopped:
-        for source in machine.sources.values():  # a device gone wild must not keep the logger from its end
+        for source in machine.sources.values():  # a runaway device must not prevent the logger from ending
             source.is_silent = source.is_silent or not source.is_clock
             source.gap_ns = source.gap_ns if source.is_clock else lambda: None
         machine.run(machine.now + machine.target.cycles(grace_ns), lasts_too_long)

@@ -1,8 +1,8 @@
-"""Very long traces in bounded memory: one rollover period of the stamp is simulated, then laid out again and again.
+"""Writes very long traces in bounded memory: one rollover period of the stamp is simulated, then written repeatedly.
 
-A tile is exactly 2^32 cycles long, so its stamps stay as they are; only the upper halves in TIME events and the
-sequence numbers of the buffers differ from tile to tile, and those are columns. At the end of a tile state events bring
-every thread back to where the tile began, so that the seams are consistent for a reader that follows states.
+A tile is exactly 2^32 cycles long, so its stamps stay unchanged; only the upper halves in TIME events and the sequence
+numbers of the buffers differ from tile to tile, and those are computed by column. At the end of a tile, state events
+restore every thread to its state at the tile's start, so that a reader that tracks states finds no break.
 """
 
 from __future__ import annotations
@@ -30,45 +30,45 @@ from satview.events import wire
 from satview.events.spec import Release
 from satview.formats.kev.writer import slot_array
 
-# Where full kernel buffers go when no simulated logger takes them: straight into memory.
+# Receives full kernel buffers in memory, without a simulated logger.
 
 
 class MemorySink:
-    """Takes every buffer at once, as an infinitely fast logger would."""
+    """Takes every buffer at once, like an infinitely fast logger."""
 
     def __init__(self) -> None:
         self._words = array("I") if array("I").itemsize == 4 else array("L")
         self.buffers = 0
 
     def __call__(self, buffer: Buffer) -> None:
-        """Copy a full buffer and give it back."""
+        """Copy a full buffer and return it empty."""
         self._words.extend(buffer.words)
         self.buffers += 1
         buffer.empty()
 
     def slots(self) -> NDArray[np.uint32]:
-        """Return everything so far, shape (n, 4), uint32 in host order."""
+        """Return all slots so far, shape (n, 4), uint32 in host order."""
         return slot_array(self._words)
 
 
 ROLLOVER_CYCLES = 1 << 32
 MAX_EVENTS = 2_000_000_000
-_MARGIN_NS = 400_000  # left free at the end of a tile for what is under way, and for the seam
-_STATE_ORDER = ("RUNNING",)  # entered last at a seam: its CPU must be free first
+_MARGIN_NS = 400_000  # reserved at the end of a tile for unfinished events and the closing state events
+_STATE_ORDER = ("RUNNING",)  # entered last at the end of a tile: the CPU must be free first
 _MAX_TILE_NS = 6_000_000_000
 
 
 @dataclass(frozen=True, slots=True)
 class Tile:
-    """What repeats.
+    """The repeated part of a trace.
 
     Attributes:
         head: Slots of the state dump, shape (h, 4).
         slots: Slots of one rollover period, shape (n, 4), uint32.
-        events: Events in them; `head_events` in the head.
+        events: Events in `slots`; `head_events` in `head`.
         buffers: Buffers in `slots`, by CPU; where CPUs share them (up to 7.x), all of them for each CPU.
         started_cycles: When the capture starts.
-        findings: What was wrong with the workload, one sentence each.
+        findings: Mistakes of the workload, one sentence each.
     """
 
     target: Target
@@ -82,7 +82,7 @@ class Tile:
 
 
 def count_events(slots: NDArray[np.uint32]) -> int:
-    """Return how many events slots hold: every slot but continuations."""
+    """Return the number of events in slots: all slots except continuations."""
     return int(np.count_nonzero(slots[:, 0] >> wire.STRUCT_SHIFT < wire.Struct.COMBINE_CONTINUE))
 
 
@@ -97,9 +97,9 @@ def make_tile(
     """Simulate one rollover period of the stamp.
 
     Raises:
-        Cancelled: `cancelled()` said so.
-        UsageError: No such workload, or a clock so slow that a period takes too long to simulate.
-        CaptureError: The simulation got stuck.
+        Cancelled: `cancelled()` returned True.
+        UsageError: No such workload, or a clock so slow that simulating a period takes too long.
+        CaptureError: The simulation made no progress.
     """
     selected = find(workload)
     kernel = Kernel(target(release, cpus or selected.cpus), seed)
@@ -138,7 +138,7 @@ def make_tile(
 
 
 def _buffers_by_cpu(slots: NDArray[np.uint32], kind: Target) -> NDArray[np.int64]:
-    """Return how far the numbers of a CPU's buffers go on within some slots, int64 (CPUs,)."""
+    """Return by how much the buffer numbers of each CPU increase within some slots, int64 (CPUs,)."""
     begins = slots[slots[:, 0] & wire.CODE_MASK == wire.CONTROL_BUFFER, 0]
     counts = np.bincount(begins >> wire.CPU_SHIFT & wire.CPU_MASK, minlength=kind.cpus)
     return counts if kind.has_buffer_end else np.full(len(counts), counts.sum())
@@ -153,7 +153,7 @@ def _states(kernel: Kernel) -> dict[Thread, tuple[str, int]]:
 
 
 def _seam(kernel: Kernel, before: dict[Thread, tuple[str, int]]) -> None:
-    """Emit the state in which the next tile finds each thread, those that run last."""
+    """Emit the thread states from the start of the tile, those of running threads last."""
     changed = [(thread, *state) for thread, state in before.items() if (thread.state, thread.cpu) != state]
     for thread, state, cpu in sorted(changed, key=lambda entry: entry[1] in _STATE_ORDER):
         thread.state = state
@@ -168,14 +168,14 @@ def write_tiles(
     cancelled: Callable[[], bool] | None = None,
     attributes: Sequence[tuple[str, str]] = (),
 ) -> int:
-    """Write a file of at least so many events, up to the end of a buffer; return how many it has.
+    """Write a file of at least so many events, up to the end of a buffer; return the actual number.
 
-    Memory does not grow with the number of events: one tile is in memory, and one copy of it.
+    Memory use does not depend on the number of events: one tile is in memory, and one copy of it.
 
     Raises:
         UsageError: More than 2 * 10^9 events, or fewer than 1.
         CaptureError: The file cannot be written.
-        Cancelled: `cancelled()` said so; what is written can be opened.
+        Cancelled: `cancelled()` returned True; the file so far can be opened.
     """
     if not 1 <= events <= MAX_EVENTS:
         raise UsageError(f"{events} events: 1 to {MAX_EVENTS}")
@@ -207,14 +207,15 @@ def write_tiles(
 
 
 def _end_of_buffer(slots: NDArray[np.uint32], begins: NDArray[np.intp], events: int) -> int:
-    """Return the slots up to the end of the buffer that holds event number `events`.
+    """Return the number of slots up to the end of the buffer with event number `events`.
 
-    A buffer may end within an event, which its CPU's next buffer goes on with: then up to the next end that does not.
+    If that buffer ends within an event that continues in its CPU's next buffer, the first later buffer end that splits
+    no event is used.
     """
     starts = np.flatnonzero(slots[:, 0] >> wire.STRUCT_SHIFT < wire.Struct.COMBINE_CONTINUE)
     slot = int(starts[events - 1])
     struct = slots[:, 0] >> wire.STRUCT_SHIFT
-    # Begins less ends of combine events: 0 where none is under way.
+    # Begins minus ends of combine events: 0 where none is open.
     open_events = np.cumsum((struct == wire.Struct.COMBINE_BEGIN).astype(np.int8) - (struct == wire.Struct.COMBINE_END))
     after = begins[np.searchsorted(begins, slot, side="right") :]
     after = after[open_events[after - 1] == 0]

@@ -1,4 +1,4 @@
-"""TraceEvent(): one call with a mode and arguments that controls everything about tracing.
+"""TraceEvent(): the call that controls all of tracing, by a mode and arguments.
 
 Source: capture side, sections 1, 3, 4.3 and 6.
 """
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from satview.capture.sim.machine.machine import Machine
 
 
-# The state dump of START: what exists and in which state, written as if it were just being created; and names alone.
+# The state dump of START: all processes and threads and their states, written as if just created; and names alone.
 
 
 def dump_state(machine: Machine, emitter: Emitter, cpu: int) -> None:
@@ -60,13 +60,13 @@ def dump_state(machine: Machine, emitter: Emitter, cpu: int) -> None:
 
 
 def dump_names(machine: Machine, emitter: Emitter, cpu: int, start_cycles: int) -> int:
-    """Emit the names of all processes and threads that exist, a microsecond apart; return when the last one is over.
+    """Emit the names of all processes and threads, a microsecond apart; return the time after the last one.
 
     Args:
-        machine: Whose processes.
-        emitter: Writes them, and leaves out what the filters do.
-        cpu: That reports them.
-        start_cycles: When, by the machine's clock; it may be in the future.
+        machine: The machine with the processes.
+        emitter: Writes the events that pass the filters.
+        cpu: CPU of the events.
+        start_cycles: Time of the first, by the machine's clock; it may be in the future.
     """
     time, step = start_cycles, max(1, machine.target.cycles(1000))
     for process in sorted(machine.processes.values(), key=lambda p: p.pid & 0xFFF):
@@ -82,7 +82,7 @@ def dump_names(machine: Machine, emitter: Emitter, cpu: int, start_cycles: int) 
 
 
 def _dump_service_threads(machine: Machine, emitter: Emitter, cpu: int) -> None:
-    """8.0: report which threads serve which interrupts."""
+    """Emit the service threads of interrupts (8.0)."""
     for source in machine.sources.values():
         for attachment in source.attachments:
             emitter.service_thread(cpu, machine.stamp(), attachment.thread, attachment.ident, source.cpu)
@@ -94,7 +94,7 @@ _FROM_HANDLERS = frozenset((
     Mode.INSERTSUSEREVENT, Mode.INSERTCUSEREVENT, Mode.INSERTUSRSTREVENT, Mode.INSERTEVENT, Mode.START,
     Mode.STARTNOSTATE, Mode.STOP,
 ))  # fmt: skip
-_WAIT_DONE = 1  # what WAITBUFFER answers
+_WAIT_DONE = 1  # result of WAITBUFFER
 
 
 def mode(name: str) -> int:
@@ -106,18 +106,18 @@ def mode(name: str) -> int:
 
 
 def unsupported(what: str) -> QnxError:
-    """Return the error for what TraceEvent() does not know."""
+    """Return the error for an unknown mode or argument of TraceEvent()."""
     return QnxError(Errno.ENOTSUP, what)
 
 
 class TraceControl:
-    """Carries out TraceEvent() for one kernel.
+    """Executes TraceEvent() for one kernel.
 
     Attributes:
-        hook: Called with every full buffer, besides what programs hooked with InterruptHookTrace().
+        hook: Called with every full buffer, in addition to the hooks of InterruptHookTrace().
         is_root: Whether the caller may allocate buffers and attach handlers.
-        was_started: START was carried out at least once.
-        buffer_address: Physical address that ALLOCBUFFER gives the buffers.
+        was_started: START was executed at least once.
+        buffer_address: Physical address at which ALLOCBUFFER allocates the buffers.
     """
 
     def __init__(self, machine: Machine, emitter: Emitter) -> None:
@@ -130,33 +130,33 @@ class TraceControl:
         self._caller = (0, 0)  # CPU and pid
         self._in_handler = False
         self._has_io = True
-        # What the kernel keeps while there are no buffers.
+        # State that the kernel keeps while there are no buffers.
         self._is_ring = False
         self._skips = False
         self._sequences: dict[int, int] = {}  # per ring, number of its last buffer
         self._actions = self._table()
 
     def hand_over(self, buffer: Buffer) -> None:
-        """Raise the synthetic interrupt; without a handler a full buffer just waits."""
+        """Raise the synthetic interrupt for a full buffer; without a handler the buffer stays full."""
         if self.hook is not None:
             self.hook(buffer)
         self.machine.interrupts.trace_hooks.call(buffer)
 
     def call(self, value: int, args: Sequence[Any], cpu: int = 0, pid: int = 1, has_io: bool = True) -> int:
-        """Carry out one call.
+        """Execute one call.
 
         Args:
             value: Mode with its argument count in the top four bits.
-            args: What follows the mode.
+            args: The arguments after the mode.
             cpu: CPU of the caller.
-            pid: Process of the caller; its handlers go with it.
+            pid: Process of the caller; its handlers are removed when it dies.
             has_io: Whether the caller has I/O privilege, which handlers need.
 
         Returns:
             0, or a count for the query modes.
 
         Raises:
-            QnxError: As the manual says: ECANCELED, EFAULT, EEXIST, EINVAL, ENOMEM, ENOTSUP, EPERM.
+            QnxError: As in the manual: ECANCELED, EFAULT, EEXIST, EINVAL, ENOMEM, ENOTSUP, EPERM.
         """
         if not isinstance(value, int):
             raise unsupported(f"mode {value!r:.40}")
@@ -178,7 +178,7 @@ class TraceControl:
         return self._actions[known](*args) or 0
 
     def _table(self) -> dict[Mode, Callable[..., int | None]]:
-        """What the modes do that set no filter; the rule set carries out the others."""
+        """Return the actions of the modes that set no filter; the rule set executes the others."""
         return {
             Mode.INSERTEVENT: self._insert_raw,
             Mode.START: lambda: self._start(True),
@@ -206,7 +206,7 @@ class TraceControl:
     # Filters and handlers
 
     def _set_filter(self, known: Mode, args: Sequence[Any]) -> int:
-        """Let the rule set carry out a mode; what it refuses raises."""
+        """Execute a mode in the rule set; raise its error if any."""
         if "HANDLER" in known.name and not self.machine.target.has_handlers:
             raise unsupported("this release has no event handlers")
         numbers = [arg for name, arg in zip(known.arguments, args, strict=True) if name not in NOT_NUMBERS]
@@ -219,7 +219,7 @@ class TraceControl:
         return 0
 
     def _handler(self, function: Any, data: Any) -> DynamicRule:
-        """Return what the rule set calls: a program's handler, or a rule that tracelogger brings along."""
+        """Return the rule to call: a program's handler, or a rule of tracelogger."""
         if data is RULE_DATA:
             rule: DynamicRule = function
             return rule
@@ -230,8 +230,8 @@ class TraceControl:
         return KernelHandler(function, data, self._caller[1], self.machine.target.release, self)
 
     def call_handler(self, handler: KernelHandler) -> int:
-        """Call a program's handler; what it raises is that program's fault, and the event passes."""
-        if self._in_handler:  # what a handler itself brings about is not judged, or it could go on for ever
+        """Call a program's handler; if it raises, that is recorded as the program's fault, and the event passes."""
+        if self._in_handler:  # events caused by a handler itself pass, or it could recurse for ever
             return 1
         self._in_handler, before = True, self._caller
         try:
@@ -289,11 +289,11 @@ class TraceControl:
     def report_names(self, pause_ns: int, cpu: int = 0) -> None:
         """Write the names of all processes and threads into a ring that was saved, as 7.x and 8.0 do.
 
-        The last of its buffers counts from 1 again in 8.0, as the trailing buffer of a linear capture does.
+        In 8.0 the last of its buffers has number 1 again, like the trailing buffer of a linear capture.
 
         Args:
-            pause_ns: How long after the machine's present moment.
-            cpu: That writes them.
+            pause_ns: Delay after the machine's current time.
+            cpu: CPU of the events.
         """
         buffers, machine = self.emitter.buffers, self.machine
         if buffers is None or self.emitter.is_tracing:
@@ -365,7 +365,7 @@ class TraceControl:
             return
         cpu = head >> wire.CPU_SHIFT & wire.CPU_MASK
         if cpu >= self.machine.target.cpus:
-            cpu = self._caller[0]  # the header says what it likes; the slot goes where the caller's would
+            cpu = self._caller[0]  # the header has an invalid CPU; the slot goes into the caller's buffer
         if not head >> wire.STRUCT_SHIFT:
             stamp = time + buffers.skew_cycles[cpu]
         buffers.put_slot(cpu, (head, stamp & WORD_MASK, data0 & WORD_MASK, data1 & WORD_MASK), time)
@@ -384,7 +384,7 @@ class TraceControl:
         self.emitter.put(self._caller[0], wire.code(cls, event), time, list(words), by_process)
 
     def _words(self, data: Any, length: int) -> list[int]:
-        """Return so many words of a buffer: a sequence of integers, or bytes in the order of the target."""
+        """Return the first words of a buffer: a sequence of integers, or bytes in the order of the target."""
         if isinstance(data, (bytes, bytearray, memoryview)):
             data = self._words_of_bytes(bytes(data))
         if not isinstance(data, Sequence) or not 0 <= length <= len(data):

@@ -1,7 +1,7 @@
-"""Triggers on the simulated target: its kernel sees every event that it logs, user events too, and marks the hits.
+"""Triggers on the simulated target, which checks every event that its kernel logs, user events too, and marks the hits.
 
-A real kernel calls no handler for user events and 8.0 has no handlers at all; exported C programs say what they cannot
-see (`export.c_program`), and a recording over ssh is watched here (`target.watching`).
+A real kernel calls no handler for user events, and 8.0 has no handlers at all. Exported C programs say what they cannot
+see (`export.c_program`); a recording over ssh is watched on this side (`target.watching`).
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ _MARK_CODE = wire.code(wire.WireClass.USER, MARK_EVENT)
 
 
 class TriggerWatch:
-    """Sees the events that a kernel logs; at a hit it inserts a mark behind the event.
+    """Checks the events that a kernel logs; on a hit it inserts a mark after the event.
 
     Args:
-        kernel: Its gate shows the events from now on.
-        triggers: In their order.
+        kernel: The kernel to watch from now on.
+        triggers: The triggers in order.
 
     Attributes:
-        hits: The triggers that hit; the mark of each has the number of its place here.
+        hits: The triggers that hit; each mark contains the index of its hit.
     """
 
     def __init__(self, kernel: Kernel, triggers: Sequence[Trigger]) -> None:
@@ -63,7 +63,7 @@ class TriggerWatch:
         emitter.put(cpu, _MARK_CODE, time, text_words(text, emitter.byte_order))
         if (
             trigger.action.stops and not trigger.action.keep
-        ):  # nothing is waited for: the buffer with the mark comes now
+        ):  # nothing more is kept: the buffer with the mark is flushed now
             machine.at(machine.now, lambda _: self._flush())
 
     def _flush(self) -> None:
@@ -73,16 +73,16 @@ class TriggerWatch:
 
 @dataclass(slots=True)
 class TriggeredOutput:
-    """Takes the buffers of a logger, and ends the capture as the triggers in them say.
+    """Receives the buffers of a logger, and ends the capture when a trigger in them requests it.
 
     Attributes:
-        watch: Knows which trigger each mark is of.
-        output: The file of a capture that is no ring; None for a recorder.
-        recorder: The ring; None where all is written.
+        watch: Maps marks to triggers.
+        output: The file of a linear capture; None in ring mode.
+        recorder: The ring; None for a linear capture.
         byte_order: Of the target.
-        is_cut: Nothing more is taken.
-        written: Bytes that came so far.
-        seen: Marks in the buffers that came.
+        is_cut: No more buffers are accepted.
+        written: Bytes received so far.
+        received_marks: Marks in the buffers received.
     """
 
     watch: TriggerWatch
@@ -91,12 +91,12 @@ class TriggeredOutput:
     byte_order: str
     is_cut: bool = False
     written: int = 0
-    seen: int = 0
+    received_marks: int = 0
     _keeps: int = -1
 
     @property
     def is_waiting(self) -> bool:
-        """Whether a write lasts."""
+        """Whether a write is in progress."""
         return self.output is not None and self.output.is_waiting
 
     def is_behind(self) -> bool:
@@ -113,9 +113,9 @@ class TriggeredOutput:
             self.output.close(error)
 
     def write(self, slots: NDArray[np.uint32]) -> None:
-        """Take a buffer; raises CaptureError where it cannot be written."""
+        """Accept a buffer; raises CaptureError if it cannot be written."""
         hits = [*self._hits(slots)]
-        self.seen += len(hits)
+        self.received_marks += len(hits)
         self.written += slots.nbytes
         if self.recorder is not None:
             self.recorder.take(slots, [Hit(trigger) for trigger in hits])
@@ -138,29 +138,29 @@ class TriggeredOutput:
                 yield self.watch.hits[number]
 
     def finish(self) -> list[str]:
-        """Write what a trigger still waits for; return what is to be said, a sentence each.
+        """Write what a trigger still waits for; return messages for the user, one sentence each.
 
         Raises:
             CaptureError: It cannot be written.
         """
-        said = []
-        recorder, lost = self.recorder, len(self.watch.hits) - self.seen
+        messages = []
+        recorder, lost = self.recorder, len(self.watch.hits) - self.received_marks
         if recorder is not None and not recorder.is_done:
             if recorder.is_ending:
-                said.append("the recording ended before as many buffers as KEEP says had come")
+                messages.append("the recording ended before as many buffers as KEEP says had come")
                 recorder.hand_over()
             elif not self.watch.hits:
                 is_saved = recorder.save_untriggered()
-                said.append("no trigger has hit" + "; the file has the newest buffers" * is_saved)
+                messages.append("no trigger has hit" + "; the file has the newest buffers" * is_saved)
         if lost and not self.is_cut:
-            said.append(f"the marks of {lost} hits are in buffers that were lost, because the logger was too slow")
-        return said
+            messages.append(f"the marks of {lost} hits are in buffers that were lost, because the logger was too slow")
+        return messages
 
 
 def recorder_writer(
     kernel: Kernel, started_cycles: int, attributes: Sequence[tuple[str, str]]
 ) -> Callable[[Path, NDArray[np.uint32], Sequence[Hit]], None]:
-    """Return what writes a ring of a kernel as a file, with the names that its processes have by then."""
+    """Return a function that writes a kernel's ring as a file, with the process names at that time."""
     target = kernel.target
 
     def write(path: Path, slots: NDArray[np.uint32], _hits: Sequence[Hit]) -> None:
@@ -177,7 +177,7 @@ def recorder_writer(
 
 
 def _names(kernel: Kernel) -> Iterator[TargetName]:
-    """Yield the names of the processes and threads that there are."""
+    """Yield the names of all existing processes and threads."""
     for process in sorted(kernel.machine.processes.values(), key=lambda process: process.pid & 0xFFF):
         if process.name and not process.is_dead:
             yield TargetName(process.pid, 0, process.name, process.parent)

@@ -20,14 +20,14 @@ def run_tutorial(
 ) -> CaptureResult:
     """Run a control program against `tracelogger -d1 -n 3` on a small busy system; write the trace to a file.
 
-    What goes wrong is said on standard error, as the guide's programs do.
+    Errors are printed on standard error, as by the guide's programs.
 
     Args:
         main: The program.
         path: The file.
-        cpus: Of the target.
-        sys_release: Of the target; the guide's listings come from 6.1.0 and 6.2.1.
-        seed: Of everything that varies.
+        cpus: Number of CPUs of the target.
+        sys_release: Release of the target; the guide's listings come from 6.1.0 and 6.2.1.
+        seed: Random seed of the simulation.
     """
     options = LoggerOptions(iterations=ITERATIONS, is_daemon=True)
     command = f"tracelogger -d1 -n {ITERATIONS} -f {Path(path).name}"

@@ -1,4 +1,4 @@
-"""Functions and lines of one ELF file, by pyelftools, which checks little of what it reads: sizes are checked here."""
+"""Functions and lines of one ELF file. Sizes are checked here, as pyelftools checks little of what it reads."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 from satview.base.errors import UsageError
 
 _MOST_SECTION_BYTES: Final = 1 << 28
-_MOST_UNITS: Final = 20_000  # of compilation, searched for one that has an address
+_MOST_UNITS: Final = 20_000  # compilation units that are searched for an address
 _MOST_DEBUG_BYTES: Final = 1 << 31
-_MOST_LINE_BYTES: Final = 1 << 22  # of one unit: some seconds
+_MOST_LINE_BYTES: Final = 1 << 22  # line program of one unit: takes some seconds
 _MOST_SECTIONS: Final = 10_000
 _PAGE: Final = 0x1000
 _FUNCTION: Final = 2  # STT_FUNC
@@ -30,13 +30,13 @@ _SYMBOL_64: Final = [
 _SYMBOL_32: Final = [
     ("name", "u4"), ("value", "u4"), ("size", "u4"), ("info", "u1"), ("other", "u1"), ("section", "u2"),
 ]  # fmt: skip
-# What a faulty file makes pyelftools raise; it checks little itself.
+# Exceptions that pyelftools raises for a faulty file.
 _FAULTS: Final = (ELFError, OSError, ValueError, KeyError, IndexError, AttributeError, TypeError, OverflowError,
                   AssertionError, MemoryError, RecursionError, UnicodeDecodeError, zlib.error)  # fmt: skip
 
 
 class Binary:
-    """The functions and lines of one ELF file, read when they are first needed.
+    """The functions and lines of one ELF file, read when first needed.
 
     Args:
         path: The file.
@@ -63,7 +63,7 @@ class Binary:
             raise UsageError(f"{path}: it is no whole ELF file ({str(error)[:80] or type(error).__name__})") from error
 
     def _check_names(self) -> None:
-        """Refuse names of sections that do not end: pyelftools would look for their end through all of the file."""
+        """Refuse unterminated section names, whose end pyelftools would look for through the whole file."""
         header = self._elf.header
         if header.e_shnum > _MOST_SECTIONS:
             raise ValueError(f"{header.e_shnum:,} sections")
@@ -72,15 +72,15 @@ class Binary:
         sections = [struct_parse(self._elf.structs.Elf_Shdr, self._file, header.e_shoff + number * header.e_shentsize)
                     for number in range(header.e_shnum)]  # fmt: skip
         names = sections[header.e_shstrndx]
-        last = names.sh_offset + names.sh_size - 1
-        if not 0 <= last < self._size or any(one.sh_name >= names.sh_size for one in sections):
+        last_byte = names.sh_offset + names.sh_size - 1
+        if not 0 <= last_byte < self._size or any(section.sh_name >= names.sh_size for section in sections):
             raise ValueError("names of sections lie outside of it")
-        self._file.seek(last)
+        self._file.seek(last_byte)
         if self._file.read(1) != b"\0":
             raise ValueError("names of sections do not end")
 
     def _functions(self) -> tuple[bytes, NDArray[np.uint64], NDArray[np.uint64], NDArray[np.uint32]]:
-        """Return the names as they are in the file; of each function beginning, end and position of its name."""
+        """Return the table of names, and start, end and offset of the name of each function."""
         layout = np.dtype(_SYMBOL_64 if self._elf.elfclass == 64 else _SYMBOL_32)
         layout = layout.newbyteorder("<" if self._elf.little_endian else ">")
         for section_name in (".symtab", ".dynsym"):
@@ -88,17 +88,17 @@ class Binary:
             if section is None or not section.header.sh_size:
                 continue
             texts = self._elf.get_section(section.header.sh_link)
-            for one in (section, texts):
-                if max(one.header.sh_size, one.data_size) > _MOST_SECTION_BYTES:
-                    raise ValueError(f"section {one.name[:40]} has {one.data_size:,} bytes")
+            for part in (section, texts):
+                if max(part.header.sh_size, part.data_size) > _MOST_SECTION_BYTES:
+                    raise ValueError(f"section {part.name[:40]} has {part.data_size:,} bytes")
             data = section.data()
             table = np.frombuffer(data[: len(data) // layout.itemsize * layout.itemsize], layout)
             table = table[((table["info"] & 15) == _FUNCTION) & (table["section"] != 0) & (table["value"] != 0)]
             table = table[np.argsort(table["value"], kind="stable")]
             start = table["value"].astype(np.uint64)
             if self._elf.header.e_machine == "EM_ARM":
-                start &= ~np.uint64(1)  # the bit says which set of instructions it is in
-            # Assembly often has no size: such a function goes on up to the next one.
+                start &= ~np.uint64(1)  # the lowest bit tells the instruction set (Thumb)
+            # Assembly functions often have no size: they extend to the next function.
             size = table["size"].astype(np.uint64)
             following = np.append(start[1:], np.uint64(self.end_address))[: len(start)]
             end = np.where(size > 0, start + size, np.maximum(following, start))
@@ -112,7 +112,7 @@ class Binary:
         return len(self._start)
 
     def place(self, address: int) -> tuple[str, int, str, int] | None:
-        """Return what is at an address: function, bytes behind its beginning, source file, line; None = nothing."""
+        """Return function, offset in it, source file and line of an address; None = no function is there."""
         row = int(np.searchsorted(self._start, np.uint64(address), side="right")) - 1 if 0 <= address < 1 << 64 else -1
         if row < 0 or address >= int(self._end[row]):
             return None
@@ -121,7 +121,7 @@ class Binary:
         name = self._names[begin : end if end >= 0 else None].decode("utf-8", "replace")
         try:
             file, line = self._line(address)
-        except _FAULTS:  # a damaged table of lines: the function is known all the same
+        except _FAULTS:  # the table of lines is damaged, but the function is known
             file, line = "", 0
         return name, address - int(self._start[row]), file, line
 
@@ -137,16 +137,16 @@ class Binary:
 
     @cached_property
     def _dwarf(self) -> Any:
-        """What describes lines; None if there is nothing, or more than fits."""
-        parts = [one for one in self._elf.iter_sections() if one.name.startswith((".debug_", ".zdebug_"))]
-        has_room = sum(max(one.header.sh_size, one.data_size) for one in parts) <= _MOST_DEBUG_BYTES
-        # The old form of compression does not say how long a section becomes.
-        is_old = any(one.name.startswith(".z") for one in parts)
+        """DWARF line information; None if there is none, or too much."""
+        parts = [section for section in self._elf.iter_sections() if section.name.startswith((".debug_", ".zdebug_"))]
+        has_room = sum(max(section.header.sh_size, section.data_size) for section in parts) <= _MOST_DEBUG_BYTES
+        # The old compression format does not give the uncompressed size.
+        is_old = any(section.name.startswith(".z") for section in parts)
         return self._elf.get_dwarf_info() if has_room and not is_old and self._elf.has_dwarf_info() else None
 
     @cached_property
     def _units(self) -> list[tuple[int, int, Any]]:
-        """The units of compilation with the addresses between which they are, ascending."""
+        """Start address, end address and object of each compilation unit, ascending."""
         units = []
         for number, unit in enumerate(self._dwarf.iter_CUs()):
             if number >= _MOST_UNITS:

@@ -1,4 +1,4 @@
-"""Payloads that are a few numbers per event, held in memory: what formats have whose events are no slots."""
+"""Payloads of a few numbers per event, held in memory, for formats whose events are not slots."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from satview.store.trace import PayloadSource
 
 @dataclass(frozen=True, slots=True)
 class NumberPayloads(PayloadSource):
-    """All of `store.trace.PayloadSource` but `decode`; a number takes two payload words, the low one first.
+    """Implements `store.trace.PayloadSource` except `decode`; a number takes two payload words, the low one first.
 
     Attributes:
         arguments: The numbers, (n,) each, in the narrowest signed type.
@@ -28,7 +28,7 @@ class NumberPayloads(PayloadSource):
 
     @property
     def described(self) -> dict[int, UserEvent]:
-        """No descriptions: files with those are of events of QNX."""
+        """Empty: only QNX events can have descriptions."""
         return {}
 
     def check(self) -> None:
@@ -38,7 +38,7 @@ class NumberPayloads(PayloadSource):
         """Do nothing: no file is open."""
 
     def tolerate_loss(self) -> None:
-        """Do nothing: memory stays."""
+        """Do nothing: memory does not change."""
 
     def words(self, event: int) -> NDArray[np.uint32]:
         """Return the numbers as payload words.
@@ -53,7 +53,7 @@ class NumberPayloads(PayloadSource):
         return np.array(self.values(event), "<i8").tobytes()
 
     def column(self, events: NDArray[np.integer], word: int) -> NDArray[np.uint32]:
-        """Return payload word number `word` of many events; argument `word // 2`, its low half first.
+        """Return payload word number `word` of many events: argument `word // 2`, its low half first.
 
         Returns:
             uint32 (len(events),).
@@ -64,14 +64,14 @@ class NumberPayloads(PayloadSource):
         return np.asarray(values >> 32 * (word % 2) & 0xFFFFFFFF, np.uint32)
 
     def reading_ahead(self, events: NDArray[np.uint32]) -> AbstractContextManager[None]:  # noqa: ARG002
-        """Prepare for nothing: all arguments are in memory."""
+        """Do nothing: all arguments are in memory."""
         return nullcontext()
 
     def headers(self) -> None:
         """Return None: these events have no slots."""
 
     def word_counts(self, events: NDArray[np.integer]) -> NDArray[np.int64]:
-        """Return the payload words of many events: the same for all.
+        """Return the number of payload words of many events: the same for all.
 
         Returns:
             int64 (len(events),).

@@ -1,9 +1,9 @@
-"""Names of processes and threads from the text that `pidin` of QNX prints, for a trace that began after they started.
+"""Adds names of processes and threads from the output of QNX `pidin`, for a trace that began after they started.
 
     trace = with_names(trace, read_pidin(Path("board.txt")))
 
-The line of titles says which columns there are, as `pidin`, `pidin -F "%a %b %n %h"` and `pidin threads` print it. A
-name of the trace itself wins: the text is of another moment, when a pid may have been another process's.
+The title line gives the columns, as printed by `pidin`, `pidin -F "%a %b %n %h"` and `pidin threads`. Names in the
+trace take precedence: the text is from another time, when a pid may have been another process's.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ _PID, _TID, _NAME, _THREAD_NAME = "pid", "tid", "name", "thread name"
 _TEXTS: Final = (_NAME, _THREAD_NAME)
 _NUMBER: Final = re.compile(r"[0-9]{1,10}")
 _OTHER_NAME: Final = "other-name"
-_KERNEL: Final = "procnto"  # and endings such as -smp-instr, of which a trace may say less than pidin
+_KERNEL: Final = "procnto"  # with suffixes such as -smp-instr, which a trace may lack
 
 
 @dataclass(frozen=True, slots=True)
 class _TitledColumn:
-    """A column by its title: where that begins, and where the next one does; -1 = it is the last."""
+    """A column by its title: where that begins, and where the next title does; -1 = it is the last column."""
 
     title: str
     start: int
@@ -43,7 +43,7 @@ def read_pidin(path: Path) -> PidinNames:
     """Return the names in a text of pidin.
 
     Raises:
-        UsageError: It cannot be read, or has no line of titles with pid and name; names file and line.
+        UsageError: It cannot be read, or has no title line with pid and name; names file and line.
     """
     try:
         data = read_shared(path, _FILE_BYTES_MAX)
@@ -67,7 +67,7 @@ def read_pidin(path: Path) -> PidinNames:
             continue
         if name and by_pid.setdefault(pid, name) != name:
             notes.append(f"{path.name}: pid {pid} is {by_pid[pid]} and {name} there; the first name counts")
-        has_name = thread_name not in ("", "-") and _number(thread_name) is None  # pidin prints the tid for none
+        has_name = thread_name not in ("", "-") and _number(thread_name) is None  # without a name, pidin prints the tid
         unplaced += has_name and tid is None
         if has_name and tid is not None:
             by_thread.setdefault((pid, tid), thread_name)
@@ -82,7 +82,7 @@ def read_pidin(path: Path) -> PidinNames:
 
 
 def with_names(trace: Trace, names: PidinNames) -> Trace:
-    """Return a trace whose processes and threads without a name have that of a text of pidin, and no earlier text's.
+    """Return a trace whose unnamed processes and threads are named by a text of pidin, replacing an earlier text.
 
     Raises:
         UsageError: It is not the trace of one QNX target.
@@ -90,7 +90,7 @@ def with_names(trace: Trace, names: PidinNames) -> Trace:
     if not trace.has_slots:
         raise UsageError(f"{trace.path.name}: names from pidin are for the trace of one QNX target")
     noted = trace.problems.values()
-    if trace.pidin is not None:  # what an earlier text said
+    if trace.pidin is not None:  # drop the problems of an earlier text
         noted["rows"] = [row for row in noted["rows"] if row[0] != _OTHER_NAME]
         noted["counts"], noted["suppressed"] = (
             {slug: count for slug, count in noted[key].items() if slug != _OTHER_NAME}
@@ -126,13 +126,13 @@ def with_names(trace: Trace, names: PidinNames) -> Trace:
 
 
 def _is_same(name: str, other: str) -> bool:
-    """Return whether two names may be one program's: they say more or fewer folders, or which kernel it is."""
+    """Return whether two names may be of one program: the same but for folders, or for the variant of the kernel."""
     short, other_short = (text.rsplit("/", 1)[-1] for text in (name, other))
     return short == other_short or (short.startswith(_KERNEL) and other_short.startswith(_KERNEL))
 
 
 def _columns(line: str) -> list[_TitledColumn]:
-    """Return the columns of a line of titles, none if it has not both pid and name."""
+    """Return the columns of a title line; none if it does not have both pid and name."""
     titles = list(_TITLE.finditer(line))
     if not {_PID, _NAME} <= {title[0] for title in titles}:
         return []
@@ -154,7 +154,7 @@ def _why_no_titles(data: bytes) -> str:
 def _cells(line: str, columns: list[_TitledColumn]) -> Iterator[tuple[str, str]]:
     """Yield title and text of the columns of a line.
 
-    A name may hold spaces, and ends where the next title begins; where a long one reaches beyond that, it is a word.
+    A name may contain spaces, and ends where the next title begins; a longer one that overlaps it is one word.
     """
     position = 0
     for column in columns:

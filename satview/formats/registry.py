@@ -27,7 +27,7 @@ _CERTAIN: Final = 100
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """A file format: where its reader lives. Modules are imported when a file needs them.
+    """A file format and its reader, whose module is imported when a file needs it.
 
     Attributes:
         name: Short name, as in `Trace.format`.
@@ -65,10 +65,10 @@ FORMATS: Final = (
 
 
 def open_trace(path: Path | str, progress: Progress | None = None, cancelled: CancelCheck | None = None) -> Trace:
-    """Open a trace of any format, found by content; compressed by gzip or zstd too. `-` is standard input.
+    """Open a trace of any format, found by content; also compressed by gzip or zstd. `-` is standard input.
 
     Raises:
-        TraceFormatError: No reader knows it, or nothing of it can be read. Says file, byte, what, what to do.
+        TraceFormatError: No reader knows it, or nothing can be read. Has file, byte, reason and remedy.
         Cancelled: `cancelled()` returned True.
     """
     path = Path(path)
@@ -93,7 +93,7 @@ def open_trace(path: Path | str, progress: Progress | None = None, cancelled: Ca
 
 
 def source_files(path: Path) -> list[Path]:
-    """Return the files that are read with a trace, so that none of them is replaced by what is made of it.
+    """Return the files that belong to a trace, so that no output replaces them.
 
     These are the files that it consists of or names, and their notes.
     """
@@ -101,14 +101,14 @@ def source_files(path: Path) -> list[Path]:
 
 
 def _parts(path: Path) -> list[Path]:
-    """Return the files that a trace of this path is made of."""
+    """Return the files that the trace at a path consists of."""
     if members.is_member_name(path.name) or path.is_dir():
         try:
             files = members.files_of([path])
         except (TraceFormatError, OSError):
             return [path]
         return [*files, *members.names_files(files), *members.times_files(files)]
-    if axis_file.is_axis(path):  # none of its files is one
+    if axis_file.is_axis(path):  # its members are not axis files themselves
         return [path, *(part for member in axis_file.files_in(path) for part in _parts(member))]
     return [path]
 
@@ -134,7 +134,7 @@ def _best(path: Path) -> _Opener:
         if sure > best:
             best, entry = sure, candidate
         if best >= _CERTAIN:
-            break  # the readers left are not even imported
+            break  # the remaining readers are not even imported
     if best < _CERTAIN and (other := _plugged(first_bytes, path, best)) is not None:
         return other
     if best <= 0:
@@ -148,7 +148,7 @@ def _best(path: Path) -> _Opener:
 
 
 def _plugged(first_bytes: bytes, path: Path, best: int) -> _Opener | None:
-    """Return the opener of the plug-in that is surer of a file than the readers here, None if none is."""
+    """Return the opener of the plug-in with the highest score for a file, None if none is above `best`."""
     surest: Plugin | None = None
     for plugin in plugins(PluginKind.READER):
         sure = plugin.run(lambda reader: int(reader.score(first_bytes, path)), 0)

@@ -1,4 +1,4 @@
-"""Opens a trace for one pass from beginning to end, from a file or a pipe: header first, then events as they come."""
+"""Opens a trace, from a file or a pipe, for one pass from beginning to end: first the header, then the events."""
 
 from __future__ import annotations
 
@@ -42,24 +42,24 @@ _CERTAIN: Final = 100
 
 @dataclass(frozen=True, slots=True)
 class TraceSource:
-    """A trace being read.
+    """A trace being read in one pass.
 
     Attributes:
         path: The file; `-` for a pipe.
         format: `kev`, `qst` or `traceprinter`.
         header: Its keys and values.
         system_page: Image of the target's system page; empty if there is none.
-        system: The same as values.
+        system: Content of the system page.
         byte_order: Of the target.
-        release: Whose tables apply.
+        release: Release whose tables apply.
         cycles_per_s: Rate of the stamps.
-        events: To be iterated once.
+        events: The events; can be iterated once.
         problems: Grows while the events are read.
-        notations: Of a listing: (class, event, argument) -> how its numbers are printed, where that is not how the
-            printer of its release does it.
-        listed: Of a listing: the last slots of events whose arguments only their line shows, int64 (n,) ascending, and
+        notations: For a listing: (class, event, argument) -> notation of its numbers, if not as the printer of its
+            release does it.
+        listed: For a listing: the last slots of events whose arguments only their line shows, int64 (n,) ascending, and
             the variants of their layouts, int32 (n,).
-        stamps: Of a listing: how its times are printed, where that is not how the printer of its release does it.
+        stamps: For a listing: how its times are printed, if not as the printer of its release does it.
     """
 
     path: Path
@@ -80,7 +80,7 @@ class TraceSource:
 
     @property
     def catalogue(self) -> Catalogue:
-        """Names and lists of the release; of a listing with the events that it showed."""
+        """Names and lists of the release; for a listing, also of the events found in it."""
         return listed_catalogue(self.release) if self.format == LISTING else catalogue(self.release)
 
 
@@ -90,7 +90,7 @@ def opened(path: Path | str, standard_input: BinaryIO | None = None) -> Iterator
 
     Args:
         path: A file, or `-` for standard input.
-        standard_input: What `-` means; needed only for it.
+        standard_input: The stream that `-` stands for.
 
     Raises:
         TraceFormatError: It is no trace, or its header is damaged.
@@ -113,7 +113,7 @@ def opened(path: Path | str, standard_input: BinaryIO | None = None) -> Iterator
 
 
 def source_of(file: BinaryIO, path: Path) -> TraceSource:
-    """Return the trace in an open stream, reported by its first bytes; compressed by gzip or zstd too.
+    """Return the trace in an open stream, whose format its first bytes show; also compressed by gzip or zstd.
 
     Raises:
         TraceFormatError: It is no trace, or its header is damaged.
@@ -184,7 +184,7 @@ def _kev(file: BinaryIO, path: Path, data: bytes) -> TraceSource:
         )
     page, rest = data[header.length : need], data[need:]
     sample = SAMPLE_SLOTS * SLOT_BYTES
-    if key_byte_order(header) is None:  # else a pipe need not have so many yet
+    if key_byte_order(header) is None:  # else do not wait for these bytes from a pipe
         rest += _read(file, max(0, sample - len(rest)))
     byte_order = byte_order_of(header, page, rest[:sample], problems)
     system, doubts = parse_syspage(page, byte_order)
@@ -193,7 +193,7 @@ def _kev(file: BinaryIO, path: Path, data: bytes) -> TraceSource:
     release = choose_release(header, system, problems)
     rate = choose_rate(header, system, problems)
     blocks = blocks_of_file(file, rest, byte_order, problems, need)
-    # A listing has lines cut out, and its buffers not their announced length.
+    # Listings may lack lines, so their buffers do not have their announced length.
     is_listed = header.get(FROM_LISTING[0]) == FROM_LISTING[1]
     events = EventStream(blocks, problems, need, release, has_whole_buffers=not is_listed)
     events.inform(clock_surroundings(header, system, release))
@@ -212,7 +212,7 @@ def _qst(path: Path) -> TraceSource:
 
 
 def _read_at_most(file: BinaryIO, size: int) -> bytes:
-    """Return `size` bytes or fewer, never allocating for bytes that are not there."""
+    """Return up to `size` bytes; memory is only allocated for bytes that exist."""
     parts, left = [], size
     while left > 0 and (more := file.read(min(left, _BLOCK))):
         parts.append(more)
@@ -250,13 +250,13 @@ def _listing(file: BinaryIO, path: Path, first_bytes: bytes) -> TraceSource:
 
 
 class _TraceFile(io.FileIO):
-    """A trace that is read; what reads it may write another file, whose errors would look the same."""
+    """A trace file whose read errors are TraceFormatErrors, to tell them from errors of a file being written."""
 
     def readinto(self, buffer: Buffer, /) -> int | None:
         """Read as `FileIO`.
 
         Raises:
-            TraceFormatError: The system cannot read the file here.
+            TraceFormatError: The system cannot read the file at this position.
         """
         try:
             return super().readinto(buffer)
@@ -270,7 +270,7 @@ class _TraceFile(io.FileIO):
 
 
 class _Chained(io.RawIOBase):
-    """The bytes read for a look at the kind of file, then the rest of it."""
+    """The bytes read to detect the format, followed by the rest of the file."""
 
     def __init__(self, first_bytes: bytes, file: BinaryIO) -> None:
         self._first = first_bytes

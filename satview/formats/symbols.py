@@ -1,10 +1,10 @@
-"""Names for addresses: functions, files and lines, from the programs that ran on the target.
+"""Names addresses by functions, files and lines from the programs that ran on the target.
 
     symbols = add_symbols(trace, Path("build/"))
     symbols.text(process, 0x8049010)        # "plan+0x10 (plan.c:12)"
 
-The programs are ELF files with symbols, read by pyelftools; which of them a process ran follows from its name. Where a
-program may lie anywhere in memory, MAPNAME and MMAP events say where; without them its addresses stay numbers.
+The programs are ELF files with symbols, read by pyelftools; the name of a process gives its program. If a program can
+be loaded anywhere in memory, MAPNAME and MMAP events give its address; without them its addresses stay numbers.
 """
 
 from __future__ import annotations
@@ -27,20 +27,20 @@ if TYPE_CHECKING:
     from satview.formats.elf import Binary
 
 _MAGIC: Final = b"\x7fELF"
-_MOST_FILES: Final = 20_000  # of a folder
+_MOST_FILES: Final = 20_000  # in a folder
 _MOST_OPEN: Final = 128
-_MOST_MAPS: Final = 10_000  # events that say where programs are
+_MOST_MAPS: Final = 10_000  # events with load addresses of programs
 _SUFFIXES: Final = (".sym", ".debug", ".unstripped", ".elf")
 _MAPS: Final = tuple(code(WireClass.SYSTEM, number) | wide for number in (6, 8, 21) for wide in (0, KER_64BIT))
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where an address is.
+    """The source location of an address.
 
     Attributes:
-        function: Name of the function, as the linker knows it; empty = none is known.
-        offset: Bytes behind its beginning.
+        function: Name of the function, as the linker knows it; empty = not known.
+        offset: Bytes from its beginning.
         file: Name of the source file; empty = not known.
         line: From 1; 0 = not known.
     """
@@ -52,7 +52,7 @@ class Place:
 
     @property
     def source(self) -> str:
-        """File without its folders, and line; empty where nobody knows."""
+        """File without its folders, and line; empty if not known."""
         return f"{PurePosixPath(self.file.replace(chr(92), '/')).name}:{self.line}" if self.file else ""
 
     def __str__(self) -> str:
@@ -65,12 +65,12 @@ _NOWHERE: Final = Place()
 
 @dataclass
 class Symbols:
-    """The programs of a folder, for one trace.
+    """The programs in a folder, for one trace.
 
     Attributes:
-        folder: Where they are.
-        trace_programs: By row of the process table the programs that it ran and the bytes by which each was moved.
-        notes: What is not understood, a sentence each.
+        folder: The folder.
+        trace_programs: Row of the process table to the programs that it ran and the bytes by which each was relocated.
+        notes: Problems, a sentence each.
     """
 
     folder: Path
@@ -80,16 +80,16 @@ class Symbols:
 
     @property
     def function_count(self) -> int:
-        """Functions of all programs that are used."""
+        """Number of functions in all programs that are used."""
         programs = {binary.path: binary for used in self.trace_programs.values() for binary, _ in used}
         return sum(binary.function_count for binary in programs.values())
 
     def place(self, process: int, address: int) -> Place:
-        """Return where an address of a process is; without a name where nobody knows.
+        """Return the source location of an address in a process; without a function if unknown.
 
         Args:
             process: Row of the process table.
-            address: As the target has it.
+            address: As on the target.
         """
         key = process, address
         if key not in self._places:
@@ -98,12 +98,12 @@ class Symbols:
         return self._places[key]
 
     def text(self, process: int, address: int) -> str:
-        """Return where an address of a process is, in words; empty where nobody knows."""
+        """Return the source location of an address in a process as text; empty if unknown."""
         return str(self.place(process, address))
 
 
 def add_symbols(trace: Trace, folder: Path) -> Symbols:
-    """Take names for the addresses of a trace from the programs of a folder, in place of those before.
+    """Name the addresses of a trace by the programs in a folder, replacing earlier ones.
 
     Raises:
         UsageError: There is no such folder, or no program of the trace in it.
@@ -114,7 +114,7 @@ def add_symbols(trace: Trace, folder: Path) -> Symbols:
 
 
 def symbols_of(trace: Trace) -> Symbols | None:
-    """Return the names that `add_symbols` took last; None = none."""
+    """Return the symbols last set by `add_symbols`; None = none."""
     return _added(trace)[-1] if _added(trace) else None
 
 
@@ -153,7 +153,7 @@ def _symbols(trace: Trace, folder: Path) -> Symbols:
         why = "; ".join(dict.fromkeys(notes)) or "none has the name of a process"
         raise UsageError(f"{folder}: no program of this trace is in it: {why[:300]}")
     kernel = next((row for row, pid in enumerate(trace.processes.pid.tolist()) if pid == KERNEL_PID), None)
-    for process in range(len(trace.processes)):  # the kernel is mapped into every process
+    for process in range(len(trace.processes)):  # every process, as the kernel is mapped into each
         if kernel is not None and process != kernel:
             programs[process] += programs.get(kernel, [])
     return Symbols(folder, dict(programs), tuple(dict.fromkeys(notes)))
@@ -170,14 +170,14 @@ def _opened(path: Path, notes: list[str]) -> Binary | None:
 
 @lru_cache(_MOST_OPEN)
 def _read_once(path: Path, _size: int, _written_ns: int) -> Binary:
-    """Return a program; a file that grows asks for the same ones time and again."""
+    """Return a program; cached, as a trace that grows needs the same ones repeatedly."""
     from satview.formats.elf import Binary  # brings pyelftools, for which every command would wait
 
     return Binary(path)
 
 
 def _files(folder: Path) -> dict[str, list[Path]]:
-    """Return the ELF files below a folder by their names without endings of symbol files."""
+    """Return the ELF files below a folder by name, without suffixes of symbol files."""
     files: dict[str, list[Path]] = defaultdict(list)
     count = 0
     for parent, folders, names in os.walk(folder):
@@ -199,13 +199,13 @@ def _files(folder: Path) -> dict[str, list[Path]]:
 
 
 def _best(paths: Mapping[str, list[Path]], name: str, notes: list[str]) -> Path | None:
-    """Return the file of a program: of several the one whose folders are most like those of the name."""
+    """Return the file of a program: of several with its name the one whose folders match best."""
     parts = PurePosixPath(name).parts
     candidates = paths.get(parts[-1], []) if parts else []
 
     def alike(path: Path) -> int:
         pairs = zip(reversed(parts[:-1]), reversed(path.parts[:-1]), strict=False)
-        return next((depth for depth, (one, other) in enumerate(pairs) if one != other), len(parts) - 1)
+        return next((depth for depth, (part, other_part) in enumerate(pairs) if part != other_part), len(parts) - 1)
 
     best = [path for path in candidates if alike(path) == max(map(alike, candidates))]
     if len(best) > 1:
@@ -214,12 +214,12 @@ def _best(paths: Mapping[str, list[Path]], name: str, notes: list[str]) -> Path 
 
 
 def _maps(trace: Trace) -> dict[int, dict[str, list[tuple[int, int]]]]:
-    """Return where programs were mapped: by pid and name addresses and offsets within the file, -1 = not known."""
+    """Return load addresses of programs: by pid and name (address, offset in the file), offset -1 = not known."""
     maps: dict[int, dict[str, list[tuple[int, int]]]] = defaultdict(lambda: defaultdict(list))
     if not trace.has_slots:
         return maps
     for row in rows_of_codes(trace, *_MAPS)[:_MOST_MAPS].tolist():
-        values: dict[str, Any] = {one.name: one.value for one in trace.payloads.decode(row).arguments}
+        values: dict[str, Any] = {argument.name: argument.value for argument in trace.payloads.decode(row).arguments}
         name = str(values.get("name", values.get("path", "")))
         address, pid = values.get("addr", values.get("vaddr")), values.get("pid")
         if name and isinstance(address, int) and isinstance(pid, int):
@@ -229,7 +229,7 @@ def _maps(trace: Trace) -> dict[int, dict[str, list[tuple[int, int]]]]:
 
 
 def _moved(binary: Binary, maps: list[tuple[int, int]]) -> int | None:
-    """Return by how many bytes a program lies behind the addresses of its file; None = nobody knows."""
+    """Return by how many bytes a program was relocated from the addresses in its file; None = not known."""
     if not binary.is_movable:
         return 0
     for address, offset in maps:

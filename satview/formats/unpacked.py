@@ -1,4 +1,4 @@
-"""Compressed traces and traces from standard input: unpacked on the way, within bounds.
+"""Opens compressed traces and traces from standard input, unpacking them within limits.
 
 `.gz` is read by Python itself, `.zst` by Python from 3.14 on and by the package `zstandard` before.
 """
@@ -30,14 +30,14 @@ if TYPE_CHECKING:
 _GZIP: Final = b"\x1f\x8b"
 _ZSTD: Final = b"\x28\xb5\x2f\xfd"
 _BLOCK: Final = 1 << 18
-_ZSTD_FEED: Final = 1 << 12  # four bytes can say 128 KiB: what is unpacked at once stays below 128 MiB
-# Real captures shrink to a tenth or so. What grows a hundredfold is a bomb, not a trace; small files are harmless.
+_ZSTD_FEED: Final = 1 << 12  # four bytes can unpack to 128 KiB, so a read stays below 128 MiB
+# Real captures shrink to a tenth or so. A file that grows a hundredfold is a bomb; small files are harmless.
 RATIO_MAX: Final = 100
 _FREE_BYTES: Final = 256 << 20
 
 
 def is_packed(first_bytes: bytes) -> bool:
-    """Show by the first bytes whether a file is compressed by gzip or zstd."""
+    """Return whether the first bytes of a file show that it is compressed by gzip or zstd."""
     return first_bytes.startswith((_GZIP, _ZSTD))
 
 
@@ -62,11 +62,12 @@ class _Counting(io.RawIOBase):
 
 
 class _Zstd:
-    """The unpacked bytes of one zstd frame after another; unlike the package's own reader it notices a missing end.
+    """The unpacked bytes of successive zstd frames; unlike the package's own reader it detects a missing end.
 
     Args:
         packed: The frames.
-        new_frame: Makes what unpacks one frame: `decompress(data)`, `eof`, `unused_data`, as Python 3.14 has it.
+        new_frame: Returns a decompressor for one frame, with `decompress(data)`, `eof` and `unused_data` as in Python
+            3.14.
     """
 
     def __init__(self, packed: _Counting, new_frame: Callable[[], Any]) -> None:
@@ -96,12 +97,12 @@ class _Zstd:
 
 
 def grows_too_much(size: int, packed: int) -> bool:
-    """Return whether bytes are too many to be a trace that was packed into so few: no trace packs so well."""
+    """Return whether data unpacks to more than a trace of its packed size could."""
     return size > _FREE_BYTES and size > RATIO_MAX * packed
 
 
 class _Bounded(io.RawIOBase):
-    """The unpacked bytes; refuses a bomb, and says in one sentence what is wrong with a damaged file."""
+    """The unpacked bytes; rejects decompression bombs, and reports damage in one sentence."""
 
     def __init__(
         self, unpacked: gzip.GzipFile | _Zstd, packed: _Counting, path: Path, faults: tuple[type[Exception], ...]
@@ -135,7 +136,7 @@ def unpacked_stream(first_bytes: bytes, file: BinaryIO, path: Path) -> BinaryIO:
     """Return the bytes of a file, unpacked if they are compressed.
 
     Args:
-        first_bytes: What has been read of it already, 4 bytes or more unless it is shorter.
+        first_bytes: Bytes of it already read, at least 4 unless it is shorter.
         file: The rest.
         path: For messages.
 
@@ -158,13 +159,13 @@ def _zstd(packed: _Counting) -> tuple[_Zstd, type[Exception]]:
     if sys.version_info >= (3, 14):
         module = import_module("compression.zstd")
         return _Zstd(packed, module.ZstdDecompressor), module.ZstdError
-    import zstandard  # a package, for few files: not before one of them is opened
+    import zstandard  # a package that few files need
 
     return _Zstd(packed, lambda: zstandard.ZstdDecompressor().decompressobj()), zstandard.ZstdError
 
 
 def zstd_block(data: bytes, size: int) -> bytes:
-    """Return one frame of zstd, unpacked to at most `size` bytes.
+    """Return one zstd frame, unpacked to at most `size` bytes.
 
     Raises:
         ValueError: It is damaged, or unpacks to more.
@@ -182,11 +183,11 @@ def zstd_block(data: bytes, size: int) -> bytes:
 
 
 def opened_plain(path: Path, open_plain: Callable[[Path], Trace], cancelled: Callable[[], bool] | None = None) -> Trace:
-    """Open a trace that may be compressed or come from standard input; its path is the one that was given.
+    """Open a trace that may be compressed or come from standard input; it keeps the given path.
 
     Args:
         path: A file or a folder, or `-` for standard input.
-        open_plain: Opens a file that is neither.
+        open_plain: Opens an uncompressed file or a folder.
         cancelled: Called while unpacking.
 
     Raises:
@@ -215,7 +216,7 @@ def _renamed(plain: Path, path: Path, open_plain: Callable[[Path], Trace]) -> Tr
 
 @contextmanager
 def _plain_file(file: BinaryIO, path: Path, cancelled: Callable[[], bool] | None) -> Iterator[Path]:
-    """Unpack into a file of its own, which goes at the end of the block; a mapping of it lives on."""
+    """Unpack into a temporary file, which is removed at the end of the block; it stays readable while open."""
     folder = Path(tempfile.mkdtemp(prefix="satview-"))
     try:
         first_bytes = file.read(4)
@@ -230,5 +231,5 @@ def _plain_file(file: BinaryIO, path: Path, cancelled: Callable[[], bool] | None
         yield plain
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-        if os.name == "nt":  # a mapped file stays until the trace is gone
+        if os.name == "nt":  # Windows cannot delete a file that is still open
             atexit.register(shutil.rmtree, folder, ignore_errors=True)

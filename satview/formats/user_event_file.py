@@ -15,11 +15,11 @@
       </datakey>
     </eventdefinitions>
 
-Before 8.0 a file has a format for each event, `%<bytes><u or s><count><d, x, o, b or c> label`, as often as there are
-fields; a count of 0 is a text up to its zero byte. Since 8.0 a `datakey` says where a format begins, and to which
-events it applies. Other elements are known by what they hold; what is not understood in a `datakey` is noted.
+Before 8.0 a file has a format for each event, `%<bytes><u or s><count><d, x, o, b or c> label`, once per field; a count
+of 0 is a text up to its zero byte. Since 8.0 a `datakey` gives the offset of a format, and the events to which it
+applies. Other elements are recognized by their content; what is not understood in a `datakey` is reported.
 
-The file comes from anybody. No document type is accepted, so there are no entities to unfold, and nothing is fetched.
+The file is untrusted. No document type is accepted, so there are no entities to expand, and nothing is fetched.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _DEEPEST: Final = 32
 _MOST_FIELDS: Final = 256
 _MOST_COUNT: Final = 4096
 _LAST: Final = 1023
-_MOST_OFFSET: Final = 1 << 17  # no payload is longer
+_MOST_OFFSET: Final = 1 << 17  # upper limit for the length of a payload
 _NUMBER_NAMES: Final = ("id", "event", "code", "number")
 _NAME_NAMES: Final = ("name", "label")
 _MOST_PARTS: Final = 4096  # values of all fields of an event
@@ -58,7 +58,7 @@ def read_user_events(path: Path) -> Descriptions:
     """Return the events that a file describes.
 
     Raises:
-        UsageError: It cannot be read, is no XML, or describes none; a sentence with file and line.
+        UsageError: It cannot be read, is not XML, or describes no event; a sentence with file and line.
     """
     data = read_small(path, _BYTES_MAX, "larger than 1 MiB, which no description of events is; check the name")
     reader = _Reader(path.name)
@@ -67,7 +67,7 @@ def read_user_events(path: Path) -> Descriptions:
     except expat.ExpatError as error:
         raise UsageError(f"{path.name}: line {error.lineno}: no XML: {expat.ErrorString(error.code)}; "
                          "export the descriptions again") from error  # fmt: skip
-    except (LookupError, ValueError) as error:  # an encoding that nobody knows
+    except (LookupError, ValueError) as error:  # an unknown encoding
         raise UsageError(f"{path.name}: {error}; save it as UTF-8") from error
     if not reader.events:
         raise UsageError(f"{path.name}: it describes no events; choose the file that the toolkit's setting for user "
@@ -89,7 +89,7 @@ class _Element:
 
 
 class _Reader:
-    """Collects events while the parser goes over a file."""
+    """Collects events while the XML parser runs."""
 
     def __init__(self, name: str) -> None:
         self.events: dict[int, UserEvent] = {}
@@ -150,7 +150,7 @@ class _Reader:
         elif above is not None and self._is_in_datakey():
             self._take_texts(element, above)
         elif above is not None and self._is_value(element):
-            above.names[self._whole(element.values, ("value", "id"))] = (
+            above.names[self._number(element.values, ("value", "id"))] = (
                 _first(element.values, _NAME_NAMES) or element.text.strip()
             )
         elif above is not None and above.event is not None and _first(element.values, ("size", "type", "width")):
@@ -159,7 +159,7 @@ class _Reader:
             above.codes += element.codes
 
     def _add(self, event: UserEvent, fields: tuple[UserField, ...]) -> None:
-        """Take an event, or more fields of it."""
+        """Add an event, or further fields of it."""
         if event.class_number < 0:
             return
         fields = (*event.fields, *fields)
@@ -177,11 +177,11 @@ class _Reader:
     # ---- since 8.0 -----------------------------------------------------------------------------------------------
 
     def _placed(self, values: dict[str, str]) -> list[UserField]:
-        """Return the fields of a datakey; the first one has its offsets."""
+        """Return the fields of a datakey; the first field has its offsets."""
         fields = list(self._formatted(_first(values, ("format", "sformat"))))
         if not fields:
             raise self._fault('a datakey without a format; write format="%4ux label"')
-        offsets = tuple(self._whole(values, (name,), 0) for name in ("offset", "wide_offset"))
+        offsets = tuple(self._number(values, (name,), 0) for name in ("offset", "wide_offset"))
         if not all(0 <= offset <= _MOST_OFFSET for offset in offsets):
             raise self._fault(f"an offset of {max(offsets, key=abs)} bytes; 0 to {_MOST_OFFSET} are possible")
         fields[0] = replace(fields[0], offsets=(offsets[0], offsets[1]))
@@ -189,7 +189,7 @@ class _Reader:
         return [replace(user_field, shows_number=shows) for user_field in fields]
 
     def _take_texts(self, element: _Element, above: _Element) -> None:
-        """Hand the texts of an element, and of those in it, to the one that it is in."""
+        """Pass the texts of an element and its children to its parent."""
         values, tag = element.values, element.tag
         if tag == "condition":
             when = self._condition(values)
@@ -198,8 +198,8 @@ class _Reader:
                 return
         elif tag not in ("enum", "bitmask"):
             return
-        mask = self._whole(values, ("mask",), -1)
-        value = self._whole(values, ("value",), mask if tag == "bitmask" and mask >= 0 else None)
+        mask = self._number(values, ("mask",), -1)
+        value = self._number(values, ("value",), mask if tag == "bitmask" and mask >= 0 else None)
         if tag == "bitmask" and mask < 0:
             mask = value
         above.texts.append((values.get("name", ""), ValueText(value, values.get("string", "")[:200], mask)))
@@ -207,13 +207,13 @@ class _Reader:
             raise self._fault(f"more than {_MOST_TEXTS:,} texts of values")
 
     def _condition(self, values: dict[str, str]) -> tuple[str, int, int]:
-        return values.get("name", ""), self._whole(values, ("mask",), -1), self._whole(values, ("value",))
+        return values.get("name", ""), self._number(values, ("mask",), -1), self._number(values, ("value",))
 
     def _with_texts(self, own: UserField, texts: list[tuple[str, ValueText]]) -> UserField:
         return replace(own, texts=tuple(text for label, text in texts if label == own.label))
 
     def _refuse_unused(self, element: _Element) -> None:
-        """Note texts of fields that the format does not have, and a datakey of no events."""
+        """Report texts of fields that the format does not have, and a datakey without events."""
         labels = {user_field.label for user_field in element.fields}
         for label in dict.fromkeys(label for label, _ in element.texts if label not in labels):
             self._say(f"there is no field {label[:40]!r} in the format, so that its texts are not used")
@@ -241,7 +241,7 @@ class _Reader:
             return int(WireClass.USER) if "us" in name[:2] else number if not name else -1
 
     def _event(self, values: dict[str, str], class_number: int) -> UserEvent:
-        number = self._whole(values, _NUMBER_NAMES)
+        number = self._number(values, _NUMBER_NAMES)
         if not 0 <= number <= _LAST:
             raise self._fault(f"event {number}: numbers of events are 0 to {_LAST}")
         name, fields = _first(values, _NAME_NAMES), self._formatted(_first(values, ("sformat", "format")))
@@ -255,7 +255,7 @@ class _Reader:
         fields = []
         for size, sign, count, base, label in _FORMAT.findall(text):
             is_text = (size in ("", "1") and not base and count == "0") or (not size and sign == "s" and not base)
-            is_signed = sign in ("s", "S") or (not size and base in ("d", "i"))  # `%d` alone, as of C
+            is_signed = sign in ("s", "S") or (not size and base in ("d", "i"))  # `%d` alone, as in C
             fields.append(
                 self._checked(
                     label.strip(), int(size or (1 if is_text else 4)), is_signed,
@@ -270,7 +270,7 @@ class _Reader:
         values = element.values
         kind = _TYPE.fullmatch(_first(values, ("type",)).casefold())
         is_text = kind is not None and kind[3] == "string"
-        size = int(kind[2]) // 8 if kind is not None and kind[2] else self._whole(values, ("size", "width"), 1)
+        size = int(kind[2]) // 8 if kind is not None and kind[2] else self._number(values, ("size", "width"), 1)
         is_signed = kind is not None and kind[2] is not None and not kind[1]
         is_signed |= _first(values, ("signed",)).casefold() in ("1", "true", "yes", "s", "signed")
         base = _first(values, ("base", "display", "format"))[:1] or ("c" if kind is not None and kind[3] else "d")
@@ -294,7 +294,7 @@ class _Reader:
         is_value = element.tag.startswith(("enum", "value")) or element.tag.endswith("value")
         return is_value and bool(_first(element.values, ("value", "id")))
 
-    def _whole(self, values: dict[str, str], names: tuple[str, ...], default: int | None = None) -> int:
+    def _number(self, values: dict[str, str], names: tuple[str, ...], default: int | None = None) -> int:
         text = _first(values, names).strip()
         if not text and default is not None:
             return default
@@ -305,5 +305,5 @@ class _Reader:
 
 
 def _first(values: dict[str, str], names: tuple[str, ...]) -> str:
-    """Return the first of some attributes that is there; empty if none is."""
+    """Return the first of some attributes that is not empty; "" if there is none."""
     return next((values[name] for name in names if values.get(name)), "")

@@ -1,1 +1,1 @@
-"""What one window is about: the open trace, visible window, selection, filters, commands, jobs. QtCore only."""
+"""The model of one window: open trace, visible time range, selection, filters, commands, jobs. QtCore only."""

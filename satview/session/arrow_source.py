@@ -1,4 +1,4 @@
-"""The arrows of a picture without making a frame wait: a sample at once where there are many, all a moment later."""
+"""Arrows for a frame without delaying it: first a sample if there are many, soon afterwards all of them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _REST_MS: Final = 120
 
 
 class ArrowMode(StrEnum):
-    """Which arrows show."""
+    """Which arrows are shown."""
 
     OFF = "off"
     SELECTION = "selection"
@@ -32,15 +32,15 @@ class ArrowMode(StrEnum):
 
 
 class ArrowSource(QObject):
-    """Gives the arrows of pictures; the index is made in the background when arrows are first requested.
+    """Returns the arrows of a frame; builds their index in the background at the first request.
 
     Attributes:
-        kinds: Which kinds of arrows there are, once the index is made.
-        is_ready: False until the index is made.
-        latest: The arrows that were returned last, None if other lanes or events show since then.
+        kinds: Kinds of arrows in the trace; empty until the index is built.
+        is_ready: False until the index is built.
+        latest: The arrows returned last; None once other lanes or events are shown.
 
     Signals:
-        refined: More is known than at the last `groups`; draw again.
+        refined: `groups` would now return more; draw again.
     """
 
     refined = Signal()
@@ -57,24 +57,24 @@ class ArrowSource(QObject):
         self.latest: ArrowGroups | None = None
         self._build = Task(self, self._on_built, self._on_failed)
         self._job = Task(self, self._on_exact, self._on_failed)
-        self._rest = QTimer(self, singleShot=True, interval=_REST_MS)
-        self._rest.timeout.connect(self._refine)
+        self._rest_timer = QTimer(self, singleShot=True, interval=_REST_MS)
+        self._rest_timer.timeout.connect(self._refine)
         opened.lanes.changed.connect(self._on_lanes)
         opened.filters.view_changed.connect(self._forget)
         opened.reloaded.connect(self._on_reloaded)
 
     @property
     def is_ready(self) -> bool:
-        """Whether arrows can be drawn."""
+        """Whether the index of arrows is built."""
         return self._index is not None
 
     def groups(self, window: TimeWindow, width_px: int, shown: tuple[int, int]) -> ArrowGroups | None:
-        """Return the arrows of a picture, of many a sample; None while the index is being made.
+        """Return the arrows of a frame, or a sample where there are many; None while the index is being built.
 
         Args:
-            window: Its time.
-            width_px: Its width.
-            shown: First and last of the rows of `LaneList` that can be seen.
+            window: Visible time range.
+            width_px: Width of the frame.
+            shown: First and last visible row of `LaneList`.
         """
         if self._index is None:
             if not self._build.is_busy and not self._has_failed:
@@ -91,12 +91,12 @@ class ArrowSource(QObject):
         self._cache[not grouped.is_sample], self.latest = (key, grouped), grouped
         self._requested = key, picture
         if grouped.is_sample:
-            self._rest.start()
+            self._rest_timer.start()
         return grouped
 
     def close(self) -> None:
-        """Stop what runs in the background."""
-        self._rest.stop()
+        """Stop background tasks."""
+        self._rest_timer.stop()
         self._build.close()
         self._job.close()
 
@@ -128,7 +128,7 @@ class ArrowSource(QObject):
     @Slot(object)
     def _on_failed(self, error: Exception) -> None:
         self._has_failed = True
-        if not isinstance(error, SourceChangedError):  # that the window says by itself
+        if not isinstance(error, SourceChangedError):  # the window reports that itself
             raise error
 
     @Slot()
@@ -145,15 +145,15 @@ class ArrowSource(QObject):
     @Slot()
     def _forget(self) -> None:
         self._job.cancel()
-        self._rest.stop()
+        self._rest_timer.stop()
         self._cache.clear()
         self._requested = self.latest = None
 
 
 def positions_of_lanes(lanes: LaneList, infos: tuple[LaneInfo, ...]) -> NDArray[np.int64]:
-    """Return for every lane the row that it shows in, or that of the lane it is folded into; -1 for none. int64."""
+    """Return, per lane, its row or that of the folded lane that contains it; -1 if hidden. int64 (n,)."""
     positions = np.full(len(infos), -1, np.int64)
-    folded = np.full(len(infos) + 1, -1, np.int64)  # the last one is that of lanes without a parent
+    folded = np.full(len(infos) + 1, -1, np.int64)  # the last entry is for lanes without a parent
     for position, row in enumerate(lanes.rows):
         positions[row.index] = position
         if row.is_foldable and not row.is_open:
@@ -165,5 +165,5 @@ def positions_of_lanes(lanes: LaneList, infos: tuple[LaneInfo, ...]) -> NDArray[
 def _exact(
     trace: Trace, index: ArrowIndex, key: tuple[object, ...], picture: Picture, _is_cancelled: IsCancelled,
 ) -> tuple[tuple[object, ...], ArrowGroups]:  # fmt: skip
-    """Run in the task: return all arrows of the picture."""
+    """Return all arrows of the frame, with its key; runs in the background."""
     return key, arrow_groups(trace, index, picture)

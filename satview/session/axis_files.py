@@ -1,4 +1,4 @@
-"""Makes the file that puts several traces on one time axis, from what people type."""
+"""Creates the file that puts several traces on one time axis from a user's request."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ _MOST_NAME: Final = 60
 
 @dataclass(frozen=True, slots=True)
 class AxisRequest:
-    """Which files are to be on one axis, and where.
+    """Files to put on one time axis, and how to align them.
 
     Attributes:
-        paths: The files, two or more; the first one is what the others are placed by.
-        names: What each is called; empty = by the name of its file.
+        paths: Two or more files; the others are aligned with the first.
+        names: Name of each file on the axis; empty = derived from the file names.
         offsets: Name or number (from 1) of a file to the time from the first event of the first file to its first
             event, as text: `12.5ms`, `-2s`.
-        align: `start`, `counter` or an expression that each file has an event for; for files without an offset.
-        number: Which of the events that fit the expression, from 1.
+        align: How to align files without an offset: `start`, `counter`, or an expression that matches an event of each.
+        number: Which event that matches the expression to use, from 1.
         described: Descriptions of events by code, whose fields the expression may name; None = none.
     """
 
@@ -45,7 +45,7 @@ class AxisRequest:
 
 
 def plan(request: AxisRequest, cancelled: Callable[[], bool] | None = None) -> list[AxisEntry]:
-    """Return where each file is on the axis; files are read where that follows from their events.
+    """Return the offset of each file on the axis; reads the files if the alignment depends on their events.
 
     Raises:
         UsageError: The request cannot be carried out.
@@ -60,19 +60,19 @@ def plan(request: AxisRequest, cancelled: Callable[[], bool] | None = None) -> l
     typed = _typed(names, request.offsets or {})
     entries = [AxisEntry(path, name, typed.get(name, 0)) for path, name in zip(request.paths, names, strict=True)]
     check_entries(entries)
-    open_ones = [number for number, name in enumerate(names) if number and name not in typed]
-    if request.align == START or not open_ones:  # starts are where they are without looking
+    unplaced = [number for number, name in enumerate(names) if number and name not in typed]
+    if request.align == START or not unplaced:  # no event has to be read for that
         return entries
-    traces = [open_trace(request.paths[number], None, cancelled) for number in (0, *open_ones)]
+    traces = [open_trace(request.paths[number], None, cancelled) for number in (0, *unplaced)]
     for trace in traces:
         describe_events(trace, request.described or {})
-    for number, offset in zip(open_ones, offsets_ps(traces, request.align, request.number)[1:], strict=True):
+    for number, offset in zip(unplaced, offsets_ps(traces, request.align, request.number)[1:], strict=True):
         entries[number] = AxisEntry(request.paths[number], names[number], offset)
     return entries
 
 
 def users_axis(entries: Sequence[AxisEntry]) -> Path:
-    """Return where the axis of some files is stored for this user; the offsets make no difference."""
+    """Return the path of this user's axis file for these traces; it does not depend on the offsets."""
     key = "\0".join(str(entry.path.absolute()) for entry in entries)
     name = "+".join(entry.name for entry in entries)[:_MOST_NAME]
     digest = hashlib.sha256(key.encode("utf-8", "surrogateescape")).hexdigest()[:12]
@@ -80,10 +80,10 @@ def users_axis(entries: Sequence[AxisEntry]) -> Path:
 
 
 def write_users_axis(entries: Sequence[AxisEntry]) -> Path:
-    """Write the axis of some files where it is stored for this user; return the file.
+    """Write this user's axis file for these traces; return its path.
 
     Raises:
-        UsageError: The files cannot be together, or the file cannot be written.
+        UsageError: The traces cannot share an axis, or the file cannot be written.
     """
     path = users_axis(entries)
     try:
@@ -96,10 +96,10 @@ def write_users_axis(entries: Sequence[AxisEntry]) -> Path:
 
 def _typed(names: Sequence[str], offsets: Mapping[str, str]) -> dict[str, int]:
     offset_of = {}
-    for which, text in offsets.items():
-        name = names[int(which) - 1] if which.isdecimal() and 0 < int(which) <= len(names) else which
+    for label, text in offsets.items():
+        name = names[int(label) - 1] if label.isdecimal() and 0 < int(label) <= len(names) else label
         if name not in names:
-            raise UsageError(f"there is no file {which[:40]!r} on the axis; there are {', '.join(names)}")
+            raise UsageError(f"there is no file {label[:40]!r} on the axis; there are {', '.join(names)}")
         if name == names[0]:
             raise UsageError(f"{name} is the file that the others are placed by; give the offset of another one")
         offset_of[name] = round(parse_length(text) * PS_PER_S / NS_PER_S)

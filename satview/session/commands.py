@@ -1,4 +1,4 @@
-"""Commands are data with ids: menus, toolbar, palette, key overlay, docs and tests read the same rows."""
+"""The tables of commands and panels, from which menus, toolbar, palette, key overlay, docs and tests are derived."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from satview.timeline.lane_classes import LANE_CLASSES
 
 
 class Menu(StrEnum):
-    """The menus of the main window in their order; the value is the title, `&` marks its letter."""
+    """Menus of the main window, in order; the value is the title, `&` marks its access key."""
 
     FILE = "&File"
     EDIT = "&Edit"
@@ -32,7 +32,7 @@ class Menu(StrEnum):
 
 
 class Needs(StrEnum):
-    """What must be there before a command makes sense."""
+    """What must exist for a command to be enabled."""
 
     NOTHING = "nothing"
     TRACE = "an open trace"
@@ -55,20 +55,20 @@ class KeyScope(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """One thing the user can do.
+    """One user command.
 
     Attributes:
         id: Stable name, `area.verb`; used in tests, docs and settings.
-        title: Text of the menu entry; `&` marks its letter, a trailing ellipsis says that a dialog follows.
-        menu: Where it is.
-        keys: Key sequences in Qt's portable spelling; the first one shows in menus.
+        title: Text of the menu entry; `&` marks its access key, a trailing ellipsis says that a dialog follows.
+        menu: Its menu.
+        keys: Key sequences in Qt's portable spelling; menus show the first.
         help: One sentence for tooltips, the key overlay and the docs.
-        needs: When it is enabled.
+        needs: What must exist for it to be enabled.
         scope: Where its keys work.
         icon: File in `resources/icons` without extension; empty for none. Commands with an icon are in the toolbar.
         is_checkable: The entry shows a check mark.
-        starts_group: A separator is before it in its menu.
-        submenu: Title of the menu within the menu that it is in; empty for none.
+        starts_group: A separator precedes it in its menu.
+        submenu: Title of its submenu within `menu`; empty for none.
         is_held: Holding the key repeats it faster and faster.
     """
 
@@ -87,24 +87,24 @@ class Command:
 
     @property
     def plain_title(self) -> str:
-        """The title without the marks of menu letters."""
+        """The title without `&`."""
         return self.title.replace("&", "")
 
     @property
     def whole_title(self) -> str:
-        """What it is called outside its menu: `Sort by: Name`, without marks and ellipsis."""
+        """The title outside its menu: `Sort by: Name`, without `&` and ellipsis."""
         title = self.plain_title.rstrip("\N{HORIZONTAL ELLIPSIS}")
         return f"{self.submenu.replace('&', '')}: {title}" if self.submenu else title
 
 
 @dataclass(slots=True)
 class Binding:
-    """A command with what it does in one window.
+    """A command with its implementation in one window.
 
     Attributes:
-        command: The row.
+        command: The row of the table.
         run: Carries it out.
-        is_checked: For checkable commands: shows whether the check mark shows.
+        is_checked: Returns whether the check mark of a checkable command is set.
     """
 
     command: Command
@@ -115,7 +115,8 @@ class Binding:
 class CommandRegistry:
     """The commands of one window, in the order of the table.
 
-    Clashes show at start: a second command with one id, or one key used twice, raises ValueError.
+    Raises:
+        ValueError: Two commands have the same id or the same key.
     """
 
     def __init__(self, commands: tuple[Command, ...]) -> None:
@@ -131,10 +132,10 @@ class CommandRegistry:
                 self._by_key[key] = command.id
 
     def bind(self, command_id: str, run: Callable[[], object], is_checked: Callable[[], bool] | None = None) -> None:
-        """Say what a command does.
+        """Set the implementation of a command.
 
         Raises:
-            ValueError: It is bound already.
+            ValueError: It is already bound.
             KeyError: There is no such command.
         """
         command = self._commands[command_id]
@@ -143,7 +144,7 @@ class CommandRegistry:
         self._bindings[command_id] = Binding(command, run, is_checked)
 
     def unbound(self) -> tuple[str, ...]:
-        """Return the ids of commands that nothing was bound to."""
+        """Return the ids of commands that have no implementation."""
         return tuple(name for name in self._commands if name not in self._bindings)
 
     def __getitem__(self, command_id: str) -> Binding:
@@ -153,7 +154,7 @@ class CommandRegistry:
         return (self._bindings[name] for name in self._commands if name in self._bindings)
 
     def clear(self) -> None:
-        """Forget what the commands do, so that a closed window can go."""
+        """Drop all implementations, so that a closed window can be freed."""
         self._bindings.clear()
 
 
@@ -161,14 +162,14 @@ class CommandRegistry:
 
 
 class Side(StrEnum):
-    """Where a panel is docked at first."""
+    """Where a panel is docked by default."""
 
     RIGHT = "right"
     BOTTOM = "bottom"
 
 
 class Topic(StrEnum):
-    """Panels of one topic share a row of tabs at the bottom; the value is the text of its button."""
+    """Group of panels that share a row of tabs at the bottom; the value is the text of its button."""
 
     ASK = "Ask"
     MEASURE = "Measure"
@@ -183,10 +184,10 @@ class PanelRow:
 
     Attributes:
         name: Stable name, in settings and tests; its command is `panels.NAME`.
-        title: Text of the menu entry, `&` marks its letter; without that, the title of the dock.
+        title: Text of the menu entry, `&` marks its access key; without `&`, the title of the dock.
         keys: Key sequences that show or hide it, in Qt's portable spelling.
         help: One sentence for tooltips, the key overlay and the docs.
-        topic: Which panels it shares a row of tabs with.
+        topic: The group of tabs that it belongs to.
         answers: The question that it answers, for the line above the panels.
         home: `module:class` of the widget, a `satview.gui.panel.Panel`; imported with the first trace.
         icon: File in `resources/icons` without extension, for the toolbar; empty for none.
@@ -203,12 +204,12 @@ class PanelRow:
 
     @property
     def plain_title(self) -> str:
-        """The title without the mark of the menu letter."""
+        """The title without `&`."""
         return self.title.replace("&", "")
 
     @property
     def side(self) -> Side:
-        """Where it is docked at first."""
+        """Where it is docked by default."""
         return Side.RIGHT if self.topic is Topic.SELECTION else Side.BOTTOM
 
     @property
@@ -289,7 +290,7 @@ PANELS: Final = (
 
 
 FIRST_PANELS: Final = {Side.RIGHT: "details", Side.BOTTOM: "events"}
-"""Those in front at first."""
+"""The panel in front on each side by default."""
 
 
 def panel_commands() -> tuple[Command, ...]:
@@ -619,7 +620,7 @@ MOUSE_HELP: Final = (
 
 
 
-# Which keys run which commands: those of the table, and those that the user has set instead.
+# Keys of commands: defaults from the table, and the user's own.
 
 
 _KEY: Final = "satview_keys"
@@ -630,19 +631,19 @@ _TEXT_MAX: Final = 80
 
 
 class KeyBindings(QObject):
-    """The keys in force, in all windows. One key runs one command: a key that is given to one is taken from others.
+    """The current keys of all commands, shared by all windows. Assigning a key to a command removes it from any other.
 
     Attributes:
-        file: Where the user's keys are stored; says whether that worked.
+        file: Where the user's keys are stored; reports whether that worked.
 
     Signals:
-        changed: Some command has other keys.
+        changed: The keys of a command changed.
     """
 
     changed = Signal()
 
     def __init__(self, path: Path | None, parent: QObject | None = None) -> None:
-        """Read the file.
+        """Read the stored keys.
 
         Args:
             path: Where the keys are stored; None keeps them in memory only.
@@ -653,32 +654,32 @@ class KeyBindings(QObject):
         self._selected = _keys_in(self.file.load())
 
     def keys_of(self, command: Command) -> tuple[str, ...]:
-        """Return the keys of a command, in Qt's portable spelling; the first one shows in menus."""
+        """Return the keys of a command, in Qt's portable spelling; menus show the first."""
         if command.id in self._selected:
             return self._selected[command.id]
         taken = {key for keys in self._selected.values() for key in keys}
         return tuple(key for key in command.keys if key not in taken)
 
     def is_changed(self, command: Command) -> bool:
-        """Return whether the user gave a command other keys than it has in the table."""
+        """Return whether the user changed the keys of a command."""
         return self.keys_of(command) != command.keys
 
     def owner_of(self, key: str) -> Command | None:
-        """Return the command that a key runs, None if it runs none."""
+        """Return the command that a key runs; None for an unused key."""
         return next((command for command in COMMANDS if key in self.keys_of(command)), None)
 
     def set_keys(self, command: Command, keys: tuple[str, ...]) -> None:
-        """Give a command other keys; whatever they ran before has them no longer."""
+        """Assign keys to a command, and remove them from all other commands."""
         keys = tuple(dict.fromkeys(keys))[:_KEYS_MAX]
         for other in COMMANDS:
-            had = self.keys_of(other)
-            if other is not command and set(had).intersection(keys):
-                self._put(other, tuple(key for key in had if key not in keys))
+            old_keys = self.keys_of(other)
+            if other is not command and set(old_keys).intersection(keys):
+                self._put(other, tuple(key for key in old_keys if key not in keys))
         self._put(command, keys)
         self._store()
 
     def use_table(self, command: Command | None = None) -> None:
-        """Give a command the keys of the table again; None = all of them."""
+        """Restore the default keys of a command, or of all with None."""
         if command is None:
             self._selected = {}
             self._store()
@@ -704,10 +705,10 @@ def _checked(content: Any) -> Any:
 
 
 def _keys_in(content: Any) -> dict[str, tuple[str, ...]]:
-    """Return the keys of the commands that there are; of several with one key the first has it.
+    """Return the stored keys of known commands; a key stored for several goes to the first.
 
     Raises:
-        DamagedFileError: They are no lists of texts.
+        DamagedFileError: A value is not a list of strings.
     """
     keys_by_name = (content or {}).get("keys") or {}
     # By hand: the first window reads this, and waits for no more imports.
@@ -727,18 +728,18 @@ def _are_keys(keys: Any) -> bool:
 
 
 def _unknown_in(content: Any) -> dict[str, Any]:
-    """Return the keys of commands that this satview does not have: a newer one wrote them, and they stay."""
+    """Return the stored keys of commands that a newer version wrote, so that they are not lost."""
     known = {command.id for command in COMMANDS}
     return {name: keys for name, keys in ((content or {}).get("keys") or {}).items() if name not in known}
 
 
 def keys_file() -> Path:
-    """Return where this user's keys are stored on this system."""
+    """Return the path of this user's keys file."""
     return user_config_path("satview", appauthor=False) / "keys.json"
 
 
 
-# The two ways to go from where one is.
+# Directions of movement in time.
 
 
 BACK: Final = -1  # to earlier times

@@ -1,4 +1,4 @@
-"""Two traces compared: how their times map to each other, and what has changed from one to the other."""
+"""Comparison of two traces: how their times map to each other, and what changed."""
 
 from __future__ import annotations
 
@@ -26,18 +26,16 @@ from satview.session.tasks import IsCancelled, Task
 from satview.session.viewport import with_margin
 from satview.store.trace import Trace
 
-# From the time of one trace to that of another one.
-
 
 @dataclass(frozen=True, slots=True)
 class TimeMap:
-    """Two moments that are taken for the same, and the rates of both clocks.
+    """Maps times of one trace to another, by one moment that both share and the rates of both clocks.
 
     Attributes:
-        from_cycles: The moment in the one trace, in its cycles.
-        to_cycles: The moment in the other.
-        from_rate: Cycles per second of the one clock.
-        to_rate: Cycles per second of the other.
+        from_cycles: The shared moment in cycles of the source trace.
+        to_cycles: The same moment in cycles of the target trace.
+        from_rate: Cycles per second of the source clock.
+        to_rate: Cycles per second of the target clock.
     """
 
     from_cycles: int
@@ -46,13 +44,13 @@ class TimeMap:
     to_rate: int
 
     def cycles(self, cycles: int) -> int:
-        """Return a moment of the one trace in the other; at different rates rounded to the nearest cycle."""
+        """Return a time of the source trace in cycles of the target trace, rounded to the nearest cycle."""
         return self.to_cycles + (2 * (cycles - self.from_cycles) * self.to_rate + self.from_rate) // (
             2 * self.from_rate
         )
 
     def window(self, window: TimeWindow) -> TimeWindow:
-        """Return a part of the one trace in the other; at least a cycle long."""
+        """Return a time range of the source trace in the target trace; at least one cycle long."""
         start = self.cycles(window.start)
         return TimeWindow(start, max(start + 1, self.cycles(window.end)))
 
@@ -69,17 +67,17 @@ _MOST_S = 366 * 86_400
 
 
 class Comparison(QObject):
-    """The open trace, the second one, and what moment of both is the same.
+    """The open trace and a second one, aligned at one moment and moved together.
 
     Attributes:
         first: The open trace: before.
-        second: The other one: after; None = there is none.
-        aligned_by: What the same moment is, in words.
-        is_linked: Moving one moves the other.
+        second: The second trace: after; None = not open.
+        aligned_by: Description of the moment that aligns them.
+        is_linked: Moving one view moves the other.
 
     Signals:
-        changed: The second trace came or went, or is aligned otherwise.
-        failed: They cannot be aligned so, as a sentence.
+        changed: The second trace was opened, closed or aligned differently.
+        failed: An alignment failed; the text says why.
     """
 
     changed = Signal()
@@ -99,7 +97,7 @@ class Comparison(QObject):
 
     @property
     def map(self) -> TimeMap:
-        """From the time of the first trace to that of the second.
+        """Map from the time of the first trace to that of the second.
 
         Raises:
             UsageError: There is no second trace.
@@ -109,13 +107,13 @@ class Comparison(QObject):
         return self._map
 
     def begin(self, second: OpenTrace) -> None:
-        """Take a second trace; its start is that of the first."""
+        """Set the second trace, and align the starts of both."""
         self.second = second
         second.viewport.window_changed.connect(self._on_second)
         self.align_starts()
 
     def end(self) -> None:
-        """Let the second trace go."""
+        """Remove the second trace."""
         self._search.cancel()
         if self.second is not None:
             self.second.viewport.window_changed.disconnect(self._on_second)
@@ -124,45 +122,46 @@ class Comparison(QObject):
             self.changed.emit()
 
     def close(self) -> None:
-        """Stop what runs in the background."""
+        """Stop the background task."""
         self._search.close()
 
     def align_starts(self) -> None:
-        """Take the first events of both for the same moment."""
+        """Align the first events of both traces."""
         self.align(self.first.trace.window.start, self._second().trace.window.start, "starts")
 
     def align_cursors(self) -> None:
-        """Take cursor A of both for the same moment.
+        """Align cursor A of both traces.
 
         Raises:
-            UsageError: One of them has no cursor A.
+            UsageError: A trace has no cursor A.
         """
         cursors = self.first.selection.cursor_a, self._second().selection.cursor_a
         if cursors[0] is None or cursors[1] is None:
-            which = "first" if cursors[0] is None else "second"
-            raise UsageError(f"the {which} trace has no cursor A; press 1 over its lanes to set it")
+            ordinal = "first" if cursors[0] is None else "second"
+            raise UsageError(f"the {ordinal} trace has no cursor A; press 1 over its lanes to set it")
         self.align(cursors[0], cursors[1], "cursors A")
 
     def align_selected(self) -> None:
-        """Take the selected events of both for the same moment.
+        """Align the selected events of both traces.
 
         Raises:
-            UsageError: One of them has no selected event.
+            UsageError: A trace has no selected event.
         """
         moments = []
-        for opened, which in ((self.first, "first"), (self._second(), "second")):
+        for opened, ordinal in ((self.first, "first"), (self._second(), "second")):
             event = opened.selection.event
             if event is None:
-                raise UsageError(f"no event of the {which} trace is selected; click one in its lanes")
+                raise UsageError(f"no event of the {ordinal} trace is selected; click one in its lanes")
             moments.append(int(opened.trace.events.time_cycles[event]))
         self.align(moments[0], moments[1], "selected events")
 
     def align_by(self, text: str) -> None:
-        """Take the first event of each that fits a condition for the same moment, or shift the second by an offset.
+        """Align the first event of each trace that meets a condition, or shift the second trace by an offset.
 
         Args:
-            text: An expression as filters have it, looked for in the background; or a time such as `12.5ms`, `-2s`:
-                so long after the first event of the first trace the second one begins.
+            text: A filter expression, searched for in the background; or the time from the first event of the first
+                trace
+                to that of the second, such as `12.5ms` or `-2s`.
         """
         second = self._second()
         try:
@@ -175,15 +174,15 @@ class Comparison(QObject):
         self.align(start, second.trace.window.start, f"offset {text.strip()}")
 
     def align(self, first_cycles: int, second_cycles: int, by: str) -> None:
-        """Take a moment of each for the same.
+        """Align a moment of the first trace with one of the second.
 
         Args:
             first_cycles: In the first trace.
-            second_cycles: In the second one.
-            by: What it is, in words.
+            second_cycles: In the second trace.
+            by: Description of that moment.
 
         Raises:
-            UsageError: The traces would be more than a year apart, which is a slip, and no clock counts so far.
+            UsageError: The traces would be more than a year apart: a slip, and further than any clock counts.
         """
         old, new = self.first.trace, self._second().trace
         same = TimeMap(first_cycles, second_cycles, old.clock.cycles_per_s, new.clock.cycles_per_s)
@@ -196,7 +195,7 @@ class Comparison(QObject):
         self.changed.emit()
 
     def set_linked(self, is_linked: bool) -> None:
-        """Let moving one move the other, or let each go its own way."""
+        """Set whether moving one view moves the other."""
         self.is_linked = is_linked
         if is_linked and self.second is not None:
             self._pass_on(self.first, self.second, self.map)
@@ -204,14 +203,14 @@ class Comparison(QObject):
 
     @property
     def offset_text(self) -> str:
-        """How long after the first event of the first trace the second one begins, exactly."""
+        """Time from the first event of the first trace to that of the second, with all digits."""
         second = self._second()
         start = self.map.inverse.cycles(second.trace.window.start)
         return format_exactly(start - self.first.trace.window.start, self.first.trace.clock)
 
     @property
     def offset_ps(self) -> int:
-        """The same in picoseconds, for an axis with both."""
+        """The same offset in picoseconds, as axis files use it."""
         second, same = self._second(), self.map
         return offset_ps(self.first.trace, second.trace, same.from_cycles, same.to_cycles)
 
@@ -221,19 +220,19 @@ class Comparison(QObject):
         return self.second
 
     def _set_limits(self) -> None:
-        """Let each viewport show as much as both traces cover, else one would stop at its end and the other go on."""
+        """Let both viewports scroll over the range of both traces, so that neither stops at its own end."""
         own = with_margin(self.first.trace.window)
         if self.second is None or self._map is None:
             self.first.viewport.grow(own, self.first.trace.window.end, is_at_end=False)
             return
-        theirs = with_margin(self.second.trace.window)
-        mapped = self._map.inverse.window(theirs)
-        both = TimeWindow(min(own.start, mapped.start), max(own.end, mapped.end))
+        second_limits = with_margin(self.second.trace.window)
+        mapped = self._map.inverse.window(second_limits)
+        combined = TimeWindow(min(own.start, mapped.start), max(own.end, mapped.end))
         was_whole = self.first.viewport.is_whole
-        self.first.viewport.grow(both, self.first.trace.window.end, is_at_end=False)
-        self.second.viewport.grow(self._map.window(both), self.second.trace.window.end, is_at_end=False)
+        self.first.viewport.grow(combined, self.first.trace.window.end, is_at_end=False)
+        self.second.viewport.grow(self._map.window(combined), self.second.trace.window.end, is_at_end=False)
         if was_whole:
-            self.first.viewport.move(both)
+            self.first.viewport.move(combined)
 
     @Slot()
     def _on_first(self) -> None:
@@ -276,26 +275,26 @@ class Comparison(QObject):
 
 
 def _anchors(old: OpenTrace, new: OpenTrace, condition: str, _is_cancelled: IsCancelled) -> tuple[int, int, str]:
-    """Return when the first event of each is that fits a condition, and what that is in words."""
+    """Return when a condition is first met in each trace, and its description."""
     return anchor_of(old.trace, condition).cycles, anchor_of(new.trace, condition).cycles, f"first {condition}"
 
 
-# What changed between two traces: figures and histograms, worked out in the background while somebody looks.
+# What changed between two traces: figures and histograms, computed in the background while a panel shows them.
 
 
-_SETTLE_MS: Final = 200  # a moving view requests other figures that often at most
+_SETTLE_MS: Final = 200  # a moving view requests new figures at most this often
 _WORSE: Final = 1.1  # times as long as before
 _Side = tuple[Trace, Basis, TimeWindow]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Changes:
-    """What was found.
+    """The changes between two traces.
 
     Attributes:
-        figures: Every figure of everything, what changed most first.
-        table: The same as a table; what is longer by a tenth is worse.
-        windows: The parts that were compared, of the first trace and the second.
+        figures: All compared figures, largest change first.
+        table: The same as a table; a figure that is a tenth longer counts as worse.
+        windows: The compared range of the first trace, and of the second.
     """
 
     figures: tuple[ChangedRow, ...]
@@ -305,7 +304,7 @@ class Changes:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Overlaid:
-    """The durations behind one figure.
+    """The durations behind one figure, for a histogram of both traces.
 
     Attributes:
         change: The figure.
@@ -317,10 +316,10 @@ class Overlaid:
 
 
 class ChangesView(ExtentAnswer):
-    """Works out what changed, whenever what it depends on changes and somebody looks.
+    """Computes the changes again whenever their input changes, while a panel shows them.
 
     Attributes:
-        changes: The last result; None = nothing yet.
+        changes: The last result; None = not yet computed.
         extent: The part that is compared.
     """
 
@@ -331,12 +330,12 @@ class ChangesView(ExtentAnswer):
         comparison.changed.connect(self._on_comparison)
 
     def set_extent(self, extent: Extent) -> None:
-        """Request another part."""
+        """Compare another part."""
         self._extent.select(extent)
         self._request()
 
     def sides(self) -> tuple[_Side, _Side] | None:
-        """Return trace, basis and part of both; None while there is no second trace."""
+        """Return trace, basis and range of both traces; None while there is no second trace."""
         old, new = self._comparison.first, self._comparison.second
         if new is None:
             return None
@@ -395,7 +394,7 @@ class OverlaidView(WatchedAnswer):
     """Finds the durations behind the selected figure, in both traces.
 
     Attributes:
-        overlaid: The last result; None = nothing yet, or there are none.
+        overlaid: The last result; None = not yet computed, or the figure has no durations.
     """
 
     def __init__(self, changes: ChangesView, parent: QObject | None = None) -> None:
@@ -406,7 +405,7 @@ class OverlaidView(WatchedAnswer):
         self.watch(is_watched=True)
 
     def show_change(self, change: ChangedRow | None) -> None:
-        """Request the durations behind a figure, or none."""
+        """Request the durations behind a figure; None = of no figure."""
         self._requested = change
         self.overlaid = None
         self._request()

@@ -1,4 +1,4 @@
-"""One transaction, latency or verdict that is drawn over the lanes: its arrows, who holds what, how long parts took."""
+"""The selection, and highlights over the lanes: a transaction, latency or verdict with its arrows, parts and waits."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ from satview.linkage.transactions import Transactions, transactions
 from satview.store.trace import Trace
 from satview.timeline.spans import Span
 
-# What of the legend the lanes highlight: a state, or another thing that it explains.
+# The entry of the legend that is highlighted in the lanes.
 
 
 class LegendHighlight(QObject):
-    """One for all views of a trace.
+    """The highlighted legend entry, shared by all views of a trace.
 
     Attributes:
         keys: Lane values that are highlighted, or one of the keys of `gui.swimlane.legend` below 0; empty = none.
@@ -44,34 +44,34 @@ class LegendHighlight(QObject):
         self.keys: frozenset[int] = frozenset()
 
     def toggle(self, keys: frozenset[int]) -> None:
-        """Highlight these; none if they are highlighted."""
+        """Highlight these keys; clear them if they are highlighted."""
         self.keys = frozenset() if keys == self.keys else keys
         self.changed.emit()
 
     def clear(self) -> bool:
-        """Let all be alike; return whether something stood out."""
+        """Clear the highlight; return whether there was one."""
         stood_out = bool(self.keys)
         if stood_out:
             self.toggle(self.keys)
         return stood_out
 
 
-# What is selected: an event, an interval of a lane, a range of time, two cursors, the position under the mouse.
+# The selection: an event, an interval of a lane, a range of time, two cursors, the position under the mouse.
 
 
 class Selection(QObject):
-    """The selection of one window; all views show it and all views change it here.
+    """The selection of one window; all views show it and change it here.
 
     Attributes:
         event: Row of the event table, or None.
         lane: Index of the lane, or None.
         span: The interval of that lane, or None.
-        is_interval: The interval was selected, not the event, which is the one that begins it.
-        point_cycles: The moment within that interval that was clicked, or None.
+        is_interval: The interval was selected; `event` is the event that begins it.
+        point_cycles: Time within that interval that was clicked, or None.
         time_range: The selected range, or None.
         cursor_a, cursor_b: Cycles, or None.
-        mouse_cycles: Time under the mouse, None while it is elsewhere.
-        mouse_lane: Index of the lane under the mouse, None while it is over none, as on the ruler.
+        mouse_cycles: Time under the mouse, or None.
+        mouse_lane: Index of the lane under the mouse, None if there is none, as on the ruler.
 
     Signals:
         changed: Event, lane or interval changed.
@@ -118,7 +118,7 @@ class Selection(QObject):
             event: Row of the event table, or None.
             lane: Index of the lane, or None.
             span: The interval of that lane, or None.
-            is_interval: The interval is what was selected.
+            is_interval: True to select the interval instead of its event.
             point_cycles: The moment within it that was clicked, or None.
         """
         before = self.event, self.lane, self.span, self.is_interval, self.point_cycles
@@ -140,24 +140,24 @@ class Selection(QObject):
             self.cursors_changed.emit()
 
     def set_mouse(self, cycles: int | None, lane: int | None = None) -> None:
-        """Take where the mouse is."""
+        """Set the position of the mouse."""
         if (cycles, lane) != (self.mouse_cycles, self.mouse_lane):
             self.mouse_cycles, self.mouse_lane = cycles, lane
             self.mouse_changed.emit()
 
 
-_MOST_WAITS: Final = 8  # of a chain: who waits for whom waits for whom
-_MOST_RUNS: Final = 24  # of each thread that runs instead
+_MOST_WAITS: Final = 8  # length of a chain of threads that wait for each other
+_MOST_RUNS: Final = 24  # run intervals shown of each thread that runs instead
 
 
 @dataclass(frozen=True, slots=True)
 class Leg:
-    """A part of it, on the lane of a thread.
+    """A part of a transaction, latency or verdict, drawn on the lane of a thread.
 
     Attributes:
         thread: Row of the thread table.
         from_row, to_row: The events at its ends.
-        title: What it is: `queued`, `service`.
+        title: Its name: `queued`, `service`.
     """
 
     thread: int
@@ -168,15 +168,15 @@ class Leg:
 
 @dataclass(frozen=True, slots=True)
 class ShownWait:
-    """A thread that waits for another one, which has what it waits for: an arrow, and an outline around the other.
+    """A thread that waits for another: drawn as an arrow and an outline around the other thread's interval.
 
     Attributes:
-        thread: Row of the thread table.
-        holder: Row of the other one.
-        row: The event by which it begins to wait.
-        start_cycles, end_cycles: From when to when.
-        title: What the other one does: `holds it`, `serves it`.
-        certainty: Of the link between them.
+        thread: Row of the waiting thread.
+        holder: Row of the thread that it waits for.
+        row: The event that begins the wait.
+        start_cycles, end_cycles: Time of the wait.
+        title: Role of the holder: `holds it`, `serves it`.
+        certainty: Certainty that it waits for this thread.
     """
 
     thread: int
@@ -190,16 +190,16 @@ class ShownWait:
 
 @dataclass(frozen=True, slots=True)
 class Highlighted:
-    """What is drawn.
+    """What is drawn over the lanes.
 
     Attributes:
-        event: The event that is selected with it; it goes when another one is.
+        event: The event selected with it; selecting another removes the highlight.
         hops: Its arrows.
         legs: Its parts.
-        waits: Who waits for whom in it.
-        span: From when to when it is, in cycles; None = from the first to the last of what is drawn.
-        link: The link that it is; None = something else.
-        title: What it is called: the kind of a verdict; empty = nothing.
+        waits: Threads in it that wait for each other.
+        span: Start and end in cycles; None = from the first to the last event drawn.
+        link: The link that it shows; None = something else.
+        title: Kind of a verdict; may be empty.
         says: A sentence about it; may be empty.
     """
 
@@ -219,10 +219,10 @@ class Highlighted:
 
 
 class Highlight(QObject):
-    """What is drawn over the lanes besides the way of the selected event; it goes when something else is selected.
+    """What is drawn over the lanes besides the links of the selected event; cleared when another event is selected.
 
     Signals:
-        changed: Something else, or nothing any more.
+        changed: `shown` changed.
     """
 
     changed = Signal()
@@ -234,12 +234,12 @@ class Highlight(QObject):
         selection.changed.connect(self._on_selection)
 
     def show(self, shown: Highlighted) -> None:
-        """Draw something; its event must be selected before."""
+        """Draw something; select its event first."""
         self.shown = shown
         self.changed.emit()
 
     def forget(self) -> None:
-        """Draw nothing."""
+        """Clear the highlight."""
         if self.shown is not None:
             self.shown = None
             self.changed.emit()
@@ -251,7 +251,7 @@ class Highlight(QObject):
 
 
 def of_row(table: Table, row: int) -> Highlighted:
-    """Return what is to be drawn of a row of an answer: its event, and legs that are not over up to their bound."""
+    """Return the highlight of a row of an answer: its event, and its legs, unfinished ones up to their bound."""
     trace, position = table.trace, int(table.positions[row])
     legs: tuple[tuple[str, str, NDArray[np.int64], NDArray[np.int64]], ...]
     if table.question is TRANSACTIONS:
@@ -267,18 +267,18 @@ def of_row(table: Table, row: int) -> Highlighted:
         return _of_verdict(table, row)
     else:
         return Highlighted(table.event(row), (), ())
-    one, times = table.at(table.positions[row : row + 1]), trace.events.time_cycles
+    row_values, times = table.at(table.positions[row : row + 1]), trace.events.time_cycles
     unfinished = []
     for name, title, begins, threads in legs:
         if table.known(row, name) is Known.AT_LEAST and threads[position] > 0:
             begin = int(begins[position])
-            end = int(np.searchsorted(times, times[begin] + one[f"{name}_cycles"][0]))
+            end = int(np.searchsorted(times, times[begin] + row_values[f"{name}_cycles"][0]))
             unfinished.append(Leg(int(threads[position]), begin, min(end, len(times) - 1), title))
     return Highlighted(shown.event, shown.hops, (*shown.legs, *unfinished))
 
 
 def of_transaction(exchanges: Transactions, position: int) -> Highlighted:
-    """Return what is to be drawn of one transaction: over the client's lane and over the server's."""
+    """Return the highlight of one transaction, drawn over the lanes of client and server."""
     sent, received, replied, done = (int(column[position]) for column in (
         exchanges.send_row, exchanges.receive_row, exchanges.reply_row, exchanges.done_row))  # fmt: skip
     client, server = int(exchanges.client[position]), int(exchanges.server[position])
@@ -308,12 +308,12 @@ def of_latency(waking: Latencies, position: int) -> Highlighted:
 
 
 def _of_verdict(table: Table, row: int) -> Highlighted:
-    """Return what is to be drawn of a verdict, in its worst case, or of one of its cases.
+    """Return the highlight of a verdict, at its worst case, or of one of its cases.
 
-    From who suffers on: whom it waits for, whom that one waits for, and so on; then what the others of the verdict do.
+    It begins with the thread that suffers: the chain of waits from there, then what other threads of the verdict do.
     """
     trace, main = table.trace, table.parent(row)
-    if main >= 0 and table.span(row) is None:  # one of its events, or what it says
+    if main >= 0 and table.span(row) is None:  # an event or a text of the verdict, not a case
         return Highlighted(table.event(row), (), ())
     verdict = table.at(table.positions[row : row + 1] if main < 0 else np.array([main]))
     cases = verdict.at(verdict.children(0))
@@ -332,14 +332,14 @@ def _of_verdict(table: Table, row: int) -> Highlighted:
     for thread in (*chain, *(thread for thread in threads if thread not in chain)):
         blocked = _legs(trace, thread, span, lambda value: value not in (NOT_A_STATE, RUNNING, DEAD))
         runs = _legs(trace, thread, span, lambda value: value == RUNNING)
-        # Who suffers or holds something is shown by what keeps it from running, the others by when they run.
+        # Threads that suffer or hold something are shown with their waits, the others with their runs.
         wait = None if thread in chain else _wait_in(trace, thread, span)
         times = trace.events.time_cycles
         ran = sum(int(times[leg.to_row] - times[leg.from_row]) for leg in runs)
         suffers = wait is not None and wait.end_cycles - wait.start_cycles > ran
         waits += [wait] if wait is not None and suffers else []
         begins = {wait.row for wait in waits}
-        # Who waits for another one may sleep for longer.
+        # A thread that waits for another may sleep for longer than the span.
         blocked.sort(key=lambda leg: leg.from_row not in begins)
         legs += blocked[:1] if thread in chain or suffers or not runs else runs[:_MOST_RUNS]
     has = {wait.holder: wait.title for wait in waits}
@@ -350,7 +350,7 @@ def _of_verdict(table: Table, row: int) -> Highlighted:
 
 
 def _wait_in(trace: Trace, thread: int, span: tuple[int, int]) -> ShownWait | None:
-    """Return the longest wait of a thread in a span of time of which it is known for whom it is."""
+    """Return the longest wait of a thread in a time span for which the holder is known."""
     blocked_by, times = blockers(trace), trace.events.time_cycles
     begin, stop = np.searchsorted(blocked_by.waits.thread, (thread, thread + 1)).tolist()
     known = np.flatnonzero(blocked_by.thread[begin:stop] > 0) + begin
@@ -367,7 +367,7 @@ def _wait_in(trace: Trace, thread: int, span: tuple[int, int]) -> ShownWait | No
 
 
 def _legs(trace: Trace, thread: int, span: tuple[int, int], is_asked: Callable[[int], bool]) -> list[Leg]:
-    """Return the intervals of a thread in requested states that overlap a time span, the longest overlap first."""
+    """Return the intervals of a thread in the requested states that overlap a time span, longest overlap first."""
     rows, times = trace.states.of(thread).astype(np.int64), np.append(trace.events.time_cycles, trace.window.end)
     ends = np.append(rows[1:], len(times) - 1)
     length = np.minimum(times[ends], span[1]) - np.maximum(times[rows], span[0])
@@ -383,7 +383,7 @@ def _legs(trace: Trace, thread: int, span: tuple[int, int], is_asked: Callable[[
 
 
 def window_of(trace: Trace, shown: Highlighted) -> TimeWindow:
-    """Return the time that it takes: from its first event to its last, at least a cycle."""
+    """Return the time range of a highlight: from its first event to its last, at least one cycle."""
     if shown.span is not None:
         return TimeWindow(*shown.span)
     rows = [shown.event, *(row for hop in shown.hops for row in (hop.from_row, hop.to_row)),

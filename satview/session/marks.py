@@ -15,14 +15,14 @@ from satview.store.mark_file import FILE_BYTES_MAX, Mark, MarkFiles, by_time, ch
 
 
 class StoredMarks(Stored):
-    """The files of the marks of a trace."""
+    """The stored files with the marks of a trace."""
 
     def __init__(self, files: MarkFiles, parent: QObject | None = None) -> None:
         super().__init__(files.path, parent)
         self._files = files
 
     def load(self) -> None:
-        """Read the files; `notice` says what is wrong with them."""
+        """Read the files; `notice` describes problems with them."""
         try:
             self._files.read()
         except (OSError, ValueError) as error:
@@ -37,15 +37,15 @@ class StoredMarks(Stored):
 class Marks(QObject):
     """The marks of one trace, ordered by time.
 
-    What others store meanwhile shows up here with the next change, ours does not undo theirs. An edit is a removal and
-    an addition; when two edit one note, both texts stay.
+    Changes that other programs store appear with the next change here, and are not undone by it. An edit is a removal
+    and an addition: if two people edit one note, both texts stay.
 
     Attributes:
-        selected: The one that was set or visited last, or None.
+        selected: The mark that was set or visited last, or None.
         file: The files beside the trace; shows whether all marks are stored.
 
     Signals:
-        changed: A mark came, went, or was selected.
+        changed: A mark was added, removed or selected.
     """
 
     changed = Signal()
@@ -57,9 +57,9 @@ class Marks(QObject):
 
         Args:
             trace_path: The trace.
-            limits: Its time.
+            limits: Its time range.
             parent: Owner.
-            recorded: Marks that a recorder left in the trace: they show, and are stored in no file beside it.
+            recorded: Marks that a recorder left in the trace: shown, but stored in no file.
         """
         super().__init__(parent)
         self._recorded, self._hits = set(recorded), set[Mark]()
@@ -68,7 +68,7 @@ class Marks(QObject):
         self.file.stored.connect(self._show)
         self.file.load()
         self._limits = limits
-        self._added: set[Mark] = set()  # in this window, which may be beyond the end of a trace that grows
+        self._added: set[Mark] = set()  # in this window; may be beyond the end of a growing trace
         self._marks = self._fitting()
         self.selected: Mark | None = None
 
@@ -79,7 +79,7 @@ class Marks(QObject):
         return len(self._marks)
 
     def add(self, mark: Mark) -> None:
-        """Set a mark; a temporary one replaces the temporary one before."""
+        """Add a mark; a temporary one replaces the previous temporary one."""
         others = [old for old in self._marks if old != mark and not (mark.is_temporary and old.is_temporary)]
         self._marks = sorted([*others, mark], key=by_time)
         self.selected = mark
@@ -92,7 +92,7 @@ class Marks(QObject):
         self._change(mark, None)
 
     def replace(self, old: Mark, new: Mark) -> None:
-        """Replace a mark by another one, in a single change of the files."""
+        """Replace a mark by another, in a single change of the files."""
         self._marks = sorted([*(mark for mark in self._marks if mark not in (old, new)), new], key=by_time)
         self.selected = new
         self._change(old, new)
@@ -103,38 +103,38 @@ class Marks(QObject):
         self.changed.emit()
 
     def next_after(self, cycles: int) -> Mark | None:
-        """Return the first mark after a moment, or the first of all."""
+        """Return the first mark after a time, or the first of all."""
         return next(
             (mark for mark in self._marks if mark.start_cycles > cycles), self._marks[0] if self._marks else None
         )
 
     def previous_before(self, cycles: int) -> Mark | None:
-        """Return the last mark before a moment, or the last of all."""
+        """Return the last mark before a time, or the last of all."""
         earlier = [mark for mark in self._marks if mark.start_cycles < cycles]
         return earlier[-1] if earlier else self._marks[-1] if self._marks else None
 
     @property
     def first_recorded(self) -> Mark | None:
-        """The first mark that a recorder left."""
+        """The earliest mark that a recorder left in the trace."""
         return min(self._recorded, key=by_time, default=None)
 
     def show_recorded(self, marks: Iterable[Mark]) -> None:
-        """Show the marks that a recorder left, of a trace that has grown."""
+        """Add recorder marks of a trace that has grown."""
         self._recorded |= set(marks)
         self._show()
 
     def show_hits(self, hits: Iterable[Mark]) -> None:
-        """Show where triggers hit, instead of what was shown so before; nothing is stored of it."""
+        """Show trigger hits in place of the previous ones; they are not stored."""
         self._hits = set(hits)
         self._show()
 
     def set_limits(self, limits: TimeWindow) -> None:
-        """Show marks up to the end of a trace that has grown."""
+        """Set the time range of a trace that has grown, and show the marks in it."""
         self._limits = limits
         self._show()
 
     def save_copy(self, path: Path) -> None:
-        """Store all marks in another file, as a way out when the one beside the trace cannot be written.
+        """Store all marks in another file, for when the file beside the trace cannot be written.
 
         Raises:
             WriteError: That file cannot be written either.
@@ -148,13 +148,13 @@ class Marks(QObject):
         self.file.give_up()
 
     def _change(self, old: Mark | None, new: Mark | None) -> None:
-        """Store that a mark goes and another one comes."""
+        """Store that one mark is removed and another added."""
         if old is not None:
             self._recorded.discard(old)
             self._hits.discard(old)
         stored = [(key, mark_of(row, self._limits)) for key, row in self._files.rows.items()]
         if old is not None and old != new:
-            shown = mark_of(row_of(old), self._limits)  # the files may have more of it than fits the trace
+            shown = mark_of(row_of(old), self._limits)  # in the files it may extend beyond the trace
             self._files.take([key for key, mark in stored if mark == shown])
         if new is not None and not new.is_temporary:
             self._added.add(new)
@@ -166,7 +166,7 @@ class Marks(QObject):
 
     @Slot()
     def _show(self) -> None:
-        """Show the marks of the files, and ours that do not fit: temporary ones, and those beyond the end so far."""
+        """Show the marks of the files, and own marks that are not in them: temporary, or beyond the current end."""
         stored = self._files.marks(self._limits)
         own = [mark for mark in self._marks if mark.is_temporary or (mark in stored and mark in self._added)]
         marks = sorted({*self._fitting(), *own}, key=by_time)
@@ -175,6 +175,6 @@ class Marks(QObject):
             self.changed.emit()
 
     def _fitting(self) -> list[Mark]:
-        """Return the marks of the files that fit the trace, in order of time."""
+        """Return the marks of the files that begin within the trace, by time."""
         marks = self._files.marks(self._limits) | self._recorded | self._hits
         return sorted((mark for mark in marks if self._limits.contains(mark.start_cycles)), key=by_time)

@@ -1,4 +1,4 @@
-"""Moving about: from event to event, change to change, lane to lane, mark to mark; focus in three steps."""
+"""Navigation: to the next event, state change, lane or mark, and to the selection."""
 
 from __future__ import annotations
 
@@ -24,25 +24,25 @@ from satview.session.viewport import Viewport
 from satview.store.mark_file import Mark
 from satview.store.trace import Trace
 
-# A second look at an open trace: part of time and arrangement of lanes are its own, all else is that of the first.
+# A second view of an open trace, with its own time window and lane arrangement.
 
 
 class SecondView(OpenTrace):
-    """What a second set of lanes shows. Selection, filter, marks, search and answers are those of the first.
+    """A second set of lanes; it shares selection, filter, marks, search and answers with the first view.
 
     Attributes:
-        first: The open trace.
+        first: The first view.
     """
 
     def __init__(self, first: OpenTrace, settings: Settings, parent: QObject | None = None) -> None:
-        """Begin with what the first one shows.
+        """Begin with what the first view shows.
 
         Args:
-            first: The open trace; it must live longer.
+            first: The first view; must live longer.
             settings: For the height of lanes.
             parent: Owner.
         """
-        QObject.__init__(self, parent)  # and not that of OpenTrace: the parts are there already
+        QObject.__init__(self, parent)  # not OpenTrace.__init__: the parts exist already
         self.first, self._settings = first, settings
         self.preview = None
         self._take(first.trace, first.timeline, first.events_of_thread)
@@ -68,11 +68,11 @@ class SecondView(OpenTrace):
 
     @property
     def basis(self) -> Basis:
-        """That of the first view."""
+        """Basis of statistics, shared with the first view."""
         return self.first.basis
 
     def shut_down(self) -> None:
-        """Stop what is of this view only."""
+        """Stop what belongs to this view only."""
         self.first.others.remove(self)
         self.edits.forget(self.lanes)
         self.sorter.close()
@@ -82,7 +82,7 @@ _AT_ONCE: Final = 500_000  # events that can be searched for pairs within a fram
 
 
 class Navigation(QObject):
-    """The moves that keys and links request, in terms of the session."""
+    """Carries out navigation commands and links."""
 
     def __init__(self, opened: OpenTrace, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -102,8 +102,8 @@ class Navigation(QObject):
         if lane is None:
             return
         model = self._opened.timeline.lane(lane)
-        here = self._range_end() if extend else self._cycles()
-        edge = model.next_edge(here) if direction == ON else model.previous_edge(here)
+        position_cycles = self._range_end() if extend else self._cycles()
+        edge = model.next_edge(position_cycles) if direction == ON else model.previous_edge(position_cycles)
         if edge is None:
             return
         if extend:
@@ -129,13 +129,13 @@ class Navigation(QObject):
     def step_hit(self, direction: int) -> None:
         """Go to the next or previous hit of the search that the filter shows."""
         opened = self._opened
-        here = (
+        start_row = (
             opened.selection.event
             if opened.selection.event is not None
             else self._row_at(opened.viewport.window.start) - 1
         )
-        look = opened.search.next_hit if direction == ON else opened.search.previous_hit
-        hit = look(here, opened.filters.rows)
+        find_hit = opened.search.next_hit if direction == ON else opened.search.previous_hit
+        hit = find_hit(start_row, opened.filters.rows)
         if hit is not None:
             self.show_event(hit)
 
@@ -143,8 +143,8 @@ class Navigation(QObject):
         """Select another lane.
 
         Args:
-            move: Takes the position of the selected lane among those shown (-1 = none) and their number; returns the
-                position requested, which is brought into bounds.
+            move: Takes the index of the selected lane among the shown ones (-1 = none) and their number; returns the
+                requested index, which is clamped.
         """
         rows = self._opened.lanes.rows
         if not rows:
@@ -156,14 +156,16 @@ class Navigation(QObject):
     def step_mark(self, direction: int) -> None:
         """Go to the next or previous mark."""
         marks, viewport = self._opened.marks, self._opened.viewport
-        here = marks.selected.start_cycles if marks.selected else viewport.window.start + viewport.window.length // 2
-        mark = marks.next_after(here) if direction == ON else marks.previous_before(here)
+        middle_cycles = (
+            marks.selected.start_cycles if marks.selected else viewport.window.start + viewport.window.length // 2
+        )
+        mark = marks.next_after(middle_cycles) if direction == ON else marks.previous_before(middle_cycles)
         if mark is not None:
             viewport.reveal(mark.start_cycles)
             marks.select(mark)
 
     def show_mark(self, mark: Mark) -> None:
-        """Bring a mark into view: a moment at the same zoom, a range as a whole."""
+        """Bring a mark into view: centred if it fits the window, else zoomed to its range."""
         viewport = self._opened.viewport
         if mark.end_cycles - mark.start_cycles > viewport.window.length:
             viewport.fit(TimeWindow(mark.start_cycles, mark.end_cycles))
@@ -171,24 +173,24 @@ class Navigation(QObject):
             viewport.centre((mark.start_cycles + mark.end_cycles) // 2)
 
     def show_event(self, event: int) -> None:
-        """Select an event, wherever it is, and bring it into view with its lane."""
+        """Select an event, and scroll to it and its lane."""
         lane = self._opened.lane_of_event(event)
         if lane is not None:
             self._opened.lanes.reveal(lane)
         self._opened.select_event(event)
 
     def show_time(self, cycles: int) -> None:
-        """Centre a moment and select the event there."""
+        """Centre a time and select the first event from there on."""
         self._opened.viewport.centre(cycles)
         event = self._row_at(cycles)
         if event < len(self._opened.trace.events):
             self._opened.select_event(event, reveal=False)
 
     def show_position(self, text: str) -> None:
-        """Go where a text says; of a range, select it and make it fill the window.
+        """Go to a position typed as text; a range is selected and fills the window.
 
         Raises:
-            UsageError: The text is no position of this trace.
+            UsageError: The text is no position in this trace.
         """
         trace = self._opened.trace
         if ".." in text:
@@ -201,7 +203,7 @@ class Navigation(QObject):
             self.show_time(position.cycles)
 
     def select_range(self, text: str) -> TimeWindow:
-        """Select and return the range that a text says, as much of it as is in the trace.
+        """Select and return a range typed as text, clipped to the trace.
 
         Raises:
             UsageError: The text is no range of this trace.
@@ -212,11 +214,10 @@ class Navigation(QObject):
         return window
 
     def show_partner(self) -> None:
-        """Go to the event that ends what the selected one began, or the other way round.
+        """Go from the event that begins a call, interrupt, handler or state to the one that ends it, or back.
 
         Raises:
-            UsageError: There is none, or a long trace is not searched for pairs yet, which the details of the selected
-                event have begun.
+            UsageError: There is none, or pairs of a long trace are still being searched for.
         """
         event, trace = self._opened.selection.event, self._opened.trace
         if event is not None and len(trace.events) > _AT_ONCE and not are_made(trace):
@@ -227,18 +228,18 @@ class Navigation(QObject):
         self.show_event(other)
 
     def show_cause(self) -> None:
-        """Go to the event that the selected one follows from: what woke a thread, the send of a received message, ...
+        """Go to the cause of the selected event: the event that woke the thread, the send of a received message, ...
 
         Raises:
-            UsageError: It is not known, or the links of a long trace are still being made.
+            UsageError: The cause is not known, or the links of a long trace are still being built.
         """
         self._follow(causes, "nothing in the trace shows what the selected event follows from")
 
     def show_effect(self) -> None:
-        """Go to the event that follows from the selected one: the thread it wakes, the receipt of its message, ...
+        """Go to the effect of the selected event: the thread it wakes, the receipt of its message, ...
 
         Raises:
-            UsageError: There is none, or the links of a long trace are still being made.
+            UsageError: There is none, or the links of a long trace are still being built.
         """
         self._follow(effects, "nothing in the trace shows what follows from the selected event")
 
@@ -257,9 +258,7 @@ class Navigation(QObject):
         self.show_event(linked[0].row)
 
     def request_why(self, thread: int) -> None:
-        """Find why a thread is in its state at the moment that was clicked, else at what is selected.
-
-        The panel Why? shows the answer.
+        """Start to find why a thread is in its state at the clicked time, or else at the selection, for the panel Why?.
 
         Args:
             thread: Row of the thread table.
@@ -267,13 +266,13 @@ class Navigation(QObject):
         self._opened.why.search(self._opened.trace, thread, self.moment)
 
     def request_path(self, thread: int) -> None:
-        """Find the critical path of a thread through the selected range, else through the selected interval.
+        """Start to find the critical path of a thread through the selected range, or else the selected interval.
 
         Args:
             thread: Row of the thread table.
 
         Raises:
-            UsageError: Nothing is selected that has a length.
+            UsageError: No range or interval is selected.
         """
         window = self._opened.selection.time_range or self.target()
         if window is None:
@@ -281,16 +280,16 @@ class Navigation(QObject):
         self._opened.path.search(self._opened.trace, thread, window)
 
     def show_lane(self, index: int) -> None:
-        """Select a lane, unfolding what it is under."""
+        """Select a lane, and unfold its parents."""
         self._opened.lanes.reveal(index)
         self._opened.select_at(index, self._cycles())
 
     def show_interval(self, thread: int, cycles: int) -> None:
-        """Select the interval of a thread's lane at a moment, and bring it into view; the selected range stays.
+        """Select the interval of a thread's lane at a time, and scroll to it; the selected range stays.
 
         Args:
             thread: Row of the thread table.
-            cycles: The moment.
+            cycles: The time.
         """
         lane = self._opened.lane_of_thread(thread)
         if lane is not None:
@@ -303,16 +302,16 @@ class Navigation(QObject):
 
         Args:
             is_thread: True for a thread.
-            row: Its row of the table of threads, or of processes.
+            row: Row of the thread or process table.
         """
         lane = self._opened.lane_of_thread(row) if is_thread else self._opened.lane_of_process(row)
         if lane is not None:
             self.show_lane(lane)
 
     def focus(self) -> None:
-        """Zoom to the selected interval, or centre the selected event; again goes back to the view before.
+        """Zoom to the selected interval, or centre the selected event; called again, go back to the previous view.
 
-        After the view has moved or something else was selected it zooms in again.
+        After the view has moved or the selection has changed, it zooms in again.
         """
         viewport, target = self._opened.viewport, self.target()
         if target is None:
@@ -335,7 +334,7 @@ class Navigation(QObject):
             self._opened.viewport.fit(target)
 
     def target(self) -> TimeWindow | None:
-        """Return the range that the selection covers, None without one."""
+        """Return the time range of the selected interval or event; None without one."""
         selection = self._opened.selection
         if selection.span is not None:
             return TimeWindow(
@@ -357,12 +356,12 @@ class Navigation(QObject):
 
     @property
     def moment(self) -> int:
-        """The moment that was clicked, else where the user is, in cycles."""
+        """The clicked time, or else the time of the selection, in cycles."""
         point = self._opened.selection.point_cycles
         return self._cycles() if point is None else point
 
     def _cycles(self) -> int:
-        """Return where the user is: at the selection, else in the middle of the window."""
+        """Return the time of the selection, or else the middle of the window."""
         selection = self._opened.selection
         if selection.event is not None:
             return int(self._opened.trace.events.time_cycles[selection.event])
@@ -380,10 +379,10 @@ class Navigation(QObject):
 
     def _position_in(self, events: np.ndarray[tuple[int], np.dtype[np.uint32]], direction: int) -> int:
         event = self._opened.selection.event
-        here = event if event is not None else self._row_at(self._cycles())
+        row = event if event is not None else self._row_at(self._cycles())
         if direction == ON:
-            return int(np.searchsorted(events, here, side="right" if event is not None else "left"))
-        return int(np.searchsorted(events, here, side="left")) - 1
+            return int(np.searchsorted(events, row, side="right" if event is not None else "left"))
+        return int(np.searchsorted(events, row, side="left")) - 1
 
     def _is_shown(self, event: int) -> bool:
         filters, events = self._opened.filters, self._opened.trace.events

@@ -1,4 +1,4 @@
-"""An open trace with everything that follows it: viewport, selection, filter, lanes, marks, search."""
+"""An open trace with the state of its views: viewport, selection, filter, lanes, marks, search."""
 
 from __future__ import annotations
 
@@ -51,8 +51,8 @@ from satview.timeline.lane_classes import classes_in
 from satview.timeline.lane_tree import LaneKind, Timeline
 from satview.timeline.preview import Preview
 
-PIDIN: Final = "events/pidin"  # setting: text of pidin that the command line names
-SYMBOLS: Final = "events/symbols"  # setting: folder of programs that the command line names
+PIDIN: Final = "events/pidin"  # setting: text of pidin given on the command line
+SYMBOLS: Final = "events/symbols"  # setting: folder of programs given on the command line
 
 
 def _named(trace: Trace, folder: Path, _is_cancelled: IsCancelled) -> Symbols:
@@ -60,30 +60,29 @@ def _named(trace: Trace, folder: Path, _is_cancelled: IsCancelled) -> Symbols:
 
 
 class OpenTrace(QObject):
-    """What all views of one window share.
+    """Everything that the views of one window share.
 
     Attributes:
         trace: The data, read-only.
         timeline: Its lanes.
         viewport, selection, filters, lanes, labels, sorter, marks, search, edits: The parts, with signals of their own.
-        events_of_thread: int64, shape (threads,), how many events each thread has.
+        events_of_thread: int64, shape (threads,), number of events of each thread.
         others: Other views of it in the same window.
-        preview: What shows on CPU lanes that are not built yet; None = nothing.
-
-        descriptions: What a file says of events.
-        user_file: That file; empty = none.
-        timing_file: File of timing, relative to the trace; empty = none.
-        symbols_folder: Folder of programs that name addresses; empty = none.
-        pidin_file: Text of pidin that names processes and threads, or is being read; empty = none.
+        preview: Shown on CPU lanes that are not built yet; None = nothing.
+        descriptions: Descriptions of events from `user_file`.
+        user_file: File of descriptions; empty = none.
+        timing_file: File of timing rules, relative to the trace; empty = none.
+        symbols_folder: Folder of programs whose symbols name addresses; empty = none.
+        pidin_file: Text of pidin that names processes and threads, also while it is being read; empty = none.
 
     Signals:
-        described: There are other descriptions, or names of addresses.
-        timed: There is another file of timing.
-        named: Programs were read that name addresses, or a text that names processes, or could not be; a sentence.
-        names_requested: The names of processes in a text of pidin are requested: the file.
-        capture_requested: A new capture with some rules is requested: the rules as text.
+        described: Descriptions of events or names of addresses changed.
+        timed: `timing_file` changed.
+        named: Symbols of programs, or a text of pidin, were read or could not be read; a sentence.
+        names_requested: The names in this text of pidin are requested.
+        capture_requested: A new capture with these rules is requested; the rules as text.
         begins_reload: `reload` was called and has changed nothing yet.
-        reloaded: `reload` has changed everything; after the signals of the parts. The argument is the `Reload`.
+        reloaded: `reload` has changed everything; sent after the signals of the parts. The argument is the `Reload`.
     """
 
     described = Signal()
@@ -103,7 +102,7 @@ class OpenTrace(QObject):
         events_of_thread: NDArray[np.int64] | None = None,
         hidden_lanes: frozenset[int] = frozenset(),
     ) -> None:
-        """Put everything together.
+        """Create all parts.
 
         Args:
             trace: The data.
@@ -111,7 +110,7 @@ class OpenTrace(QObject):
             settings: For the first arrangement.
             parent: Owner.
             events_of_thread: As the attribute; None = count now.
-            hidden_lanes: Lanes that are hidden at first.
+            hidden_lanes: Lanes hidden by default.
         """
         super().__init__(parent)
         self._settings = settings
@@ -166,11 +165,11 @@ class OpenTrace(QObject):
         return [Mark(int(time[row]), int(time[row]), text) for row, text in recorded_marks(self.trace)]
 
     def reload(self, reload: Reload, is_at_end: bool) -> None:
-        """Change over to a longer reading of the same file. All parts stay; so does what the user sees and can undo.
+        """Switch to a reloaded trace. All parts stay, and so do view, selection and undo history.
 
         Args:
-            reload: The reading, made ready for what shows now.
-            is_at_end: Move to the end of it, as far from it as before.
+            reload: The reloaded trace, prepared for what is shown now.
+            is_at_end: Keep the distance to the end of the trace, which is now later.
         """
         self.begins_reload.emit()
         before = self.trace
@@ -194,16 +193,16 @@ class OpenTrace(QObject):
         self.reloaded.emit(reload)
 
     def take_lanes(self, reload: Reload) -> None:
-        """Take trace and lanes of a longer reading, before any part sends a signal."""
+        """Switch to the trace and lanes of a reload, before any part sends a signal."""
         loaded = reload.loaded
         self._take(loaded.trace, loaded.timeline, loaded.events_of_thread)
         self.lanes.reload(self.timeline, loaded.silent)
 
     def take_preview(self, view: PreviewView) -> None:
-        """Begin with what showed before all of the trace was read: the part in view, and CPU lanes till they are built.
+        """Continue from the preview: keep its time window, and its CPU lanes until they are built.
 
         Args:
-            view: What showed.
+            view: The view of the preview.
         """
         self.preview = view.preview
         if view.viewport.can_go_back and not view.viewport.is_whole:
@@ -211,14 +210,18 @@ class OpenTrace(QObject):
             self.viewport.begin_at(view.viewport.window)
 
     def shown(self, lanes: list[int]) -> ShownState:
-        """Return what a longer reading must have ready before it can show instead; `lanes` are those in view."""
+        """Return the parts that a reloaded trace must prepare before it can replace this one.
+
+        Args:
+            lanes: The visible lanes.
+        """
         selected = self.selection.lane
         requested = lanes if selected is None else [*lanes, selected]
         return ShownState(self.timeline, tuple(requested), self.filters.state, self.filters.evaluator, self.search.text)
 
     @property
     def basis(self) -> Basis:
-        """What statistics and plots of any range are made of; a refreshed trace has its own."""
+        """Basis of statistics and plots of any time range; a reloaded trace has a new one."""
         if self._basis is None or self._basis.trace is not self.trace:
             self._basis = Basis(self.trace, self.filters.evaluator.derived)
         return self._basis
@@ -236,12 +239,12 @@ class OpenTrace(QObject):
         return self._lane_of_cpu.get(cpu)
 
     def lane_of_event(self, event: int) -> int | None:
-        """Return the lane an event belongs to: that of its thread, else that of its CPU."""
+        """Return the lane of an event's thread, or else of its CPU."""
         lane = self.lane_of_thread(int(self.trace.events.thread[event]))
         return lane if lane is not None else self.lane_of_cpu(int(self.trace.events.cpu[event]))
 
     def lane_of_cause(self, event: int) -> int | None:
-        """Return the lane on which an event is as a cause of others: an interrupt is not what its thread does."""
+        """Return the lane of an event as a cause: for interrupts the interrupt lane of the CPU, not of the thread."""
         if wire.class_of(int(self.trace.events.code[event])) == wire.WireClass.INT:
             lane = self._lane_of_interrupts.get(int(self.trace.events.cpu[event]))
             if lane is not None:
@@ -253,8 +256,8 @@ class OpenTrace(QObject):
 
         Args:
             event: Row of the event table.
-            lane: The lane it was met in; None = the lane it belongs to.
-            reveal: Bring it into view.
+            lane: The lane to select it in; None = its own lane.
+            reveal: Scroll to it.
         """
         cycles = int(self.trace.events.time_cycles[event])
         lane = self.lane_of_event(event) if lane is None else lane
@@ -264,16 +267,16 @@ class OpenTrace(QObject):
         self.selection.select(event, lane, span)
 
     def select_link(self, link: NamedHop) -> None:
-        """Select a link by its first event, and draw it over the others; its ends need not be in view."""
+        """Select a link by its first event, and highlight it, without scrolling to it."""
         self.select_event(link.from_row, self.lane_of_cause(link.from_row), reveal=False)
         self.highlight.show(Highlighted(link.from_row, (link,), (), link=link))
 
     def select_case(self, number: int, span: tuple[int, int]) -> None:
-        """Select one of the times at which a verdict holds, and draw over the lanes what happens then.
+        """Select one case of a verdict, and highlight it over the lanes.
 
         Args:
-            number: Which of the verdicts that were found.
-            span: From when to when, cycles.
+            number: Row of the verdict in the last result.
+            span: Start and end of the case, cycles.
         """
         if self.verdicts.found is None:
             return
@@ -286,27 +289,27 @@ class OpenTrace(QObject):
             self.highlight.show(shown)
 
     def select_at(self, lane: int, cycles: int, event: int | None = None, is_point: bool = False) -> None:
-        """Select the interval of a lane at a moment, and an event: the one given, else the one that began it.
+        """Select the interval of a lane at a time, and an event: the given one, or else the interval's first.
 
         Args:
             lane: Index of the lane.
-            cycles: The moment.
+            cycles: The time.
             event: Row of the event table, or None.
-            is_point: The moment itself is meant: questions are about it, not about the interval as a whole.
+            is_point: Questions are about this time, not about the interval as a whole.
         """
         row = self.lanes.row_of(lane)
-        lane = row.index if row is not None else lane  # of a process of one thread, whose lane is that of the thread
+        lane = row.index if row is not None else lane  # the lane of an only thread replaces that of its process
         span, is_interval = self.timeline.lane(lane).at(cycles), event is None
         if event is None and span is not None and 0 <= span.event < len(self.trace.events):
             event = span.event
         self.selection.select(event, lane, span, is_interval, cycles if is_point and is_interval else None)
 
     def sort_lanes(self, sort: SortBy) -> None:
-        """Sort lanes by figures of the selected range, else of what shows."""
+        """Sort lanes by figures of the selected range, or else of the visible range."""
         self.sorter.sort(self.timeline, self.basis, sort, self._window_in_mind)
 
     def group_lanes(self, group: GroupBy, patterns: str = "") -> None:
-        """Group the lanes by something else; `patterns` as `parse_groups` takes them.
+        """Group the lanes; `patterns` as `parse_groups` takes them.
 
         Raises:
             UsageError: The patterns are faulty.
@@ -314,7 +317,7 @@ class OpenTrace(QObject):
         self.sorter.group(self.timeline, self.basis, group, self._window_in_mind, patterns)
 
     def begun_with(self, arrangement: LaneArrangement) -> LaneArrangement:
-        """Return an arrangement with the lanes of events and labels that the command line requests, if it does."""
+        """Return an arrangement with the event lanes and labels given on the command line, if any."""
         settings, classes, labels = self._settings, arrangement.classes, arrangement.labels
         if settings.is_passing("swimlane/lane_classes"):
             classes = classes_in(settings.text("swimlane/lane_classes"))
@@ -323,7 +326,7 @@ class OpenTrace(QObject):
         return replace(arrangement, classes=classes, labels=labels)
 
     def describe(self, file: str) -> None:
-        """Take descriptions of events from a file in place of those before; an empty name takes them away.
+        """Replace the descriptions of events by those in a file; an empty name removes them.
 
         Raises:
             UsageError: The file is faulty; nothing has changed.
@@ -336,9 +339,9 @@ class OpenTrace(QObject):
         self.described.emit()
 
     def time_activities(self, file: str) -> None:
-        """Take deadlines and activities from a file of timing in place of those before; an empty name takes them away.
+        """Replace deadlines and activities by those of a timing file; an empty name removes them.
 
-        What it says is checked with all other verdicts. What is wrong with the file is said where it is read.
+        Deadlines are checked with all other verdicts. Errors in the file are reported where it is read.
         """
         if file != self.timing_file:
             self.timing_file = file
@@ -347,16 +350,16 @@ class OpenTrace(QObject):
             self.timed.emit()
 
     def name_addresses(self, folder: str) -> None:
-        """Name addresses by the programs of a folder, in a task: `named` says how it ended."""
+        """Start to read symbols of the programs in a folder; `named` reports the result."""
         self._naming.start(partial(_named, self.trace, Path(folder)))
 
     def name_processes(self, file: str) -> None:
-        """Name processes and threads by a text of pidin, in a task: `named` says how it ended."""
+        """Start to read names of processes and threads from a text of pidin; `named` reports the result."""
         self.pidin_file = file
         self.names_requested.emit(file)
 
     def say_names(self, error: str = "") -> None:
-        """Tell that processes have the names of a text of pidin, or why not."""
+        """Report that processes have the names of a text of pidin, or why not."""
         names = self.trace.pidin
         self.pidin_file = "" if names is None else str(names.path)
         self.described.emit()
@@ -365,7 +368,7 @@ class OpenTrace(QObject):
 
     @property
     def is_named(self) -> bool:
-        """Whether programs were requested that name addresses."""
+        """Whether symbols of programs are in use or being read."""
         return bool(self.symbols_folder) or self._naming.is_busy
 
     @Slot(object)
@@ -383,7 +386,7 @@ class OpenTrace(QObject):
         self.named.emit(str(error))
 
     def _requested_classes(self) -> frozenset[str]:
-        """Return the classes of lanes of events that some view shows."""
+        """Return the classes of event lanes that any view shows."""
         return frozenset().union(*(view.lanes.arrangement.classes for view in (self, *self.others)))
 
     @Slot()
@@ -393,13 +396,13 @@ class OpenTrace(QObject):
 
     @property
     def _window_in_mind(self) -> TimeWindow:
-        """The selected range, else what shows, within the trace."""
+        """The selected range, or else the visible one, clipped to the trace."""
         whole, range_or_view = self.trace.window, self.selection.time_range or self.viewport.window
         start, end = max(whole.start, range_or_view.start), min(whole.end, range_or_view.end)
         return TimeWindow(start, end) if end > start else whole
 
     def shut_down(self) -> None:
-        """Stop everything in the background and wait for it."""
+        """Stop all background tasks and wait for their end."""
         for part in (self._naming, self.sorter, self.labels, self.class_loader, self.filters, self.search, self.path,
                      self.event_links, self.verdicts, self.has_priorities, self.doctor, self.why):  # fmt: skip
             part.close()
@@ -420,7 +423,7 @@ class OpenTrace(QObject):
                 self._lane_of_cpu |= dict.fromkeys(np.flatnonzero(doubtful.cpus).tolist(), info.index)
 
     def _reselect(self, before: Trace, moved: dict[int, int]) -> None:
-        """Select what was selected; lanes and events may have other numbers by now, intervals other ends."""
+        """Restore the selection after a reload; numbers of lanes and events, and ends of intervals, may differ."""
         event, lane, span = self.selection.event, self.selection.lane, self.selection.span
         if event is not None:
             event = event_of_slot(self.trace, before, event)
@@ -441,10 +444,10 @@ def _verdicts_of(trace: Trace, is_cancelled: IsCancelled, timing_file: str = "")
         if timing := timing_of(trace, timing_file):
             return find_verdicts(trace, replace(default_thresholds(), timing=timing), cancelled=is_cancelled)
     except UsageError:
-        pass  # what is wrong with the file is said where it was typed; everything else is checked all the same
+        pass  # errors in the file are reported where it was typed; everything else is checked all the same
     return find_verdicts(trace, cancelled=is_cancelled)
 
 
 def _has_priorities(trace: Trace, _is_cancelled: IsCancelled) -> bool:
-    """Return whether any event shows a priority; takes a look at all of them."""
+    """Return whether any event logs a priority; scans all events."""
     return not PRIORITIES.reason(trace)

@@ -1,4 +1,4 @@
-"""From a state as plain values to an open trace: the same one, or another that has what the names say."""
+"""Converts an open trace to a storable state, and applies such a state to the same or another trace."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ from satview.store.trace import Trace
 from satview.timeline.lane_info import LaneKind
 from satview.timeline.lane_tree import LaneInfo
 
-# From an open trace to its state as plain values.
+# From an open trace to its state.
 
 
 def take_view(opened: OpenTrace, scroll_px: int) -> ViewState:
-    """Return the part of the trace that shows.
+    """Return the state of the viewport.
 
     Args:
         opened: The trace.
@@ -55,18 +55,28 @@ def take_view(opened: OpenTrace, scroll_px: int) -> ViewState:
 
 
 def take_selection(opened: OpenTrace) -> SelectionState:
-    """Return what is selected."""
-    now = opened.selection
-    lane = None if now.lane is None else lane_keys(opened.timeline)[now.lane]
-    start, end = (now.time_range.start, now.time_range.end) if now.time_range is not None else (None, None)
-    span = now.span.start_cycles if now.span is not None else None
-    return SelectionState(now.event, lane, span, now.is_interval, start, end, now.cursor_a, now.cursor_b)
+    """Return the state of the selection."""
+    selection = opened.selection
+    lane = None if selection.lane is None else lane_keys(opened.timeline)[selection.lane]
+    start, end = (
+        (selection.time_range.start, selection.time_range.end) if selection.time_range is not None else (None, None)
+    )
+    span = selection.span.start_cycles if selection.span is not None else None
+    return SelectionState(
+        selection.event, lane, span, selection.is_interval, start, end, selection.cursor_a, selection.cursor_b
+    )
 
 
 def take_lanes(lanes: LaneList) -> LanesState:
-    """Return how lanes are arranged, and whose they are."""
-    now = lanes.arrangement
-    named = {*now.turned, *now.hidden, *now.pinned, *now.order, *(key for group in now.groups for key in group.members)}
+    """Return the arrangement of the lanes, with the names of their owners."""
+    arrangement = lanes.arrangement
+    named = {
+        *arrangement.turned,
+        *arrangement.hidden,
+        *arrangement.pinned,
+        *arrangement.order,
+        *(key for group in arrangement.groups for key in group.members),
+    }
     index_of = {key: index for index, key in enumerate(sorted(named))}
     owners = {
         key: owner_of_lane(lanes.timeline.trace, info)
@@ -79,20 +89,20 @@ def take_lanes(lanes: LaneList) -> LanesState:
 
     return LanesState(
         tuple(_owned(key, owners.get(key, OwnerName())) for key in index_of),
-        open=rows(key for key in now.turned if lanes.is_open(key)),
-        closed=rows(key for key in now.turned if not lanes.is_open(key)),
-        hidden=rows(now.hidden),
-        pinned=tuple(index_of[key] for key in now.pinned),
-        hides_empty=now.hides_empty,
-        sort=now.sort,
-        order=tuple(index_of[key] for key in now.order),
-        group=now.group,
-        patterns=now.patterns,
-        groups=tuple(GroupState(group.title, rows(group.members)) for group in now.groups),
-        closed_groups=tuple(sorted(now.closed)),
-        classes=tuple(sorted(now.classes)),
-        labels=tuple(sorted(now.labels)),
-        shows_kinds=now.shows_kinds,
+        open=rows(key for key in arrangement.turned if lanes.is_open(key)),
+        closed=rows(key for key in arrangement.turned if not lanes.is_open(key)),
+        hidden=rows(arrangement.hidden),
+        pinned=tuple(index_of[key] for key in arrangement.pinned),
+        hides_empty=arrangement.hides_empty,
+        sort=arrangement.sort,
+        order=tuple(index_of[key] for key in arrangement.order),
+        group=arrangement.group,
+        patterns=arrangement.patterns,
+        groups=tuple(GroupState(group.title, rows(group.members)) for group in arrangement.groups),
+        closed_groups=tuple(sorted(arrangement.closed)),
+        classes=tuple(sorted(arrangement.classes)),
+        labels=tuple(sorted(arrangement.labels)),
+        shows_kinds=arrangement.shows_kinds,
     )
 
 
@@ -102,7 +112,7 @@ def _owned(key: LaneKey, owner: OwnerName) -> OwnedLane:
 
 
 def take_filter(trace: Trace, state: FilterState) -> FilterPart:
-    """Return a filter, with the names of the threads that it chooses."""
+    """Return a filter, with the names of the threads it selects."""
     shows = np.count_nonzero(state.threads) * 2 < len(state.threads)
     rows = np.flatnonzero(state.threads if shows else ~state.threads).tolist()
     threads = tuple(OwnedThread(**asdict(owner_of_thread(trace, row)), row=row) for row in rows)
@@ -112,14 +122,14 @@ def take_filter(trace: Trace, state: FilterState) -> FilterPart:
 
 
 def owner_of_thread(trace: Trace, row: int) -> OwnerName:
-    """Return the numbers and names of a row of the thread table."""
+    """Return pid, tid and names of a row of the thread table."""
     table = trace.threads
     process = trace.processes.names[int(table.process[row])].rsplit("/", 1)[-1]
     return OwnerName(int(table.pid[row]), int(table.tid[row]), process, table.names[row])
 
 
 def owner_of_lane(trace: Trace, info: LaneInfo) -> OwnerName:
-    """Return the numbers and names of what a lane is about."""
+    """Return pid, tid and names of the thread or process of a lane."""
     if info.thread:
         return owner_of_thread(trace, info.thread)
     name = trace.processes.names[info.process].rsplit("/", 1)[-1] if info.process else ""
@@ -127,7 +137,7 @@ def owner_of_lane(trace: Trace, info: LaneInfo) -> OwnerName:
 
 
 def _ranges(numbers: np.ndarray[tuple[int], np.dtype[np.intp]]) -> tuple[CodeRange, ...]:
-    """Return the runs of neighbouring numbers."""
+    """Return sorted numbers as runs of consecutive ones."""
     if not len(numbers):
         return ()
     breaks = np.flatnonzero(np.diff(numbers) > 1)
@@ -135,7 +145,7 @@ def _ranges(numbers: np.ndarray[tuple[int], np.dtype[np.intp]]) -> tuple[CodeRan
     return tuple(map(CodeRange, firsts.tolist(), lasts.tolist()))
 
 
-# What of a state goes into a session that is saved under a name, and which names it has for other traces.
+# Sessions that are saved under a name: parts of a state, with name patterns for other traces.
 
 
 _Owner = TypeVar("_Owner", bound=OwnerName)
@@ -148,7 +158,7 @@ PARTS = {
 
 
 def names_in(state: WorkspaceState) -> tuple[str, ...]:
-    """Return the names of processes and threads that a state has, each once, in order."""
+    """Return the names of processes and threads in a state, each once, sorted."""
     owners: list[OwnerName] = [] if state.lanes is None else list(state.lanes.lanes)
     owners += [] if state.filter is None else state.filter.threads
     names = {name for owner in owners for name in (owner.process, owner.thread) if name}
@@ -156,12 +166,12 @@ def names_in(state: WorkspaceState) -> tuple[str, ...]:
 
 
 def session_of(state: WorkspaceState, parts: frozenset[str], patterns: Mapping[str, str]) -> WorkspaceState:
-    """Return a state that means something in other traces too.
+    """Return a state that is usable with other traces too.
 
     Args:
-        state: Of a workspace.
-        parts: Keys of `PARTS` that it is to have.
-        patterns: Name to the pattern that replaces it; names that are not there stay.
+        state: State of a workspace.
+        parts: Keys of `PARTS` to include.
+        patterns: Name to the pattern that replaces it; other names stay.
 
     Raises:
         UsageError: A pattern is faulty.
@@ -171,7 +181,7 @@ def session_of(state: WorkspaceState, parts: frozenset[str], patterns: Mapping[s
     lanes = state.lanes if "lanes" in parts else None
     part = state.filter if "filter" in parts else None
     panels = state.panels
-    if panels is not None:  # the list of events begins with one of this trace
+    if panels is not None:  # the state of the event list holds an event of this trace
         panels = replace(panels, values={name: shown for name, shown in panels.values.items() if name != "events"})
     return WorkspaceState(
         view=state.view if "view" in parts else None,
@@ -189,7 +199,7 @@ def _renamed(owners: Iterable[_Owner], patterns: Mapping[str, str]) -> tuple[_Ow
 
 
 def check_name(name: str) -> str:
-    """Return the name of a session without blanks around it.
+    """Return the name of a session without surrounding blanks.
 
     Raises:
         UsageError: It is empty.
@@ -203,13 +213,13 @@ _MOST_NS: Final = 1 << 62
 
 
 def put_view(opened: OpenTrace, state: ViewState, is_same: bool, is_first: bool = False) -> None:
-    """Show a part of the trace; nothing changes where the trace has no such part.
+    """Show the stored part of the trace; nothing changes if the trace has no such part.
 
     Args:
         opened: The trace.
-        state: The part.
-        is_same: It is the trace that the state was taken of; else times count from the start.
-        is_first: Nothing shows yet, so there is nothing to go back to.
+        state: The stored part.
+        is_same: The state was taken from the same trace; else times count from the start of the trace.
+        is_first: Nothing is shown yet, so there is no view to go back to.
     """
     viewport, clock = opened.viewport, opened.trace.clock
     show = viewport.begin_at if is_first else viewport.jump
@@ -225,13 +235,13 @@ def put_view(opened: OpenTrace, state: ViewState, is_same: bool, is_first: bool 
     limits = viewport.limits
     if window.end <= limits.start or window.start >= limits.end:
         return
-    if viewport.width_px <= 1:  # nothing is drawn yet: the window begins at the pixels that it had
+    if viewport.width_px <= 1:  # nothing is drawn yet: use the stored width for whole pixels
         viewport.set_width(state.width_px)
     show(window)
 
 
 def put_selection(opened: OpenTrace, state: SelectionState) -> None:
-    """Select what was selected in the same trace; an interval only of a lane that is built."""
+    """Restore the selection in the same trace; an interval only if its lane is built."""
     limits, events = opened.viewport.limits, len(opened.trace.events)
     event = state.event if state.event is not None and 0 <= state.event < events else None
     lane = next(iter(_indices(opened, [state.lane])), None) if state.lane is not None else None
@@ -246,13 +256,13 @@ def put_selection(opened: OpenTrace, state: SelectionState) -> None:
 
 
 def put_lanes(opened: OpenTrace, state: LanesState, is_same: bool, is_first: bool = False) -> None:
-    """Arrange lanes; sorted and grouped again where the trace is another one.
+    """Apply an arrangement of lanes; for another trace, lanes are sorted and grouped again.
 
     Args:
         opened: The trace.
         state: The arrangement.
-        is_same: As of `put_view`.
-        is_first: Nothing shows yet, so there is nothing to undo.
+        is_same: As for `put_view`.
+        is_first: Nothing is shown yet, so there is nothing to undo.
 
     Raises:
         UsageError: A pattern of names is faulty.
@@ -297,13 +307,13 @@ def put_lanes(opened: OpenTrace, state: LanesState, is_same: bool, is_first: boo
 
 
 def put_filter(opened: OpenTrace, part: FilterPart, is_same: bool, is_first: bool = False) -> None:
-    """Put a filter in force. Python files that its rules name are not run; the panel requests leave before it does so.
+    """Apply a filter. Python files that its rules name are not run until the panel has asked the user.
 
     Args:
         opened: The trace.
         part: The filter.
-        is_same: As of `put_view`.
-        is_first: As of `put_lanes`.
+        is_same: As for `put_view`.
+        is_first: As for `put_lanes`.
 
     Raises:
         UsageError: A pattern of names is faulty.
@@ -314,7 +324,7 @@ def put_filter(opened: OpenTrace, part: FilterPart, is_same: bool, is_first: boo
     threads = np.full(len(opened.trace.threads), not part.shows)
     rows = _same_rows(opened.trace, part) if is_same else NameFinder(opened).threads(part)
     threads[list(rows)] = part.shows
-    if part.shows and not threads.any():  # nothing that it names is here: rather all than nothing
+    if part.shows and not threads.any():  # no thread it names is here: show all rather than none
         threads[:] = True
     is_wide = MappingProxyType({form.code: form.is_wide for form in part.forms})
     state = FilterState(codes, threads, part.effect, part.stack(), is_wide)
@@ -325,7 +335,7 @@ def put_filter(opened: OpenTrace, part: FilterPart, is_same: bool, is_first: boo
 
 
 class NameFinder:
-    """Finds what names mean in another trace.
+    """Finds the lanes and threads of another trace that stored names match.
 
     Args:
         opened: The other trace.
@@ -351,11 +361,11 @@ class NameFinder:
         return tuple(exact or (other for other, _ in lanes))
 
     def threads(self, part: FilterPart) -> set[int]:
-        """Return the rows of the thread table that a filter names."""
+        """Return the rows of the threads that a stored filter names."""
         owners = [owner_of_thread(self._trace, row) for row in range(len(self._trace.threads))]
         rows: set[int] = set()
         for thread in part.threads:
-            if thread.row == 0:  # the thread that is not known
+            if thread.row == 0:  # the unknown thread
                 rows.add(0)
                 continue
             fits = _fits_owner(thread, is_thread=True)
@@ -364,7 +374,7 @@ class NameFinder:
 
 
 def _fits_owner(name: OwnerName, is_thread: bool) -> Callable[[OwnerName], bool]:
-    """Return a test whether a process or thread is meant: by name, by number where it has none."""
+    """Return a predicate whether an owner matches, by names; by numbers where a name is missing."""
     process: Fits = fits_name(name.process)
     thread: Fits = fits_name(name.thread)
 

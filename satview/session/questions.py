@@ -1,4 +1,4 @@
-"""Questions asked of a trace in the background: an answer is kept as long as what it was asked of stays."""
+"""Questions about a trace, answered in the background; an answer is kept until its trace or question changes."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ if TYPE_CHECKING:
     from satview.answers.path import PathAnswer
 
 
-# A question about the open trace that is answered in the background.
+# A question that is answered in the background.
 
 
 class Answer(QObject):
-    """What was requested last, on its way, answered, or failed; subclasses keep the result.
+    """The state of one question: requested, answered or failed; subclasses keep the result.
 
     Attributes:
-        error: Why there is no answer; empty = there is none yet, or it is fine.
+        error: Why there is no answer; empty = not yet known, or no error.
 
     Signals:
-        changed: It was requested, answered, has failed, or is gone.
+        changed: It was requested, answered or dropped, or has failed.
     """
 
     changed = Signal()
@@ -42,11 +42,11 @@ class Answer(QObject):
 
     @property
     def is_busy(self) -> bool:
-        """Whether the answer is being looked for."""
+        """Whether the answer is being computed."""
         return self._job.is_busy
 
     def close(self) -> None:
-        """Stop what runs in the background."""
+        """Stop the background task."""
         self._job.close()
 
     def _start(self, function: TaskFunction) -> None:
@@ -55,7 +55,7 @@ class Answer(QObject):
         self.changed.emit()
 
     def _take(self, result: object) -> None:
-        """Keep what the job returned, or that it failed (None)."""
+        """Keep the result of the task; None if it failed."""
         raise NotImplementedError
 
     @Slot(object)
@@ -73,10 +73,10 @@ class Answer(QObject):
 
 
 class WatchedAnswer(Answer):
-    """An answer that is computed while it is seen, and again once what it depends on has settled.
+    """An answer that is computed while it is visible, and again once a change of its input has settled.
 
     Args:
-        settle_ms: How long that has to stay unchanged.
+        settle_ms: How long the input must stay unchanged.
         parent: Owner.
     """
 
@@ -88,11 +88,11 @@ class WatchedAnswer(Answer):
 
     @property
     def is_pending(self) -> bool:
-        """True while the result is older than what is requested."""
+        """True while the result is older than the request."""
         return self.is_busy or self._settle.isActive()
 
     def watch(self, is_watched: bool) -> None:
-        """Start or stop following the trace: the answer is seen, or is not."""
+        """Set whether the answer is visible, and must be kept up to date."""
         if is_watched != self._is_watched:
             self._is_watched = is_watched
             if is_watched:
@@ -102,24 +102,24 @@ class WatchedAnswer(Answer):
                 self._job.cancel()
 
     def close(self) -> None:
-        """Stop what runs in the background."""
+        """Stop the timer and the background task."""
         self._settle.stop()
         super().close()
 
     @Slot()
     def _request(self) -> None:
-        """Start the task for what is requested now, if it is seen."""
+        """Start the task for the current request, if the answer is visible."""
         raise NotImplementedError
 
 
-# The critical path of a thread through an interval: requested by a key, answered in the background.
+# The critical path of a thread through an interval.
 
 
 class PathSearch(Answer):
-    """The last path that was requested; it stays until another is, or it is dropped.
+    """The last requested critical path; it stays until another is requested, or it is dropped.
 
     Attributes:
-        found: The path; None = none was requested, or it is not there yet.
+        found: The path; None = none was requested, or it is not ready.
     """
 
     def __init__(self, parent: QObject | None = None) -> None:
@@ -127,7 +127,7 @@ class PathSearch(Answer):
         self.found: PathAnswer | None = None
 
     def search(self, trace: Trace, thread: int, window: TimeWindow) -> None:
-        """Look for a path.
+        """Start to search for the critical path of a thread.
 
         Args:
             trace: The events.
@@ -149,7 +149,7 @@ class PathSearch(Answer):
         self.found = cast("PathAnswer | None", result)
 
 
-# An answer about all of the open trace: computed in the background once it is seen.
+# An answer about the whole trace.
 
 
 Found = TypeVar("Found")
@@ -157,10 +157,10 @@ Query = Callable[[Trace, IsCancelled], Found]
 
 
 class TraceAnswer(Answer, Generic[Found]):
-    """Runs the query at the first `start`, and again of a refreshed trace at the next one.
+    """Runs its query at the first `start`, and at the first one after each reload.
 
     Attributes:
-        found: The answer; of the trace before until the next `start`; None = not yet known.
+        found: The answer; after a reload the old one until the next `start`; None = not yet known.
     """
 
     def __init__(self, trace: Trace, query: Query[Found], parent: QObject | None = None) -> None:
@@ -168,8 +168,8 @@ class TraceAnswer(Answer, Generic[Found]):
 
         Args:
             trace: The trace.
-            query: A function without a bond to any widget; runs on the worker and returns no None. It may
-                raise `Cancelled` when its second argument says so.
+            query: A function that refers to no widget, for the worker thread; never returns None. It may raise
+                `Cancelled` when its second argument returns True.
             parent: Owner.
         """
         super().__init__(parent)
@@ -178,12 +178,12 @@ class TraceAnswer(Answer, Generic[Found]):
         self.found: Found | None = None
 
     def start(self) -> None:
-        """Run the query, unless that is done or under way."""
+        """Run the query, unless it is running or done."""
         if not self._is_of_this and not self.is_busy:
             self._start(partial(self._query, self._trace))
 
     def ask(self, query: Query[Found]) -> None:
-        """Ask something else; the answer of before shows until the new one is there, if anybody has asked."""
+        """Replace the query; if the old one was started, run the new one, and keep the old answer until it is done."""
         is_asked = self.found is not None or self.is_busy
         self._query = query
         self.take(self._trace)
@@ -191,7 +191,7 @@ class TraceAnswer(Answer, Generic[Found]):
             self.start()
 
     def take(self, trace: Trace) -> None:
-        """Query a refreshed trace from now on; the answer of before shows until the next `start`."""
+        """Switch to a reloaded trace; the old answer stays until the next `start`."""
         self._job.cancel()
         self._trace, self._is_of_this = trace, False
 
@@ -201,11 +201,11 @@ class TraceAnswer(Answer, Generic[Found]):
             self.found = cast(Found, result)
 
 
-# Why a thread is in its state at a moment: requested by a key, answered in the background.
+# Why a thread is in its state at a moment.
 
 
 class WhySearch(Answer):
-    """The answer to the last question; it stays until another is asked, as its own links select something else.
+    """The answer to the last question; it stays while the user follows its links, until another question is asked.
 
     Attributes:
         steps: The answer; empty = none yet.
@@ -216,7 +216,7 @@ class WhySearch(Answer):
         self.steps: tuple[WhyStep, ...] = ()
 
     def search(self, trace: Trace, thread: int, at_cycles: int) -> None:
-        """Look for the answer.
+        """Start to search for the answer.
 
         Args:
             trace: The events.
@@ -228,7 +228,7 @@ class WhySearch(Answer):
 
     @Slot()
     def forget(self) -> None:
-        """Drop question and answer."""
+        """Drop the question and its answer."""
         if self.steps or self.error or self.is_busy:
             self._job.cancel()
             self.steps, self.error = (), ""

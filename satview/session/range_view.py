@@ -1,4 +1,4 @@
-"""What the selected range holds: totals by state and thread, percentiles, counts; worked out in the background."""
+"""Which part of the trace statistics are about, and the summary of the selected range: states, threads, events."""
 
 from __future__ import annotations
 
@@ -22,25 +22,22 @@ from satview.session.questions import WatchedAnswer
 from satview.session.tasks import IsCancelled
 from satview.store.trace import Trace
 
-# Which part of the trace statistics and plots are about; it follows the selected range by itself.
-
-
-# Lengths as they are written where somebody measures: exactly, in time and in cycles.
+# Lengths of measured ranges as text: exactly, in time and in cycles.
 
 
 def length_text(cycles: int, clock: Clock) -> str:
-    """Return a length with nothing rounded away: `1.204 562 5 ms (2,409,125 cycles)`."""
+    """Return a length without rounding: `1.204 562 5 ms (2,409,125 cycles)`."""
     return f"{format_exactly(cycles, clock)} ({format_cycles(cycles)})"
 
 
 def length_texts(cycles: int, clock: Clock) -> tuple[str, ...]:
-    """Return a length in shorter and shorter words; one that is rounded says so."""
+    """Return a length as texts of decreasing width; the rounded one begins with an approximation sign."""
     exact, short = format_exactly(cycles, clock), format_duration(clock.duration_ns(cycles))
     return length_text(cycles, clock), exact, f"\N{ALMOST EQUAL TO} {short}"
 
 
 def frequency_text(cycles: int, clock: Clock) -> str:
-    """Return how often per second something of a length fits in: `830.2 Hz`; empty for a length of 0."""
+    """Return the reciprocal of a length as a frequency: `830.2 Hz`; empty for a length of 0."""
     if not cycles:
         return ""
     hertz = clock.cycles_per_s / abs(cycles)
@@ -54,7 +51,7 @@ NO_RANGE: Final = "Select a range: drag over the lanes, press R for the selected
 
 
 class Extent(StrEnum):
-    """Which part of the trace something is about."""
+    """Part of the trace that an answer is about."""
 
     TRACE = "Whole trace"
     VIEW = "View"
@@ -62,7 +59,7 @@ class Extent(StrEnum):
 
 
 class ExtentSelection:
-    """The requested part: what the user selected, or the selected range from its first moment to its last.
+    """The part of the trace that the user selected; it switches to the selected range as soon as there is one.
 
     Attributes:
         extent: The part.
@@ -71,16 +68,16 @@ class ExtentSelection:
     def __init__(self, opened: OpenTrace, extent: Extent) -> None:
         self._opened = opened
         self.extent = extent
-        self._before: Extent | None = None  # to go back to when the range is gone
+        self._before: Extent | None = None  # restored when the range is gone
         self._has_range = False
         self.follow_range()
 
     def select(self, extent: Extent) -> None:
-        """Select a part, whatever range is selected, until another range is."""
+        """Select a part, and stay with it until another range is selected."""
         self.extent, self._before = extent, None
 
     def follow_range(self) -> None:
-        """Follow a range that has just been selected, and go back when it is gone."""
+        """Switch to a range that has just been selected, and back when it is gone."""
         had_range, self._has_range = self._has_range, self._opened.selection.time_range is not None
         if self._has_range and not had_range and self.extent is not Extent.RANGE:
             self.extent, self._before = Extent.RANGE, self.extent
@@ -93,7 +90,7 @@ class ExtentSelection:
         return self.extent is Extent.RANGE and self._opened.selection.time_range is None
 
     def window(self) -> TimeWindow:
-        """Return the part, cut to the trace; the whole trace where they do not meet."""
+        """Return the part, clipped to the trace; the whole trace if they do not overlap."""
         whole = self._opened.trace.window
         requested = {
             Extent.TRACE: whole,
@@ -104,12 +101,12 @@ class ExtentSelection:
 
 
 class ExtentAnswer(WatchedAnswer):
-    """An answer about the selected part of the trace; it is found again when that part changes.
+    """An answer about a selectable part of the trace; it is computed again when that part changes.
 
     Args:
         opened: The open trace.
-        extent: The part at first.
-        settle_ms: As of `WatchedAnswer`.
+        extent: The initial part.
+        settle_ms: As for `WatchedAnswer`.
         parent: Owner.
     """
 
@@ -131,7 +128,7 @@ class ExtentAnswer(WatchedAnswer):
         return self._extent.needs_range
 
     def _later(self) -> None:
-        """Find the answer again once its part stays unchanged."""
+        """Compute the answer again once its part stays unchanged."""
         if self._is_watched:
             self._settle.start()
 
@@ -146,7 +143,7 @@ class ExtentAnswer(WatchedAnswer):
         self._extent.follow_range()
         if self.extent is Extent.RANGE or self.extent is not before:
             self._later()
-            self.changed.emit()  # whether the panel is seen or not: the part may be another one now
+            self.changed.emit()  # even if the panel is hidden, as the part may have changed
 
     @Slot(object)
     def _on_reloaded(self, _reload: object) -> None:
@@ -154,7 +151,7 @@ class ExtentAnswer(WatchedAnswer):
 
 
 _SETTLE_MS: Final = 120
-_ROWS: Final = 8  # of threads and events: the panel Statistics has all
+_ROWS: Final = 8  # threads and events shown; the panel Statistics has all
 _STATE: Final = (("state", "State"), ("total", "Time"), ("share", "Of all"), ("count", "Times"))
 _LENGTHS: Final = (
     ("state", "State"),
@@ -169,10 +166,10 @@ _EVENT: Final = (("event", "Event"), ("count", "Count"), ("per_s", "Per second")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RangeSummary:
-    """The statistics of a range.
+    """Statistics of a range.
 
     Attributes:
-        trace: Of which trace.
+        trace: The trace.
         window: The range.
         states, threads, events: `state-total`, `thread` and `event` of `answers.statistics`.
     """
@@ -185,7 +182,7 @@ class RangeSummary:
 
 
 def summarize(trace: Trace, window: TimeWindow, basis: Basis, is_cancelled: IsCancelled) -> RangeSummary:
-    """Return the summary of a range; runs on the worker.
+    """Return the summary of a range; runs on the worker thread.
 
     Raises:
         Cancelled: Another range is requested.
@@ -196,10 +193,10 @@ def summarize(trace: Trace, window: TimeWindow, basis: Basis, is_cancelled: IsCa
 
 
 class RangeView(WatchedAnswer):
-    """Sums the selected range up, once it rests and while somebody looks.
+    """Summarizes the selected range once it stays unchanged, while the summary is visible.
 
     Attributes:
-        found: The summary of the selected range; None while there is none yet.
+        found: The summary of the selected range; None = not yet computed.
     """
 
     def __init__(self, opened: OpenTrace, parent: QObject | None = None) -> None:
@@ -210,7 +207,7 @@ class RangeView(WatchedAnswer):
         opened.reloaded.connect(self._on_range)
 
     def details(self) -> Details | None:
-        """Return what is known of the selected range; None without one."""
+        """Return the details of the selected range; None without one."""
         window = self._opened.selection.time_range
         return range_details(self._opened.trace, window, self.found, self.error) if window is not None else None
 
@@ -236,13 +233,13 @@ class RangeView(WatchedAnswer):
 
 
 def range_details(trace: Trace, window: TimeWindow, summary: RangeSummary | None, error: str = "") -> Details:
-    """Return what is known of a range.
+    """Return the details of a range.
 
     Args:
         trace: The trace.
         window: The range.
-        summary: Its summary; None = not known yet.
-        error: Why there is none.
+        summary: Its summary; None = not yet computed.
+        error: Why there is no summary.
     """
     clock, rows = trace.clock, trace.rows_between(window)
     lines = (
@@ -266,7 +263,7 @@ def range_details(trace: Trace, window: TimeWindow, summary: RangeSummary | None
 
 
 def _table(title: str, answer: Table, requested: tuple[tuple[str, str], ...], most: int | None = None) -> DetailTable:
-    """Return some columns of an answer, the largest rows first."""
+    """Return some columns of an answer as a table, largest rows first."""
     columns = {column.name for column in answer.question.columns}
     shown = {name: head for name, head in requested if name in columns}
     largest = answer.sorted_by(answer.question.sort_name).head(most)

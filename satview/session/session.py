@@ -1,4 +1,4 @@
-"""One window's document: nothing yet, being read, open, or failed. Knows no numpy, so that windows show at once."""
+"""The document of one window: empty, loading, open or failed. Imports no numpy, so that windows appear at once."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ if TYPE_CHECKING:
     from satview.session.viewport import PreviewView
 
 _HOLD_MS = 100
-_GIVE_BACK_MS = 500  # Qt has deleted then what it deletes later
+_GIVE_BACK_MS = 500  # by then Qt has carried out its deferred deletions
 _MEGABYTE = 1 << 20
-_CHECK_MS = 500  # a file that was cut short is reported, even if nobody looks into it
+_CHECK_MS = 500  # interval at which a truncated file is noticed, even if nothing reads it
 
 
 class Stage(StrEnum):
-    """Where a window is with its document."""
+    """State of a window's document."""
 
     EMPTY = "empty"
     LOADING = "loading"
@@ -49,23 +49,23 @@ class Session(QObject):
     """The document of one window.
 
     Attributes:
-        stage: Where it is.
-        path: The file that is read, open or failed; None while empty.
-        opened: The open trace and all that follows it; None unless READY.
+        stage: State of the document.
+        path: The file that is loading, open or failed; None while empty.
+        opened: The open trace; None unless READY.
         error: Why it failed; None unless FAILED.
-        follow: Keeps the trace in step with a growing file; None unless it is followed.
-        lanes_in_view: Returns the lanes that show; they are ready before `opened` changes over to a longer reading.
-        preview: While a large file is read: what some of its positions show, to look at meanwhile; else None.
+        follow: Follows a growing file; None unless the file is followed.
+        lanes_in_view: Returns the visible lanes, which are built in a reloaded trace before `opened` switches to it.
+        preview: Sample of a large file, shown while it is loading; else None.
         adds_to_cache: Decoded files may be put into the cache.
         more_unstored: Returns the marks of another trace in the window that could not be stored yet.
-        may_reload: Called before `opened` changes over to a longer reading; False puts it off a little.
+        may_reload: Called before `opened` switches to a reloaded trace; False delays that a little.
 
     Signals:
         stage_changed: Sent after `stage` and the rest have changed.
-        progress: Share read, 0 to 1.
-        previewed: `preview` has come.
-        reloaded: `opened` has changed over to a longer reading of the same file.
-        follow_changed: Following began or ended, or what is to be said about it changed.
+        progress: Fraction read, 0 to 1.
+        previewed: `preview` is available.
+        reloaded: `opened` has switched to a reloaded trace of the same file.
+        follow_changed: Following began or ended, or its status changed.
         reported: Something happened to the followed file, as a sentence.
     """
 
@@ -78,7 +78,7 @@ class Session(QObject):
     _preview_ready = Signal(int, object)
 
     def __init__(self, settings: Settings, parent: QObject | None = None, prepare: Prepare | None = None) -> None:
-        """Begin empty.
+        """Begin without a document.
 
         Args:
             settings: For the first arrangement of lanes.
@@ -97,12 +97,12 @@ class Session(QObject):
         self.stage = Stage.EMPTY
         self.path: Path | None = None
         self.opened: OpenTrace | None = None
-        self._made: OpenTrace | None = None  # what `opened` becomes in the next turn of the event loop
+        self._unshown: OpenTrace | None = None  # becomes `opened` in the next pass of the event loop
         self.error: Exception | None = None
         self.follow: Follow | None = None
         self.preview: PreviewView | None = None
         self._opens = 0
-        # Sent from the worker, before it reads all of the file.
+        # Sent from the worker thread, before it reads the whole file.
         self._preview_ready.connect(self._on_preview, Qt.ConnectionType.QueuedConnection)
         self.lanes_in_view: Callable[[], list[int]] = list
         self.may_reload: Callable[[], bool] = lambda: True
@@ -115,11 +115,11 @@ class Session(QObject):
         self._guard.timeout.connect(self.check_file)
 
     def open(self, path: Path, is_followed: bool = False) -> None:
-        """Read a file in the background; whatever was open is closed.
+        """Close the open trace, and load a file in the background.
 
         Args:
             path: The file.
-            is_followed: Keep in step with it while it grows; it need not be there yet.
+            is_followed: Follow it while it grows; it need not exist yet.
         """
         self._end_follow()
         self._drop()
@@ -137,7 +137,7 @@ class Session(QObject):
             )
 
     def open_shared(self, other: Session) -> None:
-        """Show the trace that another window has read, without reading it again; whatever was open is closed."""
+        """Close the open trace, and show the trace of another window without reading it again."""
         assert other.opened is not None
         self._job.cancel()
         self._end_follow()
@@ -152,7 +152,7 @@ class Session(QObject):
         self._set_stage(Stage.READY)
 
     def set_following(self, follows: bool) -> None:
-        """Begin or stop to follow the open file; the view stays as it is."""
+        """Begin or stop following the open file; the view stays as it is."""
         if follows == (self.follow is not None) or self.path is None:
             return
         if follows:
@@ -165,12 +165,12 @@ class Session(QObject):
             self._end_follow()
 
     def cancel(self) -> None:
-        """Stop reading and be empty again."""
+        """Stop loading and be empty again."""
         if self.stage is Stage.LOADING:
             self.close()
 
     def close(self) -> None:
-        """Close the trace, or stop reading it, and be empty."""
+        """Close the trace, or stop loading it, and be empty."""
         self._job.cancel()
         self._end_follow()
         self._drop()
@@ -187,19 +187,19 @@ class Session(QObject):
 
     @property
     def needs_caching(self) -> bool:
-        """True if the open file was decoded and is to be stored in the cache."""
+        """True if the open file was decoded and should be stored in the cache."""
         return self.adds_to_cache and self._to_cache is not None
 
     @property
     def is_caching(self) -> bool:
-        """True while the open file is being written into the cache."""
+        """True while the open file is being written to the cache."""
         return self._cache_job.is_busy
 
     def cache(self, lanes: list[int]) -> None:
-        """Store what was decoded of the open file for the next time, with lanes that will be seen first.
+        """Store the decoded open file for the next time, with some lanes.
 
         Args:
-            lanes: Those that show.
+            lanes: The visible lanes.
         """
         loaded, self._to_cache = self._to_cache, None
         if loaded is not None and self.follow is None and self.stage is Stage.READY:
@@ -213,14 +213,14 @@ class Session(QObject):
 
     @Slot(object)
     def adopt(self, marks: Marks) -> None:
-        """Keep marks of another trace of the window that could not be stored when it was closed; they go on trying."""
+        """Keep marks of another trace of the window that could not be stored when it was closed, and retry."""
         marks.setParent(self)
         self._unstored.append(marks)
 
     @Slot()
     def check_file(self) -> None:
-        """Say once if the file was cut short, written over or taken away; what was read of it stays."""
-        if self.opened is None or self.follow is not None:  # a followed file is looked at anyway
+        """Report once if the file was truncated, overwritten or removed; data read so far is kept."""
+        if self.opened is None or self.follow is not None:  # a followed file is checked anyway
             return
         try:
             self.opened.trace.payloads.check()
@@ -229,7 +229,7 @@ class Session(QObject):
             self.reported.emit(f"{error}; times and states stay, arguments cannot be read any more")
 
     def shut_down(self) -> None:
-        """Stop everything in the background and wait for it; the window goes away."""
+        """Stop all background tasks and wait for their end; the window is closing."""
         self._job.close()
         self._cache_job.close()
         self._naming.close()
@@ -254,7 +254,7 @@ class Session(QObject):
             self.follow_changed.emit()
 
     def file_is_complete(self, path: Path) -> None:
-        """Note that a file will not grow any more: it is followed up to its end and then no longer."""
+        """Record that a file will not grow any more: following ends once all of it has been read."""
         if self.follow is not None and self.follow.path == path:
             self.follow.finish()
 
@@ -267,23 +267,23 @@ class Session(QObject):
 
     @Slot(str)
     def _on_noted(self, note: str) -> None:
-        if self.opened is not None:  # else the page that waits says it
+        if self.opened is not None:  # else the waiting page shows it
             self.reported.emit(f"{note}; what is shown stays")
 
     @Slot()
     def _read_followed(self) -> None:
-        """Read what the followed file has got since; nothing is shown differently until that is done."""
+        """Read the followed file again; the display does not change until that is done."""
         if self.follow is not None:
             self.follow.begin_read()
             self._job.start_reporting(partial(read_more, self.follow, self._prepare, self._shown()))
 
     def _shown(self) -> ShownState | None:
-        """Return what has to be ready before a longer reading can replace what shows."""
+        """Return the parts that a reloaded trace must prepare before it can replace the current one."""
         return None if self.opened is None else self.opened.shown(self.lanes_in_view())
 
     @Slot(int, object)
     def _on_preview(self, number: int, preview: object) -> None:
-        """Let the user look at what some positions of the file show, unless all of it is read by now."""
+        """Show the preview, unless the file has been read completely."""
         if self.stage is Stage.LOADING and number == self._opens and preview is not None:
             from satview.session.viewport import PreviewView  # brings numpy
             from satview.timeline.preview import Preview
@@ -305,14 +305,14 @@ class Session(QObject):
         self._to_cache = None
         self._cache_job.cancel()
         self._naming.cancel()
-        opened, self.opened, self._made = self.opened or self._made, None, None
+        opened, self.opened, self._unshown = self.opened or self._unshown, None, None
         if opened is not None:
-            if not opened.marks.file.is_stored:  # they go on trying
+            if not opened.marks.file.is_stored:  # storing is retried
                 opened.marks.setParent(self)
                 self._unstored.append(opened.marks)
             opened.shut_down()
             dismantle(opened)
-            QTimer.singleShot(_GIVE_BACK_MS, give_back)  # what goes with the objects that Qt deletes later
+            QTimer.singleShot(_GIVE_BACK_MS, give_back)  # memory of objects that Qt deletes later
 
     def _set_stage(self, stage: Stage) -> None:
         self.stage = stage
@@ -334,22 +334,22 @@ class Session(QObject):
             self._reload_if_possible()
             return
         assert isinstance(result, LoadedTrace)
-        if self.opened is not None:  # the file was begun again: so is the view
+        if self.opened is not None:  # the file was started again, and so is the view
             self._drop()
             self._set_stage(Stage.LOADING)
         from satview.session.open_trace import OpenTrace
 
-        self._made = opened = OpenTrace(
+        self._unshown = opened = OpenTrace(
             result.trace, result.timeline, self._settings, self, result.events_of_thread, result.silent
         )
-        # In a turn of its own: what windows make for it takes as long as a turn may.
+        # In a pass of the event loop of its own, as windows need a whole pass to build their views.
         QTimer.singleShot(0, self, partial(self._show, result, opened))
 
     def _show(self, result: LoadedTrace, opened: OpenTrace) -> None:
-        """Be ready with what was made, unless the file was closed meanwhile."""
-        if opened is not self._made:
+        """Switch to READY with a new trace, unless the file was closed meanwhile."""
+        if opened is not self._unshown:
             return
-        self.opened, self._made = opened, None
+        self.opened, self._unshown = opened, None
         if self.preview is not None:
             opened.take_preview(self.preview)
             self._drop_preview()
@@ -365,7 +365,7 @@ class Session(QObject):
 
     @Slot()
     def _reload_if_possible(self) -> None:
-        """Change over to the longer reading, unless the user is in the middle of something."""
+        """Switch to the reloaded trace, unless the user is in the middle of something."""
         if self._held is None or self.follow is None or self.opened is None:
             self._hold.stop()
             return
@@ -376,24 +376,24 @@ class Session(QObject):
         held, self._held = self._held, None
         shown = self._shown()
         assert shown is not None
-        if not held.fits(shown):  # the user has turned to something else meanwhile
+        if not held.fits(shown):  # the user has changed the view or the filter meanwhile
             self._job.start(partial(prepare_loaded, held.loaded, shown))
             return
         self.opened.reload(held, self.follow.is_sticking)
         self.reloaded.emit()
-        QTimer.singleShot(_HOLD_MS, give_back)  # what the reading before held
+        QTimer.singleShot(_HOLD_MS, give_back)  # memory of the trace before
         self.follow.end_read(len(held.loaded.trace.events))
 
     @Slot(str)
     def _read_names(self, file: str) -> None:
-        """Read names from a text of pidin; `_on_names` changes over to them."""
+        """Start to read names from a text of pidin; `_on_names` applies them."""
         shown = self._shown()
         if shown is not None:
             self._naming.start(partial(read_names, Path(file), shown))
 
     @Slot(object)
     def _on_names(self, result: object) -> None:
-        """Change over to the trace with names, unless the user is in the middle of something."""
+        """Switch to the trace with names, unless the user is in the middle of something."""
         from satview.session.loading.loaded_trace import Reload  # brings numpy
 
         shown = self._shown()
@@ -404,7 +404,7 @@ class Session(QObject):
             QTimer.singleShot(_HOLD_MS, self, partial(self._on_names, result))
         elif result.shown.timeline is not shown.timeline:  # the file has grown meanwhile
             self._read_names(self.opened.pidin_file)
-        elif not result.fits(shown):  # the user has turned to something else meanwhile
+        elif not result.fits(shown):  # the user has changed the view or the filter meanwhile
             self._naming.start(partial(prepare_loaded, result.loaded, shown))
         else:
             self.opened.reload(result, is_at_end=False)
@@ -418,18 +418,18 @@ class Session(QObject):
 
     @Slot()
     def _on_window(self) -> None:
-        """Stick to the end as long as the user is there; let go when he goes back."""
+        """Keep following the end if the view is there; stop when the user moves back."""
         if self.follow is not None and self.opened is not None and self.sender() is self.opened.viewport:
             self.follow.set_sticking(self.opened.viewport.is_at_end)
 
     @Slot(object)
     def _on_failed(self, error: Exception) -> None:
         is_no_kev = isinstance(error, TraceFormatError) and error.offset == 0
-        is_no_kev = is_no_kev and not isinstance(error, SourceChangedError)  # cut while it was read: more may come
+        is_no_kev = is_no_kev and not isinstance(error, SourceChangedError)  # truncated during the read: more may come
         if self.follow is not None and isinstance(error, (TraceFormatError, OSError)) and not is_no_kev:
             self.follow.end_read(None, _waiting(self.follow.path, error))
             return
-        if self.follow is not None and self.opened is not None:  # what is shown can still be looked at
+        if self.follow is not None and self.opened is not None:  # keep what is shown
             what = error.what if isinstance(error, TraceFormatError) else str(error) or "there is not enough memory"
             name = self.follow.path.name
             self._end_follow()
@@ -444,5 +444,5 @@ class Session(QObject):
 def _waiting(path: Path, error: Exception) -> str:
     if isinstance(error, FileNotFoundError):
         return f"Waiting for {path.name}: it is not there yet"
-    what = error.what if isinstance(error, TraceFormatError) else str(getattr(error, "strerror", "") or error)
-    return f"Waiting for {path.name}: {what}"
+    reason = error.what if isinstance(error, TraceFormatError) else str(getattr(error, "strerror", "") or error)
+    return f"Waiting for {path.name}: {reason}"

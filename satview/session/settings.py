@@ -1,7 +1,7 @@
-"""Settings are rows: key, default, bounds, help. The dialog is made from the rows; the file is plain JSON.
+"""The table of settings: key, default, bounds, help; the settings dialog is made from it, the file is plain JSON.
 
-To add one: add a row to `SETTINGS`. A stored value that no longer fits gives way to the default, so an old file never
-stops a start.
+To add a setting, add a row to `SETTINGS`. A stored value that is no longer valid is replaced by the default, so an old
+file never prevents a start.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from PySide6.QtCore import QObject, Signal
 from satview.base.shared_file import DamagedFileError
 from satview.session.stored_json import StoredJson
 
-# Names of the sets of colours for states; the colours themselves are in `gui.colours`.
+# Names of the palettes for states; the colours are in `gui.colours`.
 
 
 STANDARD: Final = "standard"
@@ -36,11 +36,11 @@ class Setting:
 
     Attributes:
         key: Stable name, `area/name`.
-        default: Its first value; says its type too.
+        default: Default value; determines the type.
         help: One sentence for the dialog and the docs.
         low, high: Bounds of a number.
-        selections: The values a text may have; empty = any.
-        is_shown: False for what the windows remember by themselves or another dialog sets.
+        options: Values that a text may have; empty = any.
+        is_shown: False if the settings dialog does not show it: windows or other dialogs set it.
     """
 
     key: str
@@ -52,7 +52,7 @@ class Setting:
     is_shown: bool = True
 
     def fits(self, value: object) -> bool:
-        """Return whether a value may be stored."""
+        """Return whether a value is valid."""
         if type(value) is not type(self.default):
             return False
         if isinstance(value, str):
@@ -153,13 +153,13 @@ SETTINGS: Final = (
 
 
 class Settings(QObject):
-    """The values in force, stored in one JSON file.
+    """The current values, stored in one JSON file.
 
     Attributes:
         file: The file; shows whether all settings are stored.
 
     Signals:
-        changed: The key of the setting that got another value.
+        changed: A setting changed; its key.
     """
 
     changed = Signal(str)
@@ -168,7 +168,7 @@ class Settings(QObject):
         """Read the file.
 
         Args:
-            path: Where they are stored; None keeps them in memory only.
+            path: The file; None keeps settings in memory only.
             parent: Owner.
         """
         super().__init__(parent)
@@ -194,24 +194,24 @@ class Settings(QObject):
         return bool(self._values[key])
 
     def value(self, key: str) -> Value:
-        """Return the value, whatever its type."""
+        """Return a value of any type."""
         return self._values[key]
 
     def is_passing(self, key: str) -> bool:
-        """Return whether a setting has a value that holds until the program ends, as the command line says."""
+        """Return whether a value is from the command line, and so holds only until the program ends."""
         return key in self._passing
 
     def set(self, key: str, value: Value, is_saved: bool = True) -> None:
-        """Change a setting; numbers are brought into their bounds.
+        """Change a setting; numbers are clamped to their bounds.
 
         Args:
-            key: Which one.
+            key: Key of the setting.
             value: Its new value.
             is_saved: Store it; else it holds until the program ends, or until it is changed again.
 
         Raises:
             KeyError: There is no such setting.
-            ValueError: The value does not fit it.
+            ValueError: The value is not valid.
         """
         row = self._rows[key]
         if type(value) is int and type(row.default) is int:
@@ -230,9 +230,9 @@ class Settings(QObject):
         self.changed.emit(key)
 
     def _merged(self, content: Any) -> Any:
-        """Return what the file is to hold: what others have stored, and what was changed here.
+        """Return the new content of the file: what other windows have stored, with the changes made here.
 
-        Keys that this satview does not know are of a newer one, and stay.
+        Unknown keys are from a newer version, and stay.
         """
         keys = self._rows if content is None else self._changed_keys
         merged = dict(content or {})
@@ -251,5 +251,5 @@ def _checked(content: Any) -> Any:
 
 
 def settings_file() -> Path:
-    """Return where this user's settings are stored on this system."""
+    """Return the path of this user's settings file."""
     return user_config_path("satview", appauthor=False) / "settings.json"

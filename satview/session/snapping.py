@@ -1,4 +1,4 @@
-"""Moments that the mouse means: edges, events, cursors and marks near the position it points at."""
+"""Snaps a position of the mouse to nearby edges, events, cursors and marks."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SNAP_PX: Final = 6
 
 
 class Moved(Enum):
-    """What is being moved; it does not snap to where it is itself."""
+    """The object being dragged, which does not snap to its own position."""
 
     CURSOR_A = auto()
     CURSOR_B = auto()
@@ -23,17 +23,17 @@ class Moved(Enum):
 
 
 def snapped(opened: OpenTrace, cycles: int, within: int, lane: int | None = None, moved: Moved | None = None) -> int:
-    """Return the moment that is meant by a position near it; the position itself if nothing is near.
+    """Return the time that a position snaps to; the position itself if nothing is near.
 
-    Cursors, marks, the selection and the ends of the range come first, then edges and events of the lane; on the ruler,
-    where no lane is meant, those of the selected lane, then the events of all lanes that the filter shows.
+    Cursors, marks, the selection and the ends of the range come first, then edges and events of the lane. On the ruler,
+    where there is no lane, these are of the selected lane, followed by the events of all lanes that the filter shows.
 
     Args:
-        opened: The trace and what is selected in it.
+        opened: The trace and its selection.
         cycles: The position.
-        within: How far away a moment may be, in cycles.
+        within: Largest distance in cycles.
         lane: Index of the lane under the mouse; None on the ruler.
-        moved: What is being moved.
+        moved: The dragged object.
     """
     for candidates in _candidates(opened, cycles, within, lane, moved):
         near = min(candidates, key=lambda moment: abs(moment - cycles), default=None)
@@ -72,9 +72,9 @@ def _landmarks(opened: OpenTrace, moved: Moved | None) -> Iterator[int]:
 
 
 def _on_lane(opened: OpenTrace, lane: int, cycles: int, within: int) -> Iterator[int]:
-    """Yield the edges before and behind a moment of a lane, and its event nearest to it; nothing of one not drawn yet.
+    """Yield the edges before and after a time on a lane, and the nearest event; nothing if the lane is not built yet.
 
-    An edge that changes colour is seen, an event is a tick: of an edge and an event equally near the edge is meant.
+    Edges come first, as of an edge and an event at the same distance the edge is meant.
     """
     if not opened.timeline.is_ready(lane):
         return
@@ -88,7 +88,7 @@ def _on_lane(opened: OpenTrace, lane: int, cycles: int, within: int) -> Iterator
 
 
 def _shown_events(opened: OpenTrace, cycles: int) -> Iterator[int]:
-    """Yield the times of the last event before a moment that the filter shows, and of the first one from it on."""
+    """Yield the times of the last event that the filter shows before a time, and of the first from that time on."""
     times, rows = opened.trace.events.time_cycles, opened.filters.rows
     row = int(np.searchsorted(times, cycles))
     position = row if rows is None else int(np.searchsorted(rows, row))

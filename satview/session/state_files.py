@@ -1,4 +1,4 @@
-"""Where states of windows are stored: one file per trace, and sessions under names. Files are JSON and run no code."""
+"""Files with states of windows: one per trace, and sessions saved under a name. They are JSON and run no code."""
 
 from __future__ import annotations
 
@@ -19,9 +19,6 @@ if TYPE_CHECKING:
     from satview.session.workspace_file import TraceSign, WorkspaceState
 
 
-# State of the user in files: merged with what others have stored, tried again until it is stored.
-
-
 SUFFIX: Final = ".satsession"
 _HEAD_BYTES: Final = 64 << 10
 _MOST_FILES: Final = 500
@@ -30,18 +27,18 @@ _NAME: Final = re.compile(r"[^/\\\x00-\x1f:*?\"<>|]{1,80}")
 
 
 class StateFiles:
-    """The folders of one user.
+    """The state folders of one user.
 
     Args:
-        views: Where what windows showed of each trace is stored; None stores nothing.
-        sessions: Where sessions saved under a name are; None keeps nothing.
+        views: Folder of the states of windows, one file per trace; None stores nothing.
+        sessions: Folder of sessions saved under a name; None stores nothing.
     """
 
     def __init__(self, views: Path | None = None, sessions: Path | None = None) -> None:
         self._views, self._sessions = views, sessions
 
     def of_trace(self, path: Path) -> StoredJson:
-        """Return the file that keeps what a window showed of a trace; one that keeps nothing for standard input."""
+        """Return the file with the window state of a trace; one that stores nothing for standard input."""
         file = None
         if self._views is not None and str(path) != "-":
             name = _digest(os.fsencode(path.absolute()))[:16]
@@ -51,7 +48,7 @@ class StateFiles:
         return StoredJson(file, checked, FILE_BYTES_MAX, makes_folder=True)
 
     def shrink(self) -> None:
-        """Remove what was stored of the traces that were not opened for longest, so that there are not too many."""
+        """Remove the states of the least recently opened traces if there are too many."""
         if self._views is None:
             return
         stored = []
@@ -63,7 +60,7 @@ class StateFiles:
                 file.unlink()
 
     def names(self) -> tuple[str, ...]:
-        """Return the names of the sessions that are saved, in order."""
+        """Return the names of the saved sessions, sorted."""
         if self._sessions is None:
             return ()
         with suppress(OSError):
@@ -74,7 +71,7 @@ class StateFiles:
         """Return the file of a session by its name, or by its path.
 
         Raises:
-            UsageError: It cannot be called that.
+            UsageError: The name is not valid.
         """
         if name.endswith(SUFFIX) or "/" in name or "\\" in name:
             return Path(name)
@@ -83,11 +80,11 @@ class StateFiles:
         return self._sessions / f"{name}{SUFFIX}"
 
     def save(self, name: str, state: WorkspaceState) -> Path:
-        """Save a session, in place of one of that name; return its file.
+        """Save a session, replacing any of that name; return its file.
 
         Raises:
-            UsageError: It cannot be called that.
-            WriteError: It cannot be written.
+            UsageError: The name is not valid.
+            WriteError: The file cannot be written.
         """
         from satview.session.workspace_file import FILE_BYTES_MAX, checked, to_json
 
@@ -104,7 +101,7 @@ class StateFiles:
         """Return a saved session.
 
         Raises:
-            UsageError: There is none of that name, or it cannot be read.
+            UsageError: There is no session of that name, or it cannot be read.
         """
         from satview.session.workspace_file import FILE_BYTES_MAX, from_json
 
@@ -120,7 +117,7 @@ class StateFiles:
             raise UsageError(f"{path.name} cannot be read: {error.strerror or error}") from error
 
     def remove(self, name: str) -> None:
-        """Forget a saved session.
+        """Delete a saved session.
 
         Raises:
             WriteError: The file cannot be removed.
@@ -133,7 +130,7 @@ class StateFiles:
 
 
 def sign_of(path: Path) -> TraceSign | None:
-    """Return by what a trace is known again, None if the file cannot be read."""
+    """Return the signature by which a trace is recognized; None if the file cannot be read."""
     from satview.session.workspace_file import TraceSign
 
     try:
@@ -150,7 +147,7 @@ def _digest(data: bytes) -> str:
 
 
 def is_same(sign: TraceSign | None, path: Path) -> bool:
-    """Return whether a file is the trace of a sign, perhaps grown since."""
+    """Return whether a file is the trace with this signature, even if it has grown since."""
     if sign is None or sign.head_bytes > _HEAD_BYTES:
         return False
     try:
@@ -163,11 +160,11 @@ def is_same(sign: TraceSign | None, path: Path) -> bool:
 
 
 def users_files() -> StateFiles:
-    """Return where this user's files are on this system."""
+    """Return this user's folders for states and sessions."""
     views = user_state_path("satview", appauthor=False) / "views"
     return StateFiles(views, user_config_path("satview", appauthor=False) / "sessions")
 
 
 def users_sessions() -> StateFiles:
-    """Return where this user's sessions are, and keep nothing of what shows: for pictures."""
+    """Return this user's sessions without storing window states: for pictures."""
     return StateFiles(None, user_config_path("satview", appauthor=False) / "sessions")

@@ -1,4 +1,4 @@
-"""State of the user in files: merged with what others have stored, tried again until it is stored."""
+"""The user's state in files: merged with what other programs have stored, and retried until it is stored."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ Merge = Callable[[Any], Any]
 
 
 class Stored(QObject):
-    """Something in files, and whether all of it is stored.
+    """State in one or several files, which knows whether all of it is stored.
 
     Attributes:
-        path: The file, or the name that stands for several; None stores nothing.
+        path: The file, or the name for several; None stores nothing.
         failure: Why the last change could not be stored, one sentence; empty if everything is stored.
-        notice: What was wrong with the file that was there, one sentence; empty if nothing was.
-        is_stored: Nothing waits to be stored.
+        notice: Problem of the existing file, one sentence; empty if none.
+        is_stored: All changes are stored.
 
     Signals:
         changed: `failure` or `notice` has changed.
-        stored: A change was stored: what the files hold now.
+        stored: A change was stored; the content of the files.
     """
 
     changed = Signal()
@@ -48,7 +48,7 @@ class Stored(QObject):
 
     @Slot()
     def retry(self) -> None:
-        """Try to store what is not stored yet."""
+        """Try to store changes that are not stored yet."""
         if self.path is None or self.is_stored:
             self.is_stored = True
             return
@@ -56,8 +56,8 @@ class Stored(QObject):
             content, damaged = self._write()
         except (OSError, WriteError) as error:
             self._retry.start()
-            what = error.what if isinstance(error, WriteError) else error.strerror or str(error)
-            self._say(self.notice, f"{self.path.name}: {what}")
+            reason = error.what if isinstance(error, WriteError) else error.strerror or str(error)
+            self._say(self.notice, f"{self.path.name}: {reason}")
             return
         self.is_stored = True
         self._retry.stop()
@@ -68,27 +68,23 @@ class Stored(QObject):
         self.stored.emit(content)
 
     def store_now(self) -> None:
-        """Store what has changed now; if that fails, again and again until it works."""
+        """Store changes now; if that fails, retry until it works."""
         self.is_stored = False
         self.retry()
 
     def dismiss_notice(self) -> None:
-        """Forget what was wrong with the file, as the user has read it."""
+        """Clear `notice`, as the user has read it."""
         self._say("", self.failure)
 
     def give_up(self) -> None:
-        """Stop trying to store what could not be stored."""
+        """Stop trying to store changes."""
         self.is_stored = True
         self._retry.stop()
         self._say(self.notice, "")
 
     @abstractmethod
     def _write(self) -> tuple[object, list[Damaged]]:
-        """Write; return what the files hold now, and what became of damaged ones.
-
-        Raises:
-            OSError, WriteError: That was not possible.
-        """
+        """Write the files; return their content, and damaged files with how they were handled."""
 
     def _say(self, notice: str, failure: str) -> None:
         if (notice, failure) != (self.notice, self.failure):
@@ -97,7 +93,7 @@ class Stored(QObject):
 
 
 class StoredJson(Stored):
-    """One JSON file. Only who holds the lock of its folder changes it; a change without the lock is not stored yet."""
+    """One JSON file, changed only under the lock of its folder; without the lock a change waits."""
 
     def __init__(
         self,
@@ -112,10 +108,10 @@ class StoredJson(Stored):
 
         Args:
             path: The file.
-            check: Returns what a parsed file holds; raises `DamagedFileError` for what it does not understand.
-            limit: Bytes a file may have.
+            check: Returns the value for parsed content; raises `DamagedFileError` if that is not valid.
+            limit: Maximum size of the file in bytes.
             parent: Owner.
-            makes_folder: Create the folder if it is not there, for folders of satview itself.
+            makes_folder: Create a missing folder; for satview's own folders.
         """
         super().__init__(path, parent)
         self._check = check
@@ -124,7 +120,7 @@ class StoredJson(Stored):
         self._merge: Merge = _unchanged
 
     def load(self) -> Any:
-        """Return what the file holds, None if there is none or it cannot be read; `notice` then says why."""
+        """Return the content of the file; None if it is missing or cannot be read, which `notice` then explains."""
         if self.path is None:
             return None
         try:
@@ -136,11 +132,11 @@ class StoredJson(Stored):
         return None
 
     def store(self, merge: Merge) -> None:
-        """Change the file now; if that fails, again and again until it works.
+        """Change the file now; if that fails, retry until it works.
 
         Args:
-            merge: Gets what the file holds by now, None if there is none; returns what it is to hold, None to remove
-                it. A later call replaces one that has not worked yet.
+            merge: Takes the current content, None if there is no file; returns the new content, None to remove the
+                file. A later call replaces one that has not worked yet.
         """
         self._merge = merge
         self.store_now()
@@ -173,15 +169,15 @@ def _unchanged(content: Any) -> Any:
 
 @contextmanager
 def _locked(path: Path) -> Iterator[None]:
-    """Hold the lock of a file's folder: a file of Qt, which works on Windows and on network disks too.
+    """Hold the lock of a file's folder, Qt's lock file, as that works on Windows and on network disks too.
 
     Raises:
-        WriteError: Somebody else holds it for too long.
+        WriteError: Another program holds it for too long.
     """
     lock = QLockFile(str(path.with_name(_LOCK_NAME)))
     if not lock.tryLock(_PATIENCE_MS) and lock.error() is QLockFile.LockError.LockFailedError:
         raise WriteError(path, f"another program holds {_LOCK_NAME} in its folder")
-    # Where no file can be made, writing says why.
+    # If the lock file cannot be created, neither can the file, and that error says why.
     try:
         yield
     finally:

@@ -1,4 +1,4 @@
-"""Background tasks: a plain function of arrays; the newest request wins; results arrive on the GUI thread."""
+"""Background tasks: the newest request wins, and results arrive on the GUI thread."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from PySide6.QtCore import QObject, QRunnable, Qt, QThreadPool, QTimer, Signal, 
 from satview.base.errors import Cancelled
 from satview.base.memory import give_back, use_one_arena
 
-# Gives a closed trace's memory back at once: what Qt deletes lets go of its data, whatever still refers to it.
+# Frees the memory of a closed trace at once, even if deleted Qt objects are still referenced.
 
 
 _under_way: Final[set[int]] = set()
@@ -24,15 +24,15 @@ _numbers = count()
 
 
 def dismantle(root: QObject) -> None:
-    """Delete a tree of Qt objects later, and empty our own objects in it as soon as that is done.
+    """Delete a tree of Qt objects later, and then clear the attributes of its Python objects.
 
     Widgets refer to each other both ways (parents, signals, models), so their Python halves wait for the garbage
-    collector; without this every array behind them would wait as well.
+    collector; without this, every array behind them would wait as well.
     """
     owned = [vars(item) for item in (root, *root.findChildren(QObject)) if type(item).__module__.startswith("satview")]
     number = next(_numbers)
     _under_way.add(number)
-    # One pass of the event loop later: while Qt takes the tree apart it may still call them.
+    # One pass of the event loop later, as Qt may still call the objects while it deletes the tree.
     root.destroyed.connect(partial(QTimer.singleShot, 0, partial(_empty, owned, number)))
     root.deleteLater()
 
@@ -41,7 +41,7 @@ def _empty(owned: list[dict[str, Any]], number: int, *_: object) -> None:
     for attributes in owned:
         attributes.clear()
     _under_way.discard(number)
-    if not _under_way:  # a window is a dozen trees, and the system takes 5 ms each time
+    if not _under_way:  # once per window of a dozen trees, as it takes 5 ms
         give_back()
 
 
@@ -53,7 +53,7 @@ _REPORT_EVERY_S: Final = 0.03
 
 
 class _TaskRun(QRunnable):
-    """One run of one function on a pool thread. Holds the relay only, never a widget."""
+    """One run of one function on a pool thread. Refers to the relay only, never to a widget."""
 
     def __init__(
         self, number: int, function: Callable[..., object], stop: threading.Event, relay: _Relay, reports: bool
@@ -90,7 +90,7 @@ _End = tuple[int, object, Exception | None]  # number of the run, its result, wh
 
 
 class _Relay(QObject):
-    """Carries results from pool threads to the thread of the job."""
+    """Carries results from pool threads to the thread of the task."""
 
     ended = Signal()
     reported = Signal(int, float)
@@ -101,12 +101,12 @@ class _Relay(QObject):
 
 
 class Task(QObject):
-    """Runs one function at a time in the background; starting another makes the older one stop and be forgotten.
+    """Runs one function at a time in the background; starting another stops the older one and drops its result.
 
     Signals:
-        done: The result of the newest function.
+        done: Result of the newest function.
         failed: The exception that ended it.
-        progress: Share done, 0 to 1, at most some thirty times a second.
+        progress: Fraction done, 0 to 1, at most some thirty times a second.
     """
 
     done = Signal(object)
@@ -123,8 +123,8 @@ class Task(QObject):
 
         Args:
             parent: Owner.
-            on_done: Takes the result, or nothing; a method of a QObject, or another signal.
-            on_failed: Takes the exception; the same.
+            on_done: Receives the result: a method of a QObject, or another signal.
+            on_failed: Receives the exception.
         """
         super().__init__(parent)
         for signal, receiver in ((self.done, on_done), (self.failed, on_failed)):
@@ -136,7 +136,7 @@ class Task(QObject):
         self._number = 0
         self._stop = threading.Event()
         self._relay = _Relay(self)
-        # Queued: a result never arrives in the middle of what the GUI thread is doing, but for `start` with patience.
+        # Queued, so that a result never interrupts the GUI thread; except in `start` with patience.
         self._relay.ended.connect(self._on_ended, Qt.ConnectionType.QueuedConnection)
         self._relay.reported.connect(self._on_reported, Qt.ConnectionType.QueuedConnection)
         self._is_busy = False
@@ -147,16 +147,16 @@ class Task(QObject):
         return self._is_busy
 
     def start(self, function: TaskFunction, patience_s: float = 0.0) -> None:
-        """Run `function(is_cancelled)` on a pool thread; what ran before is stopped.
+        """Run `function(is_cancelled)` on a pool thread; stop the function that ran before.
 
         Args:
-            function: The task; holds no widget, which Python could free on that thread.
-            patience_s: Wait that long for its end, and send `done` or `failed` before returning if it comes in time.
+            function: The task; must not refer to widgets, which Python could free on that thread.
+            patience_s: Wait this long for the end, and send `done` or `failed` before returning if it comes in time.
         """
         self._run(function, patience_s, reports=False)
 
     def start_reporting(self, function: ReportingFunction, patience_s: float = 0.0) -> None:
-        """Run `function(is_cancelled, report)`, which says how far it is, 0 to 1; else as `start`."""
+        """Run `function(is_cancelled, report)`, which reports the fraction done, 0 to 1; else as `start`."""
         self._run(function, patience_s, reports=True)
 
     def _run(self, function: Callable[..., object], patience_s: float, *, reports: bool) -> None:
@@ -173,7 +173,7 @@ class Task(QObject):
                 return
 
     def cancel(self) -> None:
-        """Stop the task; neither `done` nor `failed` will be sent for it."""
+        """Stop the task; neither `done` nor `failed` is sent for it."""
         self._stop.set()
         self._number += 1
         self._is_busy = False
@@ -185,7 +185,7 @@ class Task(QObject):
 
     @Slot()
     def _on_ended(self) -> None:
-        with contextlib.suppress(queue.Empty):  # `start` was patient and has it already
+        with contextlib.suppress(queue.Empty):  # `start` waited and has taken it already
             self._take(self._relay.ends.get_nowait())
 
     def _take(self, end: _End) -> None:
@@ -200,5 +200,5 @@ class Task(QObject):
 
     @Slot(int, float)
     def _on_reported(self, number: int, share: float) -> None:
-        if number == self._number and self._is_busy:  # `start` may have been patient up to the end
+        if number == self._number and self._is_busy:  # `start` may have waited until the end
             self.progress.emit(share)

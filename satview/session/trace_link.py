@@ -1,4 +1,4 @@
-"""A position in a trace as one text, `FILE#t=1.2s..1.5s&sel=1200`, to be copied, sent, and opened again."""
+"""Links to a position in a trace as text, `FILE#t=1.2s..1.5s&sel=1200`; and linked views of one trace."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ if TYPE_CHECKING:
     from satview.session.open_trace import OpenTrace
 
 
-# Lets several views of one trace show the same part of time, and select the same, as long as they are linked.
+# Linked views show the same time range and selection.
 
 
 class ViewLinks(QObject):
-    """The views that are linked, of all windows; those of one file follow each other.
+    """The linked views of all windows; views of the same file follow each other.
 
     Signals:
-        changed: Another view is linked, or one no longer.
+        changed: A view was linked or unlinked.
     """
 
     changed = Signal()
@@ -39,7 +39,7 @@ class ViewLinks(QObject):
         return view in self._members
 
     def add(self, view: OpenTrace) -> None:
-        """Link a view; it comes to where the others are."""
+        """Link a view; it takes over time range and selection of the others."""
         if view in self._members:
             return
         other = next((member for member in self._members if _is_same(member, view)), None)
@@ -58,7 +58,7 @@ class ViewLinks(QObject):
         self.changed.emit()
 
     def remove(self, view: OpenTrace, *_: object) -> None:
-        """Unlink a view, or forget a deleted view, whose selection another view still uses."""
+        """Unlink a view, also a deleted one whose selection another view still uses."""
         for connection in self._members.pop(view, []):
             QObject.disconnect(connection)  # type: ignore[call-overload]  # PySide declares no connections
         self.changed.emit()
@@ -74,12 +74,12 @@ class ViewLinks(QObject):
             self._is_passing_on = False
 
     def _pass_selection(self, view: OpenTrace) -> None:
-        now = view.selection
+        selection = view.selection
         for other in self._others(view):
             if other.timeline is view.timeline:  # lanes and events have the same numbers
-                if now.lane is not None and not other.lanes.knows(now.lane):
+                if selection.lane is not None and not other.lanes.knows(selection.lane):
                     other.lanes.take_classes()
-                other.selection.select(now.event, now.lane, now.span, now.is_interval)
+                other.selection.select(selection.event, selection.lane, selection.span, selection.is_interval)
 
     def _pass_range(self, view: OpenTrace) -> None:
         for other in self._others(view):
@@ -90,8 +90,8 @@ class ViewLinks(QObject):
             other.selection.set_cursors(view.selection.cursor_a, view.selection.cursor_b)
 
 
-def _is_same(one: OpenTrace, other: OpenTrace) -> bool:
-    return one.trace is other.trace or one.trace.path.absolute() == other.trace.path.absolute()
+def _is_same(view: OpenTrace, other: OpenTrace) -> bool:
+    return view.trace is other.trace or view.trace.path.absolute() == other.trace.path.absolute()
 
 
 _FRAGMENT: Final = re.compile(r"(?:t|sel|range)=[^&#]*(?:&(?:t|sel|range)=[^&#]*)*")
@@ -100,11 +100,11 @@ _TEXT_MAX: Final = 4096
 
 @dataclass(frozen=True, slots=True)
 class TraceLink:
-    """A trace, and what of it is to show.
+    """A trace file, and what to show of it.
 
     Attributes:
         path: The file.
-        range_text: `A..B`, the part that shows, in any notation of ranges; empty for the usual one.
+        range_text: `A..B`, the visible range, in any notation of ranges; empty for the default.
         event: Number of the event to select, from 1; None for none.
         selected: `A..B`, the selected range; empty for none.
         session: Name or file of a saved session to open with it; empty for none.
@@ -120,12 +120,14 @@ class TraceLink:
 
     @property
     def has_position(self) -> bool:
-        """True if it says more than the file."""
+        """True if it has more than the file."""
         return bool(self.range_text or self.selected or self.session or self.beside) or self.event is not None
 
 
 def parse_link(text: str) -> TraceLink:
-    """Return what a text means: a path, a path with a position, or either as a `file:` URL. A file of that name wins.
+    """Return the link in a text: a path, a path with a position, or either as a `file:` URL.
+
+    A file whose name looks like a link is taken as a file.
 
     Raises:
         UsageError: The link or an option is faulty.
@@ -145,7 +147,7 @@ def parse_link(text: str) -> TraceLink:
 
 
 def link_to(opened: OpenTrace) -> str:
-    """Return the link to what shows: the part of the trace, the selected event, the selected range."""
+    """Return the link to what is shown: the visible range, the selected event, the selected range."""
     from satview.base.time_text import range_text  # with the trace, not before: brings numpy
 
     parts, clock, whole = [], opened.trace.clock, opened.trace.window

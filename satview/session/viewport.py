@@ -1,4 +1,4 @@
-"""The visible range of time: zoom, pan, history. Views read it, none of them keeps a window of its own."""
+"""The visible time range: zoom, pan, history. Views read it from here and store none themselves."""
 
 from __future__ import annotations
 
@@ -13,28 +13,28 @@ if TYPE_CHECKING:
     from satview.timeline.preview import Preview
 
 SHORTEST_CYCLES: Final = 8
-_SNAP_CYCLES_PER_PX: Final = 256  # below that, lanes are drawn from intervals, and rounding would be felt as a jerk
+_SNAP_CYCLES_PER_PX: Final = 256  # below that, lanes are drawn from intervals, and rounding would make moves jerky
 _GESTURE_PAUSE_S: Final = 0.8
 _HISTORY_LENGTH: Final = 200
-_SAME_POSITION_PX: Final = 3  # a mouse that nobody moved is at the same position, but for what windows are off
+_SAME_POSITION_PX: Final = 3  # a mouse at rest keeps its position up to this rounding error of windows
 
 
 class Viewport(QObject):
-    """The window of time that all views of a trace show.
+    """The time range that all views of a trace show.
 
     Signals:
-        window_changed: Another range is visible, or the width in pixels changed.
+        window_changed: The visible range, or the width in pixels, changed.
     """
 
     window_changed = Signal()
 
     def __init__(self, limits: TimeWindow, parent: QObject | None = None, end_cycles: int | None = None) -> None:
-        """Show all of a trace.
+        """Show the whole trace.
 
         Args:
-            limits: The whole trace with a little margin.
+            limits: The whole trace with a small margin.
             parent: Owner.
-            end_cycles: Where the trace itself ends; None = at the end of the limits.
+            end_cycles: End of the trace itself; None = the end of the limits.
         """
         super().__init__(parent)
         self._limits = limits
@@ -48,25 +48,25 @@ class Viewport(QObject):
 
     @property
     def window(self) -> TimeWindow:
-        """What is visible, in cycles."""
+        """The visible range, in cycles."""
         return self._window
 
     @property
     def limits(self) -> TimeWindow:
-        """The whole trace with a little margin on both sides; nothing beyond it is ever visible."""
+        """The whole trace with a small margin on both sides; nothing beyond it is ever visible."""
         return self._limits
 
     @property
     def width_px(self) -> int:
-        """Width of the drawing in device pixels."""
+        """Width of the lanes in device pixels."""
         return self._width_px
 
     def begin_at(self, window: TimeWindow) -> None:
-        """Show a window at first; there is nothing to go back to."""
+        """Show an initial window without an entry in the history."""
         self._set(self._fitted(window))
 
     def set_width(self, width_px: int) -> None:
-        """Return how wide the drawing is, in device pixels, so that the window can start at whole pixels."""
+        """Set the width of the lanes in device pixels, so that the window can start at whole pixels."""
         if width_px != self._width_px and width_px > 0:
             self._width_px = width_px
             self._window = self._fitted(self._window)
@@ -74,11 +74,11 @@ class Viewport(QObject):
 
     @property
     def is_whole(self) -> bool:
-        """True if nothing is left to zoom out to."""
+        """True if the whole trace is visible."""
         return self._window.length >= self._limits.length
 
     def jump(self, window: TimeWindow) -> None:
-        """Show a window; the one before goes into the history."""
+        """Show a window; the previous one goes into the history."""
         fitted = self._fitted(window)
         if fitted == self._window:
             return
@@ -87,7 +87,7 @@ class Viewport(QObject):
         self._set(fitted)
 
     def move(self, window: TimeWindow) -> None:
-        """Show a window as part of a gesture: only the position where the gesture began goes into the history."""
+        """Show a window as part of a gesture; only the window before the gesture goes into the history."""
         fitted = self._fitted(window)
         if fitted == self._window:
             return
@@ -100,8 +100,8 @@ class Viewport(QObject):
     def zoom(self, factor: float, anchor: int) -> None:
         """Make the window `factor` times as long while `anchor` keeps its position.
 
-        Windows begin at whole pixels, and what is off by one after a step is off by a hundred after twenty more. So
-        steps around one position keep the moment and the position of the first of them.
+        Windows begin at whole pixels, and a rounding error of one pixel would grow to a hundred in twenty steps. So
+        successive steps at one position keep the time and position of the first.
         """
         length = max(SHORTEST_CYCLES, round(self._window.length * factor))
         share = (anchor - self._window.start) / self._window.length
@@ -114,7 +114,7 @@ class Viewport(QObject):
         self._zoomed = self._window, anchor, share
 
     def pan(self, share: float) -> None:
-        """Move by a share of the window: 0.5 is half a window to later times."""
+        """Move by a fraction of the window: 0.5 is half a window to later times."""
         self.move(self._window.shifted(round(self._window.length * share)))
 
     def show_all(self) -> None:
@@ -122,17 +122,17 @@ class Viewport(QObject):
         self.jump(self._limits)
 
     def centre(self, cycles: int) -> None:
-        """Bring a moment to the middle, at the same zoom."""
+        """Bring a time to the middle, at the same zoom."""
         start = cycles - self._window.length // 2
         self.jump(TimeWindow(start, start + self._window.length))
 
     def fit(self, window: TimeWindow, margin: float = 0.1) -> None:
-        """Zoom so that a range fills the window but for a margin on both sides, a share of its length."""
+        """Zoom so that a range fills the window except for a margin on both sides, a fraction of its length."""
         beyond = max(1, round(window.length * margin))
         self.jump(TimeWindow(window.start - beyond, window.end + beyond))
 
     def reveal(self, cycles: int) -> None:
-        """Bring a moment into view if it is not visible; the zoom stays."""
+        """Bring a time into view if it is not visible; the zoom stays."""
         edge = self._window.length // 20
         if not self._window.start + edge <= cycles < self._window.end - edge:
             self.centre(cycles)
@@ -144,17 +144,17 @@ class Viewport(QObject):
 
     @property
     def can_go_forward(self) -> bool:
-        """True if `back` can be taken back."""
+        """True if `back` can be undone."""
         return bool(self._future)
 
     def back(self) -> None:
-        """Show the view before this one."""
+        """Show the previous window of the history."""
         if self._past:
             self._future.append(self._window)
             self._set(self._fitted(self._past.pop()))
 
     def forward(self) -> None:
-        """Take `back` back."""
+        """Undo `back`."""
         if self._future:
             self._past.append(self._window)
             self._set(self._fitted(self._future.pop()))
@@ -169,12 +169,12 @@ class Viewport(QObject):
         self.jump(self._at_end(self._window.length))
 
     def grow(self, limits: TimeWindow, end_cycles: int, is_at_end: bool) -> None:
-        """Take the limits of a longer reading of the same file.
+        """Set the limits of a reloaded trace.
 
         Args:
-            limits: The whole reading with a little margin.
-            end_cycles: Where the reading itself ends.
-            is_at_end: Keep to the end of the trace; a window that showed all of it shows all again.
+            limits: The whole trace with a small margin.
+            end_cycles: End of the trace itself.
+            is_at_end: Stay at the end of the trace; a window that showed all of it shows all again.
         """
         was_whole = self.is_whole
         self._limits, self._end_cycles = limits, end_cycles
@@ -184,7 +184,7 @@ class Viewport(QObject):
             self._set(self._window.clamped(limits))
 
     def _at_end(self, length: int) -> TimeWindow:
-        """Return the window that ends just after the trace: the margin of the limits would fill a short one."""
+        """Return the window that ends just after the trace, as the margin of the limits would fill a short one."""
         end = min(self._limits.end, self._end_cycles + max(1, length // 50))
         return TimeWindow(end - length, end)
 
@@ -199,9 +199,9 @@ class Viewport(QObject):
             self.window_changed.emit()
 
     def _fitted(self, window: TimeWindow) -> TimeWindow:
-        """Return the nearest window that may be shown: within the limits, starting at a whole pixel."""
+        """Return the nearest valid window: within the limits, starting at a whole pixel."""
         if window.length >= self._limits.length - self._limits.length // 500:
-            return self._limits  # so nearly all of it that nobody can show
+            return self._limits  # the difference would not be visible
         length = max(window.length, min(SHORTEST_CYCLES, self._limits.length))
         start = window.start
         cycles_per_px = length // self._width_px
@@ -212,17 +212,17 @@ class Viewport(QObject):
 
 
 def with_margin(window: TimeWindow) -> TimeWindow:
-    """Return the window with half a percent more on both sides, so that the first and last event can be seen."""
+    """Return the window with half a percent more on both sides, so that the first and last event are visible."""
     margin = max(1, window.length // 200)
     return TimeWindow(window.start - margin, window.end + margin)
 
 
 class PreviewView(QObject):
-    """What a window shows until a trace is read.
+    """The preview that a window shows until the trace is read.
 
     Attributes:
         preview: The data, read-only.
-        viewport: The part that shows; the trace begins with it if the user has moved there.
+        viewport: The visible range; kept for the trace if the user has moved it.
     """
 
     def __init__(self, preview: Preview, parent: QObject | None = None) -> None:

@@ -1,4 +1,4 @@
-"""What a saved session holds of a window and its views, and its form in the file."""
+"""The stored state of a window and its views, and its JSON form."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from satview.filters.views.passes import Effect, Pass, PassStack
 from satview.session.lanes.lane_arrangement import GroupBy, SortBy
 from satview.session.lanes.lane_row import LaneKey
 
-# What values a file may hold; anything else in it is damaged. Every number fits into 64 bits.
+# Types of the values in a file; other values mean that it is damaged. Every number fits into 64 bits.
 
 _TEXT_MAX: Final = 100_000
 _WHOLE_MAX: Final = 2**63 - 1
@@ -32,7 +32,7 @@ WindowPx = Annotated[int, msgspec.Meta(ge=1, le=_PX_MAX)]
 Area = Literal["left", "right", "top", "bottom"]
 Key = tuple[Text, Whole, Whole, Whole]  # of a lane
 
-# Where panels are, as plain values. Qt has a form of its own for it, and crashes when one byte of that is wrong.
+# Layout of panels as plain values; Qt's own format makes it crash if one byte of it is wrong.
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,8 +42,8 @@ class PanelGroup:
     Attributes:
         area: Side of the window.
         tabs: Names of the panels, hidden ones included.
-        front: The one in front; empty if none of them shows.
-        x_px, y_px, width_px, height_px: Position in the window and size; all 0 if none of them shows.
+        front: The panel in front; empty if none is shown.
+        x_px, y_px, width_px, height_px: Position in the window and size; all 0 if none is shown.
     """
 
     area: Area
@@ -57,7 +57,7 @@ class PanelGroup:
 
 @dataclass(frozen=True, slots=True)
 class FloatingPanel:
-    """A panel in a window of its own, and where that is on the screen."""
+    """A panel in a window of its own, with its position on the screen."""
 
     name: Text
     x_px: PositionPx = 0
@@ -71,9 +71,9 @@ class PanelLayout:
     """The panels of one window.
 
     Attributes:
-        groups: Those at its sides.
-        floating: Those in windows of their own.
-        hidden: Names of those that do not show.
+        groups: Docked panels.
+        floating: Panels in windows of their own.
+        hidden: Names of hidden panels.
     """
 
     groups: Many[PanelGroup] = ()
@@ -87,24 +87,24 @@ def to_text(layout: PanelLayout) -> str:
 
 
 def from_text(text: str) -> PanelLayout | None:
-    """Return the layout that the text of a setting holds, None if it holds none."""
+    """Return the layout in the text of a setting; None if it holds none."""
     try:
         return as_declared(parsed_json(text.encode("utf-8", "replace")), PanelLayout) if text else None
     except DamagedFileError:
         return None
 
 
-# What a window shows of a trace, as plain values.
+# State of a window as plain values.
 
 
 @dataclass(frozen=True, slots=True)
 class TraceSign:
-    """By what a trace is known again.
+    """Signature by which a trace is recognized.
 
     Attributes:
-        path: Where it was.
-        size: Bytes that it had.
-        head_bytes, head: How many bytes at its beginning, and their SHA-256.
+        path: Path of the file.
+        size: Its size in bytes.
+        head_bytes, head: Number of bytes at its beginning, and their SHA-256.
     """
 
     path: Text
@@ -115,15 +115,15 @@ class TraceSign:
 
 @dataclass(frozen=True, slots=True)
 class ViewState:
-    """The part of the trace that shows.
+    """The visible part of the trace.
 
     Attributes:
         start_cycles, end_cycles: Its ends.
         start_ns, end_ns: The same from the start of the trace, for another trace.
-        width_px: Width of the drawing, on whose pixels the window begins.
+        width_px: Width of the lanes, on whose pixels the window begins.
         top: Lane at the top edge; None = the first.
-        top_px: How much of it is above the edge.
-        is_whole: All of the trace shows.
+        top_px: Height of its part above the edge.
+        is_whole: All of the trace is visible.
     """
 
     start_cycles: Whole
@@ -142,7 +142,7 @@ class ViewState:
 
 @dataclass(frozen=True, slots=True)
 class SelectionState:
-    """What is selected: event row, lane and a moment of its interval, range, cursors; None = nothing of that kind."""
+    """The selection: event row, lane and start of its interval, range, cursors; None = not selected."""
 
     event: Whole | None = None
     lane: Key | None = None
@@ -156,12 +156,12 @@ class SelectionState:
 
 @dataclass(frozen=True, slots=True)
 class ComparedState:
-    """The second trace that is compared.
+    """The second trace of a comparison.
 
     Attributes:
         path: Its file.
-        first_cycles, second_cycles: The moment of each trace that is the same.
-        aligned_by: What that is, in words.
+        first_cycles, second_cycles: The moments that are aligned, one of each trace.
+        aligned_by: Description of that moment.
         is_linked: Both move together.
     """
 
@@ -174,7 +174,7 @@ class ComparedState:
 
 @dataclass(frozen=True, slots=True)
 class OwnerName:
-    """A process or thread as another trace may have it: numbers, and names, which may be patterns."""
+    """A process or thread that can be found in another trace too: numbers, and names, which may be patterns."""
 
     pid: Whole = -1
     tid: Whole = -1
@@ -184,20 +184,20 @@ class OwnerName:
 
 @dataclass(frozen=True, slots=True)
 class OwnedLane(OwnerName):
-    """A lane, and whose it is."""
+    """A lane with its owner."""
 
     kind: Text = ""
     cpu: Whole = -1
 
     @property
     def key(self) -> LaneKey:
-        """What distinguishes it from all others in the same trace."""
+        """Key of the lane, unique in its trace."""
         return self.kind, self.cpu, self.pid, self.tid
 
 
 @dataclass(frozen=True, slots=True)
 class OwnedThread(OwnerName):
-    """A row of the thread table, and whose it is."""
+    """A row of the thread table with its names."""
 
     row: Count = 0
 
@@ -212,13 +212,13 @@ class GroupState:
 
 @dataclass(frozen=True, slots=True)
 class LanesState:
-    """How lanes are arranged; as of `LaneArrangement`, but lanes are indices into `lanes`.
+    """The arrangement of lanes, as in `LaneArrangement`, but lanes are indices into `lanes`.
 
     Attributes:
-        lanes: Those that the rest names.
-        open, closed: Lanes that the user opened and closed.
+        lanes: The lanes that the other fields refer to.
+        open, closed: Lanes that the user unfolded and folded.
         closed_groups: Titles of groups that are folded.
-        labels: None in files of an older satview.
+        labels: None in files of an older version.
     """
 
     lanes: Many[OwnedLane] = ()
@@ -246,7 +246,7 @@ class LanesState:
 
 @dataclass(frozen=True, slots=True)
 class CodeRange:
-    """Neighbouring codes of events."""
+    """A range of event codes."""
 
     first: Code = 0
     last: Code = 0
@@ -266,9 +266,9 @@ class FilterPart:
 
     Attributes:
         hidden_codes: Codes that are not checked.
-        shows: True if `threads` are those that are checked, False if those that are not.
-        threads: Rows of the thread table with whose they are.
-        effect, passes, combination, forms: As of `FilterState` and its `PassStack`.
+        shows: True if `threads` are checked, False if they are unchecked.
+        threads: Rows of the thread table with their names.
+        effect, passes, combination, forms: As for `FilterState` and its `PassStack`.
     """
 
     hidden_codes: Many[CodeRange] = ()
@@ -283,7 +283,7 @@ class FilterPart:
         """Return the passes with their combination.
 
         Raises:
-            UsageError: They do not fit together.
+            UsageError: The combination does not fit the passes.
         """
         return PassStack(self.passes).combined(self.combination)
 
@@ -293,10 +293,10 @@ class PanelsState:
     """Panels around the lanes.
 
     Attributes:
-        layout: Where they are; None = as they are anyway.
-        values: What each panel keeps: name of the panel to names and values.
-        search: What the find bar looks for.
-        finds: The find bar shows.
+        layout: Their positions; None = unchanged.
+        values: State of each panel: name of the panel to names and values.
+        search: Text in the find bar.
+        finds: The find bar is shown.
     """
 
     layout: PanelLayout | None = None
@@ -311,8 +311,8 @@ class SecondState:
 
     Attributes:
         view: The part of the trace that it shows.
-        lanes: How its lanes are arranged.
-        is_linked: It follows the first one.
+        lanes: Arrangement of its lanes.
+        is_linked: It follows the first set.
     """
 
     view: ViewState
@@ -322,13 +322,13 @@ class SecondState:
 
 @dataclass(frozen=True, slots=True)
 class WorkspaceState:
-    """All of it; None = not stored.
+    """The whole state of a window; None = not stored.
 
     Attributes:
         user_events: File with descriptions of events; empty = none.
-        symbols: Folder of programs that name addresses; empty = none.
+        symbols: Folder of programs whose symbols name addresses; empty = none.
         pidin: Text of pidin that names processes and threads; empty = none.
-        timing: File of timing, relative to the trace; empty = none.
+        timing: File of timing rules, relative to the trace; empty = none.
     """
 
     trace: TraceSign | None = None
@@ -345,7 +345,7 @@ class WorkspaceState:
     timing: Text | None = None
 
 
-# States of windows as JSON files, and back. Every value is checked when it is read, and reading runs no code.
+# Conversion to JSON and back. Every value is checked when it is read, and reading runs no code.
 
 
 KEY: Final = "satview_session"
@@ -354,16 +354,16 @@ FILE_BYTES_MAX: Final = 16 << 20
 
 
 def to_json(state: WorkspaceState) -> dict[str, Any]:
-    """Return what a file holds."""
+    """Return the content of the file."""
     parts = msgspec.to_builtins(state).items()
     return {KEY: VERSION} | {name: part for name, part in parts if part is not None}
 
 
 def from_json(content: Any) -> WorkspaceState:
-    """Return what a parsed file holds.
+    """Return the state in parsed content.
 
     Raises:
-        DamagedFileError: It holds something else.
+        DamagedFileError: The content is not valid.
     """
     if not isinstance(content, dict) or type(content.get(KEY)) is not int:
         raise DamagedFileError("it holds no session")
@@ -381,10 +381,10 @@ def from_json(content: Any) -> WorkspaceState:
 
 
 def checked(content: Any) -> Any:
-    """Return the parsed content unchanged if it is that of a session file.
+    """Return parsed content unchanged if it is a valid session.
 
     Raises:
-        DamagedFileError: It is no session.
+        DamagedFileError: It is not valid.
     """
     from_json(content)
     return content

@@ -1,1 +1,1 @@
-"""The open trace in memory: read-only columns, one table per kind of thing. Knows no file format and no view."""
+"""The open trace in memory: read-only columns, one table per kind of object. Independent of file formats and views."""

@@ -1,4 +1,4 @@
-"""Arguments of many events at once, by name, whatever their release, mode and width."""
+"""Arguments of many events at once, by name, independent of release, mode and width."""
 
 from __future__ import annotations
 
@@ -44,21 +44,21 @@ from satview.store.trace import Trace
 
 Rows = NDArray[np.integer]
 Positions = NDArray[np.intp] | slice
-TextColumn = tuple[NDArray[np.uint32], tuple[str, ...]]  # (n,), which text; the texts
-Arguments = dict[str, tuple[NDArray[np.int64] | TextColumn, NDArray[np.bool_]]]  # by name, with where it is known
+TextColumn = tuple[NDArray[np.uint32], tuple[str, ...]]  # (n,), index of the text; the texts
+Arguments = dict[str, tuple[NDArray[np.int64] | TextColumn, NDArray[np.bool_]]]  # by name; the mask is where it exists
 _MOST_WORDS: Final = (1 << 15) - 1
-EVENTS_AT_ONCE: Final = 1 << 17  # whose words are read together
-_BLOCK_WORDS: Final = 32  # words that are read at once; arguments behind them are rare
-_MOST_SHARE: Final = 0.99  # of events whose words are all read at once
-_MOST_REST: Final = 32  # words without a description that have columns of their own
-_MOST_VALUES: Final = 1 << 29  # of all columns: 4 GiB
-_TEXT_BLOCK: Final = 1 << 20  # words of texts that are looked at together
-_FEW_TEXTS: Final = 4096  # of some events, which are never too many to look for
-_SHARED: Final = 4  # events to a text from which on texts are looked for
+EVENTS_AT_ONCE: Final = 1 << 17  # events whose words are read together
+_BLOCK_WORDS: Final = 32  # words that are read at once; arguments after these are rare
+_MOST_SHARE: Final = 0.99  # share of events whose words are all read at once
+_MOST_REST: Final = 32  # words without a description that get separate columns
+_MOST_VALUES: Final = 1 << 29  # in all columns: 4 GiB
+_TEXT_BLOCK: Final = 1 << 20  # words of texts that are processed together
+_FEW_TEXTS: Final = 4096  # so many texts of some events are always deduplicated
+_SHARED: Final = 4  # average events per text from which on more texts are deduplicated
 _IS_USER: Final = np.isin(np.arange(CODE_COUNT) >> CLASS_SHIFT, USER_CLASSES)
 _DESCRIBED: Final = "arguments.described"
 _TAUGHT: Final = "arguments.taught"
-_NOTHING_TAUGHT: Final = Taught({})  # one for all traces, so that names are collected once
+_NOTHING_TAUGHT: Final = Taught({})  # shared by all traces, so that names are collected once
 _VARIANT_BITS: Final = 32
 _VARIANTS: Final = (1 << _VARIANT_BITS) - 1
 Text = TypeVar("Text", str, "str | None")
@@ -68,14 +68,14 @@ _TABLE_LIMIT: Final = 1 << 17  # kinds of payloads that are counted in a table; 
 
 
 def codes_with(name: str, release: Release) -> NDArray[np.bool_]:
-    """Return which codes have an argument of a name in one of their forms, bool (32768,)."""
+    """Return which codes have an argument of a name in any of their forms, bool (32768,)."""
     table = np.zeros(CODE_COUNT, np.bool_)
     table[list(codes_of_argument(release, name))] = True
     return table
 
 
 def codes_in(trace: Trace, name: str) -> NDArray[np.bool_]:
-    """Return which codes of a trace have an argument of a name in one of their forms, bool (32768,)."""
+    """Return which codes of a trace have an argument of a name in any of their forms, bool (32768,)."""
     axis = files_of(trace)
     if axis is None:
         return codes_with(name, trace.release)
@@ -86,24 +86,24 @@ def codes_in(trace: Trace, name: str) -> NDArray[np.bool_]:
 
 
 def is_pid(name: str) -> bool:
-    """Return whether an argument is the pid of a process: `pid`, `ppid`, `src_pid`, `info->pid`."""
+    """Return whether an argument is a pid: `pid`, `ppid`, `src_pid`, `info->pid`."""
     return name.endswith("pid")
 
 
 def is_partition(name: str) -> bool:
-    """Return whether an argument is the number of a partition: `partition`, `partition_id`."""
+    """Return whether an argument is a partition number: `partition`, `partition_id`."""
     return name == "partition" or name.endswith("partition_id")
 
 
 def logged_codes_with(trace: Trace, name: str, class_name: str = "") -> NDArray[np.bool_]:
-    """Return which of the codes that a trace has know an argument, bool (32768,).
+    """Return which of the codes that occur in a trace have an argument, bool (32768,).
 
-    `codes_with` looks at all codes of a release, a quarter of a second the first time.
+    Faster than `codes_with`, which checks all codes of a release: a quarter of a second the first time.
 
     Args:
         trace: The events.
-        name: Of the argument.
-        class_name: Printed name of the only class that has it; empty = look at all.
+        name: Name of the argument.
+        class_name: Printed name of the only class that has it; empty = check all classes.
     """
     requested, table = one_spelling(name), np.zeros(CODE_COUNT, np.bool_)
     if (axis := files_of(trace)) is not None:
@@ -133,9 +133,9 @@ def _ranks(
 
     Args:
         name: The argument.
-        release: Of the trace.
-        learned: How many lists listings have shown so far; only they change what is returned.
-        logged: The codes that the trace has: to look at all of a release takes a tenth of a second.
+        release: Release of the trace.
+        learned: Number of lists learned from listings; only these change the result (cache key).
+        logged: The codes that occur in the trace: checking all of a release takes a tenth of a second.
     """
     if name is None:
         table = codes_with_text(release)
@@ -149,7 +149,7 @@ def _ranks(
 
 @lru_cache(maxsize=1 << 13)
 def _spellings(release: Release, code: int, learned: int) -> frozenset[str]:
-    """Return the arguments that a code has in one of its forms; `learned` as of `_ranks`."""
+    """Return the arguments that a code has in any of its forms; `learned` as for `_ranks`."""
     del learned
     return frozenset(one_spelling(part.name) for part in arguments_of(release, code))
 
@@ -159,9 +159,9 @@ def _logged_codes(trace: Trace) -> tuple[int, ...]:
 
 
 def distinct(keys: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.intp]]:
-    """Return the different keys, ascending, and of every key which one it is.
+    """Return the distinct keys, ascending, and for every key its index among them.
 
-    Small ones are counted in a table, which is ten times as fast as to sort them.
+    Small keys are counted in a table, which is ten times as fast as sorting.
 
     Args:
         keys: int64 (n,), at least 0.
@@ -181,30 +181,31 @@ def argument(trace: Trace, rows: Rows, name: str) -> tuple[NDArray[np.int64], ND
     Args:
         trace: The events.
         rows: (n,), rows of the event table.
-        name: As the lists of arguments spell it.
+        name: As spelled in the argument lists.
 
     Returns:
-        int64 (n,), decimal arguments signed, others unsigned, 0 where unknown; and bool (n,): the event has it.
+        int64 (n,), decimal arguments signed, others unsigned, 0 where unknown; and bool (n,), True where the event has
+        it.
     """
     return arguments(trace, rows, name)[0]
 
 
 def arguments(trace: Trace, rows: Rows, *names: str) -> list[tuple[NDArray[np.int64], NDArray[np.bool_]]]:
-    """Return several numeric arguments of many events, each as `argument` does; words near each other are read once.
+    """Return several numeric arguments of many events, like `argument`; adjacent payload words are read once.
 
     Returns:
-        For each argument int64 (len(rows),), and bool (len(rows),) where the event has it.
+        For each argument int64 (len(rows),), and bool (len(rows),), True where the event has it.
     """
     if (axis := files_of(trace)) is not None:
         return _arguments_of_files(axis, rows, names)
-    if np.any(rows[1:] < rows[:-1]):  # in order of the file it is read once
+    if np.any(rows[1:] < rows[:-1]):  # in file order, each part of the file is read once
         order = np.argsort(rows)
         columns = arguments(trace, rows[order], *names)
         back = np.empty_like(order)
         back[order] = np.arange(len(order))
         return [(values[back], known[back]) for values, known in columns]
     columns = [(np.zeros(len(rows), np.int64), np.zeros(len(rows), np.bool_)) for _ in names]
-    for begin in range(0, len(rows), _BLOCK_ROWS):  # what is worked out of a part stays in the processor's cache
+    for begin in range(0, len(rows), _BLOCK_ROWS):  # intermediate arrays of a block fit in the processor's cache
         block = slice(begin, begin + _BLOCK_ROWS)
         words = _PayloadPairs(trace, rows[block])
         for name, (values, known) in zip(names, columns, strict=True):
@@ -231,7 +232,7 @@ def _arguments_of_files(
 
 
 class _PayloadPairs:
-    """Payload words of some events, in pairs as they are in the slots; the pair read last is cached."""
+    """Payload words of some events, read in pairs as stored in slots; the last pair is cached."""
 
     def __init__(self, trace: Trace, rows: Rows) -> None:
         self._payloads, self._rows = trace.payloads, rows
@@ -240,7 +241,7 @@ class _PayloadPairs:
         self._pair: tuple[NDArray[np.uint32], NDArray[np.uint32]] | None = None
 
     def of(self, positions: NDArray[np.intp], word: int) -> NDArray[np.uint32]:
-        """Return a word of the events at some positions, uint32 (len(at),)."""
+        """Return a word of the events at some positions, uint32 (len(positions),)."""
         if self._pair is None or self._step != word // 2 or not np.array_equal(self._positions, positions):
             self._positions, self._step = positions, word // 2
             self._pair = self._payloads.pair(self._rows[positions], 2 * self._step)
@@ -248,12 +249,12 @@ class _PayloadPairs:
 
 
 def argument_under(trace: Trace, rows: Rows, *names: str) -> NDArray[np.int64]:
-    """Return a numeric argument of many events that releases spell differently, int64 (n,); -1 where they have none.
+    """Return a numeric argument that releases spell differently, int64 (n,); -1 for events without it.
 
     Args:
         trace: The events.
         rows: (n,), rows of the event table.
-        names: All spellings; of several that an event has the last one counts.
+        names: All spellings; if an event has several, the last one is used.
     """
     values = np.full(len(rows), -1, np.int64)
     for name in names:
@@ -263,12 +264,12 @@ def argument_under(trace: Trace, rows: Rows, *names: str) -> NDArray[np.int64]:
 
 
 def variants_of(trace: Trace, rows: Rows, counts: NDArray[np.int64] | None = None) -> NDArray[np.integer]:
-    """Return the variants of the layouts of events (`events.variants`), uint8 or int32 (n,).
+    """Return the layout variants of events (`events.variants`), uint8 or int32 (n,).
 
     Args:
         trace: The events.
         rows: (n,), rows of the event table.
-        counts: int64 (n,), their payload words, if they are at hand.
+        counts: int64 (n,), their payload word counts, if known.
     """
     if (axis := files_of(trace)) is not None:
         out = np.zeros(len(rows), np.int32)
@@ -285,7 +286,7 @@ def _with_payload(
     trace: Trace, rows: Rows, counts: NDArray[np.int64], variants_so_far: NDArray[np.uint8], code: NDArray[np.uint16],
     block: _Block | None = None,
 ) -> NDArray[np.integer]:  # fmt: skip
-    """Return variants with those that more than the first words show: texts of user events, and lines of listings."""
+    """Return variants updated by the rest of the payload: texts of user events, and lines of listings."""
     users = np.flatnonzero(_IS_USER.take(code))
     users = users[counts[users] > 2]
     for count in distinct(counts[users])[0].tolist():
@@ -300,7 +301,7 @@ def _with_payload(
 
 
 def describe_events(trace: Trace, events: Mapping[int, UserEvent]) -> None:
-    """Replace the descriptions of events, by code; their fields are arguments from now on."""
+    """Replace the descriptions of events, by code; their fields become arguments."""
     axis = files_of(trace)
     for file_trace in [trace] if axis is None else [part.trace for part in axis.parts]:
         file_trace.payloads.described.clear()
@@ -309,13 +310,13 @@ def describe_events(trace: Trace, events: Mapping[int, UserEvent]) -> None:
             note_description(file_trace.release, event)
         file_trace.cached(_DESCRIBED, _nothing_yet).append(len(events))
         if events:
-            taught(file_trace)  # the names are known from now on
+            taught(file_trace)  # registers the names
     if axis is not None:
         trace.cached(_DESCRIBED, _nothing_yet).append(len(events))
 
 
 def was_described(trace: Trace) -> bool:
-    """Return whether the arguments of a trace may be others than before: `describe_events` was called."""
+    """Return whether the arguments of a trace may have changed because `describe_events` was called."""
     return bool(trace.cached(_DESCRIBED, _nothing_yet))
 
 
@@ -324,9 +325,9 @@ def _nothing_yet(_trace: Trace) -> list[int]:
 
 
 def taught(trace: Trace) -> Taught:
-    """Return the arguments that a trace brings beside those that tables have: of its listing, and described ones.
+    """Return the arguments that a trace adds to those of the tables: from its listing, and from descriptions.
 
-    Names that no event has yet are names all the same.
+    Includes names that no event has yet.
     """
     times = len(trace.cached(_DESCRIBED, _nothing_yet))
     return trace.cached(f"{_TAUGHT}.{times}", _taught)
@@ -337,9 +338,9 @@ def _taught(trace: Trace) -> Taught:
     if (axis := files_of(trace)) is not None:
         parts: dict[int, tuple[PayloadPart, ...]] = {}
         for file in axis.parts:
-            for code, more in taught(file.trace).parts.items():
+            for code, added in taught(file.trace).parts.items():
                 of_axis = int(file.codes[code])
-                parts[of_axis] = (*parts.get(of_axis, ()), *more)
+                parts[of_axis] = (*parts.get(of_axis, ()), *added)
         return Taught(parts)
     if trace.listed is not None:
         rows, variant = trace.listed
@@ -359,7 +360,7 @@ def _taught(trace: Trace) -> Taught:
 
 
 def misfits(trace: Trace) -> list[str]:
-    """Return which descriptions do not fit the events that they are for; a sentence for each kind of event."""
+    """Return which descriptions do not fit their events; a sentence for each kind of event."""
     axis, sentences = files_of(trace), list[str]()
     for file_trace in [trace] if axis is None else [part.trace for part in axis.parts]:
         for code, event in file_trace.payloads.described.items():
@@ -383,7 +384,7 @@ def misfits(trace: Trace) -> list[str]:
 def _with_descriptions(
     trace: Trace, rows: Rows, counts: NDArray[np.int64], variant_of: NDArray[np.integer]
 ) -> NDArray[np.integer]:
-    """Return variants with those of payloads that a file describes."""
+    """Return variants updated for payloads that a file describes."""
     events = dict(trace.payloads.described)
     if not events:
         return variant_of
@@ -403,12 +404,12 @@ def _with_descriptions(
 
 
 def argument_offsets(trace: Trace, rows: Rows, name: str | None) -> list[tuple[NDArray[np.intp], PayloadPart | None]]:
-    """Return positions among rows, ascending, grouped by where an argument (None: the event's text) is in the payload.
+    """Return positions among rows, ascending, grouped by the location of an argument (None: the text) in the payload.
 
     Events of codes that have no such argument are left out.
 
     Returns:
-        Groups: intp (n,), and where their argument is in the payload.
+        Groups: intp (n,), and the location of the argument in the payload.
     """
     release, code = trace.release, trace.events.code[rows]
     codes, rank_of_code = _ranks(name, release, learned_lists(), _logged_codes(trace))
@@ -421,15 +422,15 @@ def argument_offsets(trace: Trace, rows: Rows, name: str | None) -> list[tuple[N
     variant_of: NDArray[np.integer] = np.zeros(len(positions), np.uint8)
     if name is not None or trace.listed is not None:
         variant_of = _with_descriptions(trace, own, counts, variants_of(trace, own, counts))
-    # There are few different layouts: a number for each, no sorting.
+    # There are few distinct layouts: they are numbered without sorting.
     shape = (len(codes), int(counts.max()) + 1, int(variant_of.max()) + 1)
     kinds, kind = distinct(np.ravel_multi_index((rank[positions] - 1, counts, variant_of), shape))
     number_of_place: dict[PayloadPart | None, int] = {}
     number_of_kind = np.empty(len(kinds), np.intp)
-    for number, (which, words, variant) in enumerate(
+    for number, (code_number, words, variant) in enumerate(
         zip(*(part.tolist() for part in np.unravel_index(kinds, shape)), strict=True)
     ):
-        only = int(codes[which])
+        only = int(codes[code_number])
         place = (
             text_offset(release, only, words, variant)
             if name is None
@@ -443,7 +444,7 @@ def argument_offsets(trace: Trace, rows: Rows, name: str | None) -> list[tuple[N
 
 
 def numbers_at(trace: Trace, rows: Rows, part: PayloadPart) -> NDArray[np.int64]:
-    """Return the number at one position of many payloads, int64 (n,); behind the end of one it has no meaning."""
+    """Return the number at one position of many payloads, int64 (n,); undefined beyond the end of a payload."""
     return _gathered(trace, _PayloadPairs(trace, rows), np.arange(len(rows)), part)
 
 
@@ -461,7 +462,7 @@ def _combined(trace: Trace, part: PayloadPart, words: list[NDArray[np.uint32]]) 
 
 
 def _of_bytes(trace: Trace, part: PayloadPart, words: list[NDArray[np.uint32]]) -> NDArray[np.int64]:
-    """Return a number that is not made of whole words: its bytes are put at the high end, and shifted down."""
+    """Return a number that is not made of whole words: its bytes are placed at the high end and shifted down."""
     order = "<" if trace.byte_order == "little" else ">"
     data = np.stack(words, axis=1).astype(f"{order}u4").view(np.uint8)[:, part.byte : part.byte + part.size]
     wide = np.zeros((len(data), 8), np.uint8)
@@ -474,9 +475,9 @@ def _of_bytes(trace: Trace, part: PayloadPart, words: list[NDArray[np.uint32]]) 
 def all_arguments(trace: Trace, rows: Rows) -> Arguments:
     """Return all arguments of many events, each name once.
 
-    Spellings of one argument that lists of other forms have are one column, under the first. Payload words that no
-    list describes are arguments too, as in the details of an event; from the 32nd of them on they are one text,
-    `more_words`. Of a name that is a number in some events and a text in others the second has a column of its own.
+    Different spellings of one argument share a column, under the first. Payload words that no list describes are
+    arguments too, as in the details of an event; from the 32nd of them on they are one text, `more_words`. A name that
+    is a number in some events and a text in others has two columns.
 
     Args:
         trace: The events.
@@ -484,7 +485,8 @@ def all_arguments(trace: Trace, rows: Rows) -> Arguments:
 
     Returns:
         By name: int64 (n,), decimal arguments signed, others unsigned, 0 where there is none, or for texts (uint32
-        (n,), which text; the texts); and bool (n,): the event has it.
+            (n,),
+        index of the text; the texts); and bool (n,), True where the event has it.
 
     Raises:
         UsageError: They would take more than 4 GiB.
@@ -501,10 +503,10 @@ class Piece:
     """One argument of some events.
 
     Attributes:
-        name: As the layout of the events has it.
+        name: As in the layout of the events.
         at: (n,), positions of the events among the rows; ascending.
-        values: int64 (n,), or for texts uint32 (n,), which text.
-        texts: The different texts; None = numbers.
+        values: int64 (n,), or for texts uint32 (n,), index of the text.
+        texts: The distinct texts; None = numbers.
     """
 
     name: str
@@ -514,12 +516,12 @@ class Piece:
 
 
 def argument_pieces(trace: Trace, rows: Rows, most_rest: int = _MOST_WORDS) -> Iterator[list[Piece]]:
-    """Yield all arguments of many events, of some events after the others; those of an event in the payload's order.
+    """Yield all arguments of many events, block by block; those of an event in payload order.
 
     Args:
         trace: The events.
         rows: (n,), rows of the event table.
-        most_rest: So many of the words that no list describes are arguments of their own; `more_words` has the others.
+        most_rest: Number of undescribed words that become separate arguments; `more_words` has the others.
     """
     axis = files_of(trace)
     for start in range(0, len(rows), EVENTS_AT_ONCE):
@@ -535,7 +537,7 @@ def argument_pieces(trace: Trace, rows: Rows, most_rest: int = _MOST_WORDS) -> I
 
 
 def _moved(pieces: Iterator[Piece], by: int) -> Iterator[Piece]:
-    """Yield pieces with positions that begin at another one; arguments of the same events share theirs."""
+    """Yield pieces with positions shifted by a number; arguments of the same events share their positions."""
     of: Positions | None = None
     moved: Positions = slice(0)
     for piece in pieces:
@@ -576,17 +578,17 @@ def _pieces(trace: Trace, rows: Rows, most_rest: int) -> Iterator[Piece]:
             else:
                 yield Piece(part.name, positions, block.numbers(positions, part))
         yield from _value_texts(block, positions, named_parts(layout))
-        rest = range(layout.end, count)
-        is_padded = len(rest) == 1 and bool(layout.parts) and layout.end % 2 == 1
-        for part in map(layout.rest_part, rest[:most_rest]):
+        extra = range(layout.end, count)
+        is_padded = len(extra) == 1 and bool(layout.parts) and layout.end % 2 == 1
+        for part in map(layout.rest_part, extra[:most_rest]):
             values = block.numbers(positions, part)
             if not is_padded:
                 yield Piece(part.name, positions, values)
             elif len(known := np.flatnonzero(values)):  # the kernel fills up to whole slots with 0
                 yield Piece(part.name, _narrowed(positions, known), values[known])
-        if len(rest) > most_rest:
+        if len(extra) > most_rest:
             texts_of = partial(_hexadecimal, order=trace.byte_order)
-            number, texts = _texts(block, positions, count, rest[most_rest], texts_of)
+            number, texts = _texts(block, positions, count, extra[most_rest], texts_of)
             yield Piece(MORE_WORDS, positions, number, tuple(texts))
 
 
@@ -595,39 +597,39 @@ def _narrowed(positions: Positions, selected: NDArray[np.intp]) -> NDArray[np.in
 
 
 def _value_texts(block: _Block, positions: Positions, parts: Sequence[PayloadPart]) -> Iterator[Piece]:
-    """Yield the names of the values of described fields, as an argument of its own for each field."""
+    """Yield the names of the values of described fields, as a separate argument for each field."""
     number_of = {part.name: part for part in parts if part.words}
     for part in parts:
         if not part.texts:
             continue
-        # A text may depend on another field, so what is looked up are the different values of all of them.
+        # A text may depend on other fields, so the distinct combinations of all their values are looked up.
         others = {text.when[0] for text in part.texts if text.when is not None} & number_of.keys()
         names = (part.name, *sorted(others - {part.name}))
         values = np.stack([block.numbers(positions, number_of[name]) for name in names], axis=1)
-        unique, which = np.unique(values, axis=0, return_inverse=True)
+        unique, index = np.unique(values, axis=0, return_inverse=True)
         texts = [shown_texts(part.texts, row[0], dict(zip(names, row, strict=True))) for row in unique.tolist()]
-        yield from _known_texts(text_name(part, parts), positions, which.reshape(-1).astype(np.uint32), texts)
+        yield from _known_texts(text_name(part, parts), positions, index.reshape(-1).astype(np.uint32), texts)
 
 
 def _known_texts(
     name: str, positions: Positions, number: NDArray[np.uint32], texts: Sequence[str | None]
 ) -> Iterator[Piece]:
-    """Yield texts of those events whose payload does not end before them."""
+    """Yield texts, without the events whose payload ends before the text."""
     if None in texts:
-        there = np.flatnonzero(np.array([text is not None for text in texts], np.bool_)[number])
-        positions, number = _narrowed(positions, there), number[there]
+        selected = np.flatnonzero(np.array([text is not None for text in texts], np.bool_)[number])
+        positions, number = _narrowed(positions, selected), number[selected]
     if len(number):
         yield Piece(name, positions, number, tuple(text or "" for text in texts))
 
 
 def _hexadecimal(data: NDArray[np.uint8], order: str) -> list[str]:
-    """Return payloads, uint8 (n, bytes), as words."""
+    """Return payloads, uint8 (n, bytes), as hexadecimal words."""
     words = data.view("<u4" if order == "little" else ">u4").tolist()
     return [" ".join(f"0x{word:08x}" for word in payload) for payload in words]
 
 
 def _later_texts(data: NDArray[np.uint8], part: PayloadPart) -> list[str | None]:
-    """Return texts behind others from payloads, uint8 (n, bytes); None where one ends before it."""
+    """Return texts that follow other texts in payloads, uint8 (n, bytes); None if a payload ends before."""
     return [text_at(payload.tobytes(), part) for payload in data]
 
 
@@ -638,7 +640,7 @@ def _first_texts(data: NDArray[np.uint8], part: PayloadPart) -> list[str]:
 
 
 class _Block:
-    """Payload words of some events, read in one pass as far as nearly all of the events have words.
+    """Payload words of some events, read in one pass up to the length that nearly all events have.
 
     Attributes:
         words: uint32 (events, words).
@@ -659,7 +661,7 @@ class _Block:
         return self._trace.payloads.column(self._rows[positions], number)
 
     def payload_bytes(self, positions: Positions, count: int, word: int) -> Iterator[tuple[int, NDArray[np.uint8]]]:
-        """Yield payloads of `count` words from a word on, as `_payload_bytes` does."""
+        """Yield payloads of `count` words from a word on, like `_payload_bytes`."""
         return _payload_bytes(self._trace, self._rows, positions, count, self, word)
 
     def numbers(self, positions: Positions, part: PayloadPart) -> NDArray[np.int64]:
@@ -669,13 +671,13 @@ class _Block:
 
 @dataclass(slots=True)
 class _Column:
-    """An argument while it is filled.
+    """A column of an argument while it is filled.
 
     Attributes:
-        values: Numbers, or numbers of texts.
-        known: bool (n,), the event has it.
-        texts: By number; None = numbers.
-        number_of: Of texts that have been looked for.
+        values: Numbers, or indices of texts.
+        known: bool (n,), True where the event has it.
+        texts: By index; None = numbers.
+        number_of: Index of each deduplicated text.
     """
 
     values: NDArray[np.int64] | NDArray[np.uint32]
@@ -684,9 +686,9 @@ class _Column:
     number_of: dict[str, int] = attribute(default_factory=lambda: {"": 0})
 
     def numbered(self, texts: Sequence[str], events: int) -> NDArray[np.uint32]:
-        """Add the distinct texts of some events; return their numbers, uint32 (n,).
+        """Add the distinct texts of some events; return their indices, uint32 (n,).
 
-        Many distinct texts are added without looking for existing ones, which would take longer than everything else.
+        Many distinct texts are added without deduplication, which would dominate the run time.
         """
         assert self.texts is not None
         if len(texts) > _FEW_TEXTS and _SHARED * len(texts) > events:
@@ -709,7 +711,7 @@ class _Columns:
         self._names: dict[str, str] = {}
 
     def put(self, piece: Piece) -> None:
-        """Fill in an argument of some events."""
+        """Enter an argument of some events."""
         is_text = piece.texts is not None
         name = self._names.setdefault(one_spelling(piece.name), piece.name)
         if name in self._columns and (self._columns[name].texts is not None) != is_text:
@@ -744,7 +746,7 @@ def _filled(column: _Column) -> NDArray[np.int64] | TextColumn:
 def _layouts(
     trace: Trace, rows: Rows, counts: NDArray[np.int64], variant: NDArray[np.integer]
 ) -> Iterator[tuple[Positions, Layout, int]]:
-    """Yield the different layouts of some events, the positions of the events among the rows, and their words."""
+    """Yield the distinct layouts of some events, the positions of the events among the rows, and their word count."""
     codes, code = distinct(trace.events.code[rows].astype(np.int64))
     shape = (len(codes), int(counts.max()) + 1, int(variant.max()) + 1)
     kinds, kind = distinct(np.ravel_multi_index((code, counts, variant), shape))
@@ -752,33 +754,33 @@ def _layouts(
         yield slice(None), layout_of(trace.release, int(codes[0]), int(counts[0]), int(variant[0])), int(counts[0])
         return
     order, start = _grouped(kind, len(kinds))
-    for number, (which, words, form) in enumerate(
+    for number, (code_number, words, form) in enumerate(
         zip(*(part.tolist() for part in np.unravel_index(kinds, shape)), strict=True)
     ):
         yield (
             order[start[number] : start[number + 1]],
-            layout_of(trace.release, int(codes[which]), words, form),
+            layout_of(trace.release, int(codes[code_number]), words, form),
             words,
         )
 
 
 def _grouped(kind: NDArray[np.intp], kinds: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Return positions by kind, ascending within one, and where those of each kind begin."""
-    narrow = kind.astype(np.uint16) if kinds < 1 << 16 else kind  # numpy sorts these by counting
+    """Return positions grouped by kind, ascending within one, and where those of each kind begin."""
+    narrow = kind.astype(np.uint16) if kinds < 1 << 16 else kind  # numpy sorts uint16 by counting
     return np.argsort(narrow, kind="stable"), np.concatenate(([0], np.cumsum(np.bincount(kind, minlength=kinds))))
 
 
 def _texts(
     block: _Block, positions: Positions, count: int, word: int, texts_of: Callable[[NDArray[np.uint8]], list[Text]]
 ) -> tuple[NDArray[np.uint32], list[Text]]:
-    """Return the texts of events of one layout: which, uint32 (n,), and the texts, nearly all of them different.
+    """Return the texts of events of one layout: indices, uint32 (n,), and the texts, nearly all of them distinct.
 
     Args:
         block: Words of events.
-        positions: Which of them.
+        positions: Positions of the events in the block.
         count: Payload words of each.
         word: Where the texts begin.
-        texts_of: Makes texts of the bytes from there on, uint8 (n, bytes).
+        texts_of: Converts the bytes from there on, uint8 (n, bytes), to texts.
     """
     codes, texts = list[NDArray[np.uint32]](), list[Text]()
     for _, data in block.payload_bytes(positions, count, word):
@@ -791,15 +793,15 @@ def _texts(
 def _payload_bytes(
     trace: Trace, rows: Rows, positions: Positions, count: int, block: _Block | None, word: int = 0
 ) -> Iterator[tuple[int, NDArray[np.uint8]]]:
-    """Yield the payloads of events from a word on, uint8 (events, bytes), and how many events were before.
+    """Yield the payloads of events from a word on, uint8 (events, bytes), and the number of events before them.
 
     Args:
         trace: The events.
         rows: (n,), rows of the event table.
-        positions: Which of these events.
+        positions: Selects among these events.
         count: Payload words of each.
-        block: Words of all events at `rows`, where they are at hand.
-        word: Where to begin.
+        block: Words of all events at `rows`, if already read.
+        word: First word.
     """
     step = max(1, _TEXT_BLOCK // max(count, 1))
     is_there = block is not None and count <= block.words.shape[1]

@@ -1,8 +1,8 @@
 """A trace made of several files on one time axis, with conversions between each file and the axis.
 
-Events, threads, processes and CPUs of the files are rows of one trace, each with a number of its own. What follows from
-the events of one target (links, states, losses) is found in the trace of its file and put together here, so that
-nothing is ever linked, or taken for missing, across files.
+Events, threads, processes and CPUs of the files are rows of one trace, each with a unique number. Whatever depends on
+the events of one target (links, states, losses) is computed from the trace of its file and combined here, so that
+nothing is linked, or considered missing, across files.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from satview.base.time import TimeWindow
 from satview.store.trace import Trace
 
 Joiner = Callable[["FileAxis", list[Any]], Any]
-PARTITIONS: Final = 256  # numbers of partitions that a file may have; the kernel has room for a few dozen at most
-_FIRST_SPECIAL: Final = 2**32 - 2  # rows from here on are none: "ends with the trace", "no event"
+PARTITIONS: Final = 256  # range of partition numbers of a file; the kernel supports a few dozen at most
+_FIRST_SPECIAL: Final = 2**32 - 2  # values from here on are not rows: "ends with the trace", "no event"
 _Ints = NDArray[np.int64]
 
 
@@ -28,13 +28,13 @@ class AxisPart:
     """One file of the axis.
 
     Attributes:
-        name: What it is called; comes before the names of its processes and CPUs.
+        name: Precedes the names of its processes and CPUs.
         trace: The trace of the file alone.
         origin_cycles: A time of that trace, in its cycles.
         at_cycles: The same moment on the axis, in cycles of the axis.
         rate: Cycles of the axis per second; at least those of the file.
-        first_cpu: Number of its CPU 0.
-        first_partition: Number of its partition 0.
+        first_cpu: Number of its CPU 0 on the axis.
+        first_partition: Number of its partition 0 on the axis.
         rows: uint32, (events of the file,), ascending: rows of the axis.
         threads, processes: int64, rows of the axis by row of the file; row 0 is row 0.
         codes: uint16, (32768,), code on the axis by code in the file.
@@ -55,11 +55,11 @@ class AxisPart:
     pids: _Ints
 
     def cycles(self, own: _Ints) -> _Ints:
-        """Return times of the file on the axis: exact at equal rates, else rounded down to a cycle; same shape."""
+        """Convert times of the file to the axis: exact at equal rates, else rounded down to a cycle; same shape."""
         return scaled(own - self.origin_cycles, self.trace.clock.cycles_per_s, self.rate) + self.at_cycles
 
     def own_cycles(self, cycles: int) -> int:
-        """Return the first moment of the file that is not before a moment of the axis."""
+        """Return the earliest time of the file that is not before a time of the axis."""
         return self.origin_cycles - (-(cycles - self.at_cycles) * self.trace.clock.cycles_per_s // self.rate)
 
     @property
@@ -70,10 +70,10 @@ class AxisPart:
         return TimeWindow(begin, end + 1)
 
     def axis_rows(self, own: NDArray[np.integer]) -> NDArray[np.integer]:
-        """Return rows of the file's events as rows of the axis; those that name none stay; same shape and dtype.
+        """Convert event rows of the file to rows of the axis; special values remain; same shape and dtype.
 
         Args:
-            own: Unsigned, where the two largest numbers of 32 bits are none, or signed, where negative ones are.
+            own: Unsigned, where the two largest 32-bit numbers are special, or signed, where negative ones are.
         """
         out = own.copy()
         real = own < _FIRST_SPECIAL if own.dtype.kind == "u" else own >= 0
@@ -81,7 +81,7 @@ class AxisPart:
         return out
 
     def axis_pids(self, own: _Ints) -> _Ints:
-        """Return pids of the file as those of the axis; what is the pid of no process stays; same shape."""
+        """Convert pids of the file to those of the axis; unknown pids remain; same shape."""
         known = self.trace.processes.pid.astype(np.int64)
         order = np.argsort(known, kind="stable")
         position = np.minimum(np.searchsorted(known, own, sorter=order), len(known) - 1)
@@ -89,19 +89,19 @@ class AxisPart:
         return np.where((known[rows] == own) & (rows > 0), self.pids[rows], own)
 
     def axis_partitions(self, own: _Ints) -> _Ints:
-        """Return the file's partition numbers as numbers of the axis, same shape; -1 for invalid numbers."""
+        """Convert the file's partition numbers to those of the axis, same shape; -1 for invalid numbers."""
         return np.where((own >= 0) & (own < PARTITIONS), own + self.first_partition, -1)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FileAxis:
-    """The files of a trace, and whose each event is. Implements `store.trace.Axis`.
+    """The files of a trace, and the file of each event. Implements `store.trace.Axis`.
 
     Attributes:
         parts: The files.
-        part_of: uint8, (events,), which file each event is from.
+        part_of: uint8, (events,), index of the file of each event.
         own_row: uint32, (events,), its row there.
-        joiners: By name of what is cached of a trace: combines what is cached of each file.
+        joiners: By name in the trace's cache: combines the cached values of the files.
     """
 
     parts: tuple[AxisPart, ...]
@@ -110,19 +110,19 @@ class FileAxis:
     joiners: Mapping[str, Joiner]
 
     def combined(self, name: str, make: Callable[[Trace], Any]) -> Any | None:
-        """Return what is cached under a name, combined; None where nothing says how (`store.trace.Axis`)."""
+        """Return the cached values of the files under a name, combined; None without a joiner (`store.trace.Axis`)."""
         joiner = self.joiners.get(name)
         return None if joiner is None else joiner(self, [part.trace.cached(name, make) for part in self.parts])
 
     def split(self, rows: NDArray[np.integer]) -> Iterator[tuple[AxisPart, NDArray[np.intp], NDArray[np.uint32]]]:
-        """Yield of each file that some events are from: the file, their positions among the rows, their rows there.
+        """Yield each file that contains some of the events: the file, their positions among the rows, their rows there.
 
         Args:
             rows: (n,), rows of the axis.
         """
-        which = self.part_of[rows]
+        file_number = self.part_of[rows]
         for number, part in enumerate(self.parts):
-            positions = np.flatnonzero(which == number)
+            positions = np.flatnonzero(file_number == number)
             if len(positions):
                 yield part, positions, self.own_row[rows[positions]]
 
@@ -140,16 +140,16 @@ class FileAxis:
         return next((part for part, rows in of if len(rows) and rows[0] <= process <= rows[-1]), None)
 
     def part_of_cpu(self, cpu: int) -> AxisPart | None:
-        """Return the file of a CPU; None for one that only damaged slots name."""
+        """Return the file of a CPU; None for one that occurs only in damaged slots."""
         return next((p for p in self.parts if p.first_cpu <= cpu < p.first_cpu + p.trace.cpu_count), None)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CoveredRange:
-    """How much of a range the files of a trace cover: all of it where it is one file.
+    """How much of a range the files of a trace cover: all of it for a single file.
 
     Attributes:
-        threads, processes, cpus: int64, (n,), cycles of the range by row of their tables, and by CPU.
+        threads, processes, cpus: int64, (n,), cycles of the range by row of the thread and process tables, and by CPU.
     """
 
     threads: _Ints
@@ -158,7 +158,7 @@ class CoveredRange:
 
 
 def covered(trace: Trace, window: TimeWindow) -> CoveredRange:
-    """Return how much of a range the file of each thread, process and CPU covers."""
+    """Return how much of a range is covered by the file of each thread, process and CPU."""
     counts = (len(trace.threads), len(trace.processes), trace.cpu_count)
     cycles = CoveredRange(*(np.full(count, window.length, np.int64) for count in counts))
     files = files_of(trace)
@@ -171,7 +171,7 @@ def covered(trace: Trace, window: TimeWindow) -> CoveredRange:
 
 
 def covered_by_cpus(trace: Trace, edges: _Ints) -> _Ints:
-    """Return how many cycles all CPUs together had in ranges that follow each other, int64 (n,).
+    """Return the total cycles of all CPUs in consecutive ranges, int64 (n,).
 
     Args:
         trace: The trace.
@@ -185,12 +185,12 @@ def covered_by_cpus(trace: Trace, edges: _Ints) -> _Ints:
 
 
 def file_window(trace: Trace, cpu: int, process: int) -> TimeWindow:
-    """Return what the file of a CPU or a process covers of the time axis; all of it where it is one file.
+    """Return the part of the time axis that the file of a CPU or a process covers; all of it for a single file.
 
     Args:
         trace: The trace.
-        cpu: Number of the CPU; -1 = not of one.
-        process: Row of the process table; 0 = not of one.
+        cpu: Number of the CPU; -1 = none.
+        process: Row of the process table; 0 = none.
     """
     files = files_of(trace)
     if files is None:
@@ -200,12 +200,12 @@ def file_window(trace: Trace, cpu: int, process: int) -> TimeWindow:
 
 
 def files_of(trace: Trace) -> FileAxis | None:
-    """Return the files of a trace of several files; None for a trace of one."""
+    """Return the files of a trace of several files; None for a single file."""
     return trace.axis if isinstance(trace.axis, FileAxis) else None
 
 
 def by_file(trace: Trace, rows: NDArray[np.uint32]) -> Iterator[tuple[str, NDArray[np.uint32]]]:
-    """Yield which of some events are from each file, and what precedes names of that file; all where it is one.
+    """Yield the given events of each file, with the prefix of names in that file; all of them for a single file.
 
     Args:
         trace: The trace.
@@ -220,7 +220,7 @@ def by_file(trace: Trace, rows: NDArray[np.uint32]) -> Iterator[tuple[str, NDArr
 
 
 def are_beside(trace: Trace, threads: NDArray[np.integer], thread: int) -> NDArray[np.bool_]:
-    """Return which threads share CPUs with another one: all of a trace of one file, else those of its file.
+    """Return which threads share CPUs with another one: those of the same file.
 
     Args:
         trace: The trace.
@@ -239,7 +239,7 @@ def are_beside(trace: Trace, threads: NDArray[np.integer], thread: int) -> NDArr
 
 
 def scaled(cycles: _Ints, rate: int, new_rate: int) -> _Ints:
-    """Return numbers of cycles at another rate, rounded down; exact in whole seconds, int64 of the same shape.
+    """Convert numbers of cycles to another rate, rounded down; exact in whole seconds, int64 of the same shape.
 
     Args:
         cycles: int64.
@@ -256,5 +256,5 @@ def scaled(cycles: _Ints, rate: int, new_rate: int) -> _Ints:
 
 
 def concatenated(columns: Sequence[NDArray[Any]]) -> NDArray[Any]:
-    """Return columns of several files one after the other, (n,), in the type of the first one."""
+    """Return columns of several files concatenated, (n,), in the dtype of the first one."""
     return np.concatenate([column.astype(columns[0].dtype, copy=False) for column in columns])

@@ -1,4 +1,4 @@
-"""The file with the names of traces and their offsets on a common time axis: JSON, which runs no code."""
+"""The file with the names of traces and their offsets on a common time axis: JSON, which contains no code."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ class AxisEntry:
 
     Attributes:
         path: The file.
-        name: What it is called on the axis, such as `guest`.
-        offset_ps: Picoseconds from the first event of the first file to the first event of this one; of the first
-            file 0.
+        name: Its name on the axis, such as `guest`.
+        offset_ps: Picoseconds from the first event of the first file to the first event of this one; 0 for the first
+            file.
     """
 
     path: Path
@@ -50,10 +50,10 @@ class _Content:
 
 
 def read_axis(path: Path) -> list[AxisEntry]:
-    """Return the files that an axis file names; relative names are relative to its folder.
+    """Return the files listed in an axis file; relative names are relative to its folder.
 
     Raises:
-        TraceFormatError: It is damaged, or names files that cannot be together. Says what, and what to do.
+        TraceFormatError: It is damaged, or lists files that cannot be combined; the text has the remedy.
         OSError: It cannot be read.
     """
     remedy = "make it again with `satview together`"
@@ -70,11 +70,11 @@ def read_axis(path: Path) -> list[AxisEntry]:
 
 
 def allow_axis(path: Path) -> list[AxisEntry]:
-    """Let an axis file name files outside of its folder from now on; return its entries.
+    """Permit an axis file to list files outside its folder from now on; return its entries.
 
     Raises:
         TraceFormatError, OSError: As `read_axis`.
-        WriteError: That cannot be stored.
+        WriteError: The permission cannot be stored.
     """
     entries = read_axis(path)
     allow(path, (entry.path for entry in entries))
@@ -82,26 +82,26 @@ def allow_axis(path: Path) -> list[AxisEntry]:
 
 
 def write_axis(path: Path, entries: Sequence[AxisEntry]) -> None:
-    """Write an axis file; files below its folder are named relative to it, so that the folder can be moved.
+    """Write an axis file; files below its folder are listed relative to it, so that the folder can be moved.
 
-    Others it may name from now on, for this user: who writes it has named them.
+    Files elsewhere are permitted for this user from now on, as the writer has named them.
 
     Raises:
-        UsageError: The files cannot be together.
+        UsageError: The files cannot be combined.
         WriteError: It cannot be written.
     """
     check_entries(entries)
     files = [
         {"name": entry.name, "path": _written(entry.path, path), "offset_ps": entry.offset_ps} for entry in entries
     ]
-    # In ASCII: the bytes of a file's name need be no UTF-8.
+    # In ASCII: the bytes of a file name may not be valid UTF-8.
     text = json.dumps({MARK: VERSION, "files": files}, indent=1) + "\n"
     write_file(path, text, reading=[entry.path for entry in entries])
     allow(path, (entry.path for entry in entries))
 
 
 def check_entries(entries: Sequence[AxisEntry]) -> None:
-    """Refuse entries that make no axis.
+    """Reject entries that make no valid axis.
 
     Raises:
         UsageError: There are too few or too many files, one of them twice, a name twice, or a file that is an axis.
@@ -117,7 +117,7 @@ def check_entries(entries: Sequence[AxisEntry]) -> None:
     for entry, path in zip(entries, paths, strict=True):
         if paths.count(path) > 1:
             raise UsageError(f"{entry.path.name} is named twice; one file cannot be beside itself on an axis")
-        if is_axis(entry.path):  # which could name this one again
+        if is_axis(entry.path):  # it could list this one again
             raise UsageError(f"{entry.path.name} is an axis itself; name the files that it names")
         if abs(entry.offset_ps) > _MOST_PS:
             raise UsageError(f"{entry.name[:40]} would begin more than a year away; check its offset")
@@ -129,23 +129,23 @@ def check_entries(entries: Sequence[AxisEntry]) -> None:
 
 
 def looks_like_axis(head: bytes, path: Path) -> bool:
-    """Return whether a file is one that names traces on an axis, by its first bytes."""
+    """Return whether a file is an axis file, by its first bytes."""
     return head.lstrip()[:1] == b"{" and (f'"{MARK}"'.encode() in head or path.suffix == SUFFIX)
 
 
 def is_axis(path: Path) -> bool:
-    """Return whether a file names traces on an axis, by its content."""
-    if not path.is_file():  # a pipe would be waited for
+    """Return whether a file is an axis file, by its content."""
+    if not path.is_file():  # opening a pipe would block
         return False
     try:
         with path.open("rb") as file:
             return looks_like_axis(file.read(_HEAD_BYTES), path)
-    except OSError:  # opening it says what is wrong
+    except OSError:  # opening it as a trace reports the error
         return False
 
 
 def files_in(path: Path) -> list[Path]:
-    """Return the files that an axis file names; none if it cannot be read."""
+    """Return the files listed in an axis file; none if it cannot be read."""
     try:
         return [entry.path for entry in read_axis(path)]
     except (TraceFormatError, OSError):
@@ -153,7 +153,7 @@ def files_in(path: Path) -> list[Path]:
 
 
 def names_for(paths: Sequence[Path]) -> list[str]:
-    """Return short names for files: what their names have before the first point, with a number where that is taken."""
+    """Return short names for files: the part before the first dot, with a number if that is already used."""
     names: list[str] = []
     for path in paths:
         stem = path.name.partition(".")[0] or path.name

@@ -1,7 +1,7 @@
-"""CPUs, processes and threads that only damaged slots name, and the span of time that the rest of a trace covers.
+"""CPUs, processes and threads that occur only in damaged slots, and the time span that the rest of a trace covers.
 
-A flipped bit makes an event of CPU 37 or of process 67,108,867. Nothing else in the trace knows them, so they are in
-one lane of their own and not among the real ones.
+A flipped bit turns an event into one of CPU 37 or of process 67,108,867. Nothing else in the trace refers to them, so
+they are in a separate lane and not among the real ones.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ from satview.store.tables import BufferTable, EventTable, StateIndex
 from satview.store.trace import Trace
 
 _CPUS: Final = 64
-_RARE: Final = 100  # a CPU beyond those of the header is doubted if it logged less than one event in so many
-_LEAST: Final = 3  # where nothing declares CPUs, of a number behind a gap
-_FEW_STATES: Final = 2  # a real thread that begins or ends during the trace has more, or is created in it
+_RARE: Final = 100  # a CPU beyond those of the header is doubtful if it logged less than one event in so many
+_LEAST: Final = 3  # minimum number of events of a CPU after a gap in the numbers, if no CPUs are declared
+_FEW_STATES: Final = 2  # a real thread that starts or ends during the trace has more, or is created in it
 _LOSSES: Final = frozenset({"lost-buffers", "lost-events"})
 _BEYOND: Final = frozenset({"ring-tail", "clock-unproven"})  # problems whose events may be long after the rest
 
 
 @dataclass(frozen=True, slots=True)
 class Doubts:
-    """CPUs, processes and threads that only damaged slots name.
+    """CPUs, processes and threads that occur only in damaged slots.
 
     Attributes:
         cpus: bool (64,).
@@ -48,18 +48,18 @@ class Doubts:
 
 
 def doubts(trace: Trace) -> Doubts:
-    """Return the CPUs, processes and threads that only damaged slots name; computed once and cached with the trace."""
+    """Return the CPUs, processes and threads that occur only in damaged slots; cached with the trace."""
     return trace.cached("doubts", _doubts)
 
 
 @dataclass(frozen=True, slots=True)
 class Outside:
-    """Events outside of the time in which a trace can be trusted.
+    """Events outside the trusted time span of a trace.
 
     Attributes:
-        events: How many.
-        start_cycles, end_cycles: Of the first and of the last of them.
-        reasons: Kinds of problems that say why, in the order found.
+        events: Number of events.
+        start_cycles, end_cycles: Times of the first and the last of them.
+        reasons: Kinds of problems that explain it, in the order found.
     """
 
     events: int
@@ -68,13 +68,13 @@ class Outside:
     reasons: tuple[ProblemKind, ...]
 
     def words(self, trace: Trace) -> str:
-        """Return it as a sentence, times from the first event of the trace."""
+        """Return a sentence, times from the first event of the trace."""
         start, end = (format_duration(trace.clock.ns(time)) for time in (self.start_cycles, self.end_cycles))
         why = ", ".join(kind.title for kind in self.reasons)
         return f"{self.events:,} events from {start} to {end} lie outside of the time that can be trusted ({why})"
 
     def record(self, trace: Trace) -> dict[str, Any]:
-        """Return it as values that JSON can hold, times in nanoseconds from the first event of the trace."""
+        """Return values for JSON, times in nanoseconds from the first event of the trace."""
         return {
             "events": self.events,
             "start_ns": trace.clock.ns(self.start_cycles),
@@ -84,10 +84,10 @@ class Outside:
 
 
 def trusted_window(trace: Trace) -> TimeWindow:
-    """Return the span of time in which the trace can be trusted: without what may be long before or after the rest.
+    """Return the time span in which the trace can be trusted: without events that may be long before or after the rest.
 
-    That is what was written while a ring was saved, and events beyond a TIME event that nothing confirms: of those on
-    both sides of it, the fewer.
+    Excluded are events written while a ring was saved, and events beyond an unconfirmed TIME event: of those on both
+    sides of it, the fewer.
     """
     times = trace.events.time_cycles
     begin, end = 0, len(times)
@@ -110,7 +110,7 @@ def trusted_duration_ns(trace: Trace) -> int:
 
 
 def outside(trace: Trace) -> Outside | None:
-    """Return the events outside of `trusted_window`, None if there are none."""
+    """Return the events outside `trusted_window`, None if there are none."""
     window, whole = trusted_window(trace), trace.window
     if window == whole:
         return None
@@ -123,19 +123,19 @@ def outside(trace: Trace) -> Outside | None:
 
 
 def outside_words(trace: Trace) -> str:
-    """Return a sentence on the events outside of `trusted_window`, empty if there are none."""
+    """Return a sentence on the events outside `trusted_window`, empty if there are none."""
     left_out = outside(trace)
     return left_out.words(trace) if left_out is not None else ""
 
 
 def outside_record(trace: Trace) -> dict[str, Any] | None:
-    """Return what lies outside of `trusted_window` as values that JSON can hold, None if nothing does."""
+    """Return the events outside `trusted_window` as values for JSON, None if there are none."""
     left_out = outside(trace)
     return left_out.record(trace) if left_out is not None else None
 
 
 def trusted_part(trace: Trace) -> Trace:
-    """Return the trace without the events behind `trusted_window`, itself if there are none; rows stay the same."""
+    """Return the trace without the events after `trusted_window`, itself if there are none; rows are unchanged."""
     if trace.axis is not None or trusted_window(trace).end == trace.window.end:
         return trace
     return trace.cached("trusted_part", _trusted_part)
@@ -170,23 +170,23 @@ def _beyond(trace: Trace) -> list[tuple[int, Problem]]:
 
 
 def count_cpus(events: EventTable, declared: int) -> int:
-    """Return how many CPUs a target has, 1 to 64.
+    """Return the number of CPUs of a target, 1 to 64.
 
-    CPUs beyond those that header and system page declare count if they log TIME events and others, which a kernel logs
-    together, or one event in a hundred. So do CPUs behind a gap in the numbers where nothing declares any: a damaged
-    number is rarely the next one.
+    CPUs beyond the number that header and system page declare count if they log TIME events and others, which a kernel
+    logs together, or one event in a hundred. The same applies to CPUs after a gap in the numbers if none are declared:
+    a damaged number is rarely the next one.
 
     Args:
-        events: Of the trace.
-        declared: CPUs of header or system page; 0 = not reported.
+        events: Events of the trace.
+        declared: CPUs according to header or system page; 0 = not reported.
     """
-    seen = int(events.cpu.max(initial=0)) + 1
-    if 0 < seen <= declared:
+    logged_cpus = int(events.cpu.max(initial=0)) + 1
+    if 0 < logged_cpus <= declared:
         return declared
     counts = np.bincount(events.cpu, minlength=_CPUS)
     trusted_cpus = declared or int(np.argmin(np.append(counts, 0) > 0))
-    if not trusted_cpus < seen:
-        return max(1, seen)
+    if not trusted_cpus < logged_cpus:
+        return max(1, logged_cpus)
     is_real = counts >= max(1 if declared else _LEAST, len(events) // _RARE)
     has_time = np.bincount(events.cpu[events.code == wire.CONTROL_TIME], minlength=_CPUS)
     is_real |= (has_time > 0) & (counts > has_time)
@@ -195,9 +195,9 @@ def count_cpus(events: EventTable, declared: int) -> int:
 
 
 def damage(trace: Trace) -> list[tuple[int, Problem]]:
-    """Return when each damage was met, cycles, and the problem, by time; losses are not among them.
+    """Return the time of each damage in cycles, and the problem, sorted by time; losses are excluded.
 
-    Where only the byte is known, it is the time of the first event that begins there or later in the file.
+    If only the byte is known, the time is that of the first event that begins there or later in the file.
     """
     first_byte = trace.header.length + (trace.header.number("SYSPAGE_LEN") or 0)
     damages = []
@@ -207,7 +207,7 @@ def damage(trace: Trace) -> list[tuple[int, Problem]]:
             continue
         if time is None and problem.offset is not None and trace.format == "kev" and len(trace.events):
             slot = max(0, problem.offset - first_byte) // wire.SLOT_BYTES
-            # Time order is nearly file order, and a mark on a strip need not be exact.
+            # Time order is nearly file order, and an approximate mark suffices.
             row = int(np.searchsorted(trace.events.slot, slot))
             time = int(trace.events.time_cycles[min(row, len(trace.events) - 1)])
         if time is not None:
@@ -231,9 +231,9 @@ def _doubts(trace: Trace) -> Doubts:
 
 
 def _doubtful_threads(trace: Trace) -> NDArray[np.bool_]:
-    """Return the threads that a few events name though the trace reports every thread that exists.
+    """Return the threads with few events in a trace that reports the creation of every thread.
 
-    It does where it begins with the dump of all threads, logs their creation and lost nothing.
+    A trace does so if it begins with the dump of all threads, logs their creation and lost nothing.
     """
     none = np.zeros(len(trace.threads), np.bool_)
     created = trace.code_counts[wire.THREAD_CREATE]

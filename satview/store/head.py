@@ -1,4 +1,4 @@
-"""What precedes the events of a trace: the text header and the system page, in plain values."""
+"""The data before the events of a trace: the text header and the system page, as plain values."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class CpuInfo:
 
 @dataclass(frozen=True, slots=True)
 class SystemInfo:
-    """What the system page shows, in plain values.
+    """Contents of the system page, as plain values.
 
     Attributes:
         length: Bytes of the system page.
@@ -28,7 +28,7 @@ class SystemInfo:
         boot_time_s: Seconds since 1970 UTC; None if not given.
         strings: Typed strings such as HOSTNAME, in order, (name, text).
         values: All other fields by name, for `info` and for listings.
-        raw: The image itself.
+        raw: The bytes of the page.
     """
 
     length: int
@@ -45,8 +45,8 @@ class Header:
     """The text header: keys without `TRACE_`, values as text, in file order.
 
     Attributes:
-        pairs: (key, value), BEGIN and END left out.
-        length: Bytes of the header, BEGIN and END included.
+        pairs: (key, value), without BEGIN and END.
+        length: Bytes of the header, including BEGIN and END.
     """
 
     pairs: tuple[tuple[str, str], ...]
@@ -60,13 +60,13 @@ class Header:
         return default
 
     def date(self, key: str) -> datetime | None:
-        """Return the value of a key as a date such as `DATE` has, taken as UTC; None if it is missing or no date."""
+        """Return the value of a key as a date like that of `DATE`, taken as UTC; None if it is missing or invalid."""
         try:
             return datetime.strptime(self.get(key), "%a %b %d %H:%M:%S %Y").replace(tzinfo=UTC)
         except ValueError:
             return None
 
     def number(self, key: str) -> int | None:
-        """Return the value of a key as a decimal number, None if it is missing or no number."""
+        """Return the value of a key as a decimal number, None if it is missing or invalid."""
         text = self.get(key).strip()
         return int(text) if text.isascii() and text.isdigit() and len(text) <= 20 else None

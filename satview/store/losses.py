@@ -1,4 +1,4 @@
-"""Where events of a trace are missing: lost buffers, dropped events, CPUs whose oldest buffers are gone."""
+"""Ranges where events of a trace are missing: lost buffers, dropped events, CPUs whose oldest buffers are gone."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from satview.store.axis import files_of
 from satview.store.time_ranges import TimeRanges
 from satview.store.trace import Trace
 
-# Idle threads: what runs on a CPU when nothing does.
+# Idle threads, which run on a CPU that has nothing else to do.
 
 
 KERNEL_PID: Final = 1
@@ -24,9 +24,9 @@ KERNEL_PID: Final = 1
 def idle_threads(trace: Trace) -> NDArray[np.bool_]:
     """Return for every thread row whether it is an idle thread, bool (threads,).
 
-    A thread of process 1 named `idle...` is; in Linux those of process 0 are. So are threads 1 to the number of CPUs of
-    process 1 (inferred in the format description, 8.4), if the trace does not name them otherwise: up to 7.x all of
-    them, in 8.0, which that description leaves open, those that are ready or run and never wait.
+    Idle are threads of process 1 named `idle...`; in Linux those of process 0. Unless the trace gives them other names,
+    threads 1 to the number of CPUs of process 1 are idle too (inferred in the format description, 8.4): up to 7.x all
+    of them; in 8.0, where the description leaves this open, those that are ready or run and never wait.
     """
     if (axis := files_of(trace)) is not None:
         idle = np.zeros(len(trace.threads), np.bool_)
@@ -50,16 +50,16 @@ def idle_threads(trace: Trace) -> NDArray[np.bool_]:
 
 
 EVERY_CPU: Final = -1
-_FULL: Final = 0.98  # of the largest buffer; the kernel hands them over a slot or two sooner or later
+_FULL: Final = 0.98  # of the largest buffer; the fill level at hand-over varies by a slot or two
 
 
 def losses(trace: Trace) -> NDArray[np.int64]:
     """Return the ranges in which events are missing, shape (k, 3): start, end in cycles and CPU, by start.
 
     Up to 7.x all CPUs share the buffers, so the CPU is `EVERY_CPU`. A lost buffer is between the last event before it
-    and its successor. In 8.0 the kernel reports events that it dropped, and a trace may begin later on one CPU than on
-    another, as a ring reaches back further on a quiet CPU than on a busy one, and end sooner, as what a CPU wrote into
-    its next buffer is not in the file if the logger took no more.
+    and its successor. In 8.0 the kernel reports events that it dropped. There a trace may also begin later on one CPU
+    than on another, as a ring reaches back further on a quiet CPU than on a busy one; and it may end sooner, as the
+    last buffer of a CPU is not in the file if the logger did not collect it.
     """
     return trace.cached("losses", _losses)
 
@@ -76,7 +76,7 @@ def _losses(trace: Trace) -> NDArray[np.int64]:
     if per_cpu:
         cpus = np.concatenate((buffers.cpu[gaps], events.cpu[drops])).astype(np.int64)
     ranges = np.stack((_last_before(trace, ends, cpus), ends, cpus), axis=1)
-    # What a buffer lacks that was cut is within it, and not before the next one, which shows that it is missing.
+    # The loss in a truncated buffer is inside it, not just before the next buffer, which reveals the loss.
     is_elsewhere = np.isin(ends, trace.gaps[:, 3]) & np.isin(cpus, trace.gaps[:, 2])
     ranges = np.concatenate((ranges[~is_elsewhere], trace.gaps[:, :3]))
     if per_cpu:
@@ -88,7 +88,7 @@ def _losses(trace: Trace) -> NDArray[np.int64]:
 
 
 def _last_before(trace: Trace, ends: NDArray[np.int64], cpus: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return when the last event before each moment happened on its CPU; the moment itself if there is none."""
+    """Return the time of the last event on a CPU before each given time; the given time itself if there is none."""
     starts = ends.copy()
     for cpu in np.unique(cpus).tolist():
         of_cpu = np.flatnonzero(cpus == cpu)
@@ -101,10 +101,11 @@ def _last_before(trace: Trace, ends: NDArray[np.int64], cpus: NDArray[np.int64])
 
 
 def _late_starts(trace: Trace) -> list[tuple[int, int]]:
-    """Return (when, CPU) of the oldest buffers that are not the first ones of their CPU, so that those are missing.
+    """Return (time, CPU) of the oldest buffers of CPUs whose earlier buffers are missing.
 
-    So it is in a ring, whose buffers have no number of slots, and where another CPU's buffers are counted from 1: all
-    count from the same moment on. A CPU's only buffer shows nothing, for what STOP hands over counts from 1 again.
+    They are missing in a ring, whose buffers have no slot count, and if another CPU's buffers are counted from 1, as
+    all are counted from the same moment on. A single buffer of a CPU proves nothing, as the one flushed by STOP has
+    number 1 again.
     """
     buffers = trace.buffers
     rows_by_cpu = [np.flatnonzero(buffers.cpu == cpu) for cpu in np.unique(buffers.cpu)]
@@ -122,8 +123,8 @@ def _late_starts(trace: Trace) -> list[tuple[int, int]]:
 def _early_ends(trace: Trace) -> list[tuple[int, int]]:
     """Return (last event, CPU) of the CPUs whose newest buffer was full, while others have later ones.
 
-    A buffer that the kernel hands over at the end of a trace, or on request, is rarely full; what follows a full one is
-    in a buffer that nobody handed over. Those of a ring have no number of slots until they are handed over.
+    A buffer that is handed over at the end of a trace, or on request, is rarely full; events after a full one are in a
+    buffer that was never handed over. Buffers of a ring have no slot count until they are handed over.
     """
     buffers, events = trace.buffers, trace.events
     full = int(buffers.slots.max(initial=0)) * _FULL
@@ -141,16 +142,16 @@ def _early_ends(trace: Trace) -> list[tuple[int, int]]:
 
 
 def losses_of(lost: NDArray[np.int64], cpu: int) -> NDArray[np.int64]:
-    """Return start and end, shape (k, 2), of the losses that concern a CPU."""
+    """Return start and end, shape (k, 2), of the losses that affect a CPU."""
     return lost[(lost[:, 2] == EVERY_CPU) | (lost[:, 2] == cpu), :2]
 
 
 def merged(ranges: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return ranges, shape (k, 2), ascending and with overlapping ones merged."""
+    """Return ranges, shape (k, 2), sorted, with overlapping ones merged."""
     time_ranges = TimeRanges.of_rows(ranges)
     return np.stack((time_ranges.start, time_ranges.end), axis=1)
 
 
 def lost_marks(trace: Trace) -> NDArray[np.int64]:
-    """Return the ranges of time in which events are missing, shape (k, 2): start and end in cycles, ascending."""
+    """Return the time ranges in which events are missing, shape (k, 2): start and end in cycles, ascending."""
     return merged(losses(trace)[:, :2])

@@ -1,14 +1,14 @@
-"""The files of notes beside a trace: no note that was stored is lost, whatever locks a file system has.
+"""The files of notes beside a trace: no stored note is lost, whatever locks a file system supports.
 
-A trace `a.kev` has files `a.kev.marks.XXXXXXXXXXXXXXXX.json`. A file appears complete under a name that no other file
-ever had, and never changes. A change writes a new file with the change and with what small files hold that are there
-already, waits until the disk has it, and only then removes those small files. So every note is in at least one file at
-any moment, without locks, with any number of writers, and wherever one of them is killed. The notes of a trace are
-those of all its files, less those that any of its files names as removed; the order of files does not matter. A row is
-known by the digest of its JSON text. New rows have a random `id`, so that a note that was removed can be written again.
+A trace `a.kev` has files `a.kev.marks.XXXXXXXXXXXXXXXX.json`. A file appears complete under a name that was never used
+before, and never changes. A change writes a new file with the change and the content of existing small files, waits
+until it is on the disk, and only then removes those small files. So every note is in at least one file at any moment,
+without locks, with any number of writers, and wherever one of them is killed. The notes of a trace are those of all its
+files, minus those that any of its files lists as removed; the order of files does not matter. The key of a row is the
+digest of its JSON text. New rows have a random `id`, so that a removed note can be written again.
 
 Versions up to 0.2.0 had one file, `a.kev.marks.json`, that each change replaced. It has the same form, is read like the
-others, and gets a name like theirs with the first change.
+others, and is renamed like them with the first change.
 """
 
 from __future__ import annotations
@@ -36,26 +36,26 @@ SUFFIX: Final = ".marks.json"
 FILE_BYTES_MAX: Final = 16 << 20
 TEXT_MAX: Final = 4000
 _VERSION: Final = 2
-_JOINED_BYTES_MAX: Final = 16 << 10  # so that a change of one of very many notes does not write all of them
+_JOINED_BYTES_MAX: Final = 16 << 10  # so that changing one of many notes does not rewrite all of them
 _REMOVED_BYTES: Final = 36
 _LINE_BYTES_MAX: Final = 1 << 20
 _TRIES: Final = 1000
-_SAME_LISTINGS: Final = 4  # twice was not enough beside four writers without a pause
+_SAME_LISTINGS: Final = 4  # two were not enough with four writers that write without pause
 _KEYS: Final = frozenset({"satview_marks", "marks", "removed"})
 Identity = tuple[int, int, int, int]
 _NONE: Final = (0, 0, 0, 0)
-_GONE: Final = (errno.ENOENT, errno.ESTALE)  # NFS says the second
+_GONE: Final = (errno.ENOENT, errno.ESTALE)  # NFS reports the second
 
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """A location to be found again.
+    """A bookmarked time range of a trace.
 
     Attributes:
-        start_cycles: Where it begins.
-        end_cycles: Where it ends; the same for a moment.
-        text: What the user wrote; may be empty.
-        is_temporary: It goes when the next temporary mark is set, and is not stored.
+        start_cycles: Begin.
+        end_cycles: End; equal to the begin for a moment.
+        text: The user's text; may be empty.
+        is_temporary: It is replaced by the next temporary mark, and is not stored.
     """
 
     start_cycles: int
@@ -65,7 +65,7 @@ class Mark:
 
 
 class _NoteLine(NamedTuple):
-    """A row in a file; in order of time, for those who read the file."""
+    """A row of a file; files are sorted by time, for human readers."""
 
     is_unknown: bool
     order: tuple[int, int, str, bool]
@@ -78,12 +78,12 @@ class _File:
     """A file of notes that was read.
 
     Attributes:
-        identity: Device, inode, size and time; another one means other content.
+        identity: Device, inode, size and time; differs if the content differs.
         keys: Keys of its rows.
-        removed: Keys of rows that it names as removed.
-        may_go: All of it can be written into another file.
+        removed: Keys of rows that it lists as removed.
+        may_go: It can be deleted once its content is in another file.
         problem: Why it was not read; empty if it was.
-        is_damaged: It holds something else than notes.
+        is_damaged: Its content is not a list of notes.
     """
 
     identity: Identity
@@ -103,8 +103,8 @@ class MarkFiles:
     """The notes of one trace: those of its files as last read, and changes of this process, written or not.
 
     Attributes:
-        path: The name that stands for all files in messages; None for standard input, whose notes are not stored.
-        rows: The rows of the files by their keys, those of this version and others.
+        path: Represents all files in messages; None for standard input, whose notes are not stored.
+        rows: The rows of the files by key, including those of other versions.
     """
 
     def __init__(self, trace_path: Path) -> None:
@@ -112,10 +112,10 @@ class MarkFiles:
             None if str(trace_path) == "-" or not trace_path.name else trace_path.with_name(trace_path.name + SUFFIX)
         )
         self.rows: dict[str, Any] = {}
-        self._lines: dict[str, _NoteLine] = {}  # of each row
+        self._lines: dict[str, _NoteLine] = {}  # by key
         self._removed: set[str] = set()
         self._files: dict[str, _File] = {}
-        self._leftovers: list[str] = []  # files that writers began, which were killed or are at work
+        self._leftovers: list[str] = []  # incomplete files of writers that were killed or are still writing
         stem = re.escape(trace_path.name + ".marks.")
         self._name = re.compile(stem + r"[0-9a-f]{16}\.json")
         self._leftover = re.compile(rf"\.({stem}[0-9a-f]{{16}}\.json)\.[0-9a-f]{{8}}\.satview-tmp")
@@ -125,12 +125,12 @@ class MarkFiles:
         self._put(_line(row), row)
 
     def take(self, keys: Iterable[str]) -> None:
-        """Remove rows for good; `write` stores the removal."""
+        """Remove rows permanently; `write` stores the removal."""
         self._removed.update(keys)
         self._drop_removed(keys)
 
     def marks(self, limits: TimeWindow) -> set[Mark]:
-        """Return the marks of the rows, of whatever time."""
+        """Return the marks of all rows."""
         return {mark for row in self.rows.values() if (mark := mark_of(row, limits)) is not None}
 
     def merged(self, content: Any) -> dict[str, Any]:
@@ -144,8 +144,9 @@ class MarkFiles:
     def read(self) -> None:
         """Read changes that other processes have written since.
 
-        While somebody joins files, a listing of the folder may miss both the old file, which goes while it is made, and
-        the new one, which comes; so it counts only if several in a row are the same, and all files of it can be read.
+        While another process joins files, a listing of the folder may miss both an old file, which is deleted
+        meanwhile, and the new one, which is created meanwhile; so it is used only if several in a row are equal and all
+        its files can be read.
 
         Raises:
             OSError: The folder cannot be read.
@@ -157,21 +158,21 @@ class MarkFiles:
         raise OSError(errno.EAGAIN, "somebody else changes the notes all the time")
 
     def problem(self) -> str:
-        """Return why the first file that could not be read failed; empty if all were read."""
+        """Return why the first unreadable file could not be read; empty if all were read."""
         for name, file in sorted(self._files.items()):
             if file.problem:
                 return f"{name} {'is damaged and was not' if file.is_damaged else 'cannot be'} read: {file.problem}"
         return ""
 
     def write(self) -> list[Damaged]:
-        """Bring all notes to the disk that are in no file yet.
+        """Write all notes that are not yet in a file to the disk.
 
         Returns:
-            What became of files that are damaged.
+            Damaged files and their new names.
 
         Raises:
             OSError: The folder cannot be read.
-            WriteError: The notes cannot be written; what is in files is there as before.
+            WriteError: The notes cannot be written; existing files are unchanged.
         """
         if self.path is None:
             return []
@@ -186,13 +187,13 @@ class MarkFiles:
         if not keys and not removed:
             return damaged
         joined = self._names_to_join()
-        # All of them: what stays in another file too may be joined by somebody else who leaves out what is in these.
+        # All rows of these files, even if other files have them too: another process may just be removing those files.
         keys |= _union(self._files[name].keys for name in joined) & self.rows.keys()
         removed |= _union(self._files[name].removed for name in joined)
         for lines, removed_here in _parts(sorted(self._lines[key] for key in keys), sorted(removed)):
             self._add_file(lines, removed_here)
         for name in joined:
-            with suppress(OSError):  # somebody else has joined it too, or has it open
+            with suppress(OSError):  # another process has joined it too, or has it open
                 self._path_of(name).unlink()
             del self._files[name]
         return damaged
@@ -202,7 +203,7 @@ class MarkFiles:
         return self.path.with_name(name)
 
     def _listed(self) -> dict[str, Identity | None]:
-        """Return the files of notes that are there, None for those gone by now."""
+        """Return the existing files of notes; None for one that vanished meanwhile."""
         if self.path is None:
             return {}
         listed: dict[str, Identity | None] = {}
@@ -216,7 +217,7 @@ class MarkFiles:
         return listed
 
     def _read_new(self, listed: dict[str, Identity | None]) -> bool:
-        """Read the files that are not known yet; return whether all of them were still there."""
+        """Read the files that are not known yet; return whether all of them still existed."""
         self._files = {name: file for name, file in self._files.items() if file.identity == listed.get(name)}
         contents: dict[str, bytes | _File] = {}
         for name, identity in listed.items():
@@ -228,11 +229,11 @@ class MarkFiles:
                 contents[name] = _File(identity, problem=str(error), is_damaged=True)
             except OSError as error:
                 if error.errno not in _GONE:
-                    contents[name] = _File(_NONE, problem=error.strerror or str(error))  # tried again
+                    contents[name] = _File(_NONE, problem=error.strerror or str(error))  # retried later
             else:
                 if data is not None:
                     contents[name] = data
-        # Behind the loop: what is parsed between two files gives others the time to take the second one away.
+        # After the loop: parsing between two reads would give others time to delete the second file.
         for name, content in contents.items():
             identity = listed[name] or _NONE
             try:
@@ -246,7 +247,7 @@ class MarkFiles:
         """Return the content of a file, None if it is gone.
 
         Raises:
-            DamagedFileError: It is too large, or no file.
+            DamagedFileError: It is too large, or not a regular file.
             OSError: It cannot be read.
         """
         path = self._path_of(name)
@@ -258,7 +259,7 @@ class MarkFiles:
         """Add the rows of a file.
 
         Raises:
-            DamagedFileError: It holds something else.
+            DamagedFileError: Its content is not a list of notes.
         """
         path = self._path_of(name)
         content = checked(parsed_json(data))
@@ -269,7 +270,7 @@ class MarkFiles:
         keys = [self._put(line, row) for line, row in zip(lines, content["marks"], strict=True)]
         removed = frozenset(content.get("removed", ()))
         self._removed |= removed
-        # Others stay as they are: a newer satview may say more there, a link leads to what somebody else keeps.
+        # Other files are kept: a newer satview may store more in them, and a link leads to somebody else's file.
         may_go = content.keys() <= _KEYS and content.get("satview_marks", 1) in (1, _VERSION) and not path.is_symlink()
         may_go = may_go and max(map(len, lines), default=0) <= _LINE_BYTES_MAX
         return _File(identity, frozenset(keys), removed, may_go)
@@ -290,24 +291,24 @@ class MarkFiles:
             self._lines.pop(key, None)
 
     def _without_damaged(self) -> list[Damaged]:
-        """Rename damaged files; return what became of them."""
+        """Rename damaged files; return them with their new names."""
         damaged = []
         for name, file in list(self._files.items()):
             if file.is_damaged:
-                with suppress(FileNotFoundError):  # somebody else has renamed it
+                with suppress(FileNotFoundError):  # another process has renamed it
                     damaged.append(Damaged(name, set_aside(self._path_of(name)), file.problem))
                 del self._files[name]
         return damaged
 
     def _takes_over_old_file(self) -> bool:
-        """Give the file of older versions, which they replace, a name of its own; return whether that was done."""
+        """Rename the single file of versions up to 0.2.0 to a unique name; return whether that was done."""
         assert self.path is not None
         file = self._files.get(self.path.name)
         if file is None or file.problem or self.path.is_symlink():
             return False
         try:
             rename(self.path, self._new_path())
-        except FileNotFoundError:  # somebody else has renamed it
+        except FileNotFoundError:  # another process has renamed it
             pass
         except OSError as error:
             raise WriteError(self.path, error.strerror or str(error)) from error
@@ -320,8 +321,8 @@ class MarkFiles:
     def _names_to_join(self) -> set[str]:
         """Return the files to be replaced by new ones.
 
-        Small ones; those with rows that were removed; and two that have more than half of their rows in common, as
-        writers that do not know of each other leave them.
+        These are small ones; those with removed rows; and pairs that share more than half of their rows, which
+        independent writers can leave behind.
         """
         joined: set[str] = set()
         owners: dict[str, str] = {}
@@ -349,13 +350,13 @@ class MarkFiles:
         head = f'{{"satview_marks": {_VERSION},\n"removed": {json.dumps(removed)},\n"marks": [\n'
         write_file(path, head + ",\n".join(line.text for line in lines) + "\n]}\n")
         identity = _identity(path)
-        if identity is not None:  # else somebody has joined it already
+        if identity is not None:  # else another process has joined it already
             keys = frozenset(line.key for line in lines)
             self._files[path.name] = _File(identity, keys, frozenset(removed), may_go=True)
 
 
 def stored_marks(trace_path: Path, limits: TimeWindow) -> list[Mark]:
-    """Return the marks stored beside a trace that are within it, in order of time; none if there is no file.
+    """Return the marks stored beside a trace that begin within limits, sorted by time; none if there is no file.
 
     Raises:
         DamagedFileError: A file cannot be read or understood.
@@ -369,7 +370,7 @@ def stored_marks(trace_path: Path, limits: TimeWindow) -> list[Mark]:
 
 
 def note_files(trace_path: Path) -> list[Path]:
-    """Return all files in which notes of a trace are now; none where its folder cannot be read."""
+    """Return all existing files of notes of a trace; none if its folder cannot be read."""
     files = MarkFiles(trace_path)
     try:
         listed = files._listed()
@@ -386,10 +387,10 @@ def row_of(mark: Mark) -> dict[str, Any]:
 
 
 def checked(content: Any) -> Any:
-    """Return the content of a file of marks.
+    """Return the content of a file of marks if it is valid.
 
     Raises:
-        DamagedFileError: It is none.
+        DamagedFileError: It is not.
     """
     if not isinstance(content, dict) or not isinstance(content.get("marks"), list):
         raise DamagedFileError("it holds no list of marks")
@@ -400,7 +401,7 @@ def checked(content: Any) -> Any:
 
 
 def mark_of(row: Any, limits: TimeWindow) -> Mark | None:
-    """Return the mark of a row of the file, cut at the end of the trace; None if the row holds none."""
+    """Return the mark of a row of the file, limited to the end of the trace; None if the row is no valid mark."""
     start, end, text = (
         (row.get(key) for key in ("start_cycles", "end_cycles", "text")) if isinstance(row, dict) else (0, 0, 0)
     )
@@ -411,7 +412,7 @@ def mark_of(row: Any, limits: TimeWindow) -> Mark | None:
 
 
 def by_time(mark: Mark) -> tuple[int, int, str, bool]:
-    """Return the key by which marks are sorted."""
+    """Return the sort key of a mark."""
     return mark.start_cycles, mark.end_cycles, mark.text, mark.is_temporary
 
 
@@ -429,7 +430,7 @@ def _union(sets: Iterable[AbstractSet[str]]) -> set[str]:
 
 
 def _line(row: Any) -> str:
-    """Return the JSON text of a row, the same for the same row in every file."""
+    """Return the JSON text of a row, identical for equal rows in all files."""
     return json.dumps(row, sort_keys=True)
 
 
@@ -438,7 +439,7 @@ def _digest(line: str) -> str:
 
 
 def _parts(lines: list[_NoteLine], removed: list[str]) -> Iterator[tuple[list[_NoteLine], list[str]]]:
-    """Yield what goes into a file each: as many lines as are joined again, with the last of them what is removed."""
+    """Split lines into parts for one file each, small enough to be joined again; the last part has the removed keys."""
     part: list[_NoteLine] = []
     size_bytes = 0
     for line in lines:

@@ -1,4 +1,4 @@
-"""Problems of a trace: kinds of damage, where, how often. Readers add rows and raise no errors for them."""
+"""Problems of a trace: kinds of damage, where, how often. Readers add rows instead of raising errors."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ class ProblemKind:
 
     Attributes:
         slug: Stable short name, used in `--json` and in the docs.
-        title: For a list, a few words.
-        meaning: What it means for the reader of the trace, and what can be done.
+        title: A few words, for lists.
+        meaning: Consequence for the reader of the trace, and the remedy.
         costs_data: True if events are missing or may be wrong because of it; commands then exit with 1.
     """
 
@@ -280,13 +280,13 @@ class Problem:
     """One row of the list.
 
     Attributes:
-        kind: What sort of damage.
-        detail: What exactly, one sentence.
-        offset: Byte offset in the file of the first occurrence, None if there is no such byte.
-        count: How many (slots, events, buffers: as the kind says).
-        time_cycles: When, in cycles of the trace's clock; None if it has no position in time.
+        kind: Kind of damage.
+        detail: Details, one sentence.
+        offset: Byte offset of the first occurrence in the file, None if there is no such byte.
+        count: Number of slots, events or buffers, depending on the kind.
+        time_cycles: Time in cycles of the trace's clock; None if it has no position in time.
         line: Line number from 1 in a text file, else None.
-        file: Name of the file where a trace has several, else empty.
+        file: Name of the file if a trace has several, else empty.
     """
 
     kind: ProblemKind
@@ -302,8 +302,8 @@ class Problem:
 class Problems:
     """All problems of one trace, in the order found.
 
-    Of every kind at most `limit` rows are listed; the rest is counted in `suppressed`, so that 64 MB of rubbish
-    make a short list and not a second file in memory.
+    At most `limit` rows of each kind are listed; the rest is counted in `suppressed`, so that 64 MB of garbage make a
+    short list and not a second file in memory.
     """
 
     limit: int = 1000
@@ -322,7 +322,7 @@ class Problems:
         line: int | None = None,
         file: str = "",
     ) -> None:
-        """Note one problem; `slug` must be one of `KINDS`."""
+        """Add a problem; `slug` must be one of `KINDS`."""
         kind = KINDS[slug]
         self._counts[slug] = self._counts.get(slug, 0) + count
         if self._listed.get(slug, 0) >= self.limit:
@@ -332,22 +332,22 @@ class Problems:
         self.rows.append(Problem(kind, detail, offset, count, time_cycles, line, file))
 
     def add_rest(self, slug: str, rows: int, count: int) -> None:
-        """Count problems of a kind without spelling them out, where `limit` of them were added: more rows, in total."""
+        """Count further problems of a kind without details, after `limit` rows: rows, and total count."""
         if rows:
             self._counts[slug] = self._counts.get(slug, 0) + count
             self.suppressed[slug] = self.suppressed.get(slug, 0) + rows
 
     def values(self) -> dict[str, Any]:
-        """Return all of them as values that JSON can hold."""
+        """Return all problems as values for JSON."""
         rows = [[p.kind.slug, p.detail, p.offset, p.count, p.time_cycles, p.line, p.file] for p in self.rows]
         return {"limit": self.limit, "rows": rows, "suppressed": self.suppressed, "counts": self._counts}
 
     @classmethod
     def of_values(cls, values: Mapping[str, Any]) -> Problems:
-        """Return what `values` gave.
+        """Return the problems from the result of `values`.
 
         Raises:
-            KeyError, TypeError, ValueError: It is something else.
+            KeyError, TypeError, ValueError: It has another form.
         """
         rows = [Problem(KINDS[slug], str(detail), offset, int(count), time_cycles, line, str(file))
                 for slug, detail, offset, count, time_cycles, line, file in values["rows"]]  # fmt: skip

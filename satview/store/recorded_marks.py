@@ -1,7 +1,7 @@
 """The marks that a flight recorder leaves in a trace: user events of one number with a text, or keys of the header.
 
-A kernel inserts the event right behind the one that a trigger hit, an event handler right before it. Who only watches a
-stream can insert nothing, and notes the time in the header.
+A kernel inserts the event right after the event that hit, an event handler right before it. A recorder that only
+watches a stream cannot insert events, and stores the time in the header.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from satview.store.trace import Trace
 MARK_EVENT: Final = wire.EVENT_MASK
 """Number of the user event that marks a hit: the last one there is."""
 _MARK: Final = re.compile(r"#(?P<number>\d{7}) trigger: (?P<text>.+)", re.DOTALL)
-_MOST_MARKS: Final = 10_000_000  # their numbers then begin again
-_NUMBER_BYTES: Final = 8  # of a mark, all in its first slot
+_MOST_MARKS: Final = 10_000_000  # mark numbers are modulo this
+_NUMBER_BYTES: Final = 8  # size of `#` and the number, all in the first slot
 HEADER_MARK: Final = "CAPTURE_MARK_"
 """Key in a header, before a number from 0, of a mark of a recorder that cannot insert events: cycles and text."""
 HEADER_MARKS_MAX: Final = 100
@@ -32,14 +32,14 @@ def mark_text(number: int, text: str) -> str:
     """Return the text of the user event of a mark.
 
     Args:
-        number: How many marks the recording had before it.
-        text: As the rule says.
+        number: Number of earlier marks in the recording.
+        text: The text of the rule.
     """
     return f"#{number % _MOST_MARKS:07} trigger: {text}"
 
 
 def mark_number(words: tuple[int, int], byte_order: Literal["little", "big"]) -> int | None:
-    """Return the number of a mark by the two words of its first slot; None if it is another event."""
+    """Return the number of a mark from the two words of its first slot; None if it is another event."""
     raw = b"".join(word.to_bytes(4, byte_order) for word in words)
     return int(raw[1:]) if raw[:1] == b"#" and raw[1:_NUMBER_BYTES].isdigit() else None
 
@@ -55,7 +55,7 @@ def recorded_marks(trace: Trace, limit: int = 1000) -> list[tuple[int, str]]:
 
     Args:
         trace: The events.
-        limit: Marks at most; those behind it are left out.
+        limit: Maximum number of marks; later ones are left out.
     """
     marks = []
     for number in range(HEADER_MARKS_MAX):

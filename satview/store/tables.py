@@ -1,4 +1,4 @@
-"""Columns: one frozen array per field; a row number is the identity of a thing."""
+"""Column tables: one frozen array per field; the row number identifies an entry."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 if TYPE_CHECKING:
     pass
 
-UNKNOWN_THREAD: Final = 0  # row of the thread table for "nobody knows who"
+UNKNOWN_THREAD: Final = 0  # row of the thread table for an unknown thread
 
 
 def _freeze(table: object) -> None:
@@ -22,12 +22,12 @@ def _freeze(table: object) -> None:
 
 
 def never_decreases(times: NDArray[np.int64]) -> bool:
-    """Return whether no time is before the one in front of it.
+    """Return whether times are in ascending order.
 
     Args:
         times: int64 (n,).
     """
-    # Whole-array np.diff would need 8 bytes per event for a moment; a million at a time needs none to speak of.
+    # np.diff of the whole array would temporarily need 8 bytes per event; a million at a time need hardly any.
     for i in range(0, len(times), 1 << 20):
         part = times[i : i + (1 << 20) + 1]
         if np.any(part[1:] < part[:-1]):
@@ -42,14 +42,15 @@ class EventTable:
     Every column has shape (n,) and is read-only. About 19 bytes per event.
 
     Attributes:
-        time_cycles: int64, counter of the target rebuilt to 64 bits; never decreases.
+        time_cycles: int64, counter of the target extended to 64 bits; never decreases.
         code: uint16, internal class and event, 15 bits (`events.wire.code`).
         cpu: uint8, the CPU that logged the event, from 0.
-        thread: uint16 or uint32, row in the thread table. Of an event about a thread's state: that thread. Of any
-            other: the thread running on that CPU then. 0 = not known.
+        thread: uint16 or uint32, row in the thread table. For an event about a thread's state: that thread. For any
+            other:
+            the thread running on that CPU then. 0 = unknown.
         slot: uint32 or uint64, index of its first slot in the file's event region.
-        slot_count: uint16 (uint32 if an event takes more than 65,535), slots it takes; 1 for simple events. Slots are
-            adjacent unless `Fragments` says otherwise.
+        slot_count: uint16 (uint32 if an event takes more than 65,535), number of slots; 1 for simple events. Slots are
+            adjacent unless listed in `Fragments`.
     """
 
     time_cycles: NDArray[np.int64]
@@ -101,7 +102,7 @@ class Fragments:
         return Fragments(self.event[:count], self.start[: count + 1], self.slot[: self.start[count]])
 
     def slots_at(self, entries: NDArray[np.integer], step: int) -> NDArray[np.unsignedinteger]:
-        """Return slot number `step` of some entries, their last one where they are shorter; same shape."""
+        """Return slot number `step` of some entries, or the last slot of shorter entries; same shape."""
         return np.asarray(self.slot[np.minimum(self.start[entries] + step, self.start[entries + 1] - 1)])
 
     @classmethod
@@ -112,13 +113,13 @@ class Fragments:
 
 @dataclass(frozen=True, slots=True)
 class ThreadTable:
-    """Threads, one row each; row 0 means "not known".
+    """Threads, one row each; row 0 means "unknown".
 
     Attributes:
         pid: int32, shape (n,); -1 in row 0.
-        tid: int32, from 1; -1 in row 0; 0 where only the process is known.
+        tid: int32, from 1; -1 in row 0; 0 if only the process is known.
         process: int32, row in the process table.
-        names: Thread names as last given; empty where none was.
+        names: The last name of each thread; empty if it has none.
     """
 
     pid: NDArray[np.int32]
@@ -133,21 +134,21 @@ class ThreadTable:
         return len(self.pid)
 
     def row(self, pid: int, tid: int) -> int | None:
-        """Return the row of a thread, None if the trace does not know it."""
+        """Return the row of a thread, None if it is not in the trace."""
         rows = np.flatnonzero((self.pid == pid) & (self.tid == tid))
         return int(rows[0]) if len(rows) else None
 
 
 @dataclass(frozen=True, slots=True)
 class ProcessTable:
-    """Processes, one row each; row 0 means "not known".
+    """Processes, one row each; row 0 means "unknown".
 
     Attributes:
         pid: int32, shape (n,); -1 in row 0.
-        parent_pid: int32; -1 where not known.
-        names: Path or name as last given, wherever in the trace it came; empty where none was.
-        created_cycles: int64, when it was created; -1 = before the trace began, or not known.
-        destroyed_cycles: int64, when it ended; -1 = not before the end of the trace, or not known.
+        parent_pid: int32; -1 if unknown.
+        names: The last path or name of each process, wherever it is in the trace; empty if it has none.
+        created_cycles: int64, when it was created; -1 = before the trace began, or unknown.
+        destroyed_cycles: int64, when it ended; -1 = not before the end of the trace, or unknown.
     """
 
     pid: NDArray[np.int32]
@@ -163,12 +164,12 @@ class ProcessTable:
         return len(self.pid)
 
     def row(self, pid: int) -> int | None:
-        """Return the row of a process, None if the trace does not know it; of several with that number the newest."""
+        """Return the row of a process, None if it is not in the trace; the newest if several have that pid."""
         rows = np.flatnonzero(self.pid == pid)
         return int(rows[-1]) if len(rows) else None
 
     def rows_of(self, pids: NDArray[np.integer]) -> NDArray[np.int64]:
-        """Return the rows of many processes as `row` does, int64 (n,); 0 where the trace does not know one.
+        """Return the rows of many processes like `row`, int64 (n,); 0 for pids that are not in the trace.
 
         Args:
             pids: (n,), in any order.
@@ -181,7 +182,7 @@ class ProcessTable:
 
 @dataclass(frozen=True, slots=True)
 class StateIndex:
-    """The state events of every thread, its creation and destruction included, in time order.
+    """The state events of every thread, including its creation and destruction, in time order.
 
     Attributes:
         event: uint32, rows of the event table, grouped by thread.
@@ -211,9 +212,10 @@ class BufferTable:
         slot: int64, slot index of the BUFFER event.
         cpu: uint8.
         sequence: uint32, as in the file.
-        slots: uint32, slots it announces, itself included; 0 where the kernel did not fill it in.
+        slots: uint32, slot count stated in the event, itself included; 0 if the kernel did not fill it in.
         time_cycles: int64, when it begins.
-        lost_before: uint32, buffers missing between it and the one filled before it, wherever that is; 0 = none.
+        lost_before: uint32, buffers missing between it and the one filled before it, wherever that is in the file; 0 =
+            none.
     """
 
     slot: NDArray[np.int64]

@@ -1,4 +1,4 @@
-"""Ranges of time that do not overlap, and how much of them is within others: all in whole cycles."""
+"""Non-overlapping time ranges, and how much of them lies within others, in whole cycles."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ from satview.base.time_text import format_moment, range_text
 from satview.core import statistics
 from satview.store.trace import Trace
 
-# Where in a trace a claim of a test fails, in words and as the command that opens it there.
+# Locations in a trace, such as that of a failed test, as text and as the command that opens them.
 
 
-_ROOM: Final = 4  # the location takes this part of the picture's width, so that one sees what is around it
-_LEAST_NS: Final = 20_000  # shown around a location that is a moment
+_ROOM: Final = 4  # the view is this many times as wide as the location, to show its surroundings
+_LEAST_NS: Final = 20_000  # minimum width of a location, used for a moment
 
 
 @dataclass(frozen=True, slots=True)
 class Location:
-    """A range of time in a trace, and the event by which it begins.
+    """A time range in a trace, and the event at its begin.
 
     Attributes:
         path: The file.
         start_cycles, end_cycles: Begin and end; equal for a moment.
-        event: Number of the event, from 1; 0 = none in particular.
+        event: Number of the event, from 1; 0 = no particular event.
         clock: Clock of the trace.
         whole: Range of the whole trace, cycles.
     """
@@ -43,13 +43,13 @@ class Location:
     whole: TimeWindow
 
     def __str__(self) -> str:
-        """Return it in words: `at 1.234 567 s (event 28,700)`."""
+        """Return it as text: `at 1.234 567 s (event 28,700)`."""
         event = f" (event {self.event:,})" if self.event else ""
         return f"at {format_moment(self.start_cycles, self.clock)}{event}"
 
     @property
     def range_text(self) -> str:
-        """The part of the trace to look at, as `--range` takes it; what is at its end is in it."""
+        """The part of the trace to show, as an argument of `--range`; events at its end are included."""
         length = max(self.end_cycles - self.start_cycles, self.clock.cycles_of(_LEAST_NS))
         room = length * (_ROOM - 1) // 2
         begin, end = self.start_cycles - room, self.start_cycles + length + room + 1
@@ -69,7 +69,7 @@ class Location:
 
 
 def location_of(trace: Trace, start_cycles: int, end_cycles: int, row: int = -1) -> Location:
-    """Return a location of a trace.
+    """Return a location in a trace.
 
     Args:
         trace: The trace.
@@ -85,7 +85,7 @@ Cycles = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class TimeRanges:
-    """Ranges of time, ascending, none touching the next.
+    """Sorted time ranges that do not overlap or touch.
 
     Attributes:
         start, end: int64, (n,), cycles; the end is not included.
@@ -106,20 +106,20 @@ class TimeRanges:
 
     @classmethod
     def of_rows(cls, rows: Cycles) -> TimeRanges:
-        """Return the same of rows (start, end, ...), whatever else is in them."""
+        """Return the union of the ranges in the first two columns of some rows."""
         return cls.of(rows[:, 0], rows[:, 1])
 
     @classmethod
     def none(cls) -> TimeRanges:
-        """Return no range at all."""
+        """Return an empty set of ranges."""
         return cls(np.empty(0, np.int64), np.empty(0, np.int64))
 
     def within(self, start: Cycles, end: Cycles) -> Cycles:
-        """Return how much of each [start, end) these ranges cover, int64 of the same shape."""
+        """Return how much of each [start, end) is covered by these ranges, int64 of the same shape."""
         return statistics.covered(self.start, self.end, start, end)
 
     def meet(self, start: Cycles, end: Cycles) -> NDArray[np.bool_]:
-        """Return for each [start, end) whether any of the ranges reaches into it.
+        """Return for each [start, end) whether it overlaps any of the ranges.
 
         Returns:
             bool (n,).
@@ -129,7 +129,7 @@ class TimeRanges:
 
 
 def cut_at(start: Cycles, end: Cycles, edges: Cycles) -> tuple[NDArray[np.int64], NDArray[np.int64], Cycles, Cycles]:
-    """Return ranges cut at edges; what is outside the first and last edge is left out.
+    """Split ranges at edges; parts outside the first and last edge are dropped.
 
     Args:
         start: int64, (n,), cycles.
@@ -137,7 +137,7 @@ def cut_at(start: Cycles, end: Cycles, edges: Cycles) -> tuple[NDArray[np.int64]
         edges: int64, (bins + 1,), ascending.
 
     Returns:
-        Four columns, int64 (pieces,): the range that each piece is of, its bin, its start and end.
+        Four columns, int64 (pieces,): index of the original range, bin, start and end of each piece.
     """
     start, end = np.clip(start, edges[0], edges[-1]), np.clip(end, edges[0], edges[-1])
     nonempty = np.flatnonzero(end > start)
@@ -153,25 +153,25 @@ def overlaps(
     thread: NDArray[np.integer], begin: Cycles, end: Cycles, spans_thread: NDArray[np.integer],
     spans_begin: NDArray[np.integer], spans_end: NDArray[np.integer],
 ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:  # fmt: skip
-    """Return pairs of intervals of one thread that overlap.
+    """Return pairs of overlapping intervals of the same thread.
 
     Args:
-        thread: (n,), whose intervals are requested.
-        begin: int64 (n,), where they begin: rows of the event table, or any numbers below 2^32 that ascend with time.
-        end: int64 (n,), where they end; not included.
-        spans_thread: (m,), whose intervals the others are; those of a thread do not overlap.
-        spans_begin: The same, as `begin`; the columns are in the order of thread and this.
-        spans_end: The same, as `end`.
+        thread: (n,), thread of each interval.
+        begin: int64 (n,), begins: rows of the event table, or any numbers below 2^32 that increase with time.
+        end: int64 (n,), ends; not included.
+        spans_thread: (m,), thread of each interval of the second set; those of a thread do not overlap.
+        spans_begin: Their begins; the second set is sorted by thread and begin.
+        spans_end: Their ends.
 
     Returns:
-        (k,) each: positions among the n and the m.
+        (k,) each: indices into the first and the second set.
     """
     key, own = spans_thread.astype(np.int64), thread.astype(np.int64) << 32
     key <<= 32
     key |= spans_begin
     stop = np.searchsorted(key, own | end)
     start = np.searchsorted(key, own | begin, side="right") - 1
-    # The last one that begins before may be that of another thread, or over.
+    # The last interval that begins before may belong to another thread, or have ended.
     is_over = start < 0
     is_over[~is_over] = (spans_thread[start[~is_over]] != thread[~is_over]) | (
         spans_end[start[~is_over]] <= begin[~is_over])  # fmt: skip

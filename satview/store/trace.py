@@ -1,4 +1,4 @@
-"""The open trace: everything that was read, read-only, whatever the file format was."""
+"""An open trace: all data read from it, read-only, independent of the file format."""
 
 from __future__ import annotations
 
@@ -24,82 +24,83 @@ from satview.store.head import Header, SystemInfo
 from satview.store.problems import Problems
 from satview.store.tables import BufferTable, EventTable, Fragments, ProcessTable, StateIndex, ThreadTable
 
-SSH_PID: Final = "CAPTURE_SSH_PID"  # key in a header: the process that sent the trace while it was captured
+SSH_PID: Final = "CAPTURE_SSH_PID"  # header key: pid of the process that sent the trace during the capture
 PREDICTED_FROM, PREDICTED_CHANGES = "PREDICTED_FROM", "PREDICTED_CHANGES"
 """Keys in the header of a trace that nobody recorded: which one it was predicted from, and what was changed."""
-_TITLE_CHARACTERS: Final = 200  # of each of them, in a title
-OF_CAPTURE: Final = " (of this capture)"  # behind the name of that process
-LOGGER: Final = "tracelogger"  # name of the program that writes traces: what it did is apart from what they are about
+_TITLE_CHARACTERS: Final = 200  # maximum length of either in a title
+OF_CAPTURE: Final = " (of this capture)"  # appended to the name of that process
+LOGGER: Final = "tracelogger"  # program that writes traces: its own activity is shown separately
 
-# How the payloads of a trace are read; each format brings its own source.
+# Access to the payloads of a trace; each format has its own source.
 
 
 class PayloadSource(Protocol):
     """Source of the payloads of a trace; each format has its own.
 
-    `pair` and `block` go by column after column, for subclasses that know no faster way.
+    `pair` and `block` read column by column by default, for formats that have no faster way.
     """
 
     @property
     def described(self) -> dict[int, UserEvent]:
-        """Descriptions of events beside what the tables know, by code; `arguments.describe_events` puts them there."""
+        """Descriptions of events in addition to the tables, by code; set by `arguments.describe_events`."""
 
     @property
     def check(self) -> Callable[[], None]:
         """A function that raises SourceChangedError if the file is no longer the one that was opened."""
 
     def close(self) -> None:
-        """Close the file, if there is one: arguments cannot be read any more."""
+        """Close the file, if there is one: arguments cannot be read afterwards."""
 
     def tolerate_loss(self) -> None:
-        """Let `decode` report a file that has changed instead of arguments, from now on; else it raises."""
+        """From now on, let `decode` report a changed file in place of arguments instead of raising."""
 
     def words(self, event: int) -> NDArray[np.uint32]:
-        """Return all payload words of one event in host order, padding included.
+        """Return all payload words of one event in host order, including padding.
 
         Returns:
             uint32 (words,).
         """
 
     def raw(self, event: int) -> bytes:
-        """Return the payload bytes of one event as they are in the file."""
+        """Return the payload bytes of one event as stored in the file."""
 
     def decode(self, event: int, most: int | None = None) -> Payload:
         """Return the named arguments of one event.
 
         Args:
             event: Row of the event table.
-            most: Words that belong to no known argument are spelled out up to so many, a text up to so many bytes; the
-                last argument, or the note of the text, says how much more there is. None = all.
+            most: Maximum number of words without a known argument, and of bytes of a text, to return; the last
+                argument, or the
+                note of the text, states how much more there is. None = no limit.
         """
 
     def column(self, events: NDArray[np.integer], word: int) -> NDArray[np.uint32]:
-        """Return payload word number `word` of many events, shape (len(events),); 0 where an event is shorter."""
+        """Return payload word number `word` of many events, shape (len(events),); 0 for shorter events."""
 
     def pair(self, events: NDArray[np.integer], word: int) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
-        """Return the payload words `word` and `word` + 1 of many events, as `column`; one read if `word` is even.
+        """Return the payload words `word` and `word` + 1 of many events, like `column`; one read if `word` is even.
 
         Returns:
-            Two of uint32 (len(events),).
+            Two arrays, uint32 (len(events),).
         """
         return self.column(events, word), self.column(events, word + 1)
 
     def block(self, events: NDArray[np.integer], count: int) -> NDArray[np.uint32]:
-        """Return the first `count` payload words of many events, shape (len(events), count); 0 where one is shorter."""
+        """Return the first `count` payload words of many events, shape (len(events), count); 0 for missing words."""
         return np.stack([self.column(events, word) for word in range(count)], axis=1)
 
     def reading_ahead(self, events: NDArray[np.uint32]) -> AbstractContextManager[None]:
-        """Prepare for many questions about the words of some events while in the context.
+        """Speed up repeated access to the words of some events while in the context.
 
         Args:
             events: uint32 (n,), rows of the event table, ascending.
         """
 
     def headers(self) -> NDArray[np.uint32] | None:
-        """Return the header word of the first slot of every event, uint32 (events,); None where there are no slots."""
+        """Return the header word of the first slot of every event, uint32 (events,); None for formats without slots."""
 
     def word_counts(self, events: NDArray[np.integer]) -> NDArray[np.int64]:
-        """Return the payload words of many events, padding included.
+        """Return the number of payload words of many events, including padding.
 
         Returns:
             int64 (len(events),).
@@ -117,15 +118,15 @@ def walk(
     bounds: tuple[int, int],
     rows: NDArray[np.integer] | None,
 ) -> Iterator[int]:
-    """Yield the rows of the events that fit, ascending; some ten thousand are tested at once.
+    """Yield the rows of the matching events, ascending; events are tested in blocks of some ten thousand.
 
     Args:
         events: The events of the trace.
-        codes: bool (32768,), which codes fit.
-        threads: bool (threads,), which rows of the thread table fit.
+        codes: bool (32768,), which codes match.
+        threads: bool (threads,), which rows of the thread table match.
         cpu: Number of the CPU; None = any.
-        bounds: The first row, and the one behind the last.
-        rows: Integers (n,), ascending: yield none but these; None = any.
+        bounds: The first row, and the one after the last.
+        rows: Integers (n,), ascending: candidates; None = all rows.
     """
     for start in range(bounds[0], bounds[1], _CHUNK):
         part = slice(start, min(start + _CHUNK, bounds[1]))
@@ -141,7 +142,7 @@ def walk(
 
 
 def codes_of_names(catalogue: Catalogue, names: Sequence[str]) -> NDArray[np.bool_]:
-    """Return which codes have one of some names, bool (32768,); no name = all codes.
+    """Return which codes match any of some names, bool (32768,); no name = all codes.
 
     Args:
         catalogue: The names of the release.
@@ -168,14 +169,14 @@ _Kept = TypeVar("_Kept")
 
 @dataclass(frozen=True, slots=True)
 class PidinNames:
-    """Names from a text that `pidin` printed on the target (`formats.pidin`).
+    """Names from the output of `pidin` on the target (`formats.pidin`).
 
     Attributes:
-        path: The text.
+        path: The text file.
         by_pid: Names of processes.
         by_thread: Names of threads by pid and tid.
-        notes: What of the text is not used, a sentence each.
-        process_rows, thread_rows: Rows of a trace that have their name from it.
+        notes: Unused parts of the text, a sentence each.
+        process_rows, thread_rows: Rows of a trace that are named from it.
     """
 
     path: Path
@@ -198,11 +199,11 @@ class Axis(Protocol):
     """Interface to the files of a trace that is made of several (`store.axis`)."""
 
     def combined(self, name: str, make: Callable[[Trace], Any]) -> Any | None:
-        """Return the value of `Trace.cached` combined from those of each file; None = make it from the whole trace.
+        """Return the value of `Trace.cached` combined from those of each file; None = compute it from the whole trace.
 
         Args:
-            name: As of `Trace.cached`.
-            make: As of `Trace.cached`; called with the trace of each file.
+            name: As for `Trace.cached`.
+            make: As for `Trace.cached`; called with the trace of each file.
         """
 
 
@@ -218,31 +219,31 @@ class Trace:
     """One trace, read-only.
 
     Attributes:
-        path: The file it came from.
+        path: The file.
         format: As in `satview.formats.registry`: `kev`, `qst`, `traceprinter`, `thread_trace`, ...
         header: The text header.
-        system: What the system page shows; None without one.
-        release: Key of the tables that apply.
+        system: Contents of the system page; None without one.
+        release: Selects the event tables.
         byte_order: `little` or `big`: that of the file's binary fields.
         clock: Converts cycles to nanoseconds.
-        cpu_count: CPUs of the target, as header, system page and events show; only damaged slots name others.
-        slot_count: Slots in the event region, broken ones included.
+        cpu_count: CPUs of the target, from header, system page and events; others occur only in damaged slots.
+        slot_count: Slots in the event region, including damaged ones.
         events, threads, processes, states, buffers: The tables.
         fragments: Slots of combine events that are not adjacent.
-        dump_end_cycles: Where the opening state dump ends; before the first event if there is none.
+        dump_end_cycles: End of the initial state dump; before the first event if there is none.
         truncated: uint32, ascending: rows of combine events whose end is missing.
         payloads: Access to arguments.
-        problems: What is wrong with the file.
-        pairs: uint32, (n,): row of the event that ends or begins the same call, 2**32 - 1 for none; None where the
-            format leaves pairing to `links`.
-        cpu_titles: Titles of the CPU lanes where they are not CPUs, such as `LWP 3`; empty = `CPU 0`, ...
-        lines: Lines of a listing by kind, which add up to all of its lines; empty for other formats.
-        gaps: int64 (n, 4): where events are missing though no BUFFER event says so: last time before, first time
-            behind, CPU or -1 for all, and the time of the BUFFER event that shows the loss elsewhere, -1 for none.
-        listed: Rows of events whose arguments are those that their line of a listing shows, ascending, and the variants
-            of their layouts.
-        axis: The files that it is made of, where these are several; None for a trace of one target.
-        pidin: Where names come from that it has not itself; None = nowhere.
+        problems: Problems of the file.
+        pairs: uint32, (n,): row of the event that ends or begins the same call, 2**32 - 1 for none; None if the format
+            leaves pairing to `links`.
+        cpu_titles: Titles of the CPU lanes if they are not CPUs, such as `LWP 3`; empty = `CPU 0`, ...
+        lines: Number of lines of a listing by kind, adding up to all of its lines; empty for other formats.
+        gaps: int64 (n, 4): ranges with missing events that no BUFFER event reports: last time before, first time after,
+            CPU
+            or -1 for all, and the time of the BUFFER event that shows the loss elsewhere, -1 for none.
+        listed: Rows of events whose arguments come from a line of a listing, ascending, and their layout variants.
+        axis: The files that it is made of, if several; None for a trace of one target.
+        pidin: Source of names that are missing in the trace; None = none.
     """
 
     path: Path
@@ -295,13 +296,14 @@ class Trace:
 
         Args:
             names: Printed classes (`KER_CALL`) and event names (`MSG_SENDV`, `KER_EXIT/MSG_SENDV`), any of which may
-                match; none = all.
-            pid: Process id of the event's thread; None does not restrict, here and below.
+                match;
+                none = all.
+            pid: Process id of the event's thread; None = any, here and below.
             tid: Thread number of the event's thread.
             cpu: Number of the CPU.
             start_ns: Not before this time since the first event.
             end_ns: Before this time since the first event.
-            rows: Event rows to take from, ascending, such as those that a filter passes.
+            rows: Candidate event rows, ascending, such as those that pass a filter.
 
         Raises:
             UsageError: A name is neither a class nor an event of the trace's release.
@@ -318,16 +320,16 @@ class Trace:
 
     @property
     def code_counts(self) -> NDArray[np.int64]:
-        """Events per code, shape (32768,), int64; counted at the first call."""
+        """Events per code, shape (32768,), int64; counted on first use."""
         return self.cached("code_counts", _count_codes)
 
     def cached(self, name: str, make: Callable[[Trace], _Kept]) -> _Kept:
-        """Return `make(self)`, made once under that name whatever the number of threads; not to be changed.
+        """Return `make(self)`, computed once per name, also with several threads; must not be modified.
 
-        What is made must not hold the trace: that would be a cycle.
+        The value must not hold a reference to the trace: that would be a cycle.
         """
-        kept: _Kept = self._cached.get(name, lambda: self._computed(name, make))
-        return kept
+        value: _Kept = self._cached.get(name, lambda: self._computed(name, make))
+        return value
 
     def _computed(self, name: str, make: Callable[[Trace], _Kept]) -> _Kept:
         computed = None if self.axis is None else self.axis.combined(name, make)
@@ -337,21 +339,21 @@ class Trace:
         return computed
 
     def forget(self, name: str) -> None:
-        """Free the value that `cached` has made under a name: for large columns most likely not needed again."""
+        """Free the cached value under a name, for large columns that are probably not needed again."""
         self._cached.forget(name)
 
     def is_cached(self, name: str) -> bool:
-        """Return whether `cached` has made what is cached under a name, so that it costs no time any more."""
+        """Return whether the value under a name is already computed, so that `cached` takes no time."""
         return name in self._cached
 
     @property
     def has_slots(self) -> bool:
-        """True if its events are slots of one target: those of other systems and of several files are not."""
+        """True if its events are slots of one target: not for other systems and several files."""
         return self.release.is_qnx and self.axis is None
 
     @property
     def can_be_read_again(self) -> bool:
-        """True if its slots can be read a second time from its file, which standard input cannot."""
+        """True if its slots can be read again from its file, which is impossible for standard input."""
         return self.has_slots and str(self.path) != "-"
 
     @property
@@ -374,7 +376,7 @@ class Trace:
 
     @property
     def time_axis(self) -> MomentAxis:
-        """Clock, limits and events to which typed moments refer."""
+        """Clock, limits and events for the conversion of typed times."""
         return MomentAxis(self.clock, self.window, self.events.time_cycles)
 
     def rows_between(self, window: TimeWindow) -> slice:
@@ -388,17 +390,17 @@ class Trace:
 
     @property
     def cpu_noun(self) -> str:
-        """What runs threads: `CPU`, or `LWP` in the trace of a threads library."""
+        """The unit that runs threads: `CPU`, or `LWP` in the trace of a threads library."""
         return "CPU" if self.pairs is None else "LWP"
 
     def process_name(self, process: int, *, with_pid: bool = True) -> str:
-        """Return a label for a process row: its name without folders, or `pid N`; `dumper[184337]` if several have it.
+        """Return a label for a process row: its name without directories, with the pid if not unique, or `pid N`.
 
-        That of the process that sent the trace says so: its load is that of the capture.
+        The label of the process that sent the trace says so, as its load is caused by the capture.
 
         Args:
             process: The row.
-            with_pid: False leaves the number out, for locations that give it anyway.
+            with_pid: False omits the pid, for places that show it anyway.
         """
         pid = int(self.processes.pid[process])
         name = self.short_process_name(process)
@@ -409,21 +411,21 @@ class Trace:
         return f"pid {pid}" if process else "unknown"
 
     def name_of_pid(self, pid: int) -> str:
-        """Return a label for a process by its number, as `process_name`; `pid N` where the trace does not know it."""
+        """Return a label for a process by its pid, like `process_name`; `pid N` if it is not in the trace."""
         row = self.processes.row(pid)
         return self.process_name(row) if row is not None else f"pid {pid}"
 
     def process_name_source(self, process: int) -> str:
-        """Return `name from pidin` of a process row whose name is not from the trace; else empty."""
+        """Return `name from pidin` for a process row whose name is not from the trace; else empty."""
         return "name from pidin" if self.pidin is not None and process in self.pidin.process_rows else ""
 
     def thread_name_source(self, thread: int) -> str:
-        """Return `name from pidin` of a thread row whose own name is not from the trace; else empty."""
+        """Return `name from pidin` for a thread row whose own name is not from the trace; else empty."""
         return "name from pidin" if self.pidin is not None and thread in self.pidin.thread_rows else ""
 
     @property
     def title(self) -> str:
-        """Title for display: the file name, or for a predicted trace its changes and the trace it was made from."""
+        """Title for display: the file name, or for a predicted trace its changes and the original trace."""
         source = self.header.get(PREDICTED_FROM)
         if not source:
             return self.path.name
@@ -433,11 +435,11 @@ class Trace:
 
     @property
     def foreign_system(self) -> str:
-        """The system that it is of where that is not QNX and only its schedule was read: `Linux`; else empty."""
+        """The operating system if it is not QNX, so that only the schedule was read: `Linux`; else empty."""
         return "Linux" if self.release is Release.LINUX else ""
 
     def short_process_name(self, process: int) -> str:
-        """Return the name of a process row without folders; names of Linux tasks are no paths and stay whole."""
+        """Return the name of a process row without directories; names of Linux tasks are not paths and stay whole."""
         name = self.processes.names[process]
         return name if self.release is Release.LINUX else _short_name(name)
 
@@ -450,7 +452,7 @@ class Trace:
         return f"{label} ({name})" if name else label
 
     def class_counts(self) -> dict[str, int]:
-        """Return printed class name to number of events, classes without events left out."""
+        """Return the number of events by printed class name, without empty classes."""
         counts: dict[str, int] = {}
         for code in np.flatnonzero(self.code_counts):
             name = self.catalogue.class_name(int(code))
@@ -469,8 +471,8 @@ class Trace:
     def listing_order(self) -> NDArray[np.uint32] | None:
         """Return event rows in the order in which a listing prints them: that of their last slots in the file.
 
-        None means that time order is the same. A combine event is printed when its last slot is read, so its stamp can
-        be older than that of the line before.
+        None means that it equals time order. A combine event is printed when its last slot is read, so its stamp can be
+        older than that of the line before.
 
         Returns:
             uint32 (events,).
@@ -483,10 +485,10 @@ class Trace:
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """One event of a trace, a view of its row: names and arguments are looked up when they are read.
+    """One event of a trace, a view of its row: names and arguments are looked up on access.
 
     Attributes:
-        trace: The trace it is of.
+        trace: The trace.
         row: Its row in the event table: its number in time order, from 0.
     """
 
@@ -495,12 +497,12 @@ class Event:
 
     @property
     def time_cycles(self) -> int:
-        """When, in cycles of the target's counter."""
+        """Time in cycles of the target's counter."""
         return int(self.trace.events.time_cycles[self.row])
 
     @property
     def time_ns(self) -> int:
-        """When, in nanoseconds since the first event."""
+        """Time in nanoseconds since the first event."""
         return self.trace.clock.ns(self.time_cycles)
 
     @property
@@ -510,17 +512,17 @@ class Event:
 
     @property
     def thread(self) -> int:
-        """Row in the thread table; 0 = not known."""
+        """Row in the thread table; 0 = unknown."""
         return int(self.trace.events.thread[self.row])
 
     @property
     def pid(self) -> int:
-        """Process of its thread; -1 = not known."""
+        """Process of its thread; -1 = unknown."""
         return int(self.trace.threads.pid[self.thread])
 
     @property
     def tid(self) -> int:
-        """Thread number within the process, from 1; -1 = not known."""
+        """Thread number within the process, from 1; -1 = unknown."""
         return int(self.trace.threads.tid[self.thread])
 
     @property
@@ -530,7 +532,7 @@ class Event:
 
     @property
     def spec(self) -> EventSpec:
-        """What the catalogue knows of this kind of event."""
+        """The catalogue row of this kind of event."""
         return self.trace.spec(self.row)
 
     @property
@@ -555,7 +557,7 @@ class Event:
 
     @property
     def words(self) -> tuple[int, ...]:
-        """All payload words, padding included."""
+        """All payload words, including padding."""
         return tuple(self.trace.payloads.words(self.row).tolist())
 
 
@@ -564,6 +566,6 @@ def _short_name(path: str) -> str:
 
 
 def _shared_names(trace: Trace) -> frozenset[str]:
-    """Return the names that several processes have."""
+    """Return the names that several processes share."""
     counts = Counter(map(trace.short_process_name, range(1, len(trace.processes.names))))
     return frozenset(name for name, count in counts.items() if count > 1)

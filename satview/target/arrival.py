@@ -1,7 +1,7 @@
 """The file of a trace that arrives from a target: complete up to the last slot, with satview's keys in its header.
 
-It takes its name once its header is complete, so that it can be followed, and grows by whole slots. The sequence of
-BUFFER events and the DROPPED events of 8.0 tell what the target lost (format description, 6.2).
+It gets its name once its header is complete, so that it can be followed, and grows by whole slots. The sequence numbers
+of BUFFER events and the DROPPED events of 8.0 show what the target lost (format description, 6.2).
 """
 
 from __future__ import annotations
@@ -26,28 +26,28 @@ from satview.events.wire import SLOT_BYTES
 from satview.formats.kev.header import BEGIN, END, MAX_HEADER_BYTES, header_bytes, key_byte_order, parse_header
 from satview.target.profiles import TargetError
 
-_SHARED: Final = -1  # instead of a CPU, before 8.0: all CPUs fill the same buffers
+_SHARED: Final = -1  # in place of a CPU before 8.0: all CPUs fill the same buffers
 _REVERSED: Final = bytes(int(f"{byte:08b}"[::-1], 2) for byte in range(256))
 
 
 class CutError(TargetError):
-    """The file takes no more; what was written can be opened."""
+    """The file cannot be written further; what was written can be opened."""
 
 
 class Arrival:
-    """A `.kev` file that grows as bytes of it arrive.
+    """A `.kev` file that grows while its bytes arrive.
 
     Args:
-        path: The file; an older one of that name is replaced once a header has come.
-        attributes: Keys and values that its header gains.
+        path: The file; an existing one of that name is replaced once a header has arrived.
+        attributes: Keys and values to add to its header.
 
     Attributes:
-        received: Bytes that came, header included.
+        received: Bytes received, including the header.
         buffers: BUFFER events among them.
-        lost: Buffers that are missing between those.
-        drops: Times that the kernel of 8.0 says it dropped events.
+        lost: Number of buffers missing between them.
+        drops: Number of reports by the 8.0 kernel that it dropped events.
         began_s: `time.monotonic()` when the header was complete; 0 before.
-        first_buffer_s: The same of the first BUFFER event.
+        first_buffer_s: The same for the first BUFFER event.
 
     Raises:
         WriteError: The file cannot be created.
@@ -60,7 +60,7 @@ class Arrival:
         self._create()
         self._sum = Checksum()
         self._rest = b""
-        self._start_bytes = self._written = 0  # in the file: header and system page; all
+        self._start_bytes = self._written = 0  # size of header and system page; of the file so far
         self._page_left = 0
         self._order = "<u4"
         self._last: dict[int, int] = {}
@@ -73,7 +73,7 @@ class Arrival:
 
     @property
     def found_so_far(self) -> str:
-        """What there is to be seen beside the amount; empty = nothing."""
+        """Status text on results other than the amount of data; empty = none."""
         return ""
 
     @property
@@ -85,7 +85,7 @@ class Arrival:
         """Append received bytes.
 
         Raises:
-            TargetError: It is no trace.
+            TargetError: They are not a trace.
             CutError: The file cannot be written.
         """
         self.received += len(data)
@@ -102,14 +102,14 @@ class Arrival:
         self._take_slots(data[:whole])
 
     def wait(self) -> None:
-        """Handle a moment in which nothing came."""
+        """Called when nothing was received for a moment."""
 
     def _create(self) -> None:
-        """Begin the file."""
+        """Create the file."""
         self._new = NewFile(self.path, keeps_part=True, is_buffered=False)
 
     def _take_header(self, pairs: Sequence[tuple[str, str]]) -> None:
-        """Write the header; the file has its name then."""
+        """Write the header, and give the file its name."""
         start = header_bytes(pairs)
         self._start_bytes = len(start) + self._page_left
         self._write(start)
@@ -124,7 +124,7 @@ class Arrival:
         self._write(data)
 
     def _without_header(self, data: bytes) -> bytes:
-        """Write the header with the added keys, if it is complete; return the bytes after it, else all bytes."""
+        """Write the header with the added keys once it is complete; return the bytes after it, else all bytes."""
         if not data.startswith(BEGIN[: len(data)]):
             raise TargetError(f"what came is no trace, it begins with {byte_text(data[:40])}; "
                               "look at tracelogger there")  # fmt: skip
@@ -168,17 +168,17 @@ class Arrival:
         for head, _, sequence, _ in slots[codes == wire.CONTROL_BUFFER].tolist():
             cpu = head >> wire.CPU_SHIFT & wire.CPU_MASK if self._is_per_cpu else _SHARED
             last = self._last.get(cpu)
-            if last is not None and sequence > last:  # one that is not larger begins a new count
+            if last is not None and sequence > last:  # a number that is not larger starts a new count
                 self.lost += sequence - last - 1
             self._last[cpu] = sequence
             self.buffers += 1
             self.first_buffer_s = self.first_buffer_s or time.monotonic()
 
     def finish(self) -> None:
-        """Complete the file with the received bytes; without a header no file is made.
+        """Complete the file with the received bytes; no file remains if there was no header.
 
         Raises:
-            CutError: The disk does not take it.
+            CutError: The file cannot be written.
         """
         if self._is_cut:
             return
@@ -193,10 +193,10 @@ class Arrival:
 
 
 class Checksum:
-    """The checksum of POSIX's `cksum`, over bytes in pieces.
+    """The checksum of POSIX's `cksum`, computed incrementally.
 
-    Its polynomial is that of zlib with the bits of every byte, and of the result, in the opposite order; the length
-    follows the bytes.
+    Its polynomial is that of zlib with the bits of every byte, and of the result, in reverse order; the length is
+    appended to the bytes.
     """
 
     def __init__(self) -> None:
@@ -208,6 +208,6 @@ class Checksum:
         self._length += len(data)
 
     def value(self) -> int:
-        """Return the checksum of what came so far."""
+        """Return the checksum of the bytes so far."""
         length = self._length.to_bytes((self._length.bit_length() + 7) // 8, "little")
         return int(f"{zlib.crc32(length.translate(_REVERSED), self._crc):032b}"[::-1], 2)

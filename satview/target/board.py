@@ -18,7 +18,7 @@ from satview.events.spec import Release
 from satview.target.line import TargetLine
 from satview.target.profiles import Profile, TargetError
 
-# A login without a terminal often lacks the folders of system programs.
+# The PATH of a login without a terminal often lacks the system folders.
 PATHS: Final = "PATH=$PATH:/proc/boot:/bin:/usr/bin:/sbin:/usr/sbin; export PATH"
 _MARK: Final = "== satview: "
 _QUESTIONS: Final = {
@@ -33,10 +33,10 @@ _QUESTIONS: Final = {
 }
 _MEMORY: Final = re.compile(r"FreeMem:\s*(\d{1,12})(?!\d)\s*([KMG]?)", re.IGNORECASE)
 _PROCESS: Final = re.compile(r"\s*(\d{1,10})\s+(\S.*?)\s*")
-# The line of a file system in `df -k`: its size, what is used, and what is free.
+# The line of a file system in `df -k`: size, used and free.
 _DISK: Final = re.compile(r"\s(\d{1,15})\s+\d{1,15}\s+(\d{1,15})\s+\d{1,3}%")
 _OPTION: Final = re.compile(r"(?:^|(?<=[\s\[|,]))-\[?([A-Za-z]+)")
-_IN_ALL_RELEASES: Final = frozenset({"-f", "-n"})  # what lacks them is no usage of tracelogger
+_IN_ALL_RELEASES: Final = frozenset({"-f", "-n"})  # a text without them is not tracelogger's usage message
 _UNITS: Final = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 LOGGER: Final = "tracelogger"
 
@@ -47,16 +47,16 @@ class Board:
 
     Attributes:
         system: Name of the operating system, such as `QNX`; empty = unknown.
-        node: What it calls itself; empty = unknown.
+        node: Its host name; empty = unknown.
         sys_release: Such as `7.1.0`; empty = unknown.
         machine: Such as `aarch64le`; empty = unknown.
-        user: Number of the user that ssh logs in; None = unknown.
-        logger: Path of tracelogger; empty = there is none, None = unknown.
+        user: User id of the ssh login; None = unknown.
+        logger: Path of tracelogger; empty = not installed, None = unknown.
         processes: Names of processes by pid; empty = unknown.
-        free_bytes: Memory that is free; None = unknown.
-        ssh_pid: The process of sshd that serves this connection; None = unknown.
-        options: The options that tracelogger says it has, such as `-f`; empty = unknown.
-        disk_bytes: Free for files where a tracelogger that cannot stream writes; None = unknown.
+        free_bytes: Free memory; None = unknown.
+        ssh_pid: Pid of the sshd process that serves this connection; None = unknown.
+        options: Options in tracelogger's usage message, such as `-f`; empty = unknown.
+        disk_bytes: Free space where a tracelogger that cannot stream writes its file; None = unknown.
     """
 
     system: str = ""
@@ -73,17 +73,17 @@ class Board:
 
     @property
     def release(self) -> Release | None:
-        """The release as catalogues know it; None for an unknown one."""
+        """The release family; None for an unknown one."""
         return release_of(self.sys_release)
 
     @property
     def can_stream(self) -> bool:
-        """Whether tracelogger writes to standard output there: from 6.6 on."""
+        """Whether tracelogger can write to standard output: from 6.6 on."""
         return self.release is not Release.QNX_6
 
     @property
     def has_instrumented_kernel(self) -> bool | None:
-        """Whether the kernel logs events, by the name of process 1; None = unknown. That of 8.0 always does."""
+        """Whether the kernel logs events, by the name of process 1; None = unknown. The 8.0 kernel always does."""
         kernel = self.processes.get(1, "")
         if self.release is Release.QNX_8 or "-instr" in kernel:
             return True
@@ -91,11 +91,11 @@ class Board:
 
     @property
     def loggers(self) -> tuple[int, ...]:
-        """Pids of the loggers that run."""
+        """Pids of running loggers."""
         return tuple(pid for pid, name in self.processes.items() if name.rsplit("/", 1)[-1] == LOGGER)
 
     def pids_by_name(self) -> dict[str, tuple[int, ...]]:
-        """Return the pids behind names of processes, with and without folders, as rules name them."""
+        """Return pids by process name, with and without directories, as in rules."""
         pids: dict[str, tuple[int, ...]] = {}
         for pid, path in self.processes.items():
             for name in {path, path.rsplit("/", 1)[-1]}:
@@ -124,7 +124,7 @@ def ask_board(line: TargetLine) -> Board:
     """Return the properties of a target.
 
     Raises:
-        TargetError: The line broke.
+        TargetError: The connection broke.
     """
     script = "; ".join(f"echo '{_MARK}{name}'; {{ {command}; }} 2>/dev/null" for name, command in _QUESTIONS.items())
     answer = line.ask(f"{PATHS}; {script.replace('{folder}', line.profile.memory_folder)}; true")
@@ -134,7 +134,7 @@ def ask_board(line: TargetLine) -> Board:
 
 
 def board_of(answers: dict[str, str]) -> Board:
-    """Return the properties from the answers, each of which may be missing or have any content."""
+    """Return the properties from answers, any of which may be missing or have unexpected content."""
     # QNX board 7.1.0 2021/05/07-14:19:56EDT x86pc x86_64
     words = visible_line(answers.get("system", "")).split()
     logger = answers.get("logger", "").splitlines()
@@ -142,7 +142,7 @@ def board_of(answers: dict[str, str]) -> Board:
     options = frozenset(f"-{letter}" for letters in _OPTION.findall(answers.get("usage", "")) for letter in letters)
     user, parent = answers.get("user", ""), answers.get("parent", "")
     processes = dict(_processes(answers.get("processes", "")))
-    # Only a process of that name: another parent, such as a shell between the two, carries nothing.
+    # Only a process with that name: another parent, such as a shell in between, does not carry the connection.
     is_sshd = parent.isdecimal() and processes.get(int(parent[:10]), "").rsplit("/", 1)[-1].startswith("sshd")
     return Board(
         system=words[0] if words else "",
@@ -155,7 +155,7 @@ def board_of(answers: dict[str, str]) -> Board:
         free_bytes=int(memory[1]) * _UNITS[memory[2].upper()] if memory else None,
         ssh_pid=int(parent) if is_sshd else None,
         options=options if options >= _IN_ALL_RELEASES else frozenset(),
-        disk_bytes=int(disk[2]) << 10 if disk and int(disk[1]) else None,  # of size 0: no file system that counts
+        disk_bytes=int(disk[2]) << 10 if disk and int(disk[1]) else None,  # size 0: the file system reports no space
     )
 
 
@@ -166,12 +166,12 @@ def _processes(text: str) -> Iterator[tuple[int, str]]:
 
 
 def memory_needed(profile: Profile) -> int:
-    """Return the bytes that the buffers of a capture take on the target."""
+    """Return the memory in bytes for the buffers of a capture on the target."""
     return (profile.kernel_buffers + profile.own_buffers) * BUFFER_BYTES
 
 
 def check_board(board: Board, profile: Profile) -> None:
-    """Refuse a capture that cannot work, before anything is started.
+    """Reject a capture that cannot work, before anything is started.
 
     Raises:
         TargetError: The capture cannot work; the text has the problem and the remedy.
@@ -190,7 +190,7 @@ def check_board(board: Board, profile: Profile) -> None:
         raise TargetError(f"there is no tracelogger on {name}; add it to its image or copy it into a folder of its "
                           f"PATH, from the {board.sys_release or 'same'} release of the toolkit")  # fmt: skip
     if board.loggers:
-        kill = "slay" if profile.simulated else "kill"  # `kill` of its shell knows processes of this machine
+        kill = "slay" if profile.simulated else "kill"  # `kill` in its shell acts on processes of this machine
         raise TargetError(f"tracelogger runs on {name} already (pid {board.loggers[0]}), and a second one would take "
                           f"its buffers; wait for it, or stop it with `{kill} {board.loggers[0]}` there")  # fmt: skip
     if board.user and board.release in (Release.QNX_6, Release.QNX_6_6):

@@ -1,12 +1,12 @@
-"""Programs in C on a simulated target: a process of this machine whose kernel calls are those of a simulated one.
+"""C programs on a simulated target: a process of this machine makes kernel calls of a simulated process.
 
-Each of its threads has a connection and a simulated thread. A call is a line of text: how long the thread has run since
-its last call (nanoseconds of its own processor time), the name of the call, numbers, and bytes in hexadecimal behind an
-`x`. While the simulated thread runs user code the real one may run too; when a call has come the simulated thread
-first computes for as long as the real one did. So the trace shows the program's own work, independent of the load of
-this machine. The answer is a line too: 0 and the results, or an error number.
+Each of its threads has a connection and a simulated thread. A call is a line of text: the processor time in nanoseconds
+that the thread has used since its last call, the name of the call, numbers, and bytes in hexadecimal after an `x`.
+While the simulated thread runs user code the real one may run too; when a call arrives, the simulated thread first
+computes for as long as the real one did. So the trace shows the program's own work, independent of the load of this
+machine. The reply is a line too: 0 and the results, or an error number.
 
-Event handlers run in the program as well, over a connection of their own, for which the kernel waits a moment only.
+Event handlers also run in the program, over a separate connection; the kernel waits for them only briefly.
 """
 
 from __future__ import annotations
@@ -37,15 +37,15 @@ from satview.events.modes import mode_of
 from satview.events.spec import Release
 from satview.target.clients import Client, ClientJob
 
-_LOOK_S: Final = 0.002  # that the simulation waits for the next call of a program, which most often comes at once
-_COMPUTES_NS: Final = 500_000  # at a time, by a thread whose next call takes longer
-_HANDLER_S: Final = 0.5  # for an event handler; one that takes longer is not called again
+_LOOK_S: Final = 0.002  # how long the simulation waits for a program's next call, which usually comes at once
+_COMPUTES_NS: Final = 500_000  # step of simulated computing while the next call has not arrived
+_HANDLER_S: Final = 0.5  # time limit of an event handler; a slower one is not called again
 _NUMBER_MAX: Final = 1 << 63
 _OBJECTS_MAX: Final = 10_000
 _THREADS_MAX: Final = 64
 _MESSAGE_MAX: Final = 1 << 14
 _PIDS: Final = 16
-# Error numbers of QNX and of this machine, where the program is compiled, by their names.
+# Error numbers of QNX and of this machine, for which the program is compiled, matched by name.
 _OF_HOST: Final = {int(number): getattr(errno, number.name, errno.EIO) for number in Errno}
 _OF_QNX: Final = {of_host: number for number, of_host in _OF_HOST.items()}
 _KINDS: Final = {number: kind for kind, number in Sigevent.NOTIFY.items()}
@@ -56,13 +56,13 @@ Name = Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9_./-]{1,100}$")]
 
 
 class ProgramRequest(msgspec.Struct, frozen=True, tag_field="do", tag="program", forbid_unknown_fields=True):
-    """A process begins; the connection is that of its first thread."""
+    """Start a process; the connection is that of its first thread."""
 
     name: Name
 
 
 class ThreadRequest(msgspec.Struct, frozen=True, tag_field="do", tag="thread", forbid_unknown_fields=True):
-    """A further thread of a process is about to be created."""
+    """Announces another thread of a process before it is created."""
 
     pid: int
     ticket: int
@@ -75,17 +75,17 @@ class HandlersRequest(msgspec.Struct, frozen=True, tag_field="do", tag="handlers
 
 
 class _CallWords:
-    """The arguments of a call, taken one after the other.
+    """The arguments of a call, removed one by one.
 
     Raises:
-        QnxError: EINVAL; one is missing, too many are there, or one is no number or no bytes.
+        QnxError: EINVAL; one is missing, there are too many, or one has the wrong type.
     """
 
     def __init__(self, words: list[bytes]) -> None:
         self._words = words
 
     def number(self, least: int = -_NUMBER_MAX, most: int = _NUMBER_MAX) -> int:
-        """Take a number."""
+        """Remove and return a number."""
         try:
             number = int(self._words.pop(0))
         except (IndexError, ValueError):
@@ -95,7 +95,7 @@ class _CallWords:
         return number
 
     def data(self) -> bytes:
-        """Take bytes."""
+        """Remove and return bytes."""
         try:
             word = self._words.pop(0)
             if not word.startswith(b"x") or len(word) > 2 * _MESSAGE_MAX + 1:
@@ -105,11 +105,11 @@ class _CallWords:
             raise QnxError(Errno.EINVAL, f"no bytes, or more than {_MESSAGE_MAX}") from None
 
     def numbers(self) -> tuple[int, ...]:
-        """Take the numbers that are left."""
+        """Remove and return the remaining numbers."""
         return tuple(self.number() for _ in range(len(self._words)))
 
     def end(self) -> None:
-        """Check that nothing is left."""
+        """Check that no argument is left."""
         if self._words:
             raise QnxError(Errno.EINVAL, "too many arguments")
 
@@ -123,14 +123,14 @@ class _CThread:
         self._answered_ns = 0
 
     def take(self, line: bytes) -> None:
-        """Take the line of a call."""
+        """Queue the line of a call."""
         self._lines.append(line)
 
     def body(self) -> Program:
-        """Make the calls that come, until the thread ends or its connection does."""
+        """Make the received calls until the thread or its connection ends."""
         program, result = self._program, 0
         yield sim.Compute(1)
-        tid = next(thread.tid for thread in program.process.threads.values()  # known only now that it runs
+        tid = next(thread.tid for thread in program.process.threads.values()  # known only once it runs
                    if inspect.getgeneratorstate(thread.generator) == inspect.GEN_RUNNING)  # fmt: skip
         self._answer((program.process.pid, tid))
         while (line := (yield from self._next())) is not None:
@@ -151,7 +151,7 @@ class _CThread:
         return result
 
     def _carry_out(self, name: str, words: _CallWords) -> Generator[Any, Any, Any]:
-        """Carry out a call and return its result."""
+        """Execute a call and return its result."""
         program = self._program
         if (answer := program.answers.get(name)) is not None:
             return answer(words)
@@ -192,18 +192,18 @@ class _CThread:
         self._send("0 " + " ".join(_words_of(value)))
 
     def _send(self, text: str) -> None:
-        self._answered_ns = time.monotonic_ns()  # before it goes: the real thread may run at once, in place of this one
+        self._answered_ns = time.monotonic_ns()  # before sending: the real thread may run at once and preempt this one
         self.client.send(text.encode("ascii", "replace") + b"\n")
 
 
 def _number(error: OSError) -> int:
-    """Return the number that a failed call has on this machine."""
+    """Return the number of a failed call's error on this machine."""
     number = error.errno or errno.EINVAL
     return _OF_HOST.get(number, number) if isinstance(error, QnxError) else number
 
 
 def _words_of(value: Any) -> Iterator[str]:
-    """Yield the words of an answer: numbers, and bytes behind an `x`."""
+    """Yield the words of a reply: numbers, and bytes after an `x`."""
     if isinstance(value, Received):
         yield from map(str, (value.rcvid, value.pid, value.tid, value.scoid, value.code, value.value, value.priority))
         yield f"x{value.message.hex()}"
@@ -219,15 +219,15 @@ def _words_of(value: Any) -> Iterator[str]:
 
 
 class CProgram(ClientJob):
-    """A process in C, as long as it lives.
+    """A running process in C.
 
     Args:
         kernel: Kernel on which it runs.
         request: Request with its name.
-        client: Its first thread's connection.
-        names: Channels that programs have given names, of the whole target: pid and chid.
-        looked: Called after each look at a connection, during which the simulation stood still.
-        say: Called with its faults.
+        client: Connection of its first thread.
+        names: Names of channels on the whole target: name to pid and chid.
+        looked: Called after each check of a connection, during which the simulation stood still.
+        say: Called with error messages.
     """
 
     def __init__(
@@ -254,11 +254,11 @@ class CProgram(ClientJob):
     # Connections
 
     def take(self, line: bytes) -> None:
-        """Take a call of the first thread."""
+        """Queue a call of the first thread."""
         self._threads[0].take(line)
 
     def is_over(self) -> bool:
-        """Return whether it has ended; its connections end with it."""
+        """Return whether the process has ended; its connections are then closed."""
         clients = [thread.client for thread in (*self._threads, *self._tickets.values())]
         if not self.process.is_dead:
             if clients[0].is_closed:
@@ -271,12 +271,12 @@ class CProgram(ClientJob):
         return True
 
     def abandon(self) -> None:
-        """End its process: the real one is gone."""
+        """Kill the simulated process: the real one has ended."""
         machine = self.kernel.machine
         machine.kernel_entry(machine.cpus[0], lambda cpu: kill(machine, cpu, self.process, _SIGKILL))
 
     def end_others(self, value: int) -> Program:
-        """End the process as its first thread returns, with the threads that it still has."""
+        """End the process with its remaining threads, as its first thread returns."""
         machine = self.kernel.machine
         if sum(thread.state != "DEAD" for thread in self.process.threads.values()) > 1:
             cpu = machine.cpus[0]
@@ -284,7 +284,7 @@ class CProgram(ClientJob):
             yield sim.Sleep(1_000_000)
 
     def connect(self, request: ThreadRequest | HandlersRequest, client: Client) -> ClientJob:
-        """Take another connection: over which its handlers are called, or of a thread that it is about to create.
+        """Accept another connection: for its event handlers, or for a thread that it is about to create.
 
         Raises:
             UsageError: It has too many.
@@ -302,7 +302,7 @@ class CProgram(ClientJob):
         return _ThreadLines(thread)
 
     def new_thread(self, ticket: int) -> _CThread:
-        """Return the thread that a ticket is of, which now begins.
+        """Return the thread that was announced with a ticket, and that starts now.
 
         Raises:
             QnxError: EAGAIN; there is none.
@@ -313,7 +313,7 @@ class CProgram(ClientJob):
         self._threads.append(thread)
         return thread
 
-    # What is asked without a kernel call
+    # Requests that are no kernel calls
 
     def _name_attach(self, words: _CallWords) -> int:
         chid, name = words.number(), words.data().decode("utf-8", "replace")
@@ -333,7 +333,7 @@ class CProgram(ClientJob):
         return pid, chid
 
     def _processes(self, words: _CallWords) -> list[int]:
-        """Return the lowest pids behind one; the program asks again for those that are left out."""
+        """Return the lowest pids above a given one; the program asks again for more."""
         last = words.number()
         alive = (process.pid for process in self.kernel.machine.processes.values() if not process.is_dead)
         return sorted(pid for pid in alive if pid > last)[:_PIDS]
@@ -344,29 +344,29 @@ class CProgram(ClientJob):
             raise QnxError(Errno.ESRCH, "no such process")
         return process.name.encode("utf-8", "replace")
 
-    def thing(self, kind: str, words: _CallWords) -> Any:
-        """Return the object at an address, which comes to be when it is first used, as one with an initializer does."""
+    def sync_object(self, kind: str, words: _CallWords) -> Any:
+        """Return the object at an address, created on first use like a statically initialized one."""
         address = words.number(0)
-        return self.objects.get((kind, address)) or self._new_thing(kind, address, _INITIAL[kind])
+        return self.objects.get((kind, address)) or self._new_object(kind, address, _INITIAL[kind])
 
     def _init(self, words: _CallWords) -> None:
-        """Put a new object of a kind at an address: inheritance of a mutex, count of a semaphore or barrier."""
+        """Create an object at an address; the value is a mutex's inheritance or a semaphore's or barrier's count."""
         kind = words.data().decode("ascii", "replace")
         if kind not in _INITIAL:
             raise QnxError(Errno.EINVAL, kind[:40])
-        self._new_thing(kind, words.number(0), words.number(0))
+        self._new_object(kind, words.number(0), words.number(0))
 
-    def _new_thing(self, kind: str, address: int, value: int) -> Any:
+    def _new_object(self, kind: str, address: int, value: int) -> Any:
         if len(self.objects) >= _OBJECTS_MAX:
             raise QnxError(Errno.ENOMEM, "too many objects")
-        thing = self.objects[kind, address] = _OBJECTS[kind](f"{address:#x}", value)
-        thing.address = address & 0xFFFFFFFF
-        return thing
+        sync_object = self.objects[kind, address] = _OBJECTS[kind](f"{address:#x}", value)
+        sync_object.address = address & 0xFFFFFFFF
+        return sync_object
 
     # Handlers
 
     def event_handler(self, number: int) -> Callable[[EventData], Program]:
-        """Return the function that the kernel calls for an event handler of the program; its calls are TraceEvent()."""
+        """Return the function that the kernel calls for an event handler; it may yield TraceEvent() calls."""
 
         def handle(data: EventData) -> Program:
             pid, tid = data.feature
@@ -385,16 +385,16 @@ class CProgram(ClientJob):
                 next(asking)
             except StopIteration as end:
                 return _sigevent(_CallWords([b"%d" % value for value in end.value])) if end.value else None
-            return None  # it wants to call TraceEvent(), which such a handler may not
+            return None  # it calls TraceEvent(), which such a handler must not do
 
         return handle
 
-    def _ask(self, what: str, values: tuple[int, ...]) -> Generator[Any, Any, tuple[int, ...]]:
-        """Ask a handler; return its answer, empty if there is none. A call of its own is yielded as a TraceEvent."""
+    def _ask(self, kind: str, values: tuple[int, ...]) -> Generator[Any, Any, tuple[int, ...]]:
+        """Call a handler; return its result, empty if there is none. Calls by the handler are yielded."""
         client = self._handlers
         if client is None or client.is_closed or not self._is_handling:
             return ()
-        client.send(f"{what} {' '.join(map(str, values))}\n".encode())
+        client.send(f"{kind} {' '.join(map(str, values))}\n".encode())
         deadline_s = time.monotonic() + _HANDLER_S
         while not client.is_closed and (left_s := deadline_s - time.monotonic()) > 0:
             client.wait(left_s)
@@ -420,17 +420,17 @@ class CProgram(ClientJob):
 
 
 class _ThreadLines(ClientJob):
-    """The further thread of a program: its lines are calls."""
+    """Connection of an additional thread of a program: its lines are calls."""
 
     def __init__(self, thread: _CThread) -> None:
         self._thread = thread
 
     def take(self, line: bytes) -> None:
-        """Take a call."""
+        """Queue a call."""
         self._thread.take(line)
 
     def is_over(self) -> bool:
-        """Return that there is nothing to look at: the program looks."""
+        """Return True: the program itself checks this connection."""
         return True
 
     def abandon(self) -> None:
@@ -438,17 +438,17 @@ class _ThreadLines(ClientJob):
 
 
 class _Silent(ClientJob):
-    """A connection whose lines are taken elsewhere."""
+    """A connection whose lines are read elsewhere."""
 
     def is_over(self) -> bool:
-        """Return that there is nothing to look at."""
+        """Return True: nothing is checked here."""
         return True
 
     def abandon(self) -> None:
-        """Do nothing: events pass from now on."""
+        """Do nothing: without handlers all events pass."""
 
 
-# The calls by name, and what they take.
+# The calls by name, with their arguments.
 
 
 _OBJECTS: Final[dict[str, Callable[[str, int], Any]]] = {
@@ -476,7 +476,7 @@ def _sigevent(words: _CallWords) -> Sigevent | None:
 
 
 def _trace_event(program: CProgram, words: _CallWords) -> sim.TraceEvent:
-    """Return a TraceEvent() whose pointers are those of the program: numbers of handlers, bytes, texts."""
+    """Return a TraceEvent() with the program's pointers replaced: by handlers, bytes, texts."""
     value = words.number()
     known, arguments = mode_of(value), list[Any]()
     for name in known.arguments if known is not None else ():
@@ -504,7 +504,7 @@ def _priority(words: _CallWords) -> int:
 
 
 def _mutex(program: CProgram, words: _CallWords) -> Mutex:
-    return cast("Mutex", program.thing("mutex", words))
+    return cast("Mutex", program.sync_object("mutex", words))
 
 
 def _thread_create(program: CProgram, words: _CallWords) -> sim.ThreadCreate:
@@ -554,26 +554,26 @@ CALLS: Final[dict[str, Callable[[CProgram, _CallWords], sim.Call]]] = {
     "ClockTime": lambda _, __: sim.ClockTime(),
     "MutexLock": lambda p, w: sim.MutexLock(_mutex(p, w)),
     "MutexUnlock": lambda p, w: sim.MutexUnlock(_mutex(p, w)),
-    "CondWait": lambda p, w: sim.CondWait(p.thing("condvar", w), _mutex(p, w)),
-    "CondSignal": lambda p, w: sim.CondSignal(p.thing("condvar", w), bool(w.number())),
-    "SemWait": lambda p, w: sim.SemWait(p.thing("semaphore", w)),
-    "SemPost": lambda p, w: sim.SemPost(p.thing("semaphore", w)),
-    "BarrierWait": lambda p, w: sim.BarrierWait(p.thing("barrier", w)),
-    "RwLockAcquire": lambda p, w: sim.RwLockAcquire(p.thing("rwlock", w), bool(w.number())),
-    "RwLockRelease": lambda p, w: sim.RwLockRelease(p.thing("rwlock", w)),
+    "CondWait": lambda p, w: sim.CondWait(p.sync_object("condvar", w), _mutex(p, w)),
+    "CondSignal": lambda p, w: sim.CondSignal(p.sync_object("condvar", w), bool(w.number())),
+    "SemWait": lambda p, w: sim.SemWait(p.sync_object("semaphore", w)),
+    "SemPost": lambda p, w: sim.SemPost(p.sync_object("semaphore", w)),
+    "BarrierWait": lambda p, w: sim.BarrierWait(p.sync_object("barrier", w)),
+    "RwLockAcquire": lambda p, w: sim.RwLockAcquire(p.sync_object("rwlock", w), bool(w.number())),
+    "RwLockRelease": lambda p, w: sim.RwLockRelease(p.sync_object("rwlock", w)),
     "SignalKill": lambda _, w: sim.SignalKill(w.number(), w.number(), w.number(1, 64)),
     "SignalSuspend": lambda _, __: sim.SignalSuspend(),
 }
 
 
-# What programs are compiled with.
+# Headers, library and examples for compiling programs.
 
 
 def write_sdk(folder: Path, release: Release) -> int:
-    """Write headers, library and examples for programs of a release; return how many files they are.
+    """Write headers, library and examples for programs of a release; return the number of files.
 
     Raises:
-        UsageError: The folder cannot be made.
+        UsageError: The folder cannot be created.
         WriteError: A file cannot be written.
     """
     source = resource_path("target/Makefile").parent

@@ -1,15 +1,15 @@
-"""A capture on a target, as it arrives here.
+"""Captures on a target: runs tracelogger there by a script, and receives its data.
 
-A script on the target starts tracelogger and waits for a line on its standard input. Whatever ends the capture comes
-there: a line that says so, or its end, when the connection breaks or satview is killed. Then the logger is ended with
-SIGTERM, which it takes as the user's wish, so that it stops the kernel's tracing; what it left is removed. So the
-target cleans up by itself, also when nobody can reach it any more.
+A script on the target starts tracelogger and waits for a line on its standard input. Whatever ends the capture appears
+there: a stop line, or end of file when the connection breaks or satview is killed. Then the logger gets SIGTERM, which
+it treats like the user's request, so that it stops the kernel's tracing; leftover files are removed. So the target
+cleans up by itself, even if it cannot be reached any more.
 
-From 6.6 on tracelogger writes to the line. Before that it writes a file into the target's memory, which the same script
-then sends, with its checksum, and removes.
+From 6.6 on tracelogger writes to the connection. Before that it writes a file into the target's memory, which the same
+script then sends, with its checksum, and removes.
 
-Rules that no option says can be a program of the target: built here by the user's compiler, copied there, started
-beside tracelogger. `qcc` in the file of targets is the command, for example
+Rules that options cannot express can be a program of the target: built here by the user's compiler, copied there, and
+started beside tracelogger. `qcc` in the file of targets is the command, for example
 "/opt/qnx710/host/linux/x86_64/usr/bin/qcc -Vgcc_ntoaarch64le". The shell that starts tracelogger ends the program and
 removes its file, however the capture ends.
 """
@@ -44,7 +44,7 @@ _BUILD_S: Final = 120.0
 _PROGRAM_BYTES_MAX: Final = 64 << 20
 _ERROR: Final = re.compile(r"\berror\b|undefined reference", re.IGNORECASE)
 PROGRAM, ENDED = f"{OWN_WORDS}program", f"{OWN_WORDS}program-ended"  # with its pid, and with its status
-# tracelogger has to wait for the trace by then. If the program ends by itself, nothing ends the logger but this.
+# By then tracelogger must be waiting for the trace. If the program ends by itself, only this script ends the logger.
 START: Final = f"""( trap exit TERM; sleep 1; {{program}} & child=$!; is_over=; trap 'is_over=1; kill -TERM $child' TERM
 echo {PROGRAM} $child >&2; wait $child; code=$?; wait $child
 [ $is_over ] || {{{{ echo {ENDED} $code >&2; kill -TERM $logger; }}}} ) </dev/null 3<&- >&2 &
@@ -55,15 +55,15 @@ rm -f {program}"""
 
 
 def built_program(source: str, profile: Profile, say: Callable[[str], None]) -> bytes:
-    """Return the program that the user's compiler makes of a source.
+    """Compile a program for the target and return it.
 
     Args:
-        source: In C.
-        profile: Whose `qcc` is the command.
-        say: Gets the command.
+        source: C source.
+        profile: Its `qcc` is the command.
+        say: Called with the command.
 
     Raises:
-        TargetError: There is no such compiler, or it reports an error; says the first one.
+        TargetError: There is no such compiler, or it reports an error; the text has the first one.
     """
     try:
         words = shlex.split(profile.qcc)
@@ -86,8 +86,8 @@ def built_program(source: str, profile: Profile, say: Callable[[str], None]) -> 
         lines = (done.stderr + done.stdout).decode("utf-8", "replace").splitlines()
         program = Path(folder, "rules")
         if done.returncode or not program.is_file():
-            said = next(filter(_ERROR.search, lines), next(iter(lines), f"exit status {done.returncode}"))
-            raise TargetError(f"the compiler of {profile.title} did not build the rules: {visible_line(said)[:300]}; "
+            fault = next(filter(_ERROR.search, lines), next(iter(lines), f"exit status {done.returncode}"))
+            raise TargetError(f"the compiler of {profile.title} did not build the rules: {visible_line(fault)[:300]}; "
                               "correct qcc in targets.toml, or remove it there to filter here")  # fmt: skip
         if program.stat().st_size > _PROGRAM_BYTES_MAX:
             raise TargetError(f"the program of the rules has more than {_PROGRAM_BYTES_MAX >> 20} MB")
@@ -95,24 +95,24 @@ def built_program(source: str, profile: Profile, say: Callable[[str], None]) -> 
 
 
 def copy_program(program: bytes, file: str, line: TargetLine) -> None:
-    """Copy a program to the target, where only its user may run it.
+    """Copy a program to the target, executable only by its user.
 
     Raises:
-        TargetError: It did not come there as a whole; nothing is left of it.
+        TargetError: It was not copied completely; nothing is left of it.
     """
     checksum = Checksum()
     checksum.add(program)
-    said = line.ask(f"umask 077; trap 'rm -f {file}' HUP INT TERM; cat > {file} && chmod 700 {file} && cksum < {file}",
+    reply = line.ask(f"umask 077; trap 'rm -f {file}' HUP INT TERM; cat > {file} && chmod 700 {file} && cksum < {file}",
                     data=program)  # fmt: skip
-    if said.split()[:2] != [str(checksum.value()), str(len(program))]:
+    if reply.split()[:2] != [str(checksum.value()), str(len(program))]:
         line.ask(f"rm -f {file}; true")
         raise TargetError(f"the program of the rules could not be copied to {file} on {line.profile.title}; make room "
                           "there, or name another memory_folder in targets.toml")  # fmt: skip
 
 
 _STARTED, _SUM, _ENDED = (f"{OWN_WORDS}{name}" for name in ("logger", "sum", "end"))
-# SIGPIPE is ignored, by the logger too: it has to see the end of the line as an error, and to live until SIGTERM.
-# A shell without job control keeps SIGINT from what it starts in the background; SIGTERM ends tracelogger in order.
+# SIGPIPE is ignored, by the logger too: it must see the end of the connection as an error, and live until SIGTERM.
+# In a shell without job control, background processes ignore SIGINT; SIGTERM ends tracelogger cleanly.
 _SCRIPT: Final = f"""{PATHS}
 trap '' PIPE
 exec 3<&0
@@ -133,14 +133,14 @@ echo {_ENDED} $code >&2
 _SEND: Final = f"""echo {_SUM} $(cksum < {{file}}) >&2
 cat {{file}}
 rm -f {{file}}"""
-_WARNING: Final = re.compile("keeping up|dropped|lost", re.IGNORECASE)  # of a logger that is too slow
+_WARNING: Final = re.compile("keeping up|dropped|lost", re.IGNORECASE)  # printed by a logger that is too slow
 _LOOK_S: Final = 0.1
-_STOP_S: Final = 30.0  # without a byte after the logger was to end
-_STOP_MOST_S: Final = 120.0  # of a logger that goes on sending: for its buffers over a slow line
-_GONE_S: Final = 10.0  # for a logger that is ended over a second connection
-_LATE_S: Final = 10.0  # after a logger should have ended by itself
-_FIRST_S: Final = 30.0  # for its header
-_STEP_S: Final = 0.5  # of a clock, beyond the errors of both looks at it
+_STOP_S: Final = 30.0  # limit without a byte after the stop
+_STOP_MOST_S: Final = 120.0  # limit for a logger that still sends its buffers over a slow connection
+_GONE_S: Final = 10.0  # limit for a logger that is ended over a second connection
+_LATE_S: Final = 10.0  # limit after the time when a logger should have ended by itself
+_FIRST_S: Final = 30.0  # limit for the header
+_STEP_S: Final = 0.5  # reported step of a clock, beyond the errors of both measurements
 
 
 @dataclass(slots=True)
@@ -148,16 +148,16 @@ class Captured:
     """Result of a capture.
 
     Attributes:
-        path: The file; another one than requested if the rules still have to filter it.
+        path: The file; not the requested one if rules still have to filter it.
         board: Properties that the target reported.
         command: Command that ran there.
         offset: Offset of its clock; None = unknown.
-        began_s: `time.monotonic()` when the header was here.
-        seconds: From the header to the end.
-        first_buffer_s: From the start of the logger to the first full buffer here; 0 = none came.
+        began_s: `time.monotonic()` when the header was received.
+        seconds: Time from the header to the end.
+        first_buffer_s: Time from the start of the logger to the first full buffer here; 0 = none was received.
         received: Bytes.
         buffers, lost, drops: As in `Arrival`.
-        files: Files of a recorder that still exist; empty = `path`.
+        files: Existing files of a flight recorder; empty = `path`.
         noticed_s: The longest time from a trigger's event until it was noticed here.
         faults: Differences of the trace from the request, one sentence each.
         notes: Further notes.
@@ -184,14 +184,14 @@ def capture(
     request: TargetRequest, asks_to_stop: Callable[[], bool], tell: Callable[[str], None], say: Callable[[str], None],
     grows: Callable[[Path], None] = lambda _path: None,
 ) -> Captured:  # fmt: skip
-    """Capture on a target until the time is over, the caller stops it, or the line breaks.
+    """Capture on a target until the time is over, the caller stops it, or the connection breaks.
 
     Args:
         request: The request.
-        asks_to_stop: Called ten times a second; true stops the capture.
-        tell: Called with status texts while it runs: sizes, rate, losses.
-        say: Called with notes before it begins, a sentence each.
-        grows: Gets the file once it has a header and can be followed, unless it comes at the end only.
+        asks_to_stop: Called ten times a second; True stops the capture.
+        tell: Called with status texts during the capture: sizes, rate, losses.
+        say: Called with notes before the capture, a sentence each.
+        grows: Called with the file once it has a header and can be followed, unless it arrives only at the end.
 
     Raises:
         TargetError: Nothing can be captured, and nothing was changed on the target.
@@ -215,7 +215,7 @@ def capture(
         command = shlex.join(logger_command(request, board, file, say))
         if asks_to_stop():
             raise GivenUpError
-        line.is_given_up = lambda: False  # from here on the target is left in order
+        line.is_given_up = lambda: False  # from here on the target is always cleaned up
         captured = Captured(request.path, board, command, offset)
         pairs = attributes(request, board, command, offset)
         arrival = Arrival(request.path, pairs) if request.built is None else Recording(
@@ -242,7 +242,7 @@ def capture(
 
 
 def _report(recording: Recording, captured: Captured) -> None:
-    """Add the result of a ring with triggers to the capture."""
+    """Add the result of a flight recorder to the capture."""
     captured.files, captured.noticed_s = tuple(recording.recorder.files), recording.delay_s
     if not recording.hits:
         captured.faults.append("no trigger has hit" + "; the file has the newest buffers" * bool(captured.files))
@@ -254,9 +254,9 @@ def _report(recording: Recording, captured: Captured) -> None:
 
 
 def _keep_names(line: TargetLine, captured: Captured) -> None:
-    """Store the output of pidin beside a ring, whose beginning with the names of processes may be overwritten."""
+    """Store the output of pidin beside a ring, whose initial process names may be overwritten."""
     text = ""
-    with suppress(TargetError):  # the line may be gone; what it would have said is a courtesy
+    with suppress(TargetError):  # the connection may be gone; the names are optional
         text = line.ask(f"{PATHS}; pidin -F '%a %b %n %h'") if line.is_open else ""
     if not {"pid", "name"} <= set(text.partition("\n")[0].split()):
         captured.notes.append(f"{line.profile.title} has no pidin, whose names of processes a ring may lack")
@@ -272,9 +272,9 @@ def _keep_names(line: TargetLine, captured: Captured) -> None:
 
 
 def _check_clock(line: TargetLine, name: str, captured: Captured) -> None:
-    """Note a clock that was set during the capture."""
+    """Add a note if the target's clock was set during the capture."""
     before, after = captured.offset, None
-    with suppress(TargetError):  # the line may be gone; what it would have said is a courtesy
+    with suppress(TargetError):  # the connection may be gone; the note is optional
         after = line.clock_offset() if before is not None and line.is_open else None
     if before is None or after is None:
         return
@@ -289,10 +289,10 @@ class _ScriptRun:
 
     Args:
         request: The request.
-        line: Line to the target.
+        line: Connection to the target.
         captured: Receives the results.
         arrival: Receives the bytes.
-        file: Where tracelogger writes on the target, `-` for the line.
+        file: Tracelogger's output file on the target, `-` for the connection.
         program: A program on the target that sets the rules and is removed afterwards; empty = none.
     """
 
@@ -307,22 +307,22 @@ class _ScriptRun:
     ) -> None:
         self._request, self._line, self._captured, self._arrival = request, line, captured, arrival
         self._name, self._file, self._program = request.profile.title, file, program
-        # Where the trace goes into a file, what the logger prints must not come before it.
+        # If the trace goes into a file, the logger's messages must not precede it in the output.
         output, send = ("", "") if file == "-" else (">&2", _SEND.format(file=file))
         self._began_s = time.monotonic()
         begin, end = (part.format(program=program) if program else "" for part in (START, END))
         self._session: LineSession = line.start(
             _SCRIPT.format(command=captured.command, output=output, begin=begin, end=end, send=send)
         )
-        self._said = ""
+        self._stderr = ""
 
     def receive(
         self, asks_to_stop: Callable[[], bool], tell: Callable[[str], None], grows: Callable[[Path], None]
     ) -> None:
-        """Receive data until the target has sent all, or no more comes.
+        """Receive data until the target has sent all, or no more can be expected.
 
         Raises:
-            TargetError: It is no trace.
+            TargetError: The data are not a trace.
         """
         captured, arrival, session = self._captured, self._arrival, self._session
         is_awaited = self._file == "-" and not self._request.keeps_ring_there
@@ -359,16 +359,16 @@ class _ScriptRun:
             captured.faults.append(advice)
 
     def _is_over(self, now_s: float) -> bool:
-        """Return whether the time is over, or over so long ago that the logger should have ended by itself."""
+        """Return whether the time is over; for a timed logger, whether it should have ended by itself long ago."""
         begin_s = self._begin_s()
         late_s = _LATE_S if self._request.is_timed_there else 0.0
         return 0 < self._request.seconds <= now_s - begin_s - late_s if begin_s else False
 
     def _begin_s(self) -> float:
-        """Return when the logger began, as far as known here; 0 = not yet."""
+        """Return when the logger began, as known here; 0 = not yet."""
         if self._file == "-" and not self._request.keeps_ring_there:
             return self._arrival.began_s
-        return self._began_s if _STARTED in self._session.said_so_far else 0.0
+        return self._began_s if _STARTED in self._session.stderr_so_far else 0.0
 
     def _why_hopeless(self, now_s: float, heard_s: float, stopped_s: float) -> str:
         """Return why waiting for more data is pointless; empty = it is not."""
@@ -395,7 +395,7 @@ class _ScriptRun:
         return ", ".join(parts)
 
     def _too_much(self, now_s: float) -> str:
-        """Return a text on the data rate that exceeds the line, estimated from missing buffers."""
+        """Return a text on how far the data rate exceeds the connection, estimated from missing buffers."""
         arrival = self._arrival
         rate = arrival.received / max(_LOOK_S, now_s - (self._begin_s() or self._began_s))
         needed = rate * (arrival.lost + arrival.buffers) / max(1, arrival.buffers)
@@ -403,7 +403,7 @@ class _ScriptRun:
         return f"{what} is too much for this line: {_megabytes(needed)} of {_megabytes(rate)} MB/s"
 
     def _advice(self) -> str:
-        """Return the remedy for losses; empty if there were none."""
+        """Return advice on losses; empty if there were none."""
         arrival = self._arrival
         if not arrival.lost and not arrival.drops:
             return ""
@@ -413,24 +413,24 @@ class _ScriptRun:
                 "classes with -F or -r, or give the logger more buffers with -b and -k")  # fmt: skip
 
     def leave_clean(self) -> None:
-        """End the logger and remove its files, unless that is done; add faults and notes about it to the result."""
+        """End the logger and remove its files if necessary; add resulting faults and notes to the result."""
         session = self._session
         session.write("stop\n")
         deadline_s = time.monotonic() + _GONE_S
         while (data := session.read(_LOOK_S)) != b"" and time.monotonic() < deadline_s:
-            del data  # what comes after the file was full, or was no trace
+            del data  # received after the file was full or proved to be no trace
         session.close()
-        self._said = session.said()
+        self._stderr = session.stderr()
         self._check_sum()
-        if early := re.search(rf"^{ENDED} (\d+)", self._said, re.MULTILINE):
+        if early := re.search(rf"^{ENDED} (\d+)", self._stderr, re.MULTILINE):
             lines = self._words()
             why = next((line for line in lines if self._program in line), "".join(lines[:1]))
             self._captured.faults.append(f"the program of the rules ended on {self._name} with status {early[1]}, and "
                                          f"the capture with it: {why}; look at qcc in targets.toml")  # fmt: skip
-        if end := re.search(rf"^{_ENDED} (\d+)", self._said, re.MULTILINE):
+        if end := re.search(rf"^{_ENDED} (\d+)", self._stderr, re.MULTILINE):
             lines = self._words()
             warnings = [line for line in lines if _WARNING.search(line)]
-            if end[1] not in ("0", "143") and lines:  # 143: ended by SIGTERM itself
+            if end[1] not in ("0", "143") and lines:  # 143: killed by SIGTERM
                 self._captured.notes.append(f"tracelogger on {self._name} ended with status {end[1]}: {lines[-1]}")
             elif warnings:
                 self._captured.notes.append(f"tracelogger on {self._name} said: {warnings[-1]}")
@@ -442,7 +442,7 @@ class _ScriptRun:
         """Compare the checksum of a file that was copied."""
         if self._file == "-" or not self._arrival.received:
             return
-        theirs = re.search(rf"^{_SUM} (\d+) (\d+)", self._said, re.MULTILINE)
+        theirs = re.search(rf"^{_SUM} (\d+) (\d+)", self._stderr, re.MULTILINE)
         if theirs is None:
             self._captured.notes.append(f"{self._name} has no cksum, so the copy could not be compared")
         elif (int(theirs[1]), int(theirs[2])) != (self._arrival.checksum, self._arrival.received):
@@ -450,13 +450,13 @@ class _ScriptRun:
                                          f"there, {self._arrival.received} came; capture again")  # fmt: skip
 
     def _clean_up_again(self) -> str:
-        """Look over a new connection whether the target is clean after the line broke, and clean it; say how it is."""
-        started = re.search(rf"^{_STARTED} (\d+)", self._said, re.MULTILINE)
+        """Clean up over a new connection after the first broke; return a text on the result."""
+        started = re.search(rf"^{_STARTED} (\d+)", self._stderr, re.MULTILINE)
         pid = int(started[1]) if started else 0
         files = "" if self._file == "-" else f"rm -f {self._file}; "
         if self._program:
             files += f"rm -f {self._program}; "
-            if begun := re.search(rf"^{PROGRAM} (\d+)", self._said, re.MULTILINE):
+            if begun := re.search(rf"^{PROGRAM} (\d+)", self._stderr, re.MULTILINE):
                 files += f"kill -TERM {begun[1]} 2>/dev/null; "
         look = f"{PATHS}; {files}kill -0 {pid} 2>/dev/null && echo runs; true" if pid else f"{files}true"
         deadline_s = time.monotonic() + _GONE_S
@@ -464,7 +464,7 @@ class _ScriptRun:
             with TargetLine(self._request.profile) as line:
                 while "runs" in line.ask(look):
                     loggers = (board := ask_board(line)).loggers
-                    if board.processes and pid not in loggers:  # the number is another process's by now
+                    if board.processes and pid not in loggers:  # the pid now belongs to another process
                         break
                     if time.monotonic() > deadline_s:
                         return (f"tracelogger still runs on {self._name} (pid {pid}); end it there with "
@@ -477,16 +477,16 @@ class _ScriptRun:
 
     def _words(self) -> list[str]:
         """Return the lines of the logger's messages."""
-        lines = (visible_line(line)[:200] for line in self._said.splitlines() if not line.startswith(OWN_WORDS))
+        lines = (visible_line(line)[:200] for line in self._stderr.splitlines() if not line.startswith(OWN_WORDS))
         return [line for line in lines if line.strip()]
 
     def why_nothing(self) -> str:
-        """Return why not even a header came, as a sentence."""
+        """Return a sentence on why not even a header was received."""
         if self._captured.faults:
             return " ".join(self._captured.faults)
         words = self._words()
-        said = f" and said: {words[-1]}" if words else ""
-        return (f"tracelogger on {self._name} wrote no trace{said}; start it there by hand: "
+        message = f" and said: {words[-1]}" if words else ""
+        return (f"tracelogger on {self._name} wrote no trace{message}; start it there by hand: "
                 f"{self._captured.command}")  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""Clients of a simulated target: their connections, which never block it, and what they wait for."""
+"""Clients of a simulated target: their connections, which never block it, and their jobs."""
 
 from __future__ import annotations
 
@@ -9,32 +9,32 @@ from typing import Final
 
 from satview.target import shell
 
-_OUTGOING_MAX: Final = 1 << 22  # for a client that does not read; a logger waits long before that
+_OUTGOING_MAX: Final = 1 << 22  # backlog limit of a client that does not read; loggers pause far below it
 
 
 class ClientJob:
     """A job whose end a client awaits."""
 
     def is_over(self) -> bool:
-        """Return whether it has come to its end, after telling the client."""
+        """Return whether the job has ended; if so, the client has been told."""
         raise NotImplementedError
 
     def take(self, line: bytes) -> None:
-        """Take a further line of the client; most jobs expect none."""
+        """Accept another line of the client; most jobs expect none."""
 
     def abandon(self) -> None:
-        """End the job, because its client has disconnected."""
+        """End the job because its client has disconnected."""
         raise NotImplementedError
 
 
 class Client:
-    """The connection to a program outside of the simulation.
+    """The connection to a program outside the simulation.
 
     Attributes:
         has_asked: It has sent its request.
         job: The job that it awaits.
-        is_ending: It has been sent the result.
-        is_closed: Nothing is sent to it any more.
+        is_ending: The result has been sent.
+        is_closed: Nothing more is sent to it.
     """
 
     def __init__(self, line: socket.socket) -> None:
@@ -48,11 +48,11 @@ class Client:
 
     @property
     def backlog(self) -> int:
-        """Bytes that it has not taken yet."""
+        """Bytes that it has not read yet."""
         return len(self._outgoing)
 
     def receive(self) -> list[bytes]:
-        """Return the whole lines that came; one that is too long closes the connection, and so does its end."""
+        """Return the complete lines received; a line that is too long closes the connection, as does end of file."""
         try:
             while not self.is_closed and (data := self.line.recv(shell.LINE_BYTES_MAX)):
                 self._incoming += data
@@ -68,7 +68,7 @@ class Client:
         return [bytes(line) for line in lines]
 
     def wait(self, seconds: float) -> None:
-        """Wait until something comes, for so long at most."""
+        """Wait for data, at most `seconds`."""
         if not self.is_closed:
             select.select([self.line], [], [], seconds)
 
@@ -81,14 +81,14 @@ class Client:
         self.frame(kind, text.encode("utf-8", "replace") + b"\n")
 
     def end(self, code: int, why: str = "") -> None:
-        """Tell how it ended, and close the connection once that is taken."""
+        """Send the exit code, and close the connection once the client has read it."""
         if why:
             self.say(why, shell.ERROR)
         self.frame(shell.EXIT, bytes((code,)))
         self.is_ending = True
 
     def send(self, data: bytes) -> None:
-        """Send bytes, now or as soon as they are taken; a client that takes nothing for long is given up."""
+        """Send bytes, now or when the client reads; a client with too large a backlog is disconnected."""
         if self.is_closed:
             return
         self._outgoing += data
@@ -97,7 +97,7 @@ class Client:
             self.is_closed = True
 
     def flush(self) -> None:
-        """Send what waits, as far as it is taken."""
+        """Send queued bytes, as far as the client accepts them."""
         try:
             while self._outgoing:
                 del self._outgoing[: self.line.send(self._outgoing)]

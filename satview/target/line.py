@@ -1,10 +1,10 @@
-"""The line to a target: the user's own ssh with its config, keys, agent and jump hosts, never a password.
+"""The connection to a target: the user's own ssh with its config, keys, agent and jump hosts, never a password.
 
-To a simulated target it is a shell of this machine that has the target's programs: the same scripts run there.
+For a simulated target it is a shell of this machine that has the target's programs: the same scripts run there.
 
-One session stays open as long as the line: a loop on the target that answers each line with the time of its clock.
-Where ssh can, the other sessions share its connection, which saves a slow processor a key exchange for each. All of
-them end with this process, however that ends: their standard input is then closed, and they wait for nothing else.
+One session stays open as long as the connection: a loop on the target that answers each line with its clock time. If
+ssh supports it, the other sessions share its connection, which saves a slow processor a key exchange for each. All of
+them end with this process, however it ends: their standard input is then closed, and they wait for nothing else.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ from satview.target.profiles import GivenUpError, Profile, TargetError
 
 _OPTIONS: Final = (
     "-T",
-    *("-o", "BatchMode=yes"),  # no question can hang it, and no password is ever asked for
+    *("-o", "BatchMode=yes"),  # ssh never prompts for a password or anything else, so it cannot hang
     *("-o", "ConnectTimeout=10"),
-    *("-o", "ServerAliveInterval=5"),  # a line that died without a word is noticed after 15 s
+    *("-o", "ServerAliveInterval=5"),  # a silently broken connection is noticed after 15 s
     *("-o", "ServerAliveCountMax=3"),
     *("-o", "ClearAllForwardings=yes"),
 )
@@ -55,17 +55,17 @@ _FAULTS: Final = (
     ("timed out", "does not answer; look whether it is on, and at its IP address"),
 )  # fmt: skip
 _CLOCK: Final = "while read question; do date -u '+%Y %m %d %H %M %S' || echo; done 2>/dev/null"
-OWN_WORDS: Final = "satview-"  # what scripts of satview say on standard error begins so
+OWN_WORDS: Final = "satview-"  # prefix of messages by satview's scripts on standard error
 _PATIENCE_S: Final = 20.0
-_CLOCK_S: Final = 1.3  # a second and a bit: the clock is looked at until its second changes
+_CLOCK_S: Final = 1.3  # a little over a second: the clock is polled until its second changes
 _CLOCK_GAP_S: Final = 0.015
-_CLOCK_ERROR_S: Final = 0.05  # that is small enough
-_SOCKET_BYTES_MAX: Final = 80  # systems take about a hundred; ssh adds some to the name while it makes it
+_CLOCK_ERROR_S: Final = 0.05  # small enough to stop polling
+_SOCKET_BYTES_MAX: Final = 80  # systems allow about a hundred; ssh appends a suffix while it creates the socket
 _CHUNK: Final = 1 << 16
-_SAID_MAX: Final = 1 << 20
+_STDERR_MAX: Final = 1 << 20
 _LAST_WORDS_S: Final = 1.0
-_LOOK_S: Final = 0.1  # between looks at whether anybody still waits
-_CHUNKS: Final = 64  # held when the disk is slower than the line; then the line waits
+_LOOK_S: Final = 0.1  # interval of checks whether the caller gave up
+_CHUNKS: Final = 64  # queued while the disk is slower than the connection; then the connection waits
 
 
 _Answer = TypeVar("_Answer", bytes, int)
@@ -76,31 +76,31 @@ class ClockOffset:
     """Offset of a target's clock from this machine's.
 
     Attributes:
-        seconds: Negative where it is behind.
-        error_s: The offset is right to plus or minus this.
+        seconds: Negative if it is behind.
+        error_s: Maximum error of the offset, plus or minus.
     """
 
     seconds: float
     error_s: float
 
     def __str__(self) -> str:
-        """Return it as the header has it."""
+        """Return the text for the trace header."""
         return f"{self.seconds:+.3f} s, right to {self.error_s:.3f} s"
 
 
 class LineSession:
     """A command that runs on a target.
 
-    Threads of its own read what it prints, which waits here for `read`, and what it says on standard error.
+    Background threads collect its output, which is queued for `read`, and its standard error.
     """
 
     def __init__(self, words: list[str], environment: Mapping[str, str] | None = None) -> None:
-        # A session of its own: Ctrl+C is for satview, which then ends the logger in an orderly way.
+        # A separate process session: Ctrl+C reaches only satview, which then ends the logger cleanly.
         self.process = subprocess.Popen(  # noqa: S603  -- ssh, and words that were checked
             words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, bufsize=0,
             start_new_session=True, env=environment, creationflags=getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0),
         )  # fmt: skip
-        self._said = bytearray()
+        self._stderr = bytearray()
         self._chunks: queue.Queue[bytes] = queue.Queue(_CHUNKS)
         self._is_over = False
         self._is_closed = threading.Event()
@@ -124,11 +124,11 @@ class LineSession:
         errors = self.process.stderr
         assert errors is not None
         while data := os.read(errors.fileno(), _CHUNK):
-            if len(self._said) < _SAID_MAX:
-                self._said += data
+            if len(self._stderr) < _STDERR_MAX:
+                self._stderr += data
 
     def read(self, timeout_s: float) -> bytes | None:
-        """Return the next output; None if nothing came in time, empty at the end and from then on."""
+        """Return the next output; None if nothing was received in time, empty at the end and from then on."""
         if self._is_over:
             return b""
         try:
@@ -139,12 +139,12 @@ class LineSession:
         return data
 
     def write(self, text: str) -> None:
-        """Send text to the command; nothing happens if it is gone."""
+        """Send text to the command; ignored if it has ended."""
         with contextlib.suppress(OSError, ValueError):
             self._input.write(text.encode())
 
     def send(self, data: bytes) -> None:
-        """Send bytes to the command, and the end of its input; what a broken line does not take is lost."""
+        """Send bytes to the command, then end of file; data for a broken connection is lost."""
         with contextlib.suppress(OSError, ValueError):
             left = memoryview(data)
             while left:
@@ -152,7 +152,7 @@ class LineSession:
             self._input.close()
 
     def exit_code(self, timeout_s: float) -> int | None:
-        """Return the exit code of the command; None if it has not ended in time."""
+        """Return the exit code of the command; None if it does not end in time."""
         with contextlib.suppress(subprocess.TimeoutExpired):
             return self.process.wait(timeout_s)
         return None
@@ -163,28 +163,28 @@ class LineSession:
         return self.process.stdin
 
     @property
-    def said_so_far(self) -> str:
+    def stderr_so_far(self) -> str:
         """Standard error output received so far."""
-        return self._said.decode("utf-8", "replace")
+        return self._stderr.decode("utf-8", "replace")
 
-    def said(self) -> str:
+    def stderr(self) -> str:
         """Return the standard error output; all of it once the process has ended."""
         if self._is_over or self.process.poll() is not None:
             with contextlib.suppress(subprocess.TimeoutExpired):
                 self.process.wait(_LAST_WORDS_S)
             self._threads[1].join(_LAST_WORDS_S)
-        return self.said_so_far
+        return self.stderr_so_far
 
     def kill(self) -> None:
-        """End it for good, and what it has started: a jump of ssh, programs of a shell."""
+        """Kill the command and its children: a jump of ssh, programs of a shell."""
         with contextlib.suppress(OSError):
             if os.name == "nt":
                 self.process.kill()
             elif self.process.poll() is None:
-                os.killpg(self.process.pid, signal.SIGKILL)  # the group is its own, see above
+                os.killpg(self.process.pid, signal.SIGKILL)  # it has its own process group, see above
 
     def close(self, patience_s: float = 2.0) -> None:
-        """End it: by closing its input, or else for good."""
+        """End the command by closing its input, or kill it if that does not suffice."""
         with contextlib.suppress(OSError):
             self._input.close()
         try:
@@ -195,7 +195,7 @@ class LineSession:
         self._is_closed.set()
         for thread, stream in zip(self._threads, (self.process.stdout, self.process.stderr), strict=True):
             thread.join(_LAST_WORDS_S)
-            if stream is not None and not thread.is_alive():  # else the shared connection holds the other end open
+            if stream is not None and not thread.is_alive():  # else the shared connection keeps the other end open
                 stream.close()
 
 
@@ -204,7 +204,7 @@ class TargetLine:
 
     Args:
         profile: Where the target is.
-        is_given_up: Asked ten times a second while an answer is awaited; True ends all sessions at once.
+        is_given_up: Called ten times a second while an answer is awaited; True ends all sessions at once.
 
     Attributes:
         is_given_up: The same; can be replaced.
@@ -229,7 +229,7 @@ class TargetLine:
         return [program, *self.profile.ssh_options, *_OPTIONS]
 
     def _simulated_words(self) -> list[str]:
-        """Return the command of a shell on the simulated target, whose programs come before those of this machine."""
+        """Return the command of a shell on the simulated target, whose programs come first in its PATH."""
         try:
             folder = shell.folder_of(self.profile.simulated)
             shell.connect(folder).close()
@@ -254,17 +254,17 @@ class TargetLine:
         self.close()
 
     def close(self) -> None:
-        """End the sessions that are left."""
+        """End all remaining sessions."""
         if self._clock is not None:
             self._clock.close()
             self._clock = None
-        for session in self._sessions:  # again those that the connection kept
+        for session in self._sessions:  # again, as the shared connection may have kept their streams open
             session.close()
         shutil.rmtree(self._folder, ignore_errors=True)
 
     @property
     def is_open(self) -> bool:
-        """Whether the connection holds, as far as is known here."""
+        """Whether the connection still exists, as far as known here."""
         return self._clock is not None and self._clock.process.poll() is None
 
     def start(self, script: str) -> LineSession:
@@ -282,11 +282,11 @@ class TargetLine:
 
         Args:
             script: The command.
-            timeout_s: For its end, once it has the data.
-            data: Its standard input; its end comes after it where there is any.
+            timeout_s: Time limit, counted from when it has its input.
+            data: Its standard input, followed by end of file; empty = none.
 
         Raises:
-            TargetError: The line broke, nothing came to an end in time, or nobody waits any more.
+            TargetError: The connection broke, the command did not end in time, or the caller gave up.
         """
         session, parts = self.start(script), []
         try:
@@ -302,10 +302,10 @@ class TargetLine:
         return b"".join(parts).decode("utf-8", "replace")
 
     def _awaited(self, look: Callable[[float], _Answer | None], deadline_s: float, timeout_s: float) -> _Answer:
-        """Return what a function comes to that waits for so many seconds and returns None if nothing came.
+        """Return the result of a function that is polled with a timeout and returns None while there is no result.
 
         Raises:
-            TargetError: Nothing came in time, or nobody waits any more.
+            TargetError: No result in time, or the caller gave up.
         """
         while (left_s := deadline_s - time.monotonic()) > 0:
             if self.is_given_up():
@@ -318,22 +318,22 @@ class TargetLine:
                           "try again")  # fmt: skip
 
     def fault(self, session: LineSession) -> str:
-        """Return why a session could not begin or go on, as a sentence."""
-        said = session.said()
-        if self._clock is not None and not self.is_open:  # whose connection it was
-            said = self._clock.said() + said
+        """Return a sentence on why a session could not start or continue."""
+        messages = session.stderr()
+        if self._clock is not None and not self.is_open:  # the session that owns the shared connection
+            messages = self._clock.stderr() + messages
         for mark, text in _FAULTS:
-            if mark in said:
+            if mark in messages:
                 return f"{self.profile.title} {text.format(host=self.profile.host)}"
-        lines = [line for line in said.splitlines() if line.strip() and not line.startswith(OWN_WORDS)]
+        lines = [line for line in messages.splitlines() if line.strip() and not line.startswith(OWN_WORDS)]
         why = f" (ssh: {visible_line(lines[-1])[:200]})" if lines else ""
         return f"the line to {self.profile.title} broke{why}; look at the cable and at the board, and try again"
 
     def clock_offset(self) -> ClockOffset | None:
-        """Return how far the target's clock is ahead; None if it does not say, or was set meanwhile.
+        """Return how far the target's clock is ahead; None if it is not available, or was set meanwhile.
 
-        The target says whole seconds only. Each answer narrows the offset to a second and the time that the question
-        took; the answers before and after a change of the second narrow it to the time between them.
+        The target reports whole seconds only. Each answer narrows the offset to a second plus the duration of the
+        query; the answers before and after a change of the second narrow it to the time between them.
         """
         least, most = float("-inf"), float("inf")
         deadline_s = time.monotonic() + _CLOCK_S
@@ -350,10 +350,10 @@ class TargetLine:
         return ClockOffset((least + most) / 2, (most - least) / 2) if least <= most else None
 
     def _tick(self) -> int | None:
-        """Ask for the target's time; return it in seconds since 1970, None if it does not say.
+        """Query the target's time; return it in seconds since 1970, None if it is not available.
 
         Raises:
-            TargetError: The line is broken, or there was no answer in time.
+            TargetError: The connection is broken, or there was no answer in time.
         """
         if self._clock is None:
             return None

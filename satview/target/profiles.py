@@ -1,6 +1,6 @@
-"""Where a target is: an address such as `ssh://root@board:2222`, or a name in the user's file of targets.
+"""Addresses of targets: an address such as `ssh://root@board:2222`, or a name in the user's file of targets.
 
-`sim://` is the simulated target that `satview target` runs on this machine, `sim://NAME` one with a name of its own.
+`sim://` is the simulated target that `satview target` runs on this machine, `sim://NAME` one with another name.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ from satview.target import shell
 
 _FILE_BYTES_MAX: Final = 1 << 20
 MOST_BUFFERS: Final = 4096
-# A host never begins with `-`, which ssh would take for an option; names in ssh's own config have these characters too.
+# A host never begins with `-`, which ssh would take for an option; names in ssh's config have the same characters.
 _ADDRESS: Final = re.compile(
     r"ssh://(?:(?P<user>[\w][\w.\\-]*)@)?(?P<host>[\w][\w.-]*|\[[0-9a-fA-F:]+(?:%\w+)?\])(?::(?P<port>[0-9]{1,5}))?/?",
     re.ASCII,
 )
 _SIMULATED: Final = re.compile(rf"sim://(?P<name>{shell.NAME.pattern})?/?", re.ASCII)
-_FOLDER: Final = "^(/[A-Za-z0-9_.-]+)+$"  # goes into a script for the target's shell
+_FOLDER: Final = "^(/[A-Za-z0-9_.-]+)+$"  # inserted into a script for the target's shell
 Buffers = Annotated[int, msgspec.Meta(ge=1, le=MOST_BUFFERS)]
 
 
 class TargetError(SatviewError):
-    """A target or the line to it does not do what a capture needs; the text says what, and what helps."""
+    """A target or the connection to it does not support a capture; the text has the problem and the remedy."""
 
 
 class GivenUpError(TargetError):
@@ -41,19 +41,19 @@ class GivenUpError(TargetError):
 
 
 class Profile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One target, and how captures of it are made unless the command says otherwise.
+    """A target, and default settings for its captures.
 
     Attributes:
         address: `ssh://[user@]host[:port]`; the host may be a name in the user's ssh config. Or `sim://[name]`.
         ssh_options: More options for ssh, such as `["-F", "board.config"]`.
         rules: File with rules; empty = all events.
-        is_wide: Wide events, where no rules say.
+        is_wide: Wide events, unless rules decide.
         kernel_buffers: `-k` of tracelogger.
         own_buffers: `-b` of tracelogger.
-        memory_folder: Where a target before 6.6, whose tracelogger writes files only, keeps one until it is copied.
-        qcc: Command of the C compiler for the target, by which rules that no option says run there as a program; empty
-            = none, and such rules filter here.
-        name: What files and messages call it; empty = the host.
+        memory_folder: Folder for the trace file on a target before 6.6, whose tracelogger cannot stream.
+        qcc: Command of the C compiler for the target, to run rules there that options cannot express; empty = none, and
+            such rules filter here.
+        name: Name in files and messages; empty = the host.
     """
 
     address: str
@@ -74,19 +74,19 @@ class Profile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def host(self) -> str:
-        """The host as ssh takes it."""
+        """The host in the form that ssh accepts."""
         return self.simulated or self._parts()["host"].strip("[]")
 
     @property
     def title(self) -> str:
-        """What messages call the target."""
+        """Name of the target in messages."""
         return self.name or self.host
 
     def ssh_words(self) -> list[str]:
-        """Return the words that tell ssh where to log in; the command for the target comes behind them.
+        """Return the ssh arguments for the login; the command for the target follows them.
 
         Raises:
-            UsageError: The address is none.
+            UsageError: The address is invalid.
         """
         if self.simulated:
             return []
@@ -105,10 +105,10 @@ class Profile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def check_profile(profile: Profile) -> Profile:
-    """Return a profile whose values have changed, if they are within its bounds.
+    """Return a modified profile if its values are within bounds.
 
     Raises:
-        UsageError: One is not.
+        UsageError: A value is not.
     """
     try:
         as_declared(msgspec.to_builtins(profile), Profile)
@@ -118,7 +118,7 @@ def check_profile(profile: Profile) -> Profile:
 
 
 def targets_file() -> Path:
-    """Return the user's file of targets, which need not exist."""
+    """Return the path of the user's file of targets, which may not exist."""
     return user_config_path("satview", appauthor=False) / "targets.toml"
 
 
@@ -126,7 +126,7 @@ def read_profiles(path: Path) -> dict[str, Profile]:
     """Return the targets of a file by name; none if there is no file.
 
     Raises:
-        UsageError: It cannot be read or says something else than it should; names the place.
+        UsageError: It cannot be read or has invalid content; names the place.
     """
     try:
         data = read_shared(path, _FILE_BYTES_MAX) or b""
@@ -145,10 +145,10 @@ def read_profiles(path: Path) -> dict[str, Profile]:
 
 
 def find_profile(text: str, path: Path) -> Profile:
-    """Return the target that a command names, by address or by a name in a file of targets.
+    """Return the target for an address or a name in a file of targets.
 
     Raises:
-        UsageError: There is none; says which ones there are.
+        UsageError: There is none; the text lists the known ones.
     """
     if "://" in text:
         profile = Profile(text)
@@ -163,10 +163,10 @@ def find_profile(text: str, path: Path) -> Profile:
 
 
 def _on_this_machine(profile: Profile) -> Profile:
-    """Return the profile of a simulated target with the folder that stands for its memory.
+    """Return the profile of a simulated target with the folder that represents its memory.
 
     Raises:
-        UsageError: This system can have none.
+        UsageError: Not supported on this system.
     """
     try:
         folder = shell.folder_of(profile.simulated)

@@ -1,4 +1,4 @@
-"""tracelogger on a simulated target that stays, as its command here sees it: what it sends becomes a file."""
+"""Runs tracelogger on a persistent simulated target: the data it sends are written to a file."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _LOOK_S: Final = 0.1
 
 @contextmanager
 def told_as_target_error() -> Iterator[None]:
-    """Raise what is wrong with the connection to a simulated target as a TargetError."""
+    """Convert connection errors of a simulated target to TargetError."""
     try:
         yield
     except shell.NoTargetError as error:
@@ -32,7 +32,7 @@ def told_as_target_error() -> Iterator[None]:
 
 
 def release_there(name: str) -> Release:
-    """Return the release of a target that stays.
+    """Return the release of a persistent target.
 
     Raises:
         TargetError: There is none of that name.
@@ -49,19 +49,19 @@ def log_there(
     name: str, request: LoggerRun, path: Path, stream: BinaryIO | None, stops: Callable[[], bool],
     say: Callable[[int, str], None],
 ) -> CaptureResult:  # fmt: skip
-    """Run a logger on a target that stays until it has ended.
+    """Run a logger on a persistent target until it has ended.
 
     Args:
-        name: Of the target.
-        request: What it is to log.
-        path: The file, which has its name as soon as its header is complete, unless it is of a ring.
-        stream: Write there instead.
-        stops: Asked ten times a second whether to stop it now.
-        say: Gets level and text of what it says.
+        name: Name of the target.
+        request: Options and rules of the logger.
+        path: The file; it gets its name as soon as its header is complete, or in ring mode when it is finished.
+        stream: Write to this stream instead.
+        stops: Called ten times a second; True stops the logger.
+        say: Called with level and text of each message.
 
     Raises:
         TargetError: There is no such target, or it ended before the logger.
-        UsageError: The target refuses the request; nothing was written.
+        UsageError: The target rejects the request; nothing was written.
         WriteError: The file cannot be written.
     """
     with told_as_target_error(), shell.connect(shell.folder_of(name)) as line:
@@ -91,7 +91,7 @@ def log_there(
 
 
 def _answers(line: Any, stops: Callable[[], bool]) -> Iterator[tuple[bytes, bytes]]:
-    """Yield the frames that come; ask the logger to stop once that is wanted."""
+    """Yield the received frames; send a stop request when the caller asks for it."""
     coming, is_stopping = shell.frames(line), False
     while True:
         if not is_stopping and stops():
@@ -107,7 +107,7 @@ def _answers(line: Any, stops: Callable[[], bool]) -> Iterator[tuple[bytes, byte
 def _take(
     answers: Iterator[tuple[bytes, bytes]], output: BinaryIO, say: Callable[[int, str], None]
 ) -> LogReport | None:
-    """Write what comes; return what the logger reports at its end, None if it does not come to that."""
+    """Write the received data; return the logger's final report, None if it sends none."""
     report = None
     for kind, content in answers:
         if kind == shell.DATA:

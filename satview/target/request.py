@@ -1,4 +1,4 @@
-"""The request for a capture: as options of the target's tracelogger, in the header, and as a filter of the result."""
+"""The request for a capture: as tracelogger options, in the header, and as a filter of the result."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ from satview.target.profiles import Profile, TargetError
 
 _RING_AND_SIZE, _CONTINUOUS, _ALL_OPTIONS = 3, 4, 6  # 6.3 brought `-r` and `-S`, 6.4 `-c`
 _MEMORY_SHARE: Final = 4  # of the free memory, a quarter is for the file of a target that cannot stream
-_MEMORY_BYTES: Final = 16 << 20  # where it does not say what is free
-_DISPENSABLE: Final = {  # options that a capture can do without, and what that means
+_MEMORY_BYTES: Final = 16 << 20  # if the free memory is unknown
+_DISPENSABLE: Final = {  # options that a capture can do without, and the consequence
     "-D": "triggers are noticed only when a buffer is full",
     "-b": "it decides how many buffers of its own there are",
     "-k": "it decides how many kernel buffers there are",
@@ -63,13 +63,13 @@ class TargetRequest:
         path: The file here.
         filters: Options of tracelogger that select events: `-w`, `-F`, `-a`.
         rules: Text of rules, instead of `filters`; empty = none.
-        rules_name: The file that they are from.
-        functions_of: Loads the Python functions that rules call, by the release of the target; None refuses those.
+        rules_name: Name of the rule file.
+        functions_of: Returns, for a release, the loader of Python functions in rules; None = they are not allowed.
         seconds: Duration; 0 = until the caller ends it.
         is_ring: Keep the newest events in the target's buffers, and fetch them at the end.
-        bounds: Of the files that triggers of a ring end as; None = one file, of as many buffers as `-k` says.
-        source: The rules as a program in C that sets them on the target; empty = options say them, or they filter here.
-        built: The rules once the release is known, if they have triggers: the ring and the triggers are here then.
+        bounds: Limits for the files of a flight recorder; None = one file, of as many buffers as `-k`.
+        source: The rules as a C program that sets them on the target; empty = as options, or filtered here.
+        built: The rules once the release is known, if they have triggers: ring and triggers are then on this side.
     """
 
     profile: Profile
@@ -91,20 +91,21 @@ class TargetRequest:
 
     @property
     def is_timed_there(self) -> bool:
-        """Whether tracelogger itself counts the time: it knows whole seconds, and a ring ends at a signal."""
+        """Whether tracelogger itself limits the time: it supports whole seconds, and a ring ends at a signal."""
         if self.source:  # its time begins when the program has started the trace
             return False
         return self.seconds > 0 and self.seconds == math.ceil(self.seconds) and not self.keeps_ring_there
 
 
 def with_rules(request: TargetRequest, board: Board) -> tuple[TargetRequest, tuple[str, ...]]:
-    """Return a request with rules as options of tracelogger, and the parts that no option expresses, a sentence each.
+    """Return a request with rules as tracelogger options, and the parts that no option expresses, a sentence each.
 
-    The options let all events of the rules pass; if they let more pass, another file is written and filtered.
+    The options pass all events of the rules; if they pass more, the data go to another file, which is filtered
+    afterwards.
 
     Raises:
         RuleError: Faults in the rules.
-        UsageError: They call a function that may not be run.
+        UsageError: They call a function that is not allowed.
     """
     if not request.rules.strip():
         if request.bounds is not None:
@@ -137,7 +138,7 @@ def with_rules(request: TargetRequest, board: Board) -> tuple[TargetRequest, tup
 
 
 def _check_recording(request: TargetRequest, board: Board, built: BuiltRules) -> None:
-    """Refuse triggers that cannot be watched from here.
+    """Reject triggers that cannot be watched from here.
 
     Raises:
         TargetError, UsageError: A sentence with the remedy.
@@ -156,16 +157,16 @@ def _check_recording(request: TargetRequest, board: Board, built: BuiltRules) ->
 def logger_command(
     request: TargetRequest, board: Board, file: str, say: Callable[[str], None] = lambda _: None
 ) -> list[str]:
-    """Return the words of tracelogger on a target.
+    """Return the command line of tracelogger on a target.
 
     Args:
-        request: What is to be captured.
-        board: Decides which options there are.
-        file: Where it writes to, on the target; `-` is the line.
-        say: Gets a sentence about each option that is left out because its tracelogger lacks it.
+        request: The requested capture.
+        board: Determines the available options.
+        file: Output file on the target; `-` for the connection.
+        say: Called with a sentence about each option that is omitted because the target's tracelogger lacks it.
 
     Raises:
-        TargetError: Its tracelogger lacks an option that the request needs.
+        TargetError: The target's tracelogger lacks an option that the request needs.
     """
     profile = request.profile
     version = re.match(r"6\.([0-5])(?![0-9])", board.sys_release)
@@ -189,10 +190,10 @@ def logger_command(
 
 
 def _without_missing(words: Sequence[str], board: Board, name: str, say: Callable[[str], None]) -> Iterator[str]:
-    """Yield the words of the options that the target's tracelogger has, as far as it says which ones these are.
+    """Yield the words of the options that the target's tracelogger has, as far as its usage message is known.
 
     Raises:
-        TargetError: It lacks one without which the capture would be another one.
+        TargetError: It lacks an option that the request cannot do without.
     """
     keeps = True
     for word in words:
@@ -208,10 +209,10 @@ def _without_missing(words: Sequence[str], board: Board, name: str, say: Callabl
 
 
 def check_disk(request: TargetRequest) -> None:
-    """Refuse a disk here that does not even hold the buffers of the target.
+    """Reject a disk here without room even for the target's buffers.
 
     Raises:
-        TargetError: It is that full.
+        TargetError: There is not enough room.
     """
     free, needed = shutil.disk_usage(request.path.absolute().parent).free, memory_needed(request.profile)
     if free < needed:
@@ -240,11 +241,11 @@ def filter_capture(
     """Write the events that pass the rules of a request to its file; return whether any event passed.
 
     Args:
-        captured: File with what the target sent.
+        captured: File with the received data.
         request: Its rules and its path are used.
         progress: Called with 0 to 1.
-        cancelled: Called now and then; True stops, and no file is left behind.
-        tell: Called with what was written, and with the reason if no event passed, else an empty text.
+        cancelled: Polled during the work; True stops it, and no file is left behind.
+        tell: Called with the report, and with the reason if no event passed, else an empty text.
 
     Raises:
         SatviewError: The trace or the rules cannot be read, or the file cannot be written.

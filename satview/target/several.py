@@ -1,4 +1,4 @@
-"""Several targets captured at once, and their files on one time axis."""
+"""Captures several targets at once, and puts their files on one time axis."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from satview.target.request import TargetRequest
 
 
 def check_names(requests: Sequence[TargetRequest]) -> None:
-    """Refuse targets that messages and files would call the same.
+    """Reject targets that have the same name in messages and files.
 
     Raises:
-        UsageError: Two have one name.
+        UsageError: Two have the same name.
     """
     names = [request.profile.title for request in requests]
     if twice := [name for name in names if names.count(name) > 1]:
@@ -38,37 +38,37 @@ def capture_all(
     Returns:
         For each request its capture, or the error that ended it.
     """
-    told: dict[str, str] = {}
+    status_of: dict[str, str] = {}
 
-    def one(request: TargetRequest) -> Captured | SatviewError:
+    def capture_one(request: TargetRequest) -> Captured | SatviewError:
         name = request.profile.title
 
-        def tell_of_it(text: str) -> None:
-            told[name] = text
-            tell("; ".join(f"{key}: {value}" for key, value in sorted(told.copy().items())))
+        def tell_status(text: str) -> None:
+            status_of[name] = text
+            tell("; ".join(f"{key}: {value}" for key, value in sorted(status_of.copy().items())))
 
         try:
-            return capture(request, asks_to_stop, tell_of_it, say)
+            return capture(request, asks_to_stop, tell_status, say)
         except SatviewError as error:
             return error
 
     if len(requests) == 1:  # in this thread, which an impatient second Ctrl+C interrupts
-        return [one(requests[0])]
+        return [capture_one(requests[0])]
     with ThreadPoolExecutor(len(requests)) as pool:
-        return list(pool.map(one, requests))
+        return list(pool.map(capture_one, requests))
 
 
 def write_captures_axis(path: Path, captures: Sequence[tuple[str, Path, Captured]]) -> None:
-    """Write the file that puts captures on one time axis, by when the header of each came here.
+    """Write the file that puts captures on one time axis, by the time at which the header of each was received.
 
-    A logger sends its header just before it starts tracing, so that the places are right to about a tenth of a second.
+    A logger sends its header just before it starts tracing, so the offsets are accurate to about a tenth of a second.
 
     Args:
         path: The file.
-        captures: Name of the target, its trace, and what became of the capture.
+        captures: Name of the target, its trace, and the result of the capture.
 
     Raises:
-        UsageError: They cannot be together, or the file cannot be written.
+        UsageError: They cannot be combined, or the file cannot be written.
     """
     began_s = captures[0][2].began_s
     entries = [

@@ -1,8 +1,8 @@
-"""Where simulated targets are on this machine, and the programs of their shells, each of which asks the target.
+"""Folders and sockets of simulated targets on this machine, and the programs of their shells, which query the target.
 
-A target has a folder that only its user can enter, with its socket. What it is asked is one line of JSON; its answer is
-a row of frames: a letter for the kind, the length in four bytes, and so many bytes. This module runs by itself too,
-without the rest of satview, so that a program of the shell begins as quickly as one of a board.
+A target has a folder that only its user can enter, with its socket. A request is one line of JSON; the answer is a
+sequence of frames: a letter for the kind, the length in four bytes, and the content. This module also runs by itself,
+without the rest of satview, so that a program of the shell starts as quickly as on a board.
 """
 
 import json
@@ -30,11 +30,11 @@ GONE: Final = 1
 
 
 class NoTargetError(Exception):
-    """There is no simulated target under a name, or its folder is not safe; the text says why and what helps."""
+    """There is no simulated target with a name, or its folder is not safe; the text has the problem and the remedy."""
 
 
 def folder_of(name: str) -> Path:
-    """Return the folder of a simulated target, which need not exist.
+    """Return the folder of a simulated target, which may not exist.
 
     Raises:
         NoTargetError: This system has no sockets that only one user can reach.
@@ -48,10 +48,10 @@ def folder_of(name: str) -> Path:
 
 
 def make_private(folder: Path) -> None:
-    """Create a folder that only this user can enter, or check that it is one.
+    """Create a folder that only this user can enter, or check that an existing one is private.
 
     Raises:
-        NoTargetError: It cannot be made, or others have a right to it.
+        NoTargetError: It cannot be created, or others have access to it.
     """
     for level in (folder.parent, folder):
         try:
@@ -72,7 +72,7 @@ def connect(folder: Path) -> socket.socket:
     """Return a connection to the target of a folder.
 
     Raises:
-        NoTargetError: No target runs there, or others have a right to its folder.
+        NoTargetError: No target runs there, or others have access to its folder.
     """
     try:
         _check_private(folder.parent)
@@ -90,12 +90,12 @@ def connect(folder: Path) -> socket.socket:
 
 
 def named(name: str) -> str:
-    """Return the option that names a target, with a space before it; empty for the one without a name of its own."""
+    """Return the option that names a target, with a leading space; empty for the default name."""
     return "" if name == DEFAULT_NAME else f" --name {name}"
 
 
 def address(name: str) -> str:
-    """Return the address of a target, as captures take it."""
+    """Return the address of a target for captures."""
     return "sim://" if name == DEFAULT_NAME else f"sim://{name}"
 
 
@@ -121,7 +121,7 @@ def frames(line: socket.socket) -> Iterator[tuple[bytes, bytes]]:
 
 
 def _exactly(line: socket.socket, count: int) -> bytes:
-    """Return so many bytes, or nothing if the end comes before."""
+    """Return `count` bytes, or nothing if the connection ends before."""
     parts = []
     while count:
         try:
@@ -136,7 +136,7 @@ def _exactly(line: socket.socket, count: int) -> bytes:
 
 
 def answer(folder: Path, words: list[str]) -> tuple[int, str, str]:
-    """Run a program of a target's shell; return its exit code, and what it wrote to standard output and error.
+    """Run a program of a target's shell; return its exit code, standard output and standard error.
 
     Raises:
         NoTargetError: No target runs there, or it does not answer.
@@ -158,7 +158,7 @@ def answer(folder: Path, words: list[str]) -> tuple[int, str, str]:
 
 def main(folder: Path, words: list[str]) -> int:
     """Run a program of a target's shell with the streams of this process; return its exit code."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)  # the target ends what it runs for a program that is gone
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # when this process ends, the target ends its job
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)
     try:
         with connect(folder) as line:

@@ -1,10 +1,10 @@
-"""A simulated target that stays: its kernel boots once, and shells, loggers and programs come and go over a socket.
+"""A persistent simulated target: its kernel boots once, and shells, loggers and programs connect over a socket.
 
-Its clock follows real time, as that of a board does: 20 ms at a time, and as soon as somebody asks for something. Where
-the simulation is slower than real time its clock falls behind, and `pidin info` says by how much.
+Its clock follows real time, like that of a board: in steps of 20 ms, and at every request. If the simulation is slower
+than real time its clock falls behind, and `pidin info` reports by how much.
 
-One thread does everything. Sockets never block it: what a client does not take waits in a buffer of a bounded size, and
-a client that sends nonsense, stalls or dies costs nobody else anything.
+A single thread does everything. Sockets never block it: data that a client does not read waits in a bounded buffer, and
+a client that sends garbage, stalls or dies does not affect the others.
 """
 
 from __future__ import annotations
@@ -53,12 +53,12 @@ from satview.target.clients import Client, ClientJob
 from satview.target.profiles import TargetError
 
 _CLIENTS_MAX: Final = 200
-_REQUEST_S: Final = 10.0  # for a client to say what it wants
+_REQUEST_S: Final = 10.0  # time limit for a client to send its request
 _BEHIND_BYTES: Final = 1 << 18
-_STEP_S: Final = 0.05  # of real time that one look at the sockets may be away
+_STEP_S: Final = 0.05  # maximum real time between checks of the sockets
 _C_PACE_S: Final = 0.002  # instead of PACE_S while there are programs in C
-_SLIP_S: Final = 0.5  # behind real time; more is not caught up
-_REMEMBERED_NS: Final = 5 * NS_PER_S  # simulated, after which a dead process is forgotten
+_SLIP_S: Final = 0.5  # lag behind real time above which the clock no longer catches up
+_REMEMBERED_NS: Final = 5 * NS_PER_S  # simulated time for which a dead process is kept
 _MEMORY_MB: Final = (1800, 2048)
 _FORM: Final = "%a %b %n %h %p %J %B"
 _COLUMNS: Final = {"a": ("pid", 8), "b": ("tid", 3), "n": ("name", 28), "h": ("thread name", 16), "p": ("prio", 5),
@@ -73,7 +73,7 @@ Pair = tuple[Annotated[str, msgspec.Meta(max_length=200)], Annotated[str, msgspe
 
 
 class ShellCommand(msgspec.Struct, frozen=True, tag_field="do", tag="command", forbid_unknown_fields=True):
-    """A program of the shell, and the folder that it was called in."""
+    """A program of the shell, and its working folder."""
 
     words: Words
     folder: Annotated[str, msgspec.Meta(max_length=4096)]
@@ -109,10 +109,10 @@ _REQUESTS: Final = msgspec.json.Decoder(
 
 
 def checked_name(name: str) -> str:
-    """Return the name of a simulated target.
+    """Return a valid name of a simulated target.
 
     Raises:
-        UsageError: It is none.
+        UsageError: It is not valid.
     """
     if not shell.NAME.fullmatch(name):
         raise UsageError(f"{name[:60]!a} is no name of a target; it has letters, digits, -, _ and ., 40 at most")
@@ -120,13 +120,13 @@ def checked_name(name: str) -> str:
 
 
 class _Stream:
-    """Takes the bytes of a file and makes frames of them."""
+    """A binary stream that sends the bytes of a file as frames."""
 
     def __init__(self, client: Client) -> None:
         self._client = client
 
     def write(self, data: memoryview) -> int:
-        """Send bytes; what is sent to a client that is gone is dropped."""
+        """Send bytes; those for a disconnected client are dropped."""
         self._client.frame(shell.DATA, bytes(data))
         return len(data)
 
@@ -136,7 +136,7 @@ class _Stream:
 
 
 class _LineFile(KevFile):
-    """The file of a logger, which its client writes."""
+    """The file of a logger, which the client writes."""
 
     def __init__(self, client: Client, request: LoggerRun, kernel: Kernel) -> None:
         self._client = client
@@ -146,7 +146,7 @@ class _LineFile(KevFile):
         )  # fmt: skip
 
     def is_behind(self) -> bool:
-        """Return whether the logger has to wait until its client takes more."""
+        """Return whether the logger has to wait until its client has read more."""
         return not self._client.is_closed and self._client.backlog > _BEHIND_BYTES
 
 
@@ -166,25 +166,25 @@ class LogJob(ClientJob):
         self._client.frame(shell.SAID, bytes((level,)) + text.encode("utf-8", "replace"))
 
     def take(self, line: bytes) -> None:
-        """Stop; nothing else can be asked of a logger."""
+        """Stop the logger, whatever the line: it is the only request."""
         del line
         self._is_asked_to_stop = True
 
     def abandon(self) -> None:
-        """Stop: nobody takes what it writes."""
+        """Stop the logger: nobody receives its output."""
         self._file.is_cut = True
         self._is_asked_to_stop = True
 
     def is_over(self) -> bool:
-        """Look whether it has written everything, or was ended before; stop it where that was asked for."""
+        """Return whether it has written everything, or was killed; stop it if that was requested."""
         logger, kernel = self.logger, self._kernel
         self._buffers = kernel.emitter.buffers or self._buffers
         if self._is_asked_to_stop and logger.is_ready and not self._is_told:
-            self._is_told = True  # before, the signal would end it at once
+            self._is_told = True  # an earlier signal would end it at once
             logger.stop()
         if logger.is_done or logger.failure is not None:
             self._report()
-            end_process(kernel, logger.process, 0)  # its threads for signals and time would stay
+            end_process(kernel, logger.process, 0)  # or its threads for signals and time would stay
             if logger.failure is not None:
                 self._tidy()
             return True
@@ -204,19 +204,19 @@ class LogJob(ClientJob):
 
     def _report(self) -> None:
         logger, machine, buffers = self.logger, self._kernel.machine, self._buffers
-        said = list(logger.report.errors)
+        messages = list(logger.report.errors)
         if logger.failure is not None:
-            said.append(str(logger.failure))
+            messages.append(str(logger.failure))
         elif not logger.report.events:
-            said.append(f"nothing was captured: {self._why_nothing or 'it ended before it began'}")
+            messages.append(f"nothing was captured: {self._why_nothing or 'it ended before it began'}")
         if self._file.is_cut and not self._client.is_closed:
-            said.append(f"{self._file.path.name} is full: what came later is not in it")
+            messages.append(f"{self._file.path.name} is full: what came later is not in it")
         self._client.frame(shell.REPORT, msgspec.json.encode(LogReport(
             logger.report,
             buffers.lost_buffers if buffers is not None else 0,
             buffers.dropped_events if buffers is not None else 0,
             (machine.now - self._begin) * NS_PER_S // machine.target.cycles_per_s,
-            said,
+            messages,
         )))  # fmt: skip
         self._client.end(0)
 
@@ -251,13 +251,13 @@ class WorkloadJob(ClientJob):
             raise fault
 
     def _alive(self) -> list[Process]:
-        """Return its processes that live, with those that they started."""
+        """Return its living processes, including those that they started."""
         processes = self._kernel.machine.processes.values()
         self._pids |= {process.pid for process in processes if process.parent in self._pids}
         return [process for process in processes if process.pid in self._pids and not process.is_dead]
 
     def is_over(self) -> bool:
-        """Look whether all of its processes have ended."""
+        """Return whether all of its processes have ended."""
         if self._alive():
             return False
         self._silence()
@@ -270,7 +270,7 @@ class WorkloadJob(ClientJob):
             source.is_silent, source.gap_ns = True, _never
 
     def abandon(self) -> None:
-        """End its processes, as a terminal does that is closed."""
+        """End its processes, like a terminal that is closed."""
         self._silence()
         while alive := self._alive():
             for process in alive:
@@ -278,7 +278,7 @@ class WorkloadJob(ClientJob):
 
 
 def _never() -> None:
-    """Return when the next interrupt of a device comes that is gone: never."""
+    """Return None: a removed device raises no more interrupts."""
 
 
 def end_process(kernel: Kernel, process: Process, signo: int) -> None:
@@ -291,10 +291,10 @@ class SimulatedTarget:
     """The target with its socket.
 
     Args:
-        name: Under which clients find it.
-        kind: What kind of target.
-        seed: Of everything that varies.
-        say: Gets what would be on its console: faults of programs, a sentence each.
+        name: Name by which clients find it.
+        kind: Type of target.
+        seed: Random seed.
+        say: Called with console messages: mistakes of programs, a sentence each.
 
     Raises:
         TargetError: One of that name runs already, or its folder is not safe.
@@ -315,17 +315,17 @@ class SimulatedTarget:
         self._is_ending = False
         self._began_s, self._began_cycles = time.monotonic(), self.kernel.machine.now
         self._slipped_s = self._step_ends_s = 0.0
-        self._names: dict[str, tuple[int, int]] = {}  # that programs in C have given to channels: pid and chid
+        self._names: dict[str, tuple[int, int]] = {}  # channel names of programs in C: pid and chid
 
     @property
     def logs(self) -> list[LogJob]:
-        """The loggers that run: none or one."""
+        """The running loggers: none or one."""
         return [job for job in self._jobs if isinstance(job, LogJob)]
 
     # The folder
 
     def _locked(self) -> int:
-        """Take the folder, which one target has at a time; return what holds it."""
+        """Lock the folder, which only one target may use at a time; return the lock's file descriptor."""
         import fcntl  # not on Windows, which `folder_of` has refused
 
         shell.make_private(self.folder)
@@ -353,7 +353,7 @@ class SimulatedTarget:
         return listener
 
     def _write_programs(self, name: str) -> None:
-        """Write the programs of the shell: each asks the target, and tracelogger is the command of that name."""
+        """Write the programs of the shell: each queries the target; tracelogger runs satview's command of that name."""
         programs = self.folder / "bin"
         for folder in (programs, self.folder / "shmem"):
             folder.mkdir(mode=0o700, exist_ok=True)
@@ -366,13 +366,13 @@ class SimulatedTarget:
     # The loop
 
     def serve(self, is_over: Callable[[], bool]) -> None:
-        """Run until somebody ends it.
+        """Run until a client ends the target or `is_over` returns True.
 
         Args:
-            is_over: Asked fifty times a second.
+            is_over: Called fifty times a second.
 
         Raises:
-            CaptureError: The simulation got stuck.
+            CaptureError: The simulation made no progress.
         """
         with advancing(self.kernel.machine, self.folder.name):
             while not (is_over() or self._is_ending):
@@ -384,7 +384,7 @@ class SimulatedTarget:
                 self._look()
 
     def _pace_s(self) -> float:
-        """Return the real time between two looks: short while programs in C may make calls."""
+        """Return the real time between two steps: short while programs in C may make calls."""
         return _C_PACE_S if any(isinstance(job, CProgram) for job in self._jobs) else PACE_S
 
     def start_workload(self, name: str) -> None:
@@ -398,7 +398,7 @@ class SimulatedTarget:
         self._jobs.append(job)
 
     def close(self) -> None:
-        """End the target; its clients see the end of their connections."""
+        """End the target; the connections of its clients are closed."""
         for client in self._clients:
             client.line.close()
         self._listener.close()
@@ -418,7 +418,7 @@ class SimulatedTarget:
             self._selector.register(line, selectors.EVENT_READ)
 
     def _listen(self) -> None:
-        """Take what clients send, send what waits for them, and let go those that are gone."""
+        """Read from clients, send queued data, and remove disconnected clients."""
         for client in self._clients:
             client.flush()
             for line in client.receive():
@@ -436,7 +436,7 @@ class SimulatedTarget:
             self._clients.remove(client)
 
     def _begin(self, client: Client, line: bytes) -> None:
-        """Carry out the request of a client."""
+        """Execute the request of a client."""
         try:
             request = _REQUESTS.decode(line)
             if isinstance(request, LoggerRun):
@@ -464,7 +464,7 @@ class SimulatedTarget:
             client.end(BAD_USE, f"the target could not do this: {visible_line(one_line(error))}")
 
     def _program(self, pid: int) -> CProgram:
-        """Return a program in C that lives.
+        """Return a running program in C.
 
         Raises:
             UsageError: There is none with this pid.
@@ -475,7 +475,7 @@ class SimulatedTarget:
         raise UsageError(f"no program in C has the pid {pid}")
 
     def _looked(self) -> None:
-        """Leave the simulation for the other clients where programs in C have held it for long."""
+        """Pause the simulation for the other clients if programs in C have held it for long."""
         if time.monotonic() > self._step_ends_s:
             self.kernel.machine.stop()
 
@@ -509,7 +509,7 @@ class SimulatedTarget:
         machine.truth.forget()
 
     def _look(self) -> None:
-        """See which jobs have come to their end, say what programs did wrong, and forget the dead."""
+        """Remove jobs that have ended, report mistakes of programs, and forget dead processes."""
         self._jobs = [job for job in self._jobs if not job.is_over()]
         machine = self.kernel.machine
         for fault in machine.faults:
@@ -519,17 +519,17 @@ class SimulatedTarget:
             if process.is_dead:
                 self._died.setdefault(pid, machine.now)
         due = machine.now - machine.target.cycles(_REMEMBERED_NS)
-        if not machine.processes[1].channels[1].pulses:  # else the process manager has not buried them yet
+        if not machine.processes[1].channels[1].pulses:  # else the process manager has not cleaned up yet
             for pid in [pid for pid, died in self._died.items() if died < due]:
                 del self._died[pid], machine.processes[pid]
 
     # Programs of the shell
 
     def _command(self, client: Client, command: ShellCommand) -> None:
-        """Carry out a program of the shell.
+        """Run a program of the shell.
 
         Raises:
-            UsageError: It is used wrongly.
+            UsageError: Wrong arguments.
         """
         name, *words = command.words
         if name == "pidin":
@@ -566,7 +566,7 @@ class SimulatedTarget:
         return " ".join(text for letter, text in fields.items() if letter in letters or "a" in letters)
 
     def _processes(self) -> list[Process]:
-        """Return the processes that live."""
+        """Return the living processes."""
         return [process for process in self.kernel.machine.processes.values() if not process.is_dead]
 
     def _slay(self, words: Sequence[str]) -> None:
@@ -587,7 +587,7 @@ class SimulatedTarget:
                 machine.kernel_entry(machine.cpus[0], partial(_signal, machine, process, signo))
 
     def _pidin(self, words: Sequence[str]) -> str:
-        """Return a list of processes, or of the machine."""
+        """Return a list of processes, or information on the machine."""
         if words == ["info"]:
             return self._info()
         form = _FORM
@@ -636,6 +636,6 @@ def _cell(thread: Thread, letter: str) -> str:
 
 
 def _write_program(path: Path, words: Sequence[str]) -> None:
-    """Write a program of the shell that runs a command with its own words behind it."""
+    """Write a shell program that runs a command with its own arguments appended."""
     write_file(path, f'#!/bin/sh\nexec {shlex.join(words)} "$@"\n')
     path.chmod(0o700)

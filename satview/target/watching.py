@@ -1,8 +1,8 @@
-"""A flight recorder at this end of the line: the target sends all it logs, and the ring and the triggers are here.
+"""A flight recorder on this side of the connection: the target sends all events, and ring and triggers are here.
 
-So it needs no handlers on the target, and tracing goes on while a file is written. Buffers are decoded as they come,
-each once or twice: what is decided at an event needs those before it, of which a little is carried along, who runs on
-each CPU, the names, and the spans that have begun. A buffer goes to the ring once all its events have been looked at.
+So it needs no handlers on the target, and tracing continues while a file is written. Buffers are decoded as they
+arrive, each once or twice: a decision at an event depends on earlier ones, of which a little state is carried along:
+running threads, names, and open spans. A buffer goes to the ring once all its events have been examined.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ from satview.target.arrival import Arrival, CutError
 from satview.target.profiles import TargetError
 from satview.target.request import FLUSH_S
 
-_LATE_S: Final = 2 * FLUSH_S  # a CPU that is silent for so long had no events
-_LOOK_S: Final = 0.05  # between looks, which take some milliseconds whatever there is to see
-_MOST_UNSEEN: Final = 64  # buffers; as many are looked at once, however fast they come
+_LATE_S: Final = 2 * FLUSH_S  # a CPU that sends nothing for so long had no events
+_LOOK_S: Final = 0.05  # between examinations, each of which takes at least some milliseconds
+_MOST_UNSEEN: Final = 64  # unexamined buffers that trigger an examination at once
 _NAMES_MAX: Final = 4096
 Slots = NDArray[np.uint32]
 _Ints = NDArray[np.int64]
@@ -43,7 +43,7 @@ _Ints = NDArray[np.int64]
 
 @dataclass(slots=True)
 class _Buffer:
-    """A buffer that came, and the hits that were found in it so far."""
+    """A received buffer, and the hits found in it so far."""
 
     slots: Slots
     hits: list[Hit] = field(default_factory=list)
@@ -53,14 +53,14 @@ class Recording(Arrival):
     """Puts arriving buffers into a ring, which triggers write to files.
 
     Args:
-        path: As of `FlightRecorder`.
-        attributes: Keys and values that the headers gain.
-        built: The rules; events that they keep out trigger nothing.
-        bounds: How much is kept.
-        tell: Gets a sentence for each file.
+        path: As for `FlightRecorder`.
+        attributes: Keys and values to add to the headers.
+        built: The rules; events that they filter out trigger nothing.
+        bounds: Limits of the ring and its files.
+        tell: Called with a sentence for each file.
 
     Attributes:
-        recorder: The ring, and what it wrote.
+        recorder: The ring and its files.
         hits: Hits so far.
         delay_s: The longest time from an event that hit until that was noticed here, as far as the clocks show.
     """
@@ -76,16 +76,16 @@ class Recording(Arrival):
         self._scans = [Scan(trigger) for trigger in built.triggers]
         self._pairs: Sequence[tuple[str, str]] = ()
         self._page = b""
-        self._part = np.empty((0, 4), np.uint32)  # of a buffer that has not come whole
-        self._open: list[_Buffer] = []  # whose events have not all been looked at
-        self._next = self._first = -1  # cycles: of the first event not looked at; of the first event of all
-        self._open_from = -1  # cycles at which the open buffers begin
+        self._part = np.empty((0, 4), np.uint32)  # slots of an incomplete buffer
+        self._open: list[_Buffer] = []  # buffers with unexamined events
+        self._next = self._first = -1  # times in cycles: of the first unexamined event; of the first event
+        self._open_from = -1  # start time of the open buffers in cycles
         self._last_of_cpu: dict[int, int] = {}
-        self._running: dict[int, tuple[int, int]] = {}  # by CPU
+        self._running: dict[int, tuple[int, int]] = {}  # pid and tid by CPU
         self._names: dict[tuple[int, int], str] = {}
         self._losses_seen = 0
-        self._heard_s = self._looked_s = 0.0
-        self._unseen = 0  # buffers that came since the last look
+        self._heard_s = self._examined_s = 0.0
+        self._unseen = 0  # buffers received since the last examination
 
     @property
     def is_done(self) -> bool:
@@ -99,7 +99,7 @@ class Recording(Arrival):
 
     @property
     def forgotten(self) -> int:
-        """Threads whose spans were given up."""
+        """Threads whose spans were dropped."""
         return sum(scan.forgotten for scan in self._scans)
 
     @property
@@ -108,7 +108,7 @@ class Recording(Arrival):
         return "big" if self._order == ">u4" else "little"
 
     def _create(self) -> None:
-        """Begin no file: a trigger does."""
+        """Create no file: triggers do that."""
 
     def _take_header(self, pairs: Sequence[tuple[str, str]]) -> None:
         self._pairs = pairs
@@ -125,17 +125,17 @@ class Recording(Arrival):
         self._heard_s = time.monotonic()
         self._part = np.concatenate([self._part, slots])
         count = len(self._open)
-        self._cut()
+        self._split_buffers()
         self._unseen += len(self._open) - count
-        if self._unseen and (self._unseen >= _MOST_UNSEEN or self._heard_s - self._looked_s > _LOOK_S):
-            self._look()
+        if self._unseen and (self._unseen >= _MOST_UNSEEN or self._heard_s - self._examined_s > _LOOK_S):
+            self._examine()
 
     def wait(self) -> None:
-        """Examine received buffers; also held-back ones if no earlier buffers are to be expected."""
+        """Examine received buffers, and held-back ones if no earlier buffers can be expected."""
         if self._unseen:
-            self._look()
+            self._examine()
         elif self._open and time.monotonic() - self._heard_s > _LATE_S:
-            self._look(is_all=True)
+            self._examine(is_all=True)
 
     def finish(self) -> None:
         """Examine the remaining buffers; write the files of pending triggers, or the ring if no trigger hit."""
@@ -144,14 +144,14 @@ class Recording(Arrival):
         if len(self._part):
             self._open.append(_Buffer(self._part))
         if self._open:
-            self._look(is_all=True)
+            self._examine(is_all=True)
         if self.recorder.is_ending:
             self.recorder.hand_over()
         elif not self.hits:
             self.recorder.save_untriggered()
 
-    def _cut(self) -> None:
-        """Take whole buffers off what came; a buffer says how many slots it has."""
+    def _split_buffers(self) -> None:
+        """Move complete buffers from the received slots to the open ones; a buffer states its number of slots."""
         slots = self._part
         codes = slots[:, 0] & (wire.CODE_MASK | 3 << wire.STRUCT_SHIFT)
         starts = np.flatnonzero(codes == wire.CONTROL_BUFFER).tolist()
@@ -169,9 +169,9 @@ class Recording(Arrival):
 
     # ---- triggers ------------------------------------------------------------------------------------------------
 
-    def _look(self, *, is_all: bool = False) -> None:
-        """Find the hits among the events before which no others can arrive any more."""
-        self._unseen, self._looked_s = 0, time.monotonic()
+    def _examine(self, *, is_all: bool = False) -> None:
+        """Find the hits among the events that no earlier event can precede any more."""
+        self._unseen, self._examined_s = 0, time.monotonic()
         head = self._head()
         slots = np.concatenate([head, *(buffer.slots for buffer in self._open)])
         trace = trace_from_slots(
@@ -184,16 +184,16 @@ class Recording(Arrival):
             return
         if self._first < 0:
             self._first = self._next = int(cycles[is_new][0])
-        trace = replace(trace, clock=replace(trace.clock, start_cycles=self._first))  # `time` counts from there
-        stop = int(cycles[is_new].max()) + 1 if is_all else self._sure(trace, slots, len(head))
+        trace = replace(trace, clock=replace(trace.clock, start_cycles=self._first))  # the zero of `time`
+        stop = int(cycles[is_new].max()) + 1 if is_all else self._complete_until(trace, slots, len(head))
         rows = np.flatnonzero(is_new & (cycles >= self._next) & (cycles < stop)).astype(np.int64)
         self._find(trace, rows, self._ends(len(head)))
-        self._go_on(trace, np.flatnonzero(cycles < stop))
+        self._store_state(trace, np.flatnonzero(cycles < stop))
         self._next = max(self._next, stop)
-        self._hand_on(cycles[is_new], slot[is_new] - len(head), stop)
+        self._pass_to_ring(cycles[is_new], slot[is_new] - len(head), stop)
 
-    def _sure(self, trace: Trace, slots: Slots, head: int) -> int:
-        """Return the time before which no more events can arrive, and the one before which all are complete, cycles."""
+    def _complete_until(self, trace: Trace, slots: Slots, head: int) -> int:
+        """Return the time in cycles before which no more events can arrive and all events are complete."""
         events = trace.events
         is_new = events.slot >= head
         newest = int(events.time_cycles[is_new].max())
@@ -213,7 +213,7 @@ class Recording(Arrival):
         return head + np.cumsum([len(buffer.slots) for buffer in self._open])
 
     def _find(self, trace: Trace, rows: _Ints, ends: _Ints) -> None:
-        """Note the hits among some events with the buffers that they are in."""
+        """Record the hits among some events with the buffers that contain them."""
         if self.lost > self._losses_seen:
             self._losses_seen = self.lost
             for scan in self._scans:
@@ -230,8 +230,8 @@ class Recording(Arrival):
             since_s = (cycles - self._first) / trace.clock.cycles_per_s
             self.delay_s = max(self.delay_s, now_s - self.began_s - since_s)
 
-    def _go_on(self, trace: Trace, rows: NDArray[np.intp]) -> None:
-        """Keep running threads and names for the next pass."""
+    def _store_state(self, trace: Trace, rows: NDArray[np.intp]) -> None:
+        """Store running threads and names for the next pass."""
         events, threads, processes = trace.events, trace.threads, trace.processes
         runs = rows[(events.code[rows] == wire.THREAD_RUNNING) & (threads.pid[events.thread[rows]] >= 0)]
         cpus, last = np.unique(events.cpu[runs][::-1], return_index=True)
@@ -247,8 +247,8 @@ class Recording(Arrival):
         while len(self._names) > _NAMES_MAX:
             del self._names[next(iter(self._names))]
 
-    def _hand_on(self, cycles: _Ints, slot: _Ints, stop: int) -> None:
-        """Give the ring the buffers whose events have all been looked at, in the order in which they came."""
+    def _pass_to_ring(self, cycles: _Ints, slot: _Ints, stop: int) -> None:
+        """Pass fully examined buffers to the ring, in order of arrival."""
         is_open = cycles >= stop
         first_open = int(slot[is_open].min()) if is_open.any() else None
         ends = self._ends(0).tolist()
@@ -260,7 +260,7 @@ class Recording(Arrival):
         self._open = self._open[count:]
 
     def _head(self) -> Slots:
-        """Return slots to put before the open buffers: events with the time, known names, and the running threads."""
+        """Return slots to put before the open buffers: events with the time, known names and running threads."""
         writer = SlotWriter(self.byte_order)
         if self._next < 0:
             return writer.slots()

@@ -530,10 +530,10 @@ def test_where_more_runs_than_any_trace_has_are_placed():
     """On the latest level that a dozen TIME events have; the others are in doubt by how far they are off."""
     levels = [0] * 12 + [5] * 3 + [7] * 12 + [9]
     found = clock("t" * len(levels), levels)
-    consensus._place_rubbish(found)
+    consensus._place_garbage(found)
     assert (found.placed.tolist(), found.doubt.tolist()) == ([0, 0, 7, 7], [0, 5, 0, 2])
     few = clock("t" * 14, [0] * 3 + [5] * 11)
-    consensus._place_rubbish(few)
+    consensus._place_garbage(few)
     assert few.placed.tolist() == [0, 0]
 
 

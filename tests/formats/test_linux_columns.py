@@ -404,7 +404,7 @@ def test_threads_of_events():
     unknown = -(1 << 31)
     thread = np.array([0, 0, 0, 1, (1 << 31) - 1, 1 << 31, -1])
     cpu = np.array([0, 255, 256, 3, 3, 3, 3])
-    assert reader._who(thread, cpu).tolist() == [-1, -256, -256, 1, (1 << 31) - 1, unknown, unknown]
+    assert reader._thread_numbers(thread, cpu).tolist() == [-1, -256, -256, 1, (1 << 31) - 1, unknown, unknown]
 
 
 @pytest.mark.parametrize(

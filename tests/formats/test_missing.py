@@ -275,7 +275,7 @@ def test_how_far_back_the_last_event_of_a_cpu_is_looked_for(begin, found):
     cpu = np.ones(begin + 3, np.uint8)
     cpu[0 if found or begin > 5 else begin], cpu[begin:] = 2, (2, 1, 2)
     columns = SimpleNamespace(cpu=cpu, time=np.arange(begin + 3))
-    assert missing._still(columns, begin, begin + 3, 1) == found
+    assert missing._longest_steps(columns, begin, begin + 3, 1) == found
 
 
 def test_the_next_buffer_of_a_cpu():

@@ -101,14 +101,14 @@ def test_check_boxes_are_followed_too(view, opened, qtbot):
 
 
 def test_another_table_of_the_same_range_uses_what_is_known(view, qtbot):
-    before = view._found
+    before = view._statistics
     view.show_table("state")
     assert settled(view, qtbot).table.question.name == "state"
-    assert view._found is before
+    assert view._statistics is before
     view.set_follows(True)
     settled(view, qtbot)
-    assert view._found is not before
-    assert view._found._statistics.basis is before._statistics.basis
+    assert view._statistics is not before
+    assert view._statistics._statistics.basis is before._statistics.basis
 
 
 def test_moving_on_stops_what_is_no_longer_requested(view, opened, qtbot, ns, monkeypatch):

@@ -39,11 +39,11 @@ from satview.capture.sim.parts.threads import Policy, Program
 from satview.capture.trace_event import mode
 from satview.capture.workloads.parts import MS, US, Address, periodic, replying, server
 
-# What the programs of the simulated car share.
+# State shared by the programs of the simulated car.
 
 
 class Car:
-    """What the programs of the car share."""
+    """State shared by the programs of the car."""
 
     def __init__(self, kernel: Kernel, inherits: bool) -> None:
         self.kernel = kernel
@@ -133,7 +133,7 @@ def _log_rotate(car: Car) -> Program:
 
 
 def map_update(car: Car) -> Program:
-    """Two hogs of equal priority: their time slices show."""
+    """Run three CPU-bound threads of equal priority, which show time slices."""
     yield ThreadCreate(_tiles, (car,), 8, Policy.RR, "tiles-2")
     yield ThreadCreate(_tiles, (car,), 8, Policy.RR, "tiles-3")
     yield from _tiles(car)
@@ -158,7 +158,7 @@ def watchdog(car: Car) -> Program:
 
 
 def diag(car: Car) -> Program:
-    """Read the trouble codes: a process of its own each time."""
+    """Read the trouble codes with a new process each time."""
     yield Sleep(1200 * MS)
     while True:
         pid = yield Spawn("usr/bin/dtc_dump", _dtc_dump, (car,))
@@ -190,7 +190,7 @@ _USER_TEXT = mode("INSERTUSRSTREVENT")
 
 
 def setup(kernel: Kernel, *, inherits: bool = False) -> None:
-    """Start the car's programs; `inherits` gives the lock of the configuration priority inheritance."""
+    """Start the car's programs; `inherits` gives the configuration lock priority inheritance."""
     car = Car(kernel, inherits)
     serve = partial(_start_server, kernel, car)
     serve("proc/boot/slogger2", car.slog, 2, replying(8 * US, 60 * US, car.vary), 21)

@@ -1,4 +1,4 @@
-"""Devices: interrupts that come faster than anything else can run."""
+"""Devices: interrupts so frequent that nothing else runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every kernel call of the release at least once: with its result, and where it can fail, with an error."""
+"""Every kernel call of the release at least once: with its result, and if it can fail, with an error."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ from satview.capture.workloads.parts import MS, US
 VECTOR = 11
 HOLD_ONE, LET_ONE_GO = 8, 9  # _NTO_TCTL_ONE_THREAD_HOLD, _NTO_TCTL_ONE_THREAD_CONT
 QUERIES = ("parameters", "partition", "partition statistics", "overall statistics", "thread", "process", "configure")
-# Arguments of calls that are rows of data; `chid` is that of the caller's channel.
+# Arguments of the calls of `PLAIN_CALLS`; `chid` is that of the caller's channel.
 _VALUES: Mapping[str, Mapping[str, int]] = {
     "CHANCON_ATTR": {"chid": 1, "flags": 0x1},
     "CHANNEL_CTL": {"chid": 1, "cmd": 2},
@@ -127,7 +127,7 @@ _VALUES: Mapping[str, Mapping[str, int]] = {
 
 
 def setup_every_call(kernel: Kernel) -> None:
-    """One program makes the calls that need nobody else; others meet at messages, objects, queues and interrupts."""
+    """Start one program for calls that need no partner, and others for messages, objects, queues and interrupts."""
     [share] = kernel.partitions(("Share", 50, 0))
     kernel.device(VECTOR, lambda: 3 * MS)
     kernel.spawn("usr/bin/rows", _rows, kernel, priority=9, thread_name="rows")
@@ -149,7 +149,7 @@ def _tried(call: Call) -> Program:
 
 
 def _rows(kernel: Kernel) -> Program:
-    """Make every call that is a row of data, then as it fails."""
+    """Make every call of `PLAIN_CALLS`, once successfully and once with an error."""
     yield ChannelCreate()
     yield ThreadCtl()
     for name in PLAIN_CALLS:
@@ -196,7 +196,7 @@ def _prompt(share: int) -> Program:
 
 
 def _pulses(chid: int) -> Program:
-    """Receive two pulses that were sent, and the one for which the channel asked as its last connection is closed."""
+    """Receive two pulses that were sent, and the one that the channel gets when its last connection is closed."""
     for _ in range(3):
         yield MsgReceivePulse(chid)
 
@@ -248,7 +248,7 @@ def _waiting() -> Program:
 
 
 def _objects() -> Program:
-    """Meet at a mutex, a condition variable, a semaphore, a barrier and a lock."""
+    """Synchronize at a mutex, a condition variable, a semaphore, a barrier and a lock."""
     mutex, condvar, semaphore = Mutex("m"), Condvar("c"), Semaphore("s")
     barrier, lock = Barrier("b", 2), RwLock("l")
     orphan = Mutex("orphan")
@@ -286,7 +286,7 @@ def _partner(mutex: Mutex, condvar: Condvar, semaphore: Semaphore, barrier: Barr
 
 
 def _server(kernel: Kernel) -> Program:
-    """Do with the messages of three clients what a server can."""
+    """Apply all server calls to the messages of three clients."""
     yield SignalAction(SIGUSR1, None)
     chid = yield ChannelCreate()
     clients = []

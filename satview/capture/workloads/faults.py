@@ -1,4 +1,4 @@
-"""What a thread lacks when it runs into it: a page, a stack, registers, patience; and faults that are signals."""
+"""Threads that need a page, a stack or registers first; faults that are signals; an impatient client."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def _brief() -> Program:
 
 
 def _repair() -> Program:
-    """Fault now and then, and repair it in the handler of the signal."""
+    """Fault now and then, and repair the cause in the signal handler."""
     yield SignalAction(SIGSEGV, _on_fault)
     for i in range(4):
         yield Compute(500 * US)
@@ -66,7 +66,7 @@ def _on_fault(_signo: int) -> Program:
 
 
 def _watch() -> Program:
-    """Start a program again that dies of its faults."""
+    """Restart a program that dies of its faults."""
     for _ in range(3):
         pid = yield Spawn("usr/bin/crash", _crash)
         yield WaitPid(pid)
@@ -78,7 +78,7 @@ def _crash() -> Program:
 
 
 def _slow_server(address: Address) -> Program:
-    """Take long for each message; a pulse says that the client does not want to wait any longer."""
+    """Take long for each message; a pulse arrives when the client does not want to wait any longer."""
     chid = yield ChannelCreate(flags=CHF_UNBLOCK)
     yield ThreadCreate(_unblocker, (chid,), 14, Policy.RR, "unblocker")
     address.chid = chid

@@ -1,6 +1,6 @@
 """Programs that log what they do: functions, counters, phases; a guest; power, page faults, log lines and checks.
 
-What the kernel or a library logs on a target is inserted here by the programs themselves, with
+Events that the kernel or a library logs on a target are inserted here by the programs themselves, with
 TraceEvent(), as those libraries do.
 """
 
@@ -56,7 +56,7 @@ def _planner(is_wide: bool) -> Program:
 
 
 def _function(is_wide: bool, address: int, length_us: int, calls: Calls) -> Program:
-    """Run an instrumented function of a length, which calls others in the middle of it."""
+    """Run an instrumented function for a given time; it calls others halfway."""
     words, flag = ([address, 0, address - 8, 0], KER_64BIT) if is_wide else ([address, address - 8], 0)
     yield _system(_FUNC_ENTER | flag, words)
     yield Compute(length_us * US // 2)
@@ -67,7 +67,7 @@ def _function(is_wide: bool, address: int, length_us: int, calls: Calls) -> Prog
 
 
 def _reader(kernel: Kernel) -> Program:
-    """Map a file and touch it page by page; what goes wrong is noted."""
+    """Map a file and touch it page by page; log problems."""
     pid = next(process.pid for process in kernel.machine.processes.values() if process.name.endswith("reader"))
     for i in range(50):
         address = yield Mmap(0x10000, "/data/map.bin" if i % 2 else "")
@@ -85,7 +85,7 @@ def _reader(kernel: Kernel) -> Program:
 
 
 def _power(kernel: Kernel) -> Program:
-    """Say in which mode CPUs run, slow them down and let them sleep."""
+    """Log the power modes of CPUs, slow them down and let them sleep."""
     cpus = kernel.target.cpus
     for cpu in range(cpus):
         yield _system(_POWER, [cpu, 3])

@@ -1,6 +1,6 @@
-"""What kernel, libraries and hypervisor note beside calls and states, inserted by programs as those insert it.
+"""Events that kernel, libraries and hypervisor log besides calls and states, inserted here by programs.
 
-Words of events whose payload no source has are 0.
+Payload words without a documented meaning are 0.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _ABLE, _UNREGISTERED = 14, 1  # an ability of the process manager; the event was
 
 
 class Notes:
-    """Inserts events by their names, as far as the release of a kernel has them."""
+    """Inserts events by name, if the release of a kernel has them."""
 
     def __init__(self, kernel: Kernel) -> None:
         self._book = catalogue(kernel.target.release)
@@ -39,7 +39,7 @@ class Notes:
         return text_words(text.encode(), self._order)
 
     def insert(self, name: str, words: Sequence[int] = (0, 0)) -> Program:
-        """Insert an event, `class/name`; one that the release does not have is left out."""
+        """Insert an event, `class/name`; skipped if the release does not have it."""
         codes = self._book.find(name)
         if codes:
             yield inserted(WireClass[name.partition("/")[0]], codes[0] & EVENT_MASK, words)
@@ -72,7 +72,7 @@ def _cpus(notes: Notes) -> Program:
 
 
 def _profiled(notes: Notes) -> Program:
-    """Be sampled while computing, and pass a place that is traced; load a library."""
+    """Get sampled while computing, pass a traced address, and load a library."""
     yield Dlopen(file="libtrace.so.1")
     for i in range(20):
         yield Compute(MS)
@@ -84,7 +84,7 @@ def _profiled(notes: Notes) -> Program:
 
 
 def _samples(notes: Notes, is_wide: bool, address: int) -> Program:
-    """Log a sample, a traced place and a function in the form for 64 or for 32 bits."""
+    """Log a sample, a traced address and a function in 64-bit or 32-bit form."""
     if is_wide:
         yield from notes.insert("SYSTEM/PROFILE_64", [*notes.wide(address), 1, 2])
         yield from notes.insert("SYSTEM/ADDRESS_64", notes.wide(address))
@@ -98,7 +98,7 @@ def _samples(notes: Notes, is_wide: bool, address: int) -> Program:
 
 
 def _old_tool(notes: Notes) -> Program:
-    """Do the same as a program of 32 bits on a kernel of 64."""
+    """Log the same events as `_profiled` from a 32-bit program on a 64-bit kernel."""
     yield Dlopen(file="libold.so.1")
     for _ in range(10):
         yield Compute(300 * US)
@@ -146,7 +146,7 @@ def _timer(notes: Notes, count: int) -> Program:
 
 
 def _vcpu(notes: Notes, vcpu: int) -> Program:
-    """Run the guest until it has to be left: for an interrupt, for a device, as it is idle."""
+    """Run the guest until it exits: for an interrupt, for a device, or because it is idle."""
     for i in range(60):
         yield from notes.insert("QVM/GUEST_ENTER", notes.wide(GUEST_IP + 0x100 * vcpu))
         yield Compute((400 + 300 * vcpu) * US)

@@ -75,18 +75,18 @@ def setup_deadlock(kernel: Kernel) -> None:
     kernel.spawn("usr/bin/deadlock", main, priority=15)
 
 
-def _take_both(one: Mutex, other: Mutex) -> Program:
+def _take_both(outer: Mutex, inner: Mutex) -> Program:
     for _ in range(100):
-        yield MutexLock(one)
+        yield MutexLock(outer)
         yield Sleep(2 * MS)  # time enough for the other to take its first
-        yield MutexLock(other)
+        yield MutexLock(inner)
         yield Compute(100 * US)
-        yield MutexUnlock(other)
-        yield MutexUnlock(one)
+        yield MutexUnlock(inner)
+        yield MutexUnlock(outer)
 
 
 def setup_lost_wakeup(kernel: Kernel) -> None:
-    """The consumer looks at the flag without the mutex; the signal comes between the look and the wait."""
+    """The consumer tests the flag without the mutex; the signal comes between the test and the wait."""
     lock, ready = Mutex("flag"), Condvar("ready")
     flag = [False]
 

@@ -1,4 +1,4 @@
-"""Messages and queues: clients before a slow server; producers and consumers around a bounded queue."""
+"""Messages and queues: clients of a slow server; producers and consumers around a bounded queue."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def setup_nested_servers(kernel: Kernel) -> None:
 
 
 def _asking_client(address: Address, requested_us: int, own_ns: int, pause_ns: int) -> Program:
-    """Compute for a time, have the servers compute for another, pause."""
+    """Compute, request a computation from the servers, pause; repeat."""
     coid = yield from address.connect()
     while True:
         yield Compute(own_ns)

@@ -49,7 +49,7 @@ def _files(address: Address) -> Program:
 
 
 def _network(kernel: Kernel, local: Address, remote: Address) -> Program:
-    """Answer pulses for the other node by sending them on; a thread of its own stands for each client there."""
+    """Answer pulses for the other node by forwarding them; one thread represents the clients there."""
     chid = yield ChannelCreate()
     coid = yield from local.connect()
     if kernel.target.has_call("NET_VTID"):
@@ -72,7 +72,7 @@ def _editor(address: Address) -> Program:
 
 
 def _stand_in(coid: int) -> Program:
-    """Send what came over the network for a thread of the other node, and carry back the reply."""
+    """Send messages on behalf of threads of the other node, and forward the replies."""
     yield KernelCall("NET_INFOSCOID", {"scoid": coid, "infoscoid": 1})
     for i in range(1, 6):
         yield NetVtid(i, tid=1, coid=coid, srcnd=2, srcmsglen=4)
@@ -85,7 +85,7 @@ def _stand_in(coid: int) -> Program:
 
 
 def _notifier(remote: Address) -> Program:
-    """Send pulses to the other node; the last one is given up before it is on its way."""
+    """Send pulses to the other node; the last one times out before it is forwarded."""
     while not remote.chid:
         yield Sleep(MS)
     coid = yield ConnectAttach(remote.pid, remote.chid, nd=2)

@@ -1,4 +1,4 @@
-"""Adaptive partitions: which share each gets when all need more than there is."""
+"""Adaptive partitions: the share each gets when together they need more than there is."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def _critical(partition: int) -> Program:
         yield Sleep(20 * MS)
         yield Compute(4 * MS)
     yield Sleep(100 * MS)
-    yield Compute(80 * MS)  # far beyond budget and critical budget
+    yield Compute(80 * MS)  # far above budget and critical budget
     while True:
         yield Sleep(20 * MS)
         yield Compute(4 * MS)
@@ -44,7 +44,7 @@ def _background() -> Program:
 
 
 def setup_partition_starvation(kernel: Kernel) -> None:
-    """One thread uses up the budget of its partition; another one there starves, though idle priorities run."""
+    """One thread uses up the budget of its partition; another one there starves, though lower priorities run."""
     [telemetry] = kernel.partitions(("Telemetry", 20, 0))
 
     def main() -> Program:

@@ -1,4 +1,4 @@
-"""Parts that several workloads are built from: periodic threads, servers, clients."""
+"""Building blocks of workloads: periodic threads, servers, clients."""
 
 from __future__ import annotations
 
@@ -34,19 +34,19 @@ def inserted(wire_class: int, event: int, words: Sequence[int]) -> TraceEvent:
 
 
 def order_of(kernel: Kernel) -> str:
-    """Return the byte order of a target, as `split64` and `text_words` take it."""
+    """Return the byte order of a target in the form that `split64` and `text_words` accept."""
     return "big" if kernel.target.big_endian else "little"
 
 
 class Address:
-    """Where a server can be found once it is up."""
+    """The address of a server, known once it runs."""
 
     def __init__(self) -> None:
         self.pid = 0
         self.chid = 0
 
     def connect(self) -> Generator[Any, Any, int]:
-        """Return a connection to the server; waits a little while it is still starting."""
+        """Return a connection to the server; waits while it is still starting."""
         while not self.chid:
             yield Sleep(MS)
         coid: int = yield ConnectAttach(self.pid, self.chid)
@@ -74,7 +74,7 @@ def server(
     priority: int = 15,
     name: str = "worker",
 ) -> Program:
-    """Be a server: a channel, some worker threads, `serve(received)` for each message; it replies itself."""
+    """Run a server: a channel, worker threads, and `serve(received)` for each message, which replies itself."""
     chid = yield ChannelCreate()
     for i in range(workers - 1):
         yield ThreadCreate(_serve_loop, (chid, serve), priority, Policy.RR, f"{name}-{i + 2}")
@@ -92,7 +92,7 @@ def _serve_loop(chid: int, serve: Callable[[Received], Program]) -> Program:
 def replying(
     low_ns: int, high_ns: int, vary: Callable[[int, int], int], answer: bytes = b"OK"
 ) -> Callable[[Received], Program]:
-    """Return a `serve` that works for a time between the bounds, then replies."""
+    """Return a `serve` function that computes for a time between the bounds, then replies."""
 
     def serve(received: Received) -> Program:
         yield Compute(vary(low_ns, high_ns))

@@ -44,7 +44,7 @@ def setup_periodic(kernel: Kernel) -> None:
 
 
 def _sporadic() -> Program:
-    """Aperiodic load at high priority, held down to 2 ms in 40 by sporadic scheduling."""
+    """Run aperiodic load at high priority, limited to 2 ms in 40 by sporadic scheduling."""
     yield SchedSet(25, Policy.SPORADIC, low_priority=5, budget_ns=2 * MS, period_ns=40 * MS)
     while True:
         yield Sleep(33 * MS)

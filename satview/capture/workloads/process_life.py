@@ -1,4 +1,4 @@
-"""Processes that fork, run other programs, are stopped and go on, and hear of each other's end."""
+"""Processes that fork, execute other programs, are stopped and continued, and are told of each other's end."""
 
 from __future__ import annotations
 
@@ -40,14 +40,14 @@ def setup_process_life(kernel: Kernel) -> None:
             yield Compute(100 * US)
             if not received.is_pulse:
                 yield MsgReply(received.rcvid)
-        # It ends: its clients are told that their connections lead nowhere.
+        # It ends: its clients are notified that their connections are broken.
 
     server_process = kernel.spawn("usr/sbin/registry", server, priority=12, thread_name="server")
     kernel.spawn("bin/parent", _parent, registry, priority=10, thread_name="parent")
 
 
 def _parent(registry: Address) -> Program:
-    """Fork three children one after the other and wait for each; SIGCHLD says that it has ended."""
+    """Fork three children one after the other and wait for each; SIGCHLD reports each end."""
     yield SignalAction(SIGCHLD, _on_child)
     chid = yield ChannelCreate(flags=CHF_COID_DISCONNECT)
     yield ThreadCreate(_listener, (chid,), 11, Policy.RR, "listener")

@@ -28,10 +28,10 @@ class Workload:
         name: As given on the command line.
         summary: One line.
         setup: Starts the programs on a kernel.
-        cpus: CPUs it is made for.
-        duration_ns: Simulated time that shows the point.
-        lead_in_ns: Simulated time before the capture, 0 where the start is part of the lesson.
-        is_wide: What it shows needs wide events: priorities, owners of mutexes.
+        cpus: Default number of CPUs.
+        duration_ns: Simulated time that suffices to show the effect.
+        lead_in_ns: Simulated time before the capture, 0 if the start matters.
+        is_wide: The effect is visible only in wide events: priorities, owners of mutexes.
     """
 
     name: str
@@ -87,7 +87,7 @@ _WIDE = frozenset(("inversion", "inheritance", "nested-inversion", "deadlock", "
 
 
 def is_wide(name: str) -> bool:
-    """Return whether what a workload shows needs wide events; of a file that is not known."""
+    """Return whether a workload needs wide events to show its effect; False for one from a file."""
     return name in _WIDE
 
 

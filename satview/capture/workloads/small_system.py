@@ -1,4 +1,4 @@
-"""A development target with little to do: the background against which the tutorial's programs trace."""
+"""A development target with light load: the background for the tutorial's programs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""More of what goes wrong: a deadlock over messages, inversion through servers, a convoy, starvation."""
+"""More concurrency problems: a deadlock over messages, inversion through servers, a convoy, starvation."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ def _a() -> Program:
 
 
 def _b() -> Program:
-    """Created (t3), makes kernel calls (t4); preempted (t5), goes on (t8) where it left off."""
+    """Created (t3), makes kernel calls (t4); preempted (t5), continues (t8)."""
     for _ in range(6):
         yield Compute(1500 * US)
         yield ClockTime()
@@ -51,7 +51,7 @@ def _b() -> Program:
 
 
 def setup_polite(kernel: Kernel) -> None:
-    """Two threads of one priority hand the CPU to each other."""
+    """Two threads of equal priority yield the CPU to each other."""
     kernel.spawn("usr/bin/polite", _polite_main, priority=30)
 
 

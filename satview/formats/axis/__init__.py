@@ -1,1 +1,1 @@
-"""Several traces on one time axis: the file that names them, and the trace that they make together."""
+"""Several traces on one time axis: the file that lists them, and the combined trace."""

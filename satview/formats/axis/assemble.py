@@ -1,8 +1,8 @@
-"""From the traces of several files to one trace on one time axis.
+"""Combines the traces of several files into one trace on one time axis.
 
-The axis counts at the rate of the file with the finest clock, and the stamps of the first file stay as they are if that
-is its own. Times of a file with a coarser clock are scaled and rounded down, by less than a cycle of the axis; at equal
-rates they are only shifted. CPUs, threads and processes of the files get numbers after each other.
+The axis counts at the rate of the file with the finest clock; if that is the first file, its stamps stay as they are.
+Times of coarser clocks are scaled and rounded down, by less than a cycle of the axis; at equal rates they are only
+shifted. CPUs, threads and processes of the files are numbered one file after the other.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from satview.store.problems import Problems
 from satview.store.tables import BufferTable, EventTable, Fragments, ProcessTable, StateIndex, ThreadTable
 from satview.store.trace import Trace
 
-# What is cached of a trace of several files, combined from what is cached of each file.
+# Joiners: combine the cached results of each file into those of the axis.
 
 
 _Ints = NDArray[np.int64]
@@ -43,13 +43,16 @@ _Slices = tuple[NDArray[np.uint32], _Ints, NDArray[np.bool_]]
 
 
 def _losses(axis: FileAxis, losses: list[_Ints]) -> _Ints:
-    """Return where events are missing, by CPU."""
+    """Return the losses of all files on the axis, by CPU."""
     rows = [_on_axis(part, own) for part, own in zip(axis.parts, losses, strict=True)]
     return np.unique(np.concatenate(rows), axis=0)
 
 
 def _on_axis(part: AxisPart, lost: _Ints) -> _Ints:
-    """Return the losses of a file on the axis; a loss of all its CPUs is one of each, as other files lost nothing."""
+    """Return the losses of a file on the axis.
+
+    A loss of all its CPUs becomes one per CPU, as other files lost nothing.
+    """
     cpus = part.trace.cpu_count
     everywhere = lost[:, 2] == EVERY_CPU
     number = np.concatenate((lost[~everywhere, 2], np.tile(np.arange(cpus), int(everywhere.sum()))))
@@ -80,14 +83,14 @@ def _run_slices(axis: FileAxis, slices: list[_Slices]) -> _Slices:
 
 
 JOINERS: Final[dict[str, Joiner]] = {**LINKS, "losses": _losses, "doubts": _doubts, "timeline.run_slices": _run_slices}
-"""By name of what a trace keeps (`Trace.cached`), as `FileAxis.joiners` takes them."""
+"""Joiners by the name of the cached result (`Trace.cached`), for `FileAxis.joiners`."""
 
 
-# The arguments of events of several files: each file's own, with the pids and partitions of the axis.
+# Arguments of events of several files, with the pids and partitions of the axis.
 
 
-# Which payload word is a pid where programs look at words: that of THREAD, PROCESS and COMM events. Arguments are
-# requested by name, and have all others.
+# The payload word that is a pid, by class, for code that reads words: of THREAD, PROCESS and COMM events. Arguments are
+# read by name, and so the pids among them are known.
 _PID_WORD_OF_CLASS: Final[dict[int, int]] = {WireClass.PR_TH: 0, WireClass.COMM: 1}
 Words = NDArray[np.uint32]
 
@@ -97,7 +100,7 @@ class AxisPayloads:
 
     Args:
         axis: The files.
-        codes: uint16, (events,), codes of the axis.
+        codes: uint16, (events,), event codes of the axis.
     """
 
     def __init__(self, axis: FileAxis, codes: NDArray[np.uint16]) -> None:
@@ -105,12 +108,12 @@ class AxisPayloads:
 
     @property
     def described(self) -> dict[int, UserEvent]:
-        """Descriptions of events, by code; those of all files are the same."""
+        """Descriptions of events, by code; they are the same in all files."""
         return self._axis.parts[0].trace.payloads.described
 
     @property
     def check(self) -> Callable[[], None]:
-        """What raises SourceChangedError if a file is not the one that was opened any more."""
+        """Function that raises SourceChangedError if a file is no longer the one that was opened."""
         return self._check
 
     def _check(self) -> None:
@@ -121,12 +124,12 @@ class AxisPayloads:
                 raise SourceChangedError(error.path, error.offset, f"{part.name}: {error.what}", error.remedy) from None
 
     def close(self) -> None:
-        """Close all files: arguments cannot be read any more."""
+        """Close all files; arguments cannot be read any more."""
         for part in self._axis.parts:
             part.trace.payloads.close()
 
     def tolerate_loss(self) -> None:
-        """Let `decode` report a file that has changed instead of arguments, from now on; else it raises."""
+        """Let `decode` report that a file has changed in place of arguments from now on, instead of raising."""
         for part in self._axis.parts:
             part.trace.payloads.tolerate_loss()
 
@@ -136,7 +139,7 @@ class AxisPayloads:
         Returns:
             uint32 (words,).
         """
-        part, own = self._of(event)
+        part, own = self._file_and_row(event)
         words = part.trace.payloads.words(own).copy()
         word = _PID_WORD_OF_CLASS.get(int(self._codes[event]) >> CLASS_SHIFT)
         if word is not None and word < len(words):
@@ -145,17 +148,17 @@ class AxisPayloads:
 
     def raw(self, event: int) -> bytes:
         """Return the payload bytes of one event as they are in its file."""
-        part, own = self._of(event)
+        part, own = self._file_and_row(event)
         return part.trace.payloads.raw(own)
 
     def decode(self, event: int, most: int | None = None) -> Payload:
-        """Return the named arguments of one event, its pids as those of the axis with the file's beside them."""
-        part, own = self._of(event)
+        """Return the named arguments of one event; pids are those of the axis, with the file's own in the note."""
+        part, own = self._file_and_row(event)
         payload = part.trace.payloads.decode(own, most)
         return replace(payload, arguments=tuple(_with_axis_number(part, argument) for argument in payload.arguments))
 
     def column(self, events: NDArray[np.integer], word: int) -> Words:
-        """Return payload word number `word` of many events, uint32 (len(events),); 0 where an event is shorter."""
+        """Return payload word number `word` of many events, uint32 (len(events),); 0 if an event is shorter."""
         out = np.zeros(len(events), np.uint32)
         for part, rows, own in self._axis.split(events):
             out[rows] = self._with_pids(part, events[rows], word, part.trace.payloads.column(own, word))
@@ -169,9 +172,9 @@ class AxisPayloads:
         """
         firsts, seconds = np.zeros(len(events), np.uint32), np.zeros(len(events), np.uint32)
         for part, rows, own in self._axis.split(events):
-            one, other = part.trace.payloads.pair(own, word)
-            firsts[rows] = self._with_pids(part, events[rows], word, one)
-            seconds[rows] = self._with_pids(part, events[rows], word + 1, other)
+            low, high = part.trace.payloads.pair(own, word)
+            firsts[rows] = self._with_pids(part, events[rows], word, low)
+            seconds[rows] = self._with_pids(part, events[rows], word + 1, high)
         return firsts, seconds
 
     def block(self, events: NDArray[np.integer], count: int) -> Words:
@@ -190,17 +193,17 @@ class AxisPayloads:
 
     @contextmanager
     def reading_ahead(self, events: NDArray[np.uint32]) -> Iterator[None]:
-        """Prepare for many questions about the words of some events while in the context."""
+        """Prepare for many reads of words of some events while in the context."""
         with ExitStack() as stack:
             for part, _, own in self._axis.split(events):
                 stack.enter_context(part.trace.payloads.reading_ahead(own))
             yield
 
     def headers(self) -> None:
-        """Return None: slots are those of several targets."""
+        """Return None, as the slots are from several targets."""
 
     def word_counts(self, events: NDArray[np.integer]) -> NDArray[np.int64]:
-        """Return the payload words of many events, padding included.
+        """Return the number of payload words of many events, padding included.
 
         Returns:
             int64 (len(events),).
@@ -210,7 +213,7 @@ class AxisPayloads:
             out[rows] = part.trace.payloads.word_counts(own)
         return out
 
-    def _of(self, event: int) -> tuple[AxisPart, int]:
+    def _file_and_row(self, event: int) -> tuple[AxisPart, int]:
         return self._axis.parts[int(self._axis.part_of[event])], int(self._axis.own_row[event])
 
     def _with_pids(self, part: AxisPart, events: NDArray[np.integer], word: int, values: Words) -> Words:
@@ -240,7 +243,7 @@ def _with_axis_number(part: AxisPart, argument: Argument) -> Argument:
 
 PS_PER_S: Final = 10**12
 FORMAT: Final = "axis"
-_MOST_CPUS: Final = 255  # the event table has eight bits; the last one is for CPUs that only damaged slots name
+_MOST_CPUS: Final = 255  # the event table has eight bits; the last number is for CPUs that only damaged slots name
 _MOST_EVENTS: Final = 2**32 - 16
 _LARGEST: Final = 2**62
 _MOST_PID: Final = 2**31 - 1
@@ -248,10 +251,10 @@ _MOST_PID: Final = 2**31 - 1
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """One file that is to be on the axis.
+    """One file to put on the axis.
 
     Attributes:
-        name: What it is called.
+        name: Its name on the axis.
         trace: Its trace.
         offset_ps: Picoseconds from the first event of the first file to the first event of this one.
     """
@@ -273,11 +276,11 @@ class _EventColumns(NamedTuple):
 
 
 def trace_on_axis(path: Path, members: Sequence[Member]) -> Trace:
-    """Return one trace that holds the events of several.
+    """Return one trace with the events of several traces.
 
     Args:
-        path: Of the file that names them.
-        members: The files, at least one; of the first one the offset counts for nothing.
+        path: The axis file that names them.
+        members: The files, at least one; the offset of the first is ignored.
 
     Raises:
         TraceFormatError: They have too many CPUs or events, or the times of one are too far away.
@@ -330,7 +333,7 @@ def _refuse(path: Path, members: Sequence[Member]) -> None:
 
 
 def _parts(path: Path, members: Sequence[Member], rate: int) -> tuple[list[AxisPart], Catalogue]:
-    """Return where each file is, but for the rows of its events, and the names of all events."""
+    """Return the position of each file on the axis, without the rows of its events, and the catalogue of all events."""
     base = _base(members, rate)
     catalogue, codes = _codes(path, members)
     pids = _pids([member.trace for member in members])
@@ -352,7 +355,7 @@ def _parts(path: Path, members: Sequence[Member], rate: int) -> tuple[list[AxisP
 
 
 def _base(members: Sequence[Member], rate: int) -> int:
-    """Return where the first file begins: at its own stamp if it has the finest clock, else as that is scaled."""
+    """Return the start of the first file on the axis: its own stamp, scaled to the rate of the axis."""
     trace = members[0].trace
     base = trace.window.start * rate // trace.clock.cycles_per_s
     return base if abs(base) < _LARGEST // 2 else 0
@@ -365,9 +368,9 @@ def _clock(trace: Trace, rate: int, start: int) -> Clock:
 
 
 def _codes(path: Path, members: Sequence[Member]) -> tuple[Catalogue, list[NDArray[np.uint16]]]:
-    """Return the catalogue of all files, and of each file the code on the axis by its own.
+    """Return the catalogue of all files, and per file a table from its own event codes to those of the axis.
 
-    The codes are those of the first file of QNX, as calls and states are looked for by their numbers there.
+    The axis has the codes of the first QNX file, as calls and states are looked up by their QNX numbers.
     """
     books = [member.trace.catalogue for member in members]
     qnx_book = next((book for book in books if book.release.is_qnx), books[0])
@@ -385,13 +388,13 @@ def _codes(path: Path, members: Sequence[Member]) -> tuple[Catalogue, list[NDArr
 
 
 def _pids(traces: Sequence[Trace]) -> list[_Ints]:
-    """Return the pids of each file's processes on the axis: the first file's unchanged, others prefixed with a digit.
+    """Return the pids of each file's processes on the axis; a digit in front tells the files apart.
 
-    Pid 7 of the second file is 1000007 if no pid has more than six digits: the first digit is the file.
+    Pid 7 of the second file is 1000007 if no pid has more than six digits; pids of the first file are unchanged.
     """
     largest = max(int(trace.processes.pid.max(initial=0)) for trace in traces)
     step = 10 ** len(str(largest))
-    if step * len(traces) > _MOST_PID:  # as damaged slots may name; the numbers are without meaning then
+    if step * len(traces) > _MOST_PID:  # damaged slots may have such pids, which mean nothing
         step = _MOST_PID // len(traces)
     pids = []
     for number, trace in enumerate(traces):
@@ -401,11 +404,11 @@ def _pids(traces: Sequence[Trace]) -> list[_Ints]:
 
 
 def _axis(parts: list[AxisPart], order: NDArray[np.intp]) -> FileAxis:
-    """Return the axis, and with it where the events of each file are.
+    """Return the axis with the row of each file's events.
 
     Args:
-        parts: The files, as they come.
-        order: intp, (events,), which event of all, file after file, is which row.
+        parts: The files in order.
+        order: intp, (events,), for each row of the axis, its index among the events of all files one after the other.
     """
     position = np.empty(len(order), np.uint32)
     position[order] = np.arange(len(order), dtype=np.uint32)
@@ -424,7 +427,7 @@ def _axis(parts: list[AxisPart], order: NDArray[np.intp]) -> FileAxis:
 
 
 def _as_named(part: AxisPart, start: int) -> AxisPart:
-    """Return a file whose trace has the names of the axis and counts from its zero, so that sentences about it fit."""
+    """Return a file whose trace has the names and the time zero of the axis, so that texts about it fit the axis."""
     own, clock = part.trace.processes, part.trace.clock
     processes = ProcessTable(own.pid, own.parent_pid, ("", *(_process_name(part, row) for row in range(1, len(own)))),
                              own.created_cycles, own.destroyed_cycles)  # fmt: skip
@@ -460,7 +463,7 @@ def _events(parts: list[AxisPart]) -> EventTable:
 
 
 def _first_slots(parts: list[AxisPart]) -> list[int]:
-    """Return which slot of all the first slot of each file is."""
+    """Return the number of the first slot of each file, counting the slots of all files."""
     return [sum(before.trace.slot_count for before in parts[:number]) for number in range(len(parts))]
 
 
@@ -494,7 +497,7 @@ def _processes(parts: list[AxisPart]) -> ProcessTable:
 
 
 def _process_name(part: AxisPart, row: int) -> str:
-    """Return `guest:devb-ahci`; a process without a name has its pid of the file."""
+    """Return `guest:devb-ahci`; without a name, the process has its pid in the file."""
     name = part.trace.processes.names[row].rsplit("/", 1)[-1]
     return f"{part.name}:{name or f'pid {int(part.trace.processes.pid[row])}'}"
 
@@ -547,7 +550,7 @@ def _header(parts: list[AxisPart]) -> Header:
 
 
 def _problems(parts: list[AxisPart], rate: int) -> Problems:
-    """Return the problems of all files, and what is odd about the axis."""
+    """Return the problems of all files and of the axis itself."""
     out = Problems()
     for part in parts:
         for problem in part.trace.problems:

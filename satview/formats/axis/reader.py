@@ -1,4 +1,4 @@
-"""Opens a file that names several traces on one time axis."""
+"""Opens a file that lists several traces on one time axis."""
 
 from __future__ import annotations
 
@@ -19,17 +19,12 @@ _Progress = Callable[[float], None]
 
 
 def score(first_bytes: bytes, path: Path) -> int:
-    """Return how sure it is that a file names traces on an axis, 0 to 100."""
+    """Return how likely a file is an axis file, 0 to 100."""
     return _CERTAIN if looks_like_axis(first_bytes, path) else 0
 
 
 def open_axis(path: Path, progress: _Progress | None = None, cancelled: Callable[[], bool] | None = None) -> Trace:
-    """Open all files that an axis file names as one trace.
-
-    Raises:
-        TraceFormatError: The file or one of those it names cannot be read.
-        Cancelled: `cancelled()` returned True.
-    """
+    """Open all files listed in an axis file as one trace."""
     entries = read_axis(path)
     _check(path, [entry.path for entry in entries])
     members = []

@@ -1,4 +1,4 @@
-"""From slots to a `Trace`: decode, repair, sort, count heads, list problems; tables of threads and processes."""
+"""Builds a `Trace` from slots: decodes, repairs and sorts events, lists problems, builds thread and process tables."""
 
 from __future__ import annotations
 
@@ -59,13 +59,13 @@ from satview.store.problems import Problems
 from satview.store.tables import BufferTable, EventTable, ProcessTable, StateIndex, ThreadTable
 from satview.store.trace import Trace
 
-LISTING: Final = "traceprinter"  # format of traces whose slots were made of text
-# Cycles per second. Counters of boards have some 10^9 at most; beyond this the header is damaged.
+LISTING: Final = "traceprinter"  # format of traces whose slots were made from text
+# Cycles per second. Real counters run at some 10^9 at most; above this limit the header is damaged.
 _MAX_RATE: Final = 1_000_000_000_000
 
 
 def choose_release(header: Header, system: SystemInfo | None, problems: Problems) -> Release:
-    """Return the tables that apply: by SYS_RELEASE, else by the kind of system page, else 7.x with a note."""
+    """Return the release whose tables apply: by SYS_RELEASE, else by the type of system page, else 7.x with a note."""
     named = release_of(header.get("SYS_RELEASE"))
     kind = system.values.get("type", 0) if system else None
     if named is not None:
@@ -84,7 +84,7 @@ def choose_release(header: Header, system: SystemInfo | None, problems: Problems
 
 
 def choose_rate(header: Header, system: SystemInfo | None, problems: Problems) -> int:
-    """Return the rate of the stamps in cycles per second: from the header, else from the system page, else 1 GHz."""
+    """Return the clock rate in cycles per second: from the header, else from the system page, else 1 GHz."""
     # The header comes first: on MIPS and SH the rate in the system page is shifted by a constant (section 1.1).
     rates = (header.number("CYCLES_PER_SEC"), system.values.get("qtime.cycles_per_sec") if system else None)
     for rate in rates:
@@ -129,19 +129,19 @@ def trace_from_slots(
     Args:
         path: The file, for titles and errors.
         format_name: `kev`, `traceprinter`, ...
-        header: Its keys decide release and clock rate.
+        header: Header, whose keys determine release and clock rate.
         system_page: Image in the target's byte order; may be empty.
-        slots: (n, 4) words, or where they are read.
-        byte_order: Of the target.
-        problems: Receives what is found wrong; becomes part of the trace.
+        slots: (n, 4) words, or a source to read them from.
+        byte_order: Byte order of the target.
+        problems: Receives problems; becomes part of the trace.
         offset: Byte offset of the first slot in the file.
         progress: Called with 0 to 1 between chunks.
         cancelled: Called between chunks.
-        times: (n,) full time of every slot, where the source shows it; None = rebuild it from the stamps.
-        release: Whose tables apply, where the source shows it; None = as header and system page say.
-        byte_of_slot: Gives the file offset of a slot where slots do not follow each other from `offset` on.
         has_whole_buffers: False for listings with lines cut out, whose buffers cannot have their announced length.
-        decoder_of: Gives the decoder; one that has decoded most of these slots before spares time.
+        times: (n,) full time of every slot, if the source has it; None = rebuild it from the stamps.
+        release: Release whose tables apply, if the source has it; None = as header and system page say.
+        byte_of_slot: Returns the file offset of a slot, if slots do not follow each other from `offset` on.
+        decoder_of: Returns the decoder; one that has already decoded most of these slots saves time.
 
     Raises:
         Cancelled: `cancelled()` returned True.
@@ -174,7 +174,7 @@ def trace_from_slots(
         moves = time_order(decoded.time, decoded.cpu, positions)
         split_contested(decoded, slots, moves)
         fragments, unfinished = repair(decoded, region, problems, ascends=not len(positions))
-        # Tails are matched by the stamps as they are, so only now.
+        # Only now, as tails are matched by the original stamps.
         if times is None and _move_between_neighbours(decoded, positions, region, problems):
             moves = time_order(decoded.time, decoded.cpu, disordered_rows(decoded.time))
         if moves is not None:
@@ -187,12 +187,12 @@ def trace_from_slots(
     buffers = _buffers(decoded, unfinished, events, release, region, problems, has_whole_buffers)
     with timed("counts"):
         tables = Begun(partial(_tables, decoded, named_by, payloads_of_names, buffers, count), "satview-tables")
-        if has_whole_buffers:  # else events are missing all over
+        if has_whole_buffers:  # else events are missing everywhere
             gaps = np.concatenate((gaps, open_interrupts(events, gaps, region, problems)))
         dumped, threads, processes, states = tables.result()
     fragments, unfinished = fragments.before(count), unfinished[unfinished < count]
     payloads = SlotPayloads(slots, events, fragments, byte_order, names)
-    # Only a ring has slots from after the capture; its buffers but the last one keep a count of 0 (sections 5.5, 6.1).
+    # Only a ring has slots from after the capture; all its buffers except the last have a count of 0 (5.5, 6.1).
     if is_ring(surroundings, decoded.code[decoded.rare_rows], decoded.rare_words):
         report_ring_tail(events, rate, region, problems)
     start = int(events.time_cycles[0]) if len(events) else 0
@@ -227,14 +227,14 @@ def trace_from_slots(
 def _tables(
     decoded: Decoded, named_by: EventTable, payloads: SlotPayloads, buffers: BufferTable, count: int
 ) -> tuple[int, ThreadTable, ProcessTable, StateIndex]:
-    """Return when the opening state dump ends, the tables of threads and processes, and the index of states.
+    """Return the end of the opening state dump, the tables of threads and processes, and the index of states.
 
     Args:
         decoded: Columns in time order.
-        named_by: All events, with the names behind the capture.
-        payloads: Of these.
-        buffers: Of the capture.
-        count: Events of the capture.
+        named_by: All events, including the names appended after the capture.
+        payloads: Payloads of these events.
+        buffers: Buffers of the capture.
+        count: Number of events of the capture.
     """
     rare, words, events = decoded.rare_rows, decoded.rare_words, named_by.before(count)
     is_process = decoded.code[rare] >> wire.CLASS_SHIFT == wire.WireClass.PR_TH
@@ -250,16 +250,16 @@ def _tables(
 def _settle_times(
     decoded: Decoded, surroundings: Surroundings, is_rebuilt: bool, region: EventRegion, problems: Problems
 ) -> tuple[ClockVerdicts, int]:
-    """Correct the times of events; return what was decided about the clock, and how many events the capture has.
+    """Correct the times of events; return the clock verdicts, and the number of events that belong to the capture.
 
-    Behind them are the names that follow a ring capture, which are the last ones by time as well.
+    The events after these are the names that follow a ring capture, which are last by time as well.
 
     Args:
-        decoded: Columns in the order of the file; its times are corrected in place.
-        surroundings: What is known besides.
-        is_rebuilt: The times follow from stamps and TIME events, and not from the source itself.
+        decoded: Columns in file order; times are corrected in place.
+        surroundings: What else is known about the clock.
+        is_rebuilt: Times were rebuilt from stamps and TIME events, not given by the source.
         region: For byte offsets.
-        problems: Receives those names, as what they are.
+        problems: Receives a note about the names.
     """
     time, count = decoded.time, len(decoded.time)
     tail_row, clock = None, decoded.clock if is_rebuilt else None
@@ -289,16 +289,16 @@ def _has_common_clock(system: SystemInfo | None, release: Release) -> bool:
 
 
 def _report_skew(cpus: int, system: SystemInfo | None, release: Release, problems: Problems) -> None:
-    """Warn where the stamps of CPUs need not agree."""
+    """Warn if the clocks of the CPUs may differ."""
     if cpus > 1 and not _has_common_clock(system, release):
         problems.add("clock-skew", "the system page does not set the flag of a common clock")
 
 
 def _activity() -> NDArray[np.bool_]:
-    """Return per code whether the event is activity, something that the opening state dump never holds."""
+    """Return per code whether the event is activity, which the opening state dump never contains."""
     codes = np.arange(wire.CODE_COUNT)
     kind = codes >> wire.CLASS_SHIFT
-    # System events may come within the dump: names of partitions, the frequency of each CPU (section 8.8).
+    # System events may be in the dump: names of partitions, the frequency of each CPU (section 8.8).
     in_dump = (kind == wire.WireClass.CONTROL) | (kind == wire.WireClass.PR_TH) | (kind == wire.WireClass.SYSTEM)
     destroyed = np.isin(codes, (wire.PROC_DESTROY, wire.PROC_DESTROY_NAME, wire.THREAD_DESTROY))
     return np.asarray(~in_dump | destroyed)
@@ -307,7 +307,7 @@ def _activity() -> NDArray[np.bool_]:
 def _report_pass(
     decoded: Decoded, verdicts: ClockVerdicts, region: EventRegion, names: Catalogue, problems: Problems
 ) -> None:
-    """List what the pass itself met: zero slots, unknown events, steps of the clock."""
+    """Report problems that the decoder met: zero slots, unknown events, clock discontinuities."""
     for first_slot, count in decoded.empty:
         problems.add("empty-slots", f"{count} slot{'s' * (count > 1)} of zeros", region.byte(first_slot), count)
     for code, (row, count) in sorted(decoded.unknown.items()):
@@ -339,7 +339,7 @@ def _report_pass(
 def _move_between_neighbours(
     decoded: Decoded, disordered: NDArray[np.int64], region: EventRegion, problems: Problems
 ) -> bool:
-    """Put events with damaged stamps between their neighbours, and list them; return whether there are any."""
+    """Move events with damaged stamps between their neighbours, and report them; return whether there are any."""
     rows, cycles = misplaced(decoded.time, decoded.cpu, disordered)
     if not len(rows):
         return False
@@ -368,7 +368,7 @@ def _buffers(
 ) -> BufferTable:
     rare = decoded.rare_rows
     is_control = (decoded.code[rare] >> wire.CLASS_SHIFT == wire.WireClass.CONTROL) & (rare < len(events))
-    # A BUFFER or DROPPED event whose last slots are missing has words that mean nothing: half a report reports nothing.
+    # The words of a BUFFER or DROPPED event whose last slots are missing mean nothing.
     is_control &= ~combine.contains(np.sort(unfinished), rare)
     control, words = rare[is_control], decoded.rare_words[is_control]
     code, slot, time = events.code[control], events.slot[control], events.time_cycles[control]
@@ -380,7 +380,7 @@ def _buffers(
     return buffers
 
 
-_DUMP_EVENTS = 1 << 17  # no target has so many threads that its dump is longer
+_DUMP_EVENTS = 1 << 17  # upper limit for the length of a state dump
 _NAMED = (wire.PROC_CREATE_NAME, wire.PROC_DESTROY_NAME)
 _CREATED = (wire.PROC_CREATE, wire.PROC_CREATE_NAME)
 _DESTROYED = (wire.PROC_DESTROY, wire.PROC_DESTROY_NAME)
@@ -411,13 +411,13 @@ def thread_and_process_tables(
     """Build the tables of threads and processes.
 
     Args:
-        events: In time order.
-        payloads: Of the same trace.
+        events: All events in time order.
+        payloads: Their payloads.
         process_rows: Rows of the PROCESS events, ascending.
-        process_words: (len(process_rows), 2): the first two payload words of each.
-        keys: (pid, tid) per thread row as two payload words; row 0 is nobody.
+        process_words: (len(process_rows), 2): first two payload words of each.
+        keys: (pid, tid) per thread row as two payload words; row 0 is the unknown thread.
         dump_end_cycles: Creations up to here belong to the opening state dump: the process is older than the trace.
-        count: Events of the capture; those behind them name what there was at its end, and create nothing.
+        count: Number of events of the capture; later ones name what existed at its end, and create nothing.
     """
     pids = keys.view(np.uint32).reshape(-1, 2)[:, 0].astype(np.int32)
     tids = keys.view(np.uint32).reshape(-1, 2)[:, 1].astype(np.int32)
@@ -436,7 +436,7 @@ def thread_and_process_tables(
         # Word 0 is the parent, word 1 the process (section 8.5).
         process = processes.setdefault(second_word, _Process())
         if row >= count:
-            if process.destroyed_cycles == -1:  # else its number may be another process's by now
+            if process.destroyed_cycles == -1:  # else the pid may belong to another process now
                 process.name = _name(payloads, row) if code in _NAMED else process.name
                 process.parent_pid = first_word
             continue
@@ -445,7 +445,7 @@ def thread_and_process_tables(
         if code in _CREATED:
             process.parent_pid = first_word
             # START reports processes that exist, so the same pid may be "created" again (section 8.5): only a creation
-            # after the dump, of a pid that had not been heard of, is one.
+            # after the dump, of a pid not seen before, is real.
             if time > dump_end_cycles and not process.has_history:
                 process.created_cycles = time
             process.destroyed_cycles = -1
@@ -479,9 +479,9 @@ def _in_range(pid: int) -> int:
 
 
 def dump_end(events: EventTable, code_is_activity: NDArray[np.bool_], first_loss_cycles: int) -> int:
-    """Return when the opening state dump ends: just before the first event that is real activity.
+    """Return the end of the opening state dump: just before the first event that is real activity.
 
-    START reports every process and thread that exists, first of all events and from the CPU that called it: creations,
+    START reports every process and thread that exists before all other events, on the CPU that called it: creations,
     names and one state each. So the dump ends before that CPU's first event of any other kind (a kernel call, an
     interrupt, a message), or before it reports a second state of a thread. Other CPUs may be active meanwhile. A state
     before the first creation shows that there is no dump: the trace begins later. Source: kernel event trace format
@@ -489,13 +489,13 @@ def dump_end(events: EventTable, code_is_activity: NDArray[np.bool_], first_loss
 
     Args:
         events: In time order.
-        code_is_activity: (32768,), codes that no dump holds.
-        first_loss_cycles: Where events are missing for the first time: the dump ends there at the latest.
+        code_is_activity: (32768,), codes that no dump contains.
+        first_loss_cycles: Time of the first loss: the dump ends there at the latest.
 
     Returns:
         Cycles; one before the first event if there is no dump.
     """
-    # Behind a gap a second dump may follow, of a capture that was started again; it is no part of the opening one.
+    # After a gap, the dump of a restarted capture may follow; it is not part of the opening one.
     count = min(_DUMP_EVENTS, int(np.searchsorted(events.time_cycles, first_loss_cycles)))
     code, creations = events.code[:count], (wire.PROC_CREATE, wire.PROC_CREATE_NAME, wire.THREAD_CREATE)
     if not len(code):
@@ -521,7 +521,10 @@ def _is_state(code: NDArray[np.uint16]) -> NDArray[np.bool_]:
 
 
 def _first_repetition(values: NDArray[np.unsignedinteger]) -> int | None:
-    """Return the first position whose value stood earlier; looks at twice as many each time, as it comes early."""
+    """Return the first position whose value occurred before.
+
+    It is usually early, so prefixes of doubling length are searched.
+    """
     size = 256
     while True:
         part = values[:size]

@@ -1,8 +1,8 @@
-"""Decodes slots into columns: the bulk decoder behind every .kev-like source.
+"""Decodes slots into columns, for every format made of slots.
 
-One pass over the file in chunks that stay in the processor's cache; per chunk group slots into events, position times,
-number threads, find owners. What one pass cannot know (events whose slots are far apart, blocks out of order) is
-repaired after it. No step looks at events one by one.
+One pass over the file in chunks that fit the processor's cache groups slots into events, computes times, numbers
+threads and finds owners. What one pass cannot know (events whose slots are far apart, blocks out of order) is repaired
+after it. No step handles events one by one in Python.
 """
 
 from __future__ import annotations
@@ -39,24 +39,24 @@ from satview.formats.kev.slots.slot_source import SlotSource, source_of
 
 
 class GrowingColumn:
-    """One column, written by one decoder and seen by many readings.
+    """One column that one decoder writes and several traces read.
 
     Args:
-        dtype: Of its rows.
+        dtype: Type of its rows.
 
     Raises:
-        OSError: The system has no room for it.
+        OSError: There is no room for it.
     """
 
     def __init__(self, dtype: DTypeLike) -> None:
         self._dtype = np.dtype(dtype)
-        # Memory where the system offers such a file (Linux), else in the folder of temporary files.
+        # A file in memory if the system offers it (Linux), else a temporary file.
         self._is_memory = hasattr(os, "memfd_create")
         if self._is_memory:
             self._file = os.memfd_create("satview-column")
             weakref.finalize(self, os.close, self._file)
         else:
-            import tempfile  # on first use: few traces need files beside them
+            import tempfile  # on first use: few traces need it
 
             stored = tempfile.TemporaryFile(buffering=0)  # noqa: SIM115 - closed with this object
             self._file = stored.fileno()
@@ -64,37 +64,37 @@ class GrowingColumn:
         self._size = 0
 
     def writable(self, rows: int) -> NDArray[np.generic]:
-        """Return the column with room for `rows` rows, to write to; rows written before are there.
+        """Return the column with room for `rows` rows, to write to; rows written before are kept.
 
         Returns:
             Of the column's type, (rows,).
 
         Raises:
-            OSError: The system has no room for it.
+            OSError: There is no room for it.
         """
         self._grow(rows * self._dtype.itemsize)
         return self._mapped(rows, mmap.ACCESS_WRITE)
 
     def reading(self, written: NDArray[np.generic], settled: int) -> NDArray[np.generic]:
-        """Return the column as it is now, for one reading, which may write to it: no other sees that.
+        """Return a private copy of the column for one trace: changes to it are not visible elsewhere.
 
         Args:
-            written: All rows, as `writable` gave them.
-            settled: Rows that will not be written again. The others are copied.
+            written: All rows, as returned by `writable`.
+            settled: Number of rows that will not be written again. The others are copied at once.
 
         Returns:
             Of the column's type, (rows,).
 
         Raises:
-            OSError: The system has no room for it.
+            OSError: There is no room for it.
         """
         column = self._mapped(len(written), mmap.ACCESS_COPY)
-        # The decoder writes the unsettled rows again for the next reading; this one must not see that.
-        column[settled:] = written[settled:]  # writing makes the pages its own
+        # The decoder writes the unsettled rows again at the next reload, which must not change this trace.
+        column[settled:] = written[settled:]  # writing makes private copies of the pages
         return column
 
     def _mapped(self, rows: int, access: int) -> NDArray[np.generic]:
-        if not rows:  # nothing cannot be mapped
+        if not rows:  # an empty file cannot be mapped
             return np.empty(0, self._dtype)
         # The array keeps the map, and the map keeps the file.
         return np.frombuffer(mmap.mmap(self._file, rows * self._dtype.itemsize, access=access), self._dtype)
@@ -105,7 +105,7 @@ class GrowingColumn:
         if self._is_memory:
             os.ftruncate(self._file, size)  # pages are real once written
         else:
-            # Written, not only made longer: a full disk is an error here, and a dead process at the first store else.
+            # Written, not only extended: so a full disk raises an error here instead of killing the process later.
             os.lseek(self._file, self._size, os.SEEK_SET)
             blank = bytes(1 << 20)
             written = self._size
@@ -123,7 +123,7 @@ COLUMNS: Final = ("time", "code", "cpu", "thread", "slot", "slots")
 
 @dataclass(slots=True)
 class _Mark:
-    """The state of the pass where a chunk begins."""
+    """State of the decoder where a chunk begins."""
 
     start: int
     count: int
@@ -136,7 +136,7 @@ class _Mark:
 
 @dataclass(frozen=True, slots=True)
 class _Chunk:
-    """Some slots of the file, uint32 (n, 4), the first one's number, and what they are made of."""
+    """A chunk of slots: number of the first, uint32 (n, 4) words, and their grouping into events."""
 
     start: int
     slots: NDArray[np.uint32]
@@ -154,12 +154,12 @@ class _Chunk:
 class Decoder:
     """Decodes the slots of one file.
 
-    A file that grows is decoded by one decoder for all its life: only the last chunk is decoded again, for only there
-    may what follows make a difference. So the result is that of a decoder that sees the file for the first time.
+    A growing file keeps its decoder: each time, only the last chunk is decoded again, as only that can be changed by
+    later slots. So the result equals that of a new decoder.
 
     Args:
-        slots: (n, 4) words, or where they are read.
-        catalogue: Of the file's release: which codes are thread states.
+        slots: (n, 4) words, or a source to read them from.
+        catalogue: Catalogue of the file's release, which knows the codes of thread states.
         goes_on: `extend` will be called before each further `run`.
     """
 
@@ -177,7 +177,7 @@ class Decoder:
         self.slot: NDArray[np.unsignedinteger]
         self.slots: NDArray[np.unsignedinteger]
         for name, dtype in zip(COLUMNS, dtypes, strict=True):
-            # Room takes address space only; pages are real once written, so the size by slots costs nothing.
+            # Unwritten pages take no memory, so allocating a row per slot costs only address space.
             setattr(self, name, self._growing[name].writable(n) if goes_on else column_arrays.empty(n, dtype))
         self.count = 0
         self._clock = ClockRebuilder()
@@ -189,7 +189,7 @@ class Decoder:
         thread_class = [i for i, c in enumerate(catalogue.classes) if c.name == "THREAD"]
         self._is_thread = np.isin(catalogue.class_index_of_code, thread_class)
         self._is_state = catalogue.state_value_of_code != NOT_A_STATE
-        # No states by the table of section 7.2, but a lane begins and ends with them.
+        # Not states by the table of section 7.2, but lanes begin and end with these events.
         self._is_state[[wire.THREAD_CREATE, wire.THREAD_DESTROY]] = True
         codes = np.arange(wire.CODE_COUNT)
         wire_class = codes >> wire.CLASS_SHIFT
@@ -198,7 +198,7 @@ class Decoder:
         known[list(catalogue.codes())] = True
         rare = process | (wire_class == wire.WireClass.CONTROL)
         runs = self._is_thread & (codes == wire.THREAD_RUNNING)
-        # One look-up per event answers five questions; five look-ups would read the codes five times.
+        # One look-up per event in place of five, which would read the codes five times.
         self._traits: NDArray[np.uint8] = np.zeros(wire.CODE_COUNT, np.uint8)
         for trait, has in (
             (loading.IS_SUBJECT, self._is_thread),
@@ -208,26 +208,26 @@ class Decoder:
             (loading.IS_RUNNING, runs),
         ):
             self._traits[has] |= np.uint8(trait)
-        # In turns: what one chunk is made of is looked at while the next one is read.
+        # Used in turns: one chunk is processed while the next is read.
         self._scratch = [
             (loading.Grouper(self._traits, wire.CONTROL_BUFFER, CHUNK_SLOTS), np.empty((CHUNK_SLOTS, 4), np.uint32))
             for _ in range(2)
         ]
 
     def inform(self, surroundings: Surroundings) -> None:
-        """Tell what header and system page say about the clock, before the first `run`."""
+        """Set what header and system page say about the clock, before the first `run`."""
         if not self._mark.start:
             self._mark.clock = ClockRebuilder(review=ClockReview(surroundings))
 
     def extend(self, slots: NDArray[np.uint32] | SlotSource) -> None:
-        """Take more slots; those of before must be the same. The next `run` gives the result for all of them."""
+        """Set a longer array of slots that begins with the same ones; the next `run` decodes all of them."""
         self._slots = source_of(slots)
-        room = self._mark.count + len(self._slots) - self._mark.start  # of what is decoded, events are counted
+        room = self._mark.count + len(self._slots) - self._mark.start  # decoded events plus undecoded slots
         for name, column in self._growing.items():
             setattr(self, name, column.writable(room))
 
     def _widen(self, name: str, count: int) -> None:
-        """Give a column rows of 32 bits; the first `count` stay."""
+        """Give a column rows of 32 bits; keep its first `count` values."""
         narrow = getattr(self, name)
         if self._growing:
             self._growing[name] = GrowingColumn(np.uint32)
@@ -275,7 +275,7 @@ class Decoder:
         self._clock, self._numbers, self._running, self._discontinuities = deepcopy(now)
 
     def _start_clock(self) -> None:
-        """Find the first usable TIME of the file near its start: events before it are placed backwards from it."""
+        """Find the first usable TIME near the start of the file; events before it are placed backwards from it."""
         head = self._slots.read(0, min(len(self._slots), CHUNK_SLOTS))
         code, kind = head[:, 0] & np.uint32(wire.CODE_MASK), head[:, 0] >> wire.STRUCT_SHIFT
         # Middle and last slots repeat the header, so they look like TIME events too; their words are no clock.
@@ -287,13 +287,13 @@ class Decoder:
             self._clock.start_from(value)
 
     def _chunks(self, start: int) -> Generator[_Chunk]:
-        """Yield the slots from `start` on, grouped; the next chunk is read and grouped while one is looked at.
+        """Yield the slots from `start` on, grouped; the next chunk is read and grouped in a thread meanwhile.
 
-        Both take as long, and grouping needs nothing of what the rest finds.
+        Grouping takes as long as the rest and needs no results of it.
         """
         n, row = len(self._slots), self.count
         ready: SimpleQueue[_Chunk | BaseException] = SimpleQueue()
-        free: SimpleQueue[bool] = SimpleQueue()  # scratch that is free; False ends the thread
+        free: SimpleQueue[bool] = SimpleQueue()  # an item per free scratch buffer; False ends the thread
 
         def group_all() -> None:
             begin, first_row = start, row
@@ -302,7 +302,7 @@ class Decoder:
                     chunk = self._group(begin, first_row)
                     begin, first_row = chunk.end, first_row + chunk.events
                     ready.put(chunk)
-            except BaseException as error:  # noqa: BLE001 - raised where the chunk is taken
+            except BaseException as error:  # noqa: BLE001 - raised again by the thread that takes the chunk
                 ready.put(error)
 
         worker = Begun(group_all, "satview-slots") if n - start > CHUNK_SLOTS else None
@@ -322,7 +322,7 @@ class Decoder:
                 worker.wait()  # it writes to the columns
 
     def _group(self, start: int, first_row: int) -> _Chunk:
-        """Read slots from `start` and write the events that they are to the columns, from row `first_row` on."""
+        """Read slots from `start` on, and write their events to the columns from row `first_row` on."""
         self._scratch.reverse()
         grouper, scratch = self._scratch[0]
         end = min(len(self._slots), start + CHUNK_SLOTS)
@@ -335,7 +335,7 @@ class Decoder:
         return _Chunk(start, part, grouped)
 
     def _place(self, chunk: _Chunk) -> None:
-        """Give the events of a chunk their times and threads."""
+        """Set times and threads of the events of a chunk."""
         start, part, grouped, first_row = chunk.start, chunk.slots, chunk.grouped, self.count
         if len(grouped.zero):
             self._parts.note_empty(start + grouped.zero.astype(np.intp))
@@ -377,13 +377,13 @@ class Decoder:
         chunk = ClockChunk.of(part[first_slots[time_rows]], stamps, cpu, time_rows, buffers, rows.start)
         out, held = self.time[rows], 0
         slots = self.slot[rows]
-        # Rule 4 of section 5.3: what precedes the first TIME is placed backwards from it.
+        # Rule 4 of section 5.3: events before the first TIME are placed backwards from it.
         if int(slots[0]) < self._held:
             held = int(np.searchsorted(slots, slots.dtype.type(self._held)))
         self._clock.unwrap(self._clock.hold(chunk, held, self._held_from, out), out[held:])
 
     def _numbered(self, keys: NDArray[np.uint64]) -> NDArray[np.uint32]:
-        """Return the threads of the events of a chunk that name theirs, given their (pid, tid)."""
+        """Return the thread numbers of (pid, tid) keys, for events that contain their thread."""
         threads = self._numbers.numbers(keys)
         if len(self._numbers) > _MAX_NARROW_THREADS and self.thread.dtype == np.uint16:
             self._widen("thread", self.count)
@@ -397,7 +397,7 @@ class Decoder:
         cpu: NDArray[np.uint8],
         rare: NDArray[np.intp],
     ) -> list[tuple[int, int]]:
-        # After lost events nobody knows who runs: the switches that would say so are among them.
+        # After lost events the running thread is unknown, as the lost events may include switches.
         codes = code[rare]
         is_dropped = codes == wire.CONTROL_DROPPED
         is_mark = is_dropped | (codes == wire.CONTROL_BUFFER)
@@ -409,7 +409,7 @@ class Decoder:
         columns = {name: getattr(self, name)[:n] for name in COLUMNS}
         for name, column in self._growing.items():
             columns[name] = column.reading(columns[name], self._mark.count)
-            setattr(self, name, np.empty(0, columns[name].dtype))  # written through again after `extend` only
+            setattr(self, name, np.empty(0, columns[name].dtype))  # no writes until `extend` maps it again
         return Decoded(
             n,
             **columns,

@@ -1,4 +1,4 @@
-"""What decoding leaves: columns of events, and what stood out on the way."""
+"""Results of the decoder: columns of events, and slots and codes that need a repair or a report."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from satview.formats.kev.slots import combine
 
 @dataclass(slots=True)
 class Decoded:
-    """What the pass leaves: columns in file order, and what stood out on the way.
+    """Columns in file order, and what needs a repair or a report.
 
     Attributes:
-        count: Events.
+        count: Number of events.
         time, code, cpu, thread, slot, slots: Columns of `EventTable`, in file order of first slots.
         state_rows: uint32, rows of THREAD state, create and destroy events, ascending.
         rare_rows: int64, rows of CONTROL and PROCESS events, ascending.
@@ -24,8 +24,8 @@ class Decoded:
         keys: uint64 (pid, tid) per thread row, as two words in payload order.
         unmatched: Open events and runs of tails for the repair.
         empty: (first slot, slots) of spans of zero slots.
-        clock: Its state at the end.
-        unknown: Per code that no table of the release names: row of the first such event, and how many.
+        clock: State of the clock at the end.
+        unknown: Code that no table of the release names, to row of its first event and number of events.
     """
 
     count: int
@@ -47,7 +47,7 @@ class Decoded:
 
 @dataclass(slots=True)
 class Parts:
-    """Lists of small arrays that the chunks add to."""
+    """Lists of arrays, one per chunk."""
 
     state_rows: list[NDArray[np.uint32]] = field(default_factory=list)
     rare_rows: list[NDArray[np.int64]] = field(default_factory=list)
@@ -57,26 +57,32 @@ class Parts:
     unknown: dict[int, tuple[int, int]] = field(default_factory=dict)
 
     def copy(self) -> Parts:
-        """Return other lists of the same arrays."""
+        """Return a copy of the lists; the arrays are shared."""
         return Parts(
             list(self.state_rows), list(self.rare_rows), list(self.rare_words), list(self.unmatched), list(self.empty),
             dict(self.unknown),
         )  # fmt: skip
 
     def note_rare(self, first_row: int, rows: NDArray[np.intp], slots: NDArray[np.uint32]) -> None:
-        """Keep CONTROL and PROCESS events: their positions among events that begin at a row, and their first slots."""
+        """Record CONTROL and PROCESS events.
+
+        Args:
+            first_row: Row of the first event of the chunk.
+            rows: Positions in the chunk.
+            slots: Their first slots.
+        """
         self.rare_rows.append(rows + first_row)
         self.rare_words.append(slots[:, 2:4].copy())  # a view would keep all of the slots
 
     def note_empty(self, slots: NDArray[np.intp]) -> None:
-        """Note zero slots, ascending."""
+        """Record zero slots, ascending."""
         cuts = np.flatnonzero(np.diff(slots) != 1) + 1
-        # Of a file of rubbish with zeros everywhere one summary is enough.
+        # A garbage file with zeros everywhere gets one summary.
         for run in np.split(slots, cuts) if len(cuts) < 100 else [slots]:
             self.empty.append((int(run[0]), len(run)))
 
     def note_unknown(self, positions: NDArray[np.intp], code: NDArray[np.uint16], first_row: int) -> None:
-        """Count events that no table names, by code; `positions` are among events that begin at a row."""
+        """Count events whose code is in no table; `positions` are relative to `first_row`."""
         if not len(positions):
             return
         codes, indices, counts = np.unique(code[positions], return_index=True, return_counts=True)
@@ -92,14 +98,15 @@ class Parts:
         opened: tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.intp]],
         runs: tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.intp], NDArray[np.bool_]],
     ) -> None:
-        """Keep open events and runs of tails for the repair, in file order.
+        """Record open events and runs of tails for the repair, in file order.
 
         Args:
-            start: Slot of the file at which the chunk begins.
+            start: First slot of the chunk in the file.
             first_row: Row of its first event.
             part: uint32 (n, 4), its slots.
             opened: intp (k,) each, of events without end: first slot, adjacent slots, position among the events.
-            runs: (m,) each, of runs of tails: first slot, slots, position of the event before them, they end one.
+            runs: (m,) each, of runs of tails: first slot, slots, position of the event before them, whether they end an
+                event.
         """
         slot = np.concatenate((opened[0], runs[0]))
         order = np.argsort(slot, kind="stable")

@@ -1,4 +1,4 @@
-"""The payload of one event for people to read: named arguments with their notation, through the construct structs.
+"""Decodes the payload of one event into named arguments with their notation, using construct structs.
 
 Source: kernel event trace format, section 8.
 """
@@ -24,7 +24,7 @@ from satview.events.words import join64
 from satview.formats.kev import notation
 
 SLOT_PAYLOAD_BYTES = 8
-REST = " rest"  # no argument is called so
+REST = " rest"  # the blank keeps it different from any argument
 
 
 def _member(part: PayloadPart, end: str) -> construct.Construct:
@@ -42,7 +42,7 @@ def _sigevent(end: str) -> construct.Struct:
 
 
 def struct_of(layout: Layout, byte_order: str) -> construct.Struct:
-    """Return a layout as a construct; what no part describes is `rest`, bytes."""
+    """Return a layout as a construct; bytes after its last part are `rest`."""
     end = "l" if byte_order == "little" else "b"
     known = [part for part in layout.parts if part.words or part.is_text]
     members = [name / _member(part, end) for name, part in zip(part_names(layout), known, strict=False)]
@@ -53,7 +53,7 @@ def struct_of(layout: Layout, byte_order: str) -> construct.Struct:
 def prepared(
     release: Release, code: int, count: int, variant: int, byte_order: str
 ) -> tuple[Layout, tuple[str, ...], construct.Struct]:
-    """Return the layout of a payload, the names of its members, and its construct; each made once."""
+    """Return the layout of a payload, the names of its members, and its construct; cached."""
     layout = layout_of(release, code, count, variant)
     return layout, part_names(layout), struct_of(layout, byte_order)
 
@@ -68,7 +68,7 @@ def build(layout: Layout, values: Mapping[str, Any], byte_order: str) -> bytes:
     return data + bytes(-len(data) % SLOT_PAYLOAD_BYTES)
 
 
-MORE: Final = "\N{HORIZONTAL ELLIPSIS}"  # name of the argument that represents what a preview leaves out
+MORE: Final = "\N{HORIZONTAL ELLIPSIS}"  # name of the argument for words that a preview leaves out
 _DOUBT = "or data, if the call itself returned -1"
 
 
@@ -84,14 +84,14 @@ def decode_payload(
 
     Args:
         spec: Row of the catalogue for the event's code.
-        raw: Payload bytes as in the file, combine slots reassembled; a cut last word is not decoded.
+        raw: Payload bytes as in the file, combine slots reassembled; an incomplete last word is not decoded.
         byte_order: `little` or `big`.
         catalogue: The release's, for errno names and rules that depend on it.
-        most: How much of a giant event is spelled out, as `PayloadSource.decode` has it.
-        listed: Variant of the layout where only a line of a listing shows that.
+        most: Limit for giant events, as in `PayloadSource.decode`.
+        listed: Variant of the layout, if only a line of a listing shows it.
 
     Returns:
-        The decoded payload; never raises, whatever the bytes. What fits no known list is shown as raw words.
+        The decoded payload; never raises, whatever the bytes. A payload that fits no known list becomes raw words.
     """
     count = len(raw) // 4
     whole = raw[: 4 * count]
@@ -101,8 +101,8 @@ def decode_payload(
         shown = _Decoder(spec, layout, whole, words, catalogue, most).listed(byte_order)
         return Payload(layout.form, tuple(shown), words, raw)
     if variants.is_user(spec.code):
-        # Nothing in a user event says whether its words are text (section 8.9): what can be read as one is shown as
-        # one.
+        # A user event does not say whether its words are text (section 8.9): if they can be read as text, they are
+        # shown as text.
         variant = variants.BY_COUNT if variants.user_text(whole) is None else variants.TEXT
     else:
         variant = variants.variant_of(catalogue.release, spec.code, words)
@@ -114,9 +114,9 @@ def decode_payload(
 
 
 def with_description(payload: Payload, event: UserEvent, byte_order: str) -> Payload:
-    """Return a payload with the fields of a description as arguments, as far as it goes.
+    """Return a payload with the fields of a description as arguments, as far as its bytes reach.
 
-    They are before the raw words of a user event, and behind the arguments that the tables know of others.
+    They are put before the raw words of a user event, and after the known arguments of other events.
     """
     is_wide = not variants.is_user(event.code) and len(payload.words) > FAST_WORDS
     taken = {argument.name for argument in payload.arguments}
@@ -136,7 +136,7 @@ def with_description(payload: Payload, event: UserEvent, byte_order: str) -> Pay
 
 
 class _Decoder:
-    """Makes arguments of the members of one payload."""
+    """Creates the arguments of one payload."""
 
     def __init__(
         self, spec: EventSpec, layout: Layout, raw: bytes, words: Sequence[int], catalogue: Catalogue,
@@ -150,11 +150,11 @@ class _Decoder:
         parts = self.layout.parts
         text_start = -1
         for index, (part, name) in enumerate(zip(parts, names, strict=True)):
-            # The words of a message are shown as one text, as traceprinter prints them.
+            # The words of a message are shown as one text, like in traceprinter.
             if part.show is Show.MSG_MORE:
-                continue  # belongs to the one before it
+                continue  # part of the message before it
             if part.is_text:
-                # Texts follow each other without alignment (section 8.10), so only the first one begins where the
+                # Texts follow each other without alignment (section 8.10), so only the first text begins where the
                 # layout says.
                 text_start = 4 * part.word if text_start < 0 else text_start
                 if text_start >= len(self.raw) and part.text_index:
@@ -171,7 +171,7 @@ class _Decoder:
         yield from self.rest()
 
     def listed(self, byte_order: str) -> Iterator[Argument]:
-        """Yield what a line of a listing shows, in its order: between its arguments may be words of no meaning."""
+        """Yield the arguments that a line of a listing shows, in its order; words between them have no meaning."""
         for index, part in enumerate(self.layout.parts):
             if part.is_text:
                 data = (self.raw[4 * part.word :].split(b"\0", part.text_index + 1) + [b""] * 2)[part.text_index]
@@ -188,7 +188,7 @@ class _Decoder:
                 yield notation.number_argument(self.spec, part, value, self.catalogue)
 
     def text(self, part: PayloadPart, data: bytes, start: int) -> Argument:
-        """Return a text that begins at a byte of the payload."""
+        """Return the argument of a text that begins at byte `start` of the payload."""
         if self._most is not None and len(data) > self._most:
             first_word, words = start // 4, -(-(start + len(data)) // 4) - start // 4
             rest = f"the first {self._most:,} of {len(data):,} bytes"
@@ -199,7 +199,7 @@ class _Decoder:
         return notation.text_argument(part.name, data, first_word, max(0, -(-end // 4) - first_word))
 
     def rest(self) -> Iterator[Argument]:
-        """Yield the words that no part describes; one zero word that makes the number of words even is padding."""
+        """Yield the words that no part describes, except a zero word that pads them to an even number."""
         # The kernel fills up to whole slots: two words each (section 3.2).
         first_word = self.layout.end
         is_one = bool(self.layout.parts) and len(self.words) == first_word + 1
@@ -214,7 +214,7 @@ class _Decoder:
                 yield Argument(MORE, left, f"{left:,} more words", end, left)
 
     def user_note(self) -> str:
-        """Return the text that the words of a user event may be, as a note on the first of them; else nothing."""
+        """Return the text that the words of a user event may be, as a note on the first word; else ""."""
         if not (variants.is_user(self.spec.code) and variants.has_letters(self.raw)):
             return ""
         text = self.raw.partition(b"\0")[0]

@@ -1,7 +1,7 @@
-"""Reads a .kev file again and again while somebody still writes it.
+"""Reads a .kev file repeatedly while it is being written.
 
-Only what is new is read and decoded each time, and none of the file's bytes are held in memory; a few samples of the
-old bytes show whether the file was begun again meanwhile.
+Only new slots are read and decoded each time, and no bytes of the file are held in memory; a few samples of the old
+bytes show whether the file was started again meanwhile.
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ from satview.store.head import Header
 from satview.store.problems import Problems
 from satview.store.trace import Trace
 
-_HEAD_BYTES: Final = 8192  # header and system page of all real files; larger ones are read when they occur
+_HEAD_BYTES: Final = 8192  # enough for header and system page of all real files; more is read if needed
 _SAMPLE_SLOTS: Final = 256
 
 
 class GrowingFile:
-    """A .kev file that grows; `read` gives a trace of what it holds by now.
+    """A .kev file that grows; `read` returns a trace of its current content.
 
-    Slots are appended only, so an older trace stays right. When the file proves to be another one (shorter, or with
-    other bytes where old ones were), reading begins again.
+    Slots are only appended, so an older trace stays right. If the file turns out to be another one (shorter, or with
+    other bytes in place of old ones), it is read from the start again.
 
     Attributes:
         path: The file.
-        restart: What happened to the file when the last `read` had to begin again, as a sentence; else empty.
+        restart: Why the last `read` had to begin from the start again, as a sentence; else empty.
     """
 
     _count: int
@@ -43,45 +43,45 @@ class GrowingFile:
         self.path = Path(path)
         self.restart = ""
         self._restarted = ""
-        self._seen = (-1, -1)
+        self._last_status = (-1, -1)
         self._file: SourceFile | None = None
         self._forget()
 
     @property
     def has_changed(self) -> bool:
-        """True if size or time of the file are not those of the last `read`.
+        """True if size or modification time differ from those at the last `read`.
 
         Raises:
             OSError: The file is gone or cannot be queried.
         """
         status = self.path.stat()
-        return (status.st_size, status.st_mtime_ns) != self._seen
+        return (status.st_size, status.st_mtime_ns) != self._last_status
 
     def read(
         self, progress: Callable[[float], None] | None = None, cancelled: Callable[[], bool] | None = None
     ) -> Trace:
-        """Read what is new and return a trace of everything.
+        """Read new slots and return a trace of everything.
 
-        An incomplete last slot is not yet written, and no problem.
+        An incomplete last slot is ignored, as the rest is not written yet.
 
         Args:
             progress: Called with 0 to 1.
-            cancelled: Called now and then; True stops the load.
+            cancelled: Polled during the work; True stops it.
 
         Raises:
             TraceFormatError: The file is no .kev, or its header is not complete (yet).
-            SourceChangedError: It was cut meanwhile.
+            SourceChangedError: It was truncated meanwhile.
             OSError: It cannot be read.
             Cancelled: `cancelled()` returned True.
         """
         status = self.path.stat()
         file = self._file
-        # A file that was replaced has the same name and another number; the old one is read to its end and closed.
+        # A replaced file has the same name but another inode number.
         if file is None or file.identity != (status.st_dev, status.st_ino):
             file = SourceFile(self.path, 0)
         size = file.size_now
-        self._seen = (size, status.st_mtime_ns)
-        # Before anything is read: slots of the old file and the new one must not meet in one decoder.
+        self._last_status = (size, status.st_mtime_ns)
+        # Checked before reading, as one decoder must not get slots of two files.
         self._check_old(file, size)
         self._file = file
         if self._header is None:
@@ -90,7 +90,7 @@ class GrowingFile:
         file.size = self._offset + self._count * SLOT_BYTES
         self._take_samples(file)
         trace = self._trace(progress, cancelled)
-        # Only now: between a cut and the next header there may be reads that give no trace.
+        # Only now, as reads between a truncation and the next header give no trace.
         self.restart, self._restarted = self._restarted, ""
         return trace
 
@@ -102,7 +102,7 @@ class GrowingFile:
         self._samples: dict[int, bytes] = {}
 
     def _check_old(self, file: SourceFile, size: int) -> None:
-        """Notice a file that was begun again, and forget what was read of the old one."""
+        """Detect a file that was started again, and forget the old content."""
         if self._header is None:
             return
         reason = ""
@@ -118,12 +118,12 @@ class GrowingFile:
             self._forget()
 
     def _first_difference(self, file: SourceFile) -> int:
-        """Return the first byte that is not as it was read, among samples of start, middle and end; -1 for none."""
+        """Return the offset of the first changed byte in samples of start, middle and end, -1 = no change."""
         for offset, old in self._samples.items():
             new = file.bytes_at(len(old), offset)
             if new != old:
                 byte = next(i for i in range(len(old)) if old[i] != new[i])
-                # The sentence names the slot, and byte 0 where the header differs: the byte within means nothing to the
+                # Rounded to the slot, or to 0 within the header, as the byte inside means nothing to the
                 # reader.
                 return offset + byte - (byte % SLOT_BYTES if offset else byte)
         return -1
@@ -159,7 +159,7 @@ class GrowingFile:
         assert self._file is not None
         sample = self._file.bytes_at(min(self._count, SAMPLE_SLOTS) * SLOT_BYTES, self._offset)
         order = byte_order_of(self._header, self._page, sample, problems)
-        if order != self._order:  # where only the slots show it, the first few may have reported nothing
+        if order != self._order:  # a guess from the first few slots may have been wrong
             self._order, self._decoder = order, None
         slots = FileSlots(self._file, self._offset, self._count, order)
         report_header(self._header, problems)

@@ -1,8 +1,8 @@
-"""The text header of a .kev file, `TRACE_<KEY>::<value>` pairs with nothing between them, and its head as constructs.
+"""The text header of a .kev file, `TRACE_<KEY>::<value>` pairs without separators, and the system page as constructs.
 
-The constructs are one declaration for reading, writing and docs/kev-structs.md.
-Source: kernel event trace format, sections 1.1 and 4. A key is found by its pattern, never by its position: file names
-may contain `TRACE_`, attributes of any name may follow, and the order of keys differs between releases.
+The constructs are declared once for reading, writing and docs/kev-structs.md. Source: kernel event trace format,
+sections 1.1 and 4. A key is found by its pattern, never by its position: file names may contain `TRACE_`, attributes of
+any name may follow, and the order of keys differs between releases.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from satview.base.errors import TraceFormatError, UsageError
 from satview.store.head import Header
 
 KEY: Final = re.compile(rb"TRACE_((?:(?!TRACE_|::).)+)::", re.DOTALL)
-"""A key holds neither `TRACE_` nor `::`, so a path such as /dev/shmem/TRACE_1.kev in a value starts none; values may
-hold line feeds."""
+"""A key contains neither `TRACE_` nor `::`, so a path such as /dev/shmem/TRACE_1.kev in a value is not taken for one;
+values may contain line feeds."""
 
 _PAIRS_OLD: Final = (
     "system_private", "asinfo", "meminfo", "hwinfo", "cpuinfo", "cacheattr", "qtime", "callout", "callin",
@@ -33,7 +33,7 @@ _TRIPLES_7: Final = ("asinfo", "cpuinfo", "cacheattr", "intrinfo", "mdriver")
 
 
 def _until(pattern: re.Pattern[bytes]) -> Callable[[Any], int]:
-    """Return what tells the number of bytes up to a pattern."""
+    """Return a function that returns the number of bytes up to a pattern."""
 
     def length(context: Any) -> int:
         start: int = context._io.tell()
@@ -107,16 +107,16 @@ def page_structs(byte_order: str) -> Any:
 
 BEGIN: Final = b"TRACE_HEADER_BEGIN::"
 END: Final = b"TRACE_HEADER_END::"
-MAX_HEADER_BYTES: Final = 1 << 20  # the vendor never writes 1 KiB; beyond this it is not a header
+MAX_HEADER_BYTES: Final = 1 << 20  # the vendor's headers have less than 1 KiB; more is not a header
 
-FROM_LISTING: Final = ("SATVIEW", "listing")  # of files made from a listing: buffers lack what was not printed
+FROM_LISTING: Final = ("SATVIEW", "listing")  # in files made from a listing, whose buffers lack unprinted slots
 
 
 def parse_header(data: bytes, path: Path | None, file_size: int) -> Header:
     """Read the header at the start of a file.
 
     Args:
-        data: The first bytes, at least `MAX_HEADER_BYTES` of them where the file has that many.
+        data: The first bytes, at least `MAX_HEADER_BYTES` of them if the file has that many.
         path: For the error text.
         file_size: Bytes of the whole file.
 
@@ -163,10 +163,10 @@ def _unended(data: bytes, path: Path | None, file_size: int) -> TraceFormatError
 
 
 def header_bytes(pairs: Sequence[tuple[str, str]]) -> bytes:
-    """Return the header of a file: begin, the pairs, end; long values in parts, so that the vendor's tools read it.
+    """Return the header of a file: begin, the pairs, end; long values are split for the vendor's tools.
 
     Raises:
-        UsageError: A key or a value would not be read back as it is, or a key is too long.
+        UsageError: A key or a value would not be read back unchanged, or a key is too long.
     """
     for key, value in pairs:
         if not is_key(key):
@@ -185,17 +185,17 @@ def is_key(key: str) -> bool:
 
 
 def holds_key(value: str) -> bool:
-    """Return whether a value contains what would be read as a key."""
+    """Return whether a value contains text that would be read as a key."""
     return "TRACE_" in value and KEY.search(value.encode("utf-8", "replace")) is not None
 
 
 def key_byte_order(header: Header) -> str | None:
-    """Return `little` or `big` as the keys say; None if neither, both or MIDDLE_ENDIAN are there."""
+    """Return `little` or `big` according to the keys; None if they name neither, both or MIDDLE_ENDIAN."""
     keys = {key for key, _ in header.pairs}
-    given = keys & {"LITTLE_ENDIAN", "BIG_ENDIAN", "MIDDLE_ENDIAN"}
-    if given == {"LITTLE_ENDIAN"}:
+    order_keys = keys & {"LITTLE_ENDIAN", "BIG_ENDIAN", "MIDDLE_ENDIAN"}
+    if order_keys == {"LITTLE_ENDIAN"}:
         return "little"
-    return "big" if given == {"BIG_ENDIAN"} else None
+    return "big" if order_keys == {"BIG_ENDIAN"} else None
 
 
 def slot_byte_order(slots: bytes) -> str:
@@ -221,19 +221,19 @@ Pairs = tuple[tuple[str, str], ...]
 
 
 def windowed_pairs(pairs: Sequence[tuple[str, str]]) -> Pairs:
-    """Return pairs that say the same and that the vendor's windows hold.
+    """Return equivalent pairs that fit the windows in which the vendor's tools read the header.
 
     Args:
         pairs: Key without `TRACE_`, value.
 
     Raises:
-        UsageError: A key is so long that no window holds it with any of its value.
+        UsageError: A key is so long that no window holds it with any part of its value.
     """
     parts = [part for key, value in pairs for part in _split(key, value)]
     sizes = [_pair_bytes(key, value) for key, value in parts]
     if _end_is_whole(sizes):
         return tuple(parts)
-    # 12 starts of the end mark are bad; a pad of 11 bytes moves it past all of them but one, of 12 past that too.
+    # 12 start positions of the end mark are bad; a pad of 11 bytes avoids all of them but one, of 12 bytes also that.
     for value in ("", "0"):
         if _end_is_whole([*sizes, _pair_bytes(PAD, value)]):
             return (*parts, (PAD, value))
@@ -241,7 +241,7 @@ def windowed_pairs(pairs: Sequence[tuple[str, str]]) -> Pairs:
 
 
 def plain_pairs(pairs: Sequence[tuple[str, str]]) -> Pairs:
-    """Return the pairs from which `windowed_pairs` made these; what it did not make stays as it is."""
+    """Return the pairs from which `windowed_pairs` made these; other pairs stay as they are."""
     plain: list[tuple[str, str]] = []
     expected = ("", 0)
     for key, value in pairs:
@@ -257,7 +257,7 @@ def plain_pairs(pairs: Sequence[tuple[str, str]]) -> Pairs:
     unchanged = tuple(pairs)
     if tuple(plain) == unchanged:
         return unchanged
-    # Only what this module would have written is reassembled: a real attribute `X+2` stays as it is.
+    # Only pairs that this module would write are reassembled: a real attribute `X+2` stays as it is.
     try:
         return tuple(plain) if windowed_pairs(plain) == unchanged else unchanged
     except UsageError:
@@ -265,7 +265,7 @@ def plain_pairs(pairs: Sequence[tuple[str, str]]) -> Pairs:
 
 
 def _split(key: str, value: str) -> Iterator[tuple[str, str]]:
-    """Yield a pair, or its parts if no window holds it."""
+    """Yield a pair, or its parts if it does not fit a window."""
     number, name = 2, key
     while _pair_bytes(name, value) > WINDOW_BYTES:
         head = _head(value, WINDOW_BYTES - _pair_bytes(name, ""))
@@ -281,7 +281,7 @@ def _split(key: str, value: str) -> Iterator[tuple[str, str]]:
 
 
 def _head(value: str, size: int) -> str:
-    """Return the longest start of a text of at most so many bytes, whole characters."""
+    """Return the longest prefix of a text with at most `size` bytes, in whole characters."""
     return _encoded(value)[: max(size, 0)].decode("utf-8", "ignore")
 
 
@@ -295,11 +295,11 @@ def _pair_bytes(key: str, value: str) -> int:
 
 
 def _end_is_whole(sizes: Sequence[int]) -> bool:
-    """Return whether no window ends inside the end mark, given the bytes of each pair."""
+    """Return whether no window ends inside the end mark, given the size of each pair in bytes."""
     start, room = 0, WINDOW_BYTES - _BEGIN_BYTES - _MARK_BYTES
     offset = _BEGIN_BYTES + _MARK_BYTES  # of the key behind the last `TRACE_`
     for size in sizes:
-        if size > room:  # the first pair that the window does not hold whole begins the next one
+        if size > room:  # the first pair that does not fit the window begins the next one
             start, room = offset, WINDOW_BYTES
         room -= size
         offset += size

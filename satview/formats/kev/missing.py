@@ -1,8 +1,9 @@
-"""Where events are missing though no BUFFER event says so: inside buffers that were cut, and where events contradict.
+"""Finds missing events that no BUFFER event reports: in truncated buffers, and where events contradict each other.
 
-A buffer of another length than it announces was cut or spliced, and what is missing is somewhere between its first slot
-and the next buffer's: where time stands still longest. A CPU that begins to run a thread, or calls the kernel, while it
-handles an interrupt does not handle it any more: its exit is missing.
+A buffer of another length than it announces was truncated or spliced. The missing part is between its first slot and
+the next buffer's: at the longest step in time. A CPU that begins to run a thread, or calls the kernel, inside an
+interrupt has left the interrupt: its exit is missing.
+
 Source: kernel event trace format, sections 6.1, 8.2 and 8.6.
 """
 
@@ -24,35 +25,35 @@ from satview.store.tables import EventTable
 
 Gaps = NDArray[np.int64]  # (n, 4), as `Trace.gaps`
 _NO_BUFFER: Final = -1
-_MOST: Final = 500  # buffers that are looked into, and contradictions: a file of rubbish has more
-_LONGER: Final = 4  # times the step to the next buffer of a ring, within a buffer that was cut
-_FASTER: Final = 10  # times as fast as ever, events may come where buffers are lost
-_MOST_CPUS: Final = 256  # buffers in which one of each CPU is found
-_NEAR: Final = 1 << 16  # events before a splice among which the last one of a CPU is looked for
-_MOST_OPEN: Final = 0.1  # of a CPU's interrupts; where more have no exit, nothing that they show can be believed
-_MOST_WITHIN: Final = 8  # events from the entry of an interrupt to its exit, one nested in it
-_SAMPLE: Final = 4096  # events of a CPU's interrupts that show whether the others are to be looked at
+_MOST: Final = 500  # limit for buffers that are examined, and for contradictions; garbage has more
+_LONGER: Final = 4  # least ratio of a step within a truncated buffer to the step to the next buffer of its ring
+_FASTER: Final = 10  # events may come this many times faster than usual where buffers are lost
+_MOST_CPUS: Final = 256  # number of buffers among which every CPU has one
+_NEAR: Final = 1 << 16  # events before a splice that are searched for the last one of a CPU
+_MOST_OPEN: Final = 0.1  # if a larger share of a CPU's interrupts has no exit, they prove nothing
+_MOST_WITHIN: Final = 8  # events from entry to exit of an interrupt with another nested in it
+_SAMPLE: Final = 4096  # events of a CPU's interrupts that decide whether the others are examined
 _CALLS: Final = wire.KER_EXIT_OFFSET  # kernel call entries have smaller numbers
 
 
 def no_gaps() -> Gaps:
-    """Return none."""
+    """Return an empty array of gaps."""
     return np.empty((0, 4), np.int64)
 
 
 def cut_buffers(decoded: Decoded, count: int, region: EventRegion, *, per_cpu: bool) -> Gaps:
-    """Return where events are missing inside of buffers, and forget who ran behind it.
+    """Return where events are missing inside buffers, and clear the threads of events after that.
 
     Args:
-        decoded: Columns in the order of the file; threads of events behind a gap are set to 0 up to where a CPU shows
-            again who runs.
-        count: Events of the capture.
-        region: How many slots there are.
+        decoded: Columns in file order; threads of events after a gap are set to 0 until their CPU shows again which
+            thread runs.
+        count: Number of events of the capture.
+        region: For the number of slots.
         per_cpu: Every CPU has buffers of its own (8.0).
 
     Returns:
-        int64 (n, 4): last time before, first time behind, CPU or `EVERY_CPU`, and the time of the BUFFER event that
-        shows the loss, -1 = none does.
+        int64 (n, 4): last time before, first time after, CPU or `EVERY_CPU`, and time of the
+        BUFFER event that shows the loss, -1 = none does.
     """
     is_buffer = (decoded.code[decoded.rare_rows] == wire.CONTROL_BUFFER) & (decoded.rare_rows < count)
     rows, words = decoded.rare_rows[is_buffer], decoded.rare_words[is_buffer].astype(np.int64)
@@ -65,26 +66,26 @@ def cut_buffers(decoded: Decoded, count: int, region: EventRegion, *, per_cpu: b
     has_next = following >= 0
     missing = np.where(has_next, words[following, 0] - words[:, 0] - 1, 0)
     announced = words[:, 1]
-    # Fewer slots than announced, or another buffer's behind its own; of a ring only the numbers tell. Where the length
-    # fits, as by chance it may, the missing buffers must not fit between the last event and the next buffer.
+    # A buffer is cut if it has fewer slots than announced, or slots of another buffer after its own; in a ring only
+    # the numbers show it. If the length happens to match, buffers are missing that do not fit before the next one.
     is_cut = (announced > 0) & ((held < announced) | ((held != announced) & (missing > 0)))
     is_cut[-1] &= announced[-1] > held[-1]
     is_cut |= (announced == 0) & (missing > 0)
     begins, to_next = decoded.time[rows], decoded.time[rows[following]] - decoded.time[ends - 1]
     spans = (begins[following] - begins)[has_next & (missing == 0) & (2 * announced >= announced.max())]
-    least = int(spans[spans > 0].min()) if np.any(spans > 0) else 0  # of a buffer
+    least = int(spans[spans > 0].min()) if np.any(spans > 0) else 0  # shortest time of a buffer
     is_cut |= (announced > 0) & (missing > 0) & (to_next >= 0) & (to_next * _FASTER < missing * least)
     gaps: list[tuple[int, int, int, int]] = []
     for number in np.flatnonzero(is_cut)[:_MOST].tolist():
         begin, end = int(rows[number]), int(ends[number])
-        for cpu, before, behind in _still(decoded, begin, end, int(ring[number])):
-            # Of the last slot before, which may be cut in two, the time may be wrong: far too early, as a rule.
+        for cpu, before, behind in _longest_steps(decoded, begin, end, int(ring[number])):
+            # The last slot before may be cut in two, with a wrong time, usually far too early.
             start, stop = int(decoded.time[min(begin, before) : before + 1].max()), int(decoded.time[behind])
             if stop <= start or behind >= end:
-                continue  # before the next buffer, which shows it
+                continue  # the next buffer itself shows this loss
             if not announced[number] and stop - start < _LONGER * to_next[number]:
-                continue  # buffers are missing behind it: what they held takes longer than any step within one
-            # Of a ring, that has no lengths, it is not known which of both it is: a cut one or lost ones behind it.
+                continue  # buffers are missing after it, which take longer than any step within one
+            # A ring has no lengths, so it is unknown whether this buffer is truncated or later ones are lost.
             shown_by = _next_buffer(decoded, rows[number + 1 :], cpu) if announced[number] else _NO_BUFFER
             gaps.append((start, stop, cpu, shown_by))
             _forget_runners(decoded, behind, end, cpu)
@@ -100,10 +101,10 @@ def _following(ring: NDArray[np.int64]) -> NDArray[np.intp]:
     return after
 
 
-def _still(decoded: Decoded, begin: int, end: int, ring: int) -> list[tuple[int, int, int]]:
-    """Return (CPU, event before, event behind) of where time stands still longest between the events of a cut buffer.
+def _longest_steps(decoded: Decoded, begin: int, end: int, ring: int) -> list[tuple[int, int, int]]:
+    """Return (CPU, event before, event after) of the longest step in time between the events of a truncated buffer.
 
-    A buffer of one CPU goes on with events of another where it was spliced: what these lack is before them.
+    If a buffer of one CPU was spliced with events of other CPUs, return the steps to these instead.
     """
     cpus = decoded.cpu[begin:end]
     if ring != EVERY_CPU and (cpus != ring).any():
@@ -115,23 +116,23 @@ def _still(decoded: Decoded, begin: int, end: int, ring: int) -> list[tuple[int,
             if len(earlier):
                 strangers.append((cpu, near + int(earlier[-1]), behind))
         return strangers
-    # The next buffer's first event counts too: where the longest step leads there, it shows the loss itself.
+    # The next buffer's first event counts too: if the longest step leads there, that event shows the loss itself.
     time = np.maximum.accumulate(decoded.time[begin : min(end + 1, len(decoded.time))])
     steps = np.diff(time)
     if not len(steps):
         return []
-    longest = begin + len(steps) - 1 - int(np.argmax(steps[::-1]))  # of equal ones that before the next buffer
+    longest = begin + len(steps) - 1 - int(np.argmax(steps[::-1]))  # of equal steps the one nearest to the next buffer
     return [(ring, longest, longest + 1)]
 
 
 def _next_buffer(decoded: Decoded, rows: NDArray[np.int64], cpu: int) -> int:
-    """Return the time of the first of some BUFFER events that is of a CPU; -1 for none."""
+    """Return the time of the first of some BUFFER events on a CPU; -1 for none."""
     near = rows[:_MOST_CPUS] if cpu == EVERY_CPU else rows[:_MOST_CPUS][decoded.cpu[rows[:_MOST_CPUS]] == cpu]
     return int(decoded.time[near[0]]) if len(near) else _NO_BUFFER
 
 
 def _forget_runners(decoded: Decoded, begin: int, end: int, cpu: int) -> None:
-    """Let events from one on belong to nobody until each CPU shows again who runs on it."""
+    """Set the thread of events to 0 until each CPU shows again which thread runs on it."""
     code, cpus = decoded.code[begin:end], decoded.cpu[begin:end]
     is_own = wire.are_of_threads(code)
     for number in np.unique(cpus).tolist() if cpu == EVERY_CPU else [cpu]:
@@ -143,16 +144,16 @@ def _forget_runners(decoded: Decoded, begin: int, end: int, cpu: int) -> None:
 
 
 def open_interrupts(events: EventTable, known: Gaps, region: EventRegion, problems: Problems) -> Gaps:
-    """Return where interrupts end that have no exit: at the CPU's last event of an interrupt before it runs a thread.
+    """Return where interrupts without an exit end: at the CPU's last interrupt event before it runs a thread.
 
     Args:
         events: In time order.
-        known: Where events are missing anyway; nesting begins again behind it.
+        known: Other gaps, after which nesting starts afresh.
         region: For byte offsets.
         problems: Receives the contradictions.
 
     Returns:
-        As `cut_buffers`. None where so many interrupts have no exit that events of interrupts say nothing.
+        As `cut_buffers`; empty if so many interrupts have no exit that interrupt events prove nothing.
     """
     rows = links.rows_with(events.code, np.arange(wire.CODE_COUNT) >> wire.CLASS_SHIFT == wire.WireClass.INT)
     gaps: list[Gaps] = [no_gaps()]
@@ -165,8 +166,8 @@ def open_interrupts(events: EventTable, known: Gaps, region: EventRegion, proble
         own, part, step, depth, _ = statistics.nesting(
             events.code, events.cpu, events.time_cycles, STEP_OF_CODE, rows[cpus == cpu], cpu, ends
         )
-        # Where each part ends outside of interrupts, and is there time and again, no exit is missing, as nearly always;
-        # or exits were not captured. An entry that is missing later makes up for an exit at the end of its part only.
+        # The usual case: each part ends outside interrupts and is often outside, so no exit is missing; or exits were
+        # not captured. A missing entry can hide a missing exit only at the end of a part.
         outside = np.flatnonzero(depth == 0)
         is_long = np.any(np.diff(outside, prepend=-1, append=len(own)) > _MOST_WITHIN)
         is_end = np.append(part[1:] != part[:-1], True)[: len(part)]
@@ -208,13 +209,13 @@ def _of_threads(events: EventTable, begin: int, end: int) -> NDArray[np.intp]:
 def _left_open(
     segment: NDArray[np.intp], part: NDArray[np.int64], step: NDArray[np.int8]
 ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Return the first entry left open and the last event of every run between calls that ends within an interrupt."""
+    """Return first unclosed entry and last event of every run of interrupt events that ends within an interrupt."""
     begins = np.flatnonzero(np.append(True, (segment[1:] != segment[:-1]) | (part[1:] != part[:-1]))[: len(segment)])
-    last = np.append(begins[1:], len(segment)) - 1
+    last_rows = np.append(begins[1:], len(segment)) - 1
     total = np.cumsum(step, dtype=np.int64)
     before = total[begins] - step[begins]
     lowest = np.minimum(np.minimum.reduceat(total, begins) - before, 0)
-    is_open = total[last] - before - lowest > 0
-    is_cut = np.append(part[begins[1:]] != part[last[:-1]], False)  # events are missing behind it, and maybe the exit
+    is_open = total[last_rows] - before - lowest > 0
+    is_cut = np.append(part[begins[1:]] != part[last_rows[:-1]], False)  # the exit may be among missing events after it
     runs = np.flatnonzero(is_open & ~is_cut)
-    return begins[runs], last[runs]
+    return begins[runs], last_rows[runs]

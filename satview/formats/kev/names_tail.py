@@ -1,7 +1,8 @@
-"""Finds the names at the end of a ring capture: they name what the trace shows, and are no part of its time.
+"""Finds the names appended to a ring capture, which are not part of its time.
 
 A kernel of 7.x or 8.0 writes the names of processes and threads once a ring is saved, after a pause of more than a
-second. Nothing happened in that pause that the trace shows, so a state that lasted through it would be invented.
+second. The trace shows nothing of that pause, so a state lasting through it would be invented.
+
 Source: kernel event trace format, sections 5.5 and 6.1.
 """
 
@@ -21,13 +22,13 @@ from satview.formats.kev.decoded import Decoded
 from satview.formats.kev.slots.buffers import EventRegion
 from satview.store.problems import Problems
 
-MOST_EVENTS: Final = 1 << 17  # no target has so many processes and threads that their names are more
+MOST_EVENTS: Final = 1 << 17  # upper limit for the number of names of processes and threads
 _PAUSE_S: Final = 1
 _NAMES: Final = (wire.PROC_CREATE, wire.PROC_CREATE_NAME, wire.PROC_THREAD_NAME)
 
 
 def _table_of_codes() -> NDArray[np.bool_]:
-    """Return which codes a tail may hold: control events, names, creations, states; bool (32768,)."""
+    """Return which codes the tail may contain: control events, names, creations, states; bool (32768,)."""
     codes = np.arange(wire.CODE_COUNT)
     wire_class = codes >> wire.CLASS_SHIFT
     is_state = wire.are_of_threads(codes)
@@ -39,10 +40,10 @@ _MAY_HOLD: Final = _table_of_codes()
 
 
 def is_ring(surroundings: Surroundings, code: NDArray[np.unsignedinteger], words: NDArray[np.uint32]) -> bool:
-    """Return whether a file holds what a ring kept: its logger says so, or buffers that were never handed over do.
+    """Return whether a file is a ring capture: by the logger's arguments, or by buffers that were never handed over.
 
     Args:
-        surroundings: What the header says.
+        surroundings: Information from the header.
         code: uint16 (n,), of CONTROL events, and maybe others.
         words: uint32 (n, 2), their first two payload words.
     """
@@ -51,14 +52,14 @@ def is_ring(surroundings: Surroundings, code: NDArray[np.unsignedinteger], words
 
 @dataclass(frozen=True, slots=True)
 class LastEvents:
-    """The last events of a file, in its order, with the times that stamps and TIME events give them.
+    """The last events of a file in file order, with times before corrections.
 
     Attributes:
-        first_row: Number of the first of them.
+        first_row: Row of the first of them.
         time: int64 (n,), cycles.
         cpu: uint8 (n,).
         code: uint16 (n,).
-        thread: (n,), what tells threads apart, of THREAD events.
+        thread: (n,), identifies the thread of THREAD events.
     """
 
     first_row: int
@@ -69,15 +70,15 @@ class LastEvents:
 
 
 def first_of_tail(last: LastEvents, cycles_per_s: int, clock: ClockRebuilder | None) -> int | None:
-    """Return the number of the first of the names at the end of a ring capture, None if there are none.
+    """Return the row of the first event of the names at the end of a ring capture; None if there are none.
 
-    That is the earliest event after a pause of more than a second behind which are only names, creations with at most
-    one state each, as START reports what exists, and control events.
+    It is the first event after a pause of more than a second that is followed only by names, creations with at most one
+    state each (as START reports what exists), and control events.
 
     Args:
         last: At least as many events as a target has processes and threads.
         cycles_per_s: Rate of the clock.
-        clock: That walked over all events; None = the times are those of the source.
+        clock: The clock after all events; None = the source gives the times.
     """
     start = _names_from(last.code, last.thread)
     if not start > 0 or not np.isin(last.code[start:], _NAMES[1:]).any():
@@ -112,13 +113,13 @@ def _names_from(code: NDArray[np.uint16], thread: NDArray[np.unsignedinteger]) -
 def verdicts_without_tail(
     clock: ClockRebuilder, time: NDArray[np.int64], cpu: NDArray[np.uint8], tail_row: int
 ) -> ClockVerdicts:
-    """Return what is decided about the clock if the file ended before its tail, whose one TIME event nothing confirms.
+    """Return the clock verdicts as if the file ended before its tail, whose only TIME event is unconfirmed.
 
     Args:
-        clock: That walked over all events.
-        time: int64 (n,), of the last events before the tail, in the order of the file.
-        cpu: uint8 (n,), theirs.
-        tail_row: Number of the first event of the tail.
+        clock: The clock after all events.
+        time: int64 (n,), of the last events before the tail, in file order.
+        cpu: uint8 (n,), their CPUs.
+        tail_row: Row of the first event of the tail.
     """
     cpus, from_end = np.unique(cpu[-MOST_EVENTS:][::-1], return_index=True)
     rows = len(cpu) - 1 - from_end
@@ -129,14 +130,14 @@ def verdicts_without_tail(
 
 
 def report_names(decoded: Decoded, tail_row: int, cycles_per_s: int, region: EventRegion, problems: Problems) -> None:
-    """List the names behind a ring capture as what they are.
+    """Report the names appended to a ring capture.
 
     Args:
-        decoded: Columns in the order of the file, its times corrected.
+        decoded: Columns in file order, times corrected.
         tail_row: First event of the tail.
         cycles_per_s: Rate of the clock.
         region: For byte offsets.
-        problems: Receives the finding.
+        problems: Receives the report.
     """
     count = len(decoded.time) - tail_row
     pause_s = int(decoded.time[tail_row:].min() - decoded.time[:tail_row].max()) / cycles_per_s

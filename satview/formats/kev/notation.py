@@ -1,4 +1,4 @@
-"""How one value of a payload is written, and what its number means.
+"""Notation of payload values, and the meaning of their numbers.
 
 Source: kernel event trace format, sections 8.3 to 8.11; listing format, section 3.3.
 """
@@ -20,12 +20,12 @@ _POWER_CPU_MASK = 0xFFFF
 
 
 def hex_text(value: int, words: int) -> str:
-    """Return a value as `0x0000002a`, all digits of its words."""
+    """Return a value as `0x0000002a`, with all digits of its words."""
     return f"0x{value:0{8 * words}x}"
 
 
 def signed(value: int, words: int) -> int:
-    """Return an unsigned value of that many words as two's complement."""
+    """Return an unsigned value of so many words as two's complement."""
     bits = 32 * words
     return value - (1 << bits) if value >> (bits - 1) else value
 
@@ -40,7 +40,7 @@ def message(name: str, raw: bytes, words: Sequence[int], first_word: int, count:
 def message_text(data: bytes) -> str:
     """Return the characters that listings show of message words.
 
-    Each word of 4 bytes is tested on its own: with a character that is neither printable nor a line feed it shows
+    Each word of 4 bytes is tested on its own: if it has a character that is neither printable nor a line feed, it shows
     nothing. The pieces are concatenated, and the text ends with the first piece shorter than 4 characters.
     """
     shown = ""
@@ -55,7 +55,7 @@ def message_text(data: bytes) -> str:
 
 
 def text_argument(name: str, data: bytes, first_word: int, words: int, note: str = "") -> Argument:
-    """Return a text as an argument: UTF-8 with replacement; `text` shows all its bytes, some of them escaped."""
+    """Return a text as an argument: the value is UTF-8 with replacement characters, `text` shows all bytes escaped."""
     return Argument(name, data.decode("utf-8", "replace"), byte_text(data), first_word, words, note)
 
 
@@ -72,7 +72,7 @@ def plain_text(raw: bytes) -> str:
 
 
 def number_argument(spec: EventSpec, part: PayloadPart, value: int, catalogue: Catalogue) -> Argument:
-    """Return a number, signed as its part says, in the notation of the part, with what it means as note."""
+    """Return a number as an argument, in the notation of its part, with its meaning as note."""
     text = str(value) if part.is_signed else hex_text(value, part.words)
     text = part.template % value if part.template else text
     note = _meaning(spec, part, value, catalogue)
@@ -108,7 +108,7 @@ def sigevent_text(notify: int, number: int, value: int, code: int, priority: int
         value: Of a pulse, signal or thread.
         code: Signed.
         priority: Signed.
-        is_vendor: Of a type that is not known show the low byte alone.
+        is_vendor: For an unknown type, show the low byte alone.
     """
     code32, priority = code & 0xFFFFFFFF, signed(priority & 0xFFFFFFFF, 1)
     kind = flag_names("sigev_notify").get(notify & 0xFF)

@@ -1,11 +1,11 @@
 """Combine events whose end has not come yet, for a reader that passes once over the slots.
 
-Source: kernel event trace format, section 3.3. Per CPU, stamp, class and number there is a queue, oldest first. A file
-of rubbish opens events without end, so their number is bounded: beyond it the oldest is given up. So is an event whose
-CPU is a rollover away, by the rule of `combine`.
+Source: kernel event trace format, section 3.3. There is a queue per CPU, stamp, class and event number, oldest event
+first. The number of open events is limited, as a garbage file opens events without end: beyond the limit the oldest is
+dropped. So is an event whose CPU is a rollover away, by the rule of `combine`.
 
-A group is an event, or a run of tails that does not follow its event. Events whose only other slots are one run of
-tails that ends them, in the same chunk, are nearly all that is apart: they are found for all at once.
+A group is an event, or a run of tails that does not follow its event. Nearly all separated events continue with just
+one run of tails, which ends them in the same chunk: these are matched all at once.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ from satview.formats.kev.slots import combine
 from satview.formats.kev.slots.combine import MAX_SLOTS
 from satview.store.problems import Problems
 
-MAX_OPEN: Final = 1 << 16  # events; a real trace has a handful, of which each may have a few slots
+MAX_OPEN: Final = 1 << 16  # events; a real trace has a handful, with a few slots each
 MAX_WORDS: Final = 1 << 22  # payload words of all of them
 
 
 @dataclass(slots=True)
 class OpenEvent:
-    """An event whose end has not come: what its first slot reported, and its payload so far."""
+    """An event whose end has not come: data of its first slot, and its payload so far."""
 
     header: int
     stamp: int
@@ -46,10 +46,10 @@ class OpenEvent:
 
 
 class OpenEvents:
-    """The queues.
+    """The queues of open events.
 
     Args:
-        problems: Receives events that are given up.
+        problems: Receives dropped events.
         offset: Byte offset of the first slot in the file.
     """
 
@@ -72,7 +72,7 @@ class OpenEvents:
         return np.fromiter(self._queues, np.uint64, len(self._queues))
 
     def has_room(self, events: int, words: int) -> bool:
-        """Return whether so many events and words more would not make any event be given up."""
+        """Return whether so many more events and words fit without dropping an event."""
         return self._count + events <= MAX_OPEN and self._words + words <= MAX_WORDS
 
     def add(self, key: int, event: OpenEvent) -> None:
@@ -80,27 +80,27 @@ class OpenEvents:
         self._queues.setdefault(key, deque()).append(event)
         self._count += 1
         self._words += len(event.words[0])
-        # Both are bounded: many events of two words, or few that never end, fill the memory alike.
+        # Both are limited, as many events of two words fill the memory just like a few that never end.
         while self._count > MAX_OPEN or self._words > MAX_WORDS:
             self._give_up_oldest()
 
     def append(
         self, key: int, words: NDArray[np.uint32], slots: int, now_cycles: int, *, closes: bool
     ) -> OpenEvent | None:
-        """Continue the oldest open event of a key; return it if that ends it.
+        """Append to the oldest open event of a key; return it if that ends it.
 
         Args:
             key: Of the event.
-            words: Payload that it gets.
-            slots: Slots that it gets.
-            now_cycles: When the last event before them began on their CPU: older events may be given up by it.
-            closes: The last one is an end slot.
+            words: Payload to append.
+            slots: Number of slots.
+            now_cycles: Start of the last event before them on their CPU: events a rollover older are dropped.
+            closes: The last slot is an end slot.
 
         Raises:
-            KeyError: None is open, or none any more.
+            KeyError: No event is open, or not any more.
         """
         queue = self._queues[key]
-        # Rule 7 of section 3.3: by now the stamp may have come round, and the slots belong to a later event.
+        # Rule 7 of section 3.3: the stamp may have rolled over, and the slots belong to a later event.
         while queue and abs(now_cycles - queue[0].time) >= ROLLOVER:
             self._report(self._remove(key, queue))
         queue = self._queues[key]
@@ -108,19 +108,19 @@ class OpenEvents:
         event.words.append(words)
         event.slots += slots
         self._words += len(words)
-        # An event without end would grow with the file; beyond the limit it is delivered as it is.
+        # An event without end would grow with the file; at the limit it is delivered as it is.
         if not closes and event.slots <= MAX_SLOTS:
             return None
         self._remove(key, queue)
         return event
 
     def move_before(self, from_cycles: int) -> None:
-        """Set the times of all open events again: backwards from the first TIME of the file."""
+        """Recompute the times of all open events backwards from the first TIME of the file."""
         for event in (event for queue in self._queues.values() for event in queue):
             event.time = int(held_times(np.array([event.stamp], np.uint32), from_cycles)[0])
 
     def finish(self) -> None:
-        """Report everything still open, at the end of the file."""
+        """Report all events that are still open at the end of the file."""
         left = [event for queue in self._queues.values() for event in queue]
         for event in sorted(left, key=lambda event: event.position):
             self._report(event)
@@ -152,9 +152,9 @@ def cpus_of(headers: NDArray[np.uint32]) -> NDArray[np.uint8]:
 
 
 def without_contested(slots: NDArray[np.uint32], groups: Groups, open_keys: NDArray[np.uint64]) -> Groups:
-    """Return the groups, where events are not whole that share CPU, stamp, class and number with an open one.
+    """Return the groups, with events marked as incomplete if an open event has the same CPU, stamp, class and number.
 
-    Their tails belong to the oldest of those that are open, which may not be the one right before.
+    Their tails belong to the oldest open event, which may not be the one right before.
 
     Args:
         slots: The chunk.
@@ -164,7 +164,7 @@ def without_contested(slots: NDArray[np.uint32], groups: Groups, open_keys: NDAr
     opens = groups.other[slots[groups.group_slot[groups.other], 0] < FIRST_TAIL]
     if not len(open_keys) and not len(opens):
         return groups
-    # First the events with one of these keys, which are few: comparing all events of the chunk would cost a sort.
+    # First select the few events with one of these keys: comparing all events of the chunk would need a sort.
     every = np.unique(np.concatenate((keys_of(slots, groups, opens), open_keys)))
     begun = streaming.with_keys(slots, groups.group_slot, groups.begun, every)
     keys = np.concatenate((keys_of(slots, groups, begun), open_keys))
@@ -179,13 +179,13 @@ def without_contested(slots: NDArray[np.uint32], groups: Groups, open_keys: NDAr
 
 
 def keys_of(slots: NDArray[np.uint32], groups: Groups, numbers: NDArray[np.int64]) -> NDArray[np.uint64]:
-    """Return the keys of some groups, uint64 (n,)."""
+    """Return the keys of groups, uint64 (n,)."""
     first_slots = groups.group_slot[numbers]
     return combine.keys(slots[first_slots, 0], slots[first_slots, 1])
 
 
 def ended(events: Sequence[OpenEvent], last: Sequence[int]) -> StreamColumns:
-    """Return events that tails have ended as columns; `last` are their last slots, ascending."""
+    """Return events that were ended by tails as columns; `last` are their last slots, ascending."""
     words = [np.concatenate(event.words) for event in events]
     start = np.zeros(len(events) + 1, np.int64)
     np.cumsum([len(part) for part in words], out=start[1:])
@@ -201,18 +201,18 @@ def ended(events: Sequence[OpenEvent], last: Sequence[int]) -> StreamColumns:
 
 
 class TailRuns(NamedTuple):
-    """Groups of slots that are no whole events, in file order; every column has shape (n,).
+    """Groups of slots that are not whole events, in file order; every column has shape (n,).
 
     Attributes:
         key: uint64, CPU, class, event and stamp.
         row: int64, of a head its event, of tails the last event before them.
         start: int64, first slot.
-        end: int64, the one behind the last.
+        end: int64, the slot after the last.
         header: uint32, of the first slot.
         stamp: uint32.
         opens: bool, begins an event.
         closes: bool, its last slot is an end slot.
-        now: int64, when the last event before it began on its CPU, cycles.
+        time_before: int64, start of the last event before it on its CPU, cycles.
     """
 
     key: NDArray[np.uint64]
@@ -223,19 +223,19 @@ class TailRuns(NamedTuple):
     stamp: NDArray[np.uint32]
     opens: NDArray[np.bool_]
     closes: NDArray[np.bool_]
-    now: NDArray[np.int64]
+    time_before: NDArray[np.int64]
 
     def at(self, positions: NDArray[np.generic]) -> TailRuns:
-        """Return some of them."""
+        """Return a selection of rows."""
         return TailRuns(*(column[positions] for column in self))
 
 
 def pairs_of(
     runs: TailRuns, open_keys: NDArray[np.uint64], time: NDArray[np.int64]
 ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Return heads that get one run of tails, which ends them, and these runs: positions among the groups, (k,) each.
+    """Return heads that are ended by a single run of tails, and these runs: positions among the groups, (k,) each.
 
-    Both are alone with their key, and no event of it is open: what `OpenEvents` would do with them one by one.
+    No other group and no open event has their key, so the result is that of `OpenEvents`, without a loop.
 
     Args:
         runs: The groups.
@@ -245,10 +245,10 @@ def pairs_of(
     order = np.argsort(runs.key, kind="stable")
     key = runs.key[order]
     differs = np.concatenate(([True], key[1:] != key[:-1], [True]))
-    head_positions = np.flatnonzero(differs[:-2] & ~differs[1:-1] & differs[2:])  # two of the key, and no third
+    head_positions = np.flatnonzero(differs[:-2] & ~differs[1:-1] & differs[2:])  # exactly two groups with the key
     heads, tails = order[head_positions], order[head_positions + 1]
     fits = runs.opens[heads] & ~runs.closes[heads] & ~runs.opens[tails] & runs.closes[tails]
-    fits &= np.abs(runs.now[tails] - time[runs.row[heads]]) < ROLLOVER
+    fits &= np.abs(runs.time_before[tails] - time[runs.row[heads]]) < ROLLOVER
     fits &= (runs.end[heads] - runs.start[heads]) + (runs.end[tails] - runs.start[tails]) <= MAX_SLOTS
     if len(open_keys):
         fits &= ~np.isin(runs.key[heads], open_keys)
@@ -258,14 +258,14 @@ def pairs_of(
 def ended_by(
     slots: NDArray[np.uint32], heads: TailRuns, tails: TailRuns, time: NDArray[np.int64], thread: NDArray[np.uint32]
 ) -> StreamColumns:
-    """Return events that one run of tails each has ended, in the order of their last slots.
+    """Return events that were ended by one run of tails each, in the order of their last slots.
 
     Args:
         slots: uint32 (n, 4), the chunk.
-        heads: Their first slots.
-        tails: Their others, in the same order.
+        heads: The groups with their first slots.
+        tails: The groups with their other slots, in the same order.
         time: int64, of the events that begin in the chunk.
-        thread: uint32, the same.
+        thread: uint32, of these events.
     """
     order = np.argsort(tails.end)
     heads, tails = heads.at(order), tails.at(order)
@@ -278,24 +278,24 @@ def ended_by(
     )  # fmt: skip
 
 
-def merged(one: StreamColumns, other: StreamColumns) -> StreamColumns:
+def merged(first: StreamColumns, second: StreamColumns) -> StreamColumns:
     """Return the events of both in the order of their last slots."""
-    if not len(one.last) or not len(other.last):
-        return one if len(one.last) else other
-    order = np.argsort(np.concatenate((one.last, other.last)))
-    first_words = np.concatenate((one.start[:-1], other.start[:-1] + len(one.words)))[order]
-    count = np.concatenate((np.diff(one.start), np.diff(other.start)))[order]
+    if not len(first.last) or not len(second.last):
+        return first if len(first.last) else second
+    order = np.argsort(np.concatenate((first.last, second.last)))
+    first_words = np.concatenate((first.start[:-1], second.start[:-1] + len(first.words)))[order]
+    count = np.concatenate((np.diff(first.start), np.diff(second.start)))[order]
     header, stamp, time, thread, last = (
-        np.concatenate((getattr(one, name), getattr(other, name)))[order]
+        np.concatenate((getattr(first, name), getattr(second, name)))[order]
         for name in ("header", "stamp", "time", "thread", "last")
     )
     start = np.concatenate(([0], np.cumsum(count))).astype(np.int64)
-    words = np.concatenate((one.words, other.words))[_spread(first_words, count)]
+    words = np.concatenate((first.words, second.words))[_spread(first_words, count)]
     return StreamColumns(header, stamp, time, thread, start, words, last)
 
 
 def _spread(first_numbers: NDArray[np.int64], count: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the numbers of ranges one after the other, int64 (sum of counts,)."""
+    """Return the numbers of several ranges, concatenated, int64 (sum of counts,)."""
     ends = np.cumsum(count)
     numbers: NDArray[np.int64] = np.repeat(first_numbers - (ends - count), count)
     numbers += np.arange(len(numbers))

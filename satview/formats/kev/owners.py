@@ -1,4 +1,4 @@
-"""Who an event belongs to: thread numbers from (pid, tid), and the thread running on each CPU."""
+"""Finds the owner of an event: thread numbers from (pid, tid), and the thread running on each CPU."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from satview.core import loading
 _MULTIPLIER: Final = np.uint64(0x9E3779B97F4A7C15)  # 2^64 / golden ratio: spreads neighbouring ids
 _MOST_PROBES: Final = 256
 # The interrupt interface of 6.x and the vendor's printer pass 11 bits only (section 6.1).
-_COMMON_BITS: Final = 0x7FF  # bits of a buffer's number that every source shows
+_COMMON_BITS: Final = 0x7FF  # bits of a buffer's number that every source has
 
 
 class ThreadNumbers:
-    """Gives every (pid, tid) a row number, from 1; 0 is nobody.
+    """Maps every (pid, tid) to a row number, from 1; 0 is the unknown thread.
 
-    An open-addressed hash table in two arrays. A file may hold ids selected to collide; where probes do not end, the
-    table is filled again with a multiplier that nobody can know.
+    An open-addressed hash table in two arrays. A file may contain ids chosen to collide; if probes take too long, the
+    table is rebuilt with a random multiplier.
     """
 
     def __init__(self) -> None:
@@ -43,7 +43,7 @@ class ThreadNumbers:
         return self._known[: self._count]
 
     def numbers(self, keys: NDArray[np.uint64]) -> NDArray[np.uint32]:
-        """Return the row of every key, shape (n,), adding keys never seen before in order of appearance."""
+        """Return the row of every key, shape (n,), adding new keys in order of appearance."""
         keys, rows, done = np.ascontiguousarray(keys), np.empty(len(keys), np.uint32), 0
         while True:
             done, self._count = loading.numbers(
@@ -59,10 +59,10 @@ class ThreadNumbers:
                 self._fill_otherwise(self._count)
 
     def _make_room(self, end: int) -> bool:
-        """Have room for the rows before `end`; return whether the table is another one, which is to be filled."""
+        """Make room for the rows before `end`; return whether the table must be rebuilt because it has grown."""
         if end > len(self._known):
             self._known = np.concatenate((self._known, np.zeros(max(end, len(self._known)), np.uint64)))
-        # At most one position in eight is taken: then nearly all keys are found at the first probe.
+        # At most one position in eight is used, so that nearly all keys are found at the first probe.
         is_grown = end * 8 > len(self._keys)
         while end * 8 > 1 << self._bits:
             self._bits += 1
@@ -72,30 +72,29 @@ class ThreadNumbers:
         return ((keys * self._multiplier) >> np.uint64(64 - self._bits)).astype(np.intp)
 
     def _fill(self, end: int) -> bool:
-        """Make the table again for the rows before `end`; return whether all found a position."""
+        """Rebuild the table for the rows before `end`; return whether all keys found a position."""
         self._keys = np.zeros(1 << self._bits, np.uint64)
         self._rows = np.zeros(1 << self._bits, np.uint32)
         return self._insert(self._known[1:end], 1)
 
     def _fill_otherwise(self, end: int) -> None:
-        """Make the table again with other multipliers until no key is far from its position."""
+        """Rebuild the table with other multipliers until no key is far from its position."""
         self._multiplier = np.uint64(_random_odd())
         while not self._fill(end):
             self._multiplier = np.uint64(_random_odd())
 
     def _insert(self, keys: NDArray[np.uint64], first_row: int) -> bool:
-        """Insert distinct keys: all at once where they do not collide, the rest a position further on.
+        """Insert distinct keys: all that do not collide at once, the rest one position further, and so on.
 
         Returns:
-            False if some found no position near by; the table is of no use then.
+            False if a key found no position within the limit; the table is then unusable.
         """
         rows = np.arange(first_row, first_row + len(keys), dtype=np.uint32)
         positions = self._slots_of(keys)
         for _ in range(_MOST_PROBES):
             free = np.flatnonzero(self._rows[positions] == 0)
             self._keys[positions[free]], self._rows[positions[free]] = keys[free], rows[free]
-            # Two keys may have claimed one position: the later one has it.
-            # Of several keys that claimed one free position the last write counts, so the others have to go on.
+            # If several keys claimed one free position, the last write wins, and the others have to go on.
             left = self._rows[positions] != rows
             keys, rows, positions = keys[left], rows[left], (positions[left] + 1) & ((1 << self._bits) - 1)
             if not len(rows):
@@ -108,15 +107,15 @@ def _random_odd() -> int:
 
 
 class Discontinuities:
-    """Finds where a kernel buffer of the file is not followed by the next one: who runs is not known there.
+    """Finds gaps in the numbers of kernel buffers, after which the running thread is unknown.
 
     Args:
-        per_cpu: Every CPU has buffers of its own (8.0), so that only that CPU's thread is not known.
+        per_cpu: Every CPU has buffers of its own (8.0), so that a gap concerns only that CPU.
     """
 
     def __init__(self, per_cpu: bool) -> None:
         self._per_cpu = per_cpu
-        self._last: dict[int, int] = {}
+        self._last_numbers: dict[int, int] = {}
 
     def find(
         self, rows: NDArray[np.intp], cpus: NDArray[np.uint8], sequence: NDArray[np.uint32], dropped: NDArray[np.bool_]
@@ -126,7 +125,7 @@ class Discontinuities:
         Args:
             rows: (k,), positions of BUFFER and DROPPED events, ascending.
             cpus: (k,), their CPUs.
-            sequence: (k,), their first words: a BUFFER's number.
+            sequence: (k,), their first words: the number of a BUFFER.
             dropped: (k,), which of them are DROPPED.
         """
         if not len(rows):
@@ -135,7 +134,7 @@ class Discontinuities:
         is_break = dropped.copy()
         buffers = np.flatnonzero(~dropped)
         number = sequence[buffers].astype(np.int64)
-        if self._per_cpu:  # those of a CPU count on together
+        if self._per_cpu:  # numbers are consecutive per CPU
             order = np.argsort(ring[buffers], kind="stable")
             buffers, number = buffers[order], number[order]
         ring_of_buffer = ring[buffers]
@@ -145,10 +144,10 @@ class Discontinuities:
         # Before the first BUFFER nothing is known to be missing: a ring, or a capture that began earlier, starts
         # anywhere.
         starts = zip(ring_of_buffer[first_buffers].tolist(), number[first_buffers].tolist(), strict=True)
-        before[first_buffers] = [self._last.get(ring, after - 1) for ring, after in starts]
+        before[first_buffers] = [self._last_numbers.get(ring, after - 1) for ring, after in starts]
         last = np.append(first_buffers[1:] - 1, len(ring_of_buffer) - 1)[: len(first_buffers)]
-        self._last.update(zip(ring_of_buffer[last].tolist(), number[last].tolist(), strict=True))
-        # The vendor's listings show the lower bits of the number only; 8.0 begins its last buffer from 1 again.
+        self._last_numbers.update(zip(ring_of_buffer[last].tolist(), number[last].tolist(), strict=True))
+        # The vendor's listings have only the lower bits of the number; in 8.0 the last buffer has number 1 again.
         is_next = (number - before) & _COMMON_BITS == 1
         if self._per_cpu:
             is_next |= number == 1

@@ -1,6 +1,6 @@
-"""Payloads straight from the slots: nothing is copied until it is read.
+"""Reads payloads from the slots when they are needed.
 
-Words of many events can be read ahead, in one pass over the file in a thread of its own, and used again and again.
+Words of many events can be read ahead, in one pass over the file in a thread of its own, and used several times.
 """
 
 from __future__ import annotations
@@ -26,20 +26,20 @@ from satview.formats.kev.details import decode_payload, with_description
 from satview.formats.kev.slots.slot_source import SlotSource
 from satview.store.tables import EventTable, Fragments
 
-_MOST_SLOTS_EACH: Final = 3  # of an event; arguments of calls are in the first ones
+_MOST_SLOTS_EACH: Final = 3  # slots per event; the first slots contain the arguments of calls
 _MOST_SLOTS: Final = 1 << 25  # 256 MB
 _MANY: Final = 1 << 16  # events
-_AT_ONCE: Final = 1 << 18  # events that are read at a time: what that needs stays in the processor's cache
+_AT_ONCE: Final = 1 << 18  # events that are read at a time, so that scratch stays in the processor's cache
 
 
 @dataclass(frozen=True, slots=True)
 class _Words:
-    """What was read.
+    """Words that were read ahead.
 
     Attributes:
-        rows: uint32 (n,), ascending: of which events.
-        start: uint32 (n + 1,), where the words of each begin in `halves`.
-        halves: uint64 (m + 1,), the two words of each slot, and 0 behind them.
+        rows: uint32 (n,), ascending, rows of the events.
+        start: uint32 (n + 1,), index of the first slot of each event in `halves`.
+        halves: uint64 (m + 1,), the two words of each slot, and a 0 at the end.
     """
 
     rows: NDArray[np.uint32]
@@ -47,7 +47,7 @@ class _Words:
     halves: NDArray[np.uint64]
 
     def of(self, requested: NDArray[np.uint32], step: int) -> NDArray[np.uint64] | None:
-        """Return the words of slot number `step` of events, (k,), 0 where one has none; None if one was not read."""
+        """Return the words of slot `step` of events, (k,), 0 if there is no such slot; None if any event is missing."""
         entries = links.positions(self.rows, requested)
         if len(entries) and (not len(self.rows) or np.any(self.rows.take(entries, mode="clip") != requested)):
             return None
@@ -58,13 +58,13 @@ class _Words:
 
 
 class WordsAhead:
-    """The first payload words of some events; reading begins at once, in a thread of its own.
+    """The first payload words of some events; a thread of its own starts to read them at once.
 
     Args:
-        slots: Where they are read.
+        slots: Source of the slots.
         events: The event table.
-        fragments: Where the slots of events are that are not adjacent.
-        rows: uint32 (n,), ascending, which events.
+        fragments: Slots of events that are not adjacent.
+        rows: uint32 (n,), ascending, rows of the events.
     """
 
     def __init__(self, slots: SlotSource, events: EventTable, fragments: Fragments, rows: NDArray[np.uint32]) -> None:
@@ -72,20 +72,20 @@ class WordsAhead:
         self._words = Begun(lambda: _read(slots, events, fragments, rows), "satview-read-ahead")
 
     def close(self) -> None:
-        """Return when nothing is read any more."""
+        """Wait until the thread has ended."""
         self._words.wait()
 
     def halves(self, rows: NDArray[np.integer], step: int) -> NDArray[np.uint32] | None:
-        """Return two payload words of each event, uint32 (n, 2), 0 where it has none.
+        """Return two payload words of each event, uint32 (n, 2), 0 if it has none; None if they were not read ahead.
 
-        None where not all of the events were read; or not yet, and these are few.
+        A few events also give None while the thread is still reading.
 
         Args:
             rows: (n,), rows of the event table.
             step: Which slot of each event.
         """
-        # The thread that ordered the words needs all of them, so waiting is cheapest; so it is where many are needed,
-        # which are all over the file. Others read their few themselves.
+        # Waiting is cheapest for the thread that requested the words, as it needs all of them, and for many events,
+        # which are all over the file. Other threads read their few events themselves.
         is_waiting = len(rows) >= _MANY or get_ident() == self._owner
         if step >= _MOST_SLOTS_EACH or not (self._words.is_done or is_waiting):
             return None
@@ -98,7 +98,7 @@ def _read(slots: SlotSource, events: EventTable, fragments: Fragments, rows: NDA
     """Return the words of some events; None if they are too many, or cannot be read."""
     counts = np.minimum(events.slot_count[rows], _MOST_SLOTS_EACH)
     total = int(counts.sum(dtype=np.int64))
-    # Memory stays bounded whatever the length of the trace; the words are then read in pieces when they are needed.
+    # Keeps memory bounded for long traces, whose words are then read in pieces when they are needed.
     if total > _MOST_SLOTS:
         return None
     start, halves = np.zeros(len(rows) + 1, np.uint32), np.zeros(total + 1, np.uint64)
@@ -106,11 +106,11 @@ def _read(slots: SlotSource, events: EventTable, fragments: Fragments, rows: NDA
     apart, positions = _apart(rows, start, fragments)
     try:
         for begin_row in range(0, len(rows), _AT_ONCE):
-            some = slice(begin_row, begin_row + _AT_ONCE)
-            begin, end = int(start[begin_row]), int(start[min(some.stop, len(rows))])
-            slot_numbers = numbers_of(events.slot[rows[some]], counts[some])
+            part = slice(begin_row, begin_row + _AT_ONCE)
+            begin, end = int(start[begin_row]), int(start[min(part.stop, len(rows))])
+            slot_numbers = numbers_of(events.slot[rows[part]], counts[part])
             elsewhere = apart[(apart >= begin) & (apart < end)] - begin
-            slot_numbers[elsewhere] = slot_numbers[elsewhere - 1]  # read in order, then on its own
+            slot_numbers[elsewhere] = slot_numbers[elsewhere - 1]  # placeholder in order; read separately below
             halves[begin:end] = slots.take_halves(slot_numbers, 1).view(np.uint64).ravel()
         halves[apart] = slots.take_halves(positions, 1).view(np.uint64).ravel()
     except SatviewError:
@@ -121,7 +121,7 @@ def _read(slots: SlotSource, events: EventTable, fragments: Fragments, rows: NDA
 def _apart(
     rows: NDArray[np.uint32], start: NDArray[np.uint32], fragments: Fragments
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return which of the slots to read are not behind those before them, and where they are."""
+    """Return which of the slots to read do not follow the slot before, and their slot numbers."""
     apart, positions = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
     event = links.positions(rows, fragments.event)
     entry = np.flatnonzero(rows.take(event, mode="clip") == fragments.event) if len(rows) else event[:0]
@@ -138,15 +138,15 @@ class SlotPayloads:
     """Payload access for traces made of 16-byte slots; implements `store.trace.PayloadSource`.
 
     Args:
-        slots: Where the words are read.
-        events: Where each event's slots are.
-        fragments: The same for events whose slots are not adjacent.
-        byte_order: Of the target: decides 64-bit values and text.
+        slots: Source of the slots.
+        events: First slot and number of slots of each event.
+        fragments: Slots of events that are not adjacent.
+        byte_order: Of the target: for 64-bit values and text.
         catalogue: Of the release.
 
     Attributes:
-        listed: Rows of events whose layout only their line of a listing shows, and its variants.
-        described: As of `store.trace.PayloadSource`.
+        listed: Row to variant of the layout, of events for which only their line of a listing shows it.
+        described: As for `store.trace.PayloadSource`.
     """
 
     def __init__(
@@ -154,7 +154,7 @@ class SlotPayloads:
     ) -> None:
         self._slots = slots
         self._is_tolerant = False
-        self._events = copy(events)  # the trace's own table comes to hold the trace: that would be a cycle
+        self._events = copy(events)  # the trace's own table refers to the trace, which would be a cycle
         self._fragments = fragments
         self._ahead: WordsAhead | None = None
         self._one_reads_ahead = Lock()
@@ -164,15 +164,15 @@ class SlotPayloads:
         self.described: dict[int, UserEvent] = {}
 
     def check(self) -> None:
-        """Raise SourceChangedError if the file is not the one that was opened any more."""
+        """Raise SourceChangedError if the file is no longer the one that was opened."""
         self._slots.check()
 
     def close(self) -> None:
-        """Close the file: arguments cannot be read any more."""
+        """Close the file; arguments cannot be read any more."""
         self._slots.close()
 
     def tolerate_loss(self) -> None:
-        """Let `decode` report a file that has changed instead of arguments, from now on; else it raises."""
+        """Let `decode` report that the file has changed in place of arguments from now on, instead of raising."""
         self._is_tolerant = True
 
     @property
@@ -227,7 +227,7 @@ class SlotPayloads:
         self.check()
         slots = self.slots_of(event)
         first_slot, end = int(slots[0]), int(slots[-1]) + 1
-        # Adjacent slots, as nearly always: one read. Only events interrupted by others need their slots one by one.
+        # Usually the slots are adjacent: one read. Events interrupted by others need their slots one by one.
         if end - first_slot == len(slots):
             return self._slots.read(first_slot, end)[:, 2:4].ravel()
         return self._slots.take_halves(slots, 1).ravel()
@@ -238,9 +238,7 @@ class SlotPayloads:
         return words.astype("<u4" if self._byte_order == "little" else ">u4").tobytes()
 
     def decode(self, event: int, most: int | None = None) -> Payload:
-        """Return the named arguments of one event; of a giant one at most `most` words (`PayloadSource.decode`)."""
-        # Brings construct, which start-up has no need of.
-
+        """Return the named arguments of one event; of a giant event at most `most` words (`PayloadSource.decode`)."""
         try:
             raw = self.raw(event)
         except SourceChangedError as error:
@@ -254,7 +252,7 @@ class SlotPayloads:
         return payload if description is None else with_description(payload, description, self._byte_order)
 
     def column(self, events: NDArray[np.integer], word: int) -> NDArray[np.uint32]:
-        """Return payload word number `word` of many events, shape (len(events),); 0 where an event is shorter."""
+        """Return payload word number `word` of many events, shape (len(events),); 0 if an event is shorter."""
         return np.ascontiguousarray(self.pair(events, word & ~1)[word & 1])
 
     def pair(self, events: NDArray[np.integer], word: int) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
@@ -270,12 +268,12 @@ class SlotPayloads:
 
     @contextmanager
     def reading_ahead(self, events: NDArray[np.uint32]) -> Iterator[None]:
-        """Read the first words of many events at once, beside other threads, for all that read them meanwhile.
+        """Read the first words of many events at once in a thread, for all code that reads them within the context.
 
         Args:
             events: uint32 (n,), rows of the event table, ascending.
         """
-        if not self._one_reads_ahead.acquire(blocking=False):  # another window of the trace does
+        if not self._one_reads_ahead.acquire(blocking=False):  # another window of the trace is reading ahead
             yield
             return
         ahead = self._ahead = WordsAhead(self._slots, self._events, self._fragments, events)
@@ -287,7 +285,7 @@ class SlotPayloads:
             self._one_reads_ahead.release()
 
     def _halves(self, events: NDArray[np.integer], step: int) -> NDArray[np.uint32]:
-        """Return the payload words of one slot of each event, (n, 2); 0 where an event is shorter."""
+        """Return the payload words of one slot of each event, (n, 2); 0 if an event is shorter."""
         self.check()
         ahead = self._ahead
         words = ahead.halves(events, step) if ahead is not None else None
@@ -301,12 +299,12 @@ class SlotPayloads:
         return out
 
     def _positions(self, events: NDArray[np.integer], step: int) -> tuple[NDArray[np.int64], NDArray[np.bool_] | None]:
-        """Return the slots that hold payload words, and which of the events have them; None: all of them."""
+        """Return the slot numbers of slot `step` of events, and a mask of the events that have it; None = all."""
         slots = self._events.slot[events].astype(np.int64)
         if step == 0:
             return slots, None
         inside = self._events.slot_count[events] > step
-        # Right for adjacent slots; those of fragmented events are put right next.
+        # Right for adjacent slots; those of fragmented events are corrected next.
         slots += step
         apart, entries = self._apart(events)
         slots[apart] = self._fragments.slots_at(entries, step)
@@ -315,7 +313,7 @@ class SlotPayloads:
     def block(self, events: NDArray[np.integer], count: int) -> NDArray[np.uint32]:
         """Return the first payload words of many events in one pass over the file, shape (len(events), count).
 
-        0 where an event is shorter.
+        Words that an event does not have are 0.
         """
         self.check()
         steps = (count + 1) // 2
@@ -332,7 +330,7 @@ class SlotPayloads:
         return halves.view(np.uint32)[:, :count]
 
     def _apart(self, events: NDArray[np.integer]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-        """Return which of the events have slots that are not adjacent, and their entries in the table of these."""
+        """Return which of the events have slots that are not adjacent, and their entries in `Fragments`."""
         table = self._fragments.event
         if not len(table):
             return np.empty(0, np.intp), np.empty(0, np.intp)
@@ -342,7 +340,7 @@ class SlotPayloads:
         return apart, entries[apart]
 
     def word_counts(self, events: NDArray[np.integer]) -> NDArray[np.int64]:
-        """Return the payload words of many events, padding included.
+        """Return the number of payload words of many events, padding included.
 
         Returns:
             int64 (len(events),).

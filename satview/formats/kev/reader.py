@@ -1,9 +1,9 @@
 """Opens .kev files. Slots are read when requested: no copy of the event region is held in memory.
 
-A bad copy shifts all slots behind the place where it lost or gained bytes that are no whole number of slots: read on in
-steps of 16 bytes they would be noise that looks like events. Only a file whose size shows it is searched, from its end:
-where the last kernel buffers lie as they should, nothing is shifted. Kernel buffers begin with a BUFFER slot, which has
-the stamp of the slot behind it (section 6.1).
+A bad copy may lose or gain bytes, which shifts all slots after that place; unless they were shifted by whole slots,
+reading on in steps of 16 bytes would give noise that looks like events. Only a file whose size shows an error is
+searched for shifts, from its end: if the last kernel buffers are at multiples of 16 bytes, nothing is shifted. Kernel
+buffers begin with a BUFFER slot, which has the stamp of the slot after it (section 6.1).
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ SAMPLE_SLOTS: Final = 4096
 
 
 def score(first_bytes: bytes, path: Path) -> int:
-    """Return how sure we are that a file is a .kev: 100, 0, or a little for an empty one of that name."""
+    """Return how likely a file is a .kev: 100, 0, or 5 if only its name says so."""
     if first_bytes.startswith(BEGIN) or (len(first_bytes) >= 5 and BEGIN.startswith(first_bytes)):
         return 100
     return 5 if path.suffix.lower() == ".kev" else 0
@@ -44,13 +44,13 @@ def open_kev(
     """Open a .kev file.
 
     Args:
-        path: The file; it stays open as long as the trace lives.
+        path: The file; it stays open as long as the trace exists.
         progress: Called with 0 to 1.
-        cancelled: Called now and then; True stops the load.
+        cancelled: Polled during the work; True stops it.
 
     Raises:
         TraceFormatError: The file has no usable header, or ends before its events.
-        SourceChangedError: Somebody writes it over meanwhile.
+        SourceChangedError: The file is overwritten meanwhile.
         OSError: It cannot be read.
         Cancelled: `cancelled()` returned True.
     """
@@ -61,7 +61,7 @@ def open_kev(
         source.check()
         return cancelled is not None and cancelled()
 
-    # `tracelogger -S`, a full disk or an interrupted copy cuts within a slot (section 1.3).
+    # `tracelogger -S`, a full disk or an interrupted copy may truncate the last slot (section 1.3).
     end = slots.byte(len(slots))
     if rest := source.size - end:
         problems.add("partial-slot", f"{rest} of {SLOT_BYTES} bytes of the last slot", end)
@@ -81,15 +81,15 @@ def open_kev(
 
 @dataclass(frozen=True, slots=True)
 class KevStart:
-    """What is in front of the slots of a file, and the slots themselves.
+    """What precedes the slots of a file, and the slots themselves.
 
     Attributes:
         header: The text header.
         page: Image of the system page.
         byte_order: `little` or `big`.
-        problems: What is wrong with header and byte order.
+        problems: Problems of header and byte order.
         source: The open file.
-        slots: Where its slots are read.
+        slots: Source of its slots.
         offset: Byte offset of the first slot.
     """
 
@@ -103,7 +103,7 @@ class KevStart:
 
 
 def read_start(path: Path | str) -> KevStart:
-    """Read what is in front of the slots of a .kev file; the file stays open as long as its slots are used.
+    """Read what precedes the slots of a .kev file; the file stays open as long as its slots are used.
 
     Raises:
         TraceFormatError: The file has no usable header, or ends before its events.
@@ -136,7 +136,7 @@ def read_start(path: Path | str) -> KevStart:
 
 
 def byte_order_of(header: Header, page: bytes, sample: bytes, problems: Problems) -> str:
-    """Return the byte order of a file: as its header says, else as system page and slots read best, with a problem."""
+    """Return the byte order of a file: from its header, or else, with a problem, the one that fits the data."""
     order = key_byte_order(header)
     if order is not None:
         return order
@@ -144,13 +144,13 @@ def byte_order_of(header: Header, page: bytes, sample: bytes, problems: Problems
     # `size <= total_size == SYSPAGE_LEN` holds in one order only (section 2).
     usable = [name for name in ("little", "big") if fits(page, name)]
     byte_order = usable[0] if len(usable) == 1 else slot_byte_order(sample)
-    said = " and ".join(f"TRACE_{key}" for key in keys) or "neither byte order"
-    problems.add("byte-order", f"the header says {said}; the data reads as {byte_order}-endian", 0)
+    header_says = " and ".join(f"TRACE_{key}" for key in keys) or "neither byte order"
+    problems.add("byte-order", f"the header says {header_says}; the data reads as {byte_order}-endian", 0)
     return byte_order
 
 
 def report_header(header: Header, problems: Problems) -> None:
-    """List keys of the header that are missing or make no sense."""
+    """Report header keys that are missing or invalid."""
     missing = [key for key in ("CYCLES_PER_SEC", "SYS_RELEASE", "SYSPAGE_LEN") if header.get(key) == ""]
     if missing:
         problems.add("header", f"no TRACE_{', no TRACE_'.join(missing)}", 0, len(missing))
@@ -169,7 +169,7 @@ _HEADS: Final = {
 
 
 def slots_of(file: SourceFile, offset: int, byte_order: str, problems: Problems) -> FileSlots | ScatteredSlots:
-    """Return the slots of a file from an offset on, also where they are shifted.
+    """Return the slots of a file from an offset on, also shifted ones.
 
     Args:
         file: The file.
@@ -190,9 +190,9 @@ def slots_of(file: SourceFile, offset: int, byte_order: str, problems: Problems)
         start, last = runs[-1]
         if (head - start) % SLOT_BYTES:
             if not (following - start) % SLOT_BYTES:
-                continue  # the next buffer lies as before: these are bytes of a payload that look like one
+                continue  # the next buffer is aligned as before: this one is payload that looks like a buffer
             cut, begin = _border(file, max(last, head - _LONGEST_BUFFER // SLOT_BYTES * SLOT_BYTES), head, byte_order)
-            # A slot of the run before begins there, or it would not be whole.
+            # The run before must end with a whole slot.
             cut -= (cut - start) % SLOT_BYTES
             problems.add("shifted-slots", f"from here on slots lie {(head - start) % SLOT_BYTES} bytes further on", cut)
             runs[-1] = start, cut
@@ -205,7 +205,7 @@ def slots_of(file: SourceFile, offset: int, byte_order: str, problems: Problems)
 
 
 def _outside_buffers(heads: Iterator[tuple[int, int]]) -> list[int]:
-    """Return the offsets of BUFFER slots, but for what looks like one within a buffer whose end another one shows."""
+    """Return the offsets of BUFFER slots, without false ones inside a buffer that another BUFFER slot ends."""
     buffers, offsets, over = list(heads), list[int](), 0
     starts = {start for start, _ in buffers}
     for start, end in buffers:
@@ -216,7 +216,7 @@ def _outside_buffers(heads: Iterator[tuple[int, int]]) -> list[int]:
 
 
 def _buffer_heads(file: SourceFile, start: int, end: int, byte_order: str) -> Iterator[tuple[int, int]]:
-    """Yield the offset of each BUFFER slot between two offsets, wherever it lies, and where it says that it ends."""
+    """Yield the offset of each BUFFER slot between two offsets, aligned or not, and the end of its buffer."""
     for chunk_offset in range(start, end, _CHUNK_BYTES):
         data = file.bytes_at(min(_CHUNK_BYTES + 2 * SLOT_BYTES - 1, end - chunk_offset), chunk_offset)
         for match in _HEADS[byte_order].finditer(data):
@@ -228,14 +228,14 @@ def _buffer_heads(file: SourceFile, start: int, end: int, byte_order: str) -> It
 
 
 def _border(file: SourceFile, last: int, head: int, byte_order: str) -> tuple[int, int]:
-    """Return where slots that lie as one BUFFER slot end, and where those begin that lie as the next one.
+    """Return where slots aligned with one BUFFER slot end, and where slots aligned with the next begin.
 
-    Of all places between the two it is the one that has most slots that can be some.
+    It is the border that gives most plausible slots.
 
     Args:
         file: The file.
-        last: Offset of the last slot that is known to lie as the slots before do.
-        head: Offset of the first one that lies otherwise.
+        last: Offset of the last slot known to be aligned as before.
+        head: Offset of the first slot aligned otherwise.
         byte_order: Of the file.
     """
     data = file.bytes_at(head + 2 * SLOT_BYTES - last, last)
@@ -246,8 +246,8 @@ def _border(file: SourceFile, last: int, head: int, byte_order: str) -> tuple[in
     before_fits, behind_fits = (np.cumsum(_can_be(slots, begin, end)) for slots in (before, behind))
     behind_fits = behind_fits[-1:] - behind_fits
     slots = np.arange(len(before_fits) + 1)
-    kept = np.concatenate(([0], before_fits)) + np.concatenate((behind_fits, [0]))
-    cut = int(slots[np.argmax(kept)])
+    fitting_count = np.concatenate(([0], before_fits)) + np.concatenate((behind_fits, [0]))
+    cut = int(slots[np.argmax(fitting_count)])
     return last + cut * SLOT_BYTES, last + lead + min(cut, len(behind)) * SLOT_BYTES
 
 
@@ -257,7 +257,7 @@ def _words(data: bytes, position: int, count: int, byte_order: str) -> NDArray[n
 
 
 def _can_be(slots: NDArray[np.uint32], begin: NDArray[np.uint32], end: NDArray[np.uint32]) -> NDArray[np.bool_]:
-    """Return which slots may hold events stamped between two times, by stamp, class and unused bits, bool (n,)."""
+    """Return which slots may hold events between two stamps, by stamp, class and unused bits, bool (n,)."""
     since = slots[:, 1] - begin + np.uint32(_SLACK_CYCLES)  # modulo 2^32, as stamps are
     is_in_time = since <= end - begin + np.uint32(2 * _SLACK_CYCLES)
     has_class = (slots[:, 0] >> wire.CLASS_SHIFT & wire.CLASS_MASK) != wire.WireClass.EMPTY

@@ -1,7 +1,7 @@
-"""Repairs what one pass over the slots cannot know: tails far from their event, and events out of time order.
+"""Repairs what one pass over the slots cannot: tails far from their event, and events out of time order.
 
 Traces are almost in order already: CPUs write into one buffer a few microseconds apart, and only an overrun or a ring
-dump moves whole blocks. So rows between two positions where all before is not later than all after are left alone.
+dump moves whole blocks. So ranges of rows that a sort would not change are left alone.
 
 Source: kernel event trace format, sections 3.3 and 5.4.
 """
@@ -23,18 +23,18 @@ from satview.formats.kev.slots.slot_source import SlotSource
 from satview.store.problems import Problems
 from satview.store.tables import Fragments, never_decreases
 
-# Events looked at together: what numpy makes in between stays in the second-level cache.
+# Events processed together, so that temporary arrays stay in the second-level cache.
 _CHUNK: Final = 1 << 17
-_MOSTLY: Final = 8  # of so many rows all but one move: as where CPUs log into buffers of their own
+_MOSTLY: Final = 8  # if at least 7 of 8 rows move, the whole range is moved: as if each CPU has its own buffers
 
 
 def disordered_rows(time: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the rows that a stable sort by time could move, ascending; none if time never decreases.
+    """Return the rows that a stable sort by time could move, ascending; empty if time never decreases.
 
     Returns:
         int64 (n,).
     """
-    if never_decreases(time):  # as mostly, which takes an eighth of finding out where not
+    if never_decreases(time):  # the usual case, which takes an eighth of the time of the search
         return np.empty(0, np.int64)
     return ordering.disordered(time)
 
@@ -42,22 +42,22 @@ def disordered_rows(time: NDArray[np.int64]) -> NDArray[np.int64]:
 def time_order(
     time: NDArray[np.int64], cpu: NDArray[np.uint8], positions: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]] | None:
-    """Return (positions, rows): row `rows[i]` is event `positions[i]` in time order; None if all is in order.
+    """Return (positions, rows): position `positions[i]` gets event `rows[i]` in time order; None if all is in order.
 
     Rows of equal time keep their order. Positions that cannot change are not listed.
 
     Args:
         time: int64 (n,), cycles.
-        cpu: uint8 (n,): where each CPU logs into buffers of its own, its events are in order.
+        cpu: uint8 (n,): if each CPU logs into its own buffers, its events are in order.
         positions: `disordered_rows(time)`.
     """
     if not len(positions):
         return None
-    # A row that is not later than anything after it, nor earlier than anything before it, stays where it is; so the
-    # others fill the positions left among themselves.
+    # A row that is not later than any row after it, nor earlier than any row before it, stays where it is; so the
+    # others are permuted among their own positions.
     start, end = int(positions[0]), int(positions[-1]) + 1
     if _MOSTLY * len(positions) > (_MOSTLY - 1) * (end - start):
-        # The few in between that stay come out where they are: a range is moved at once.
+        # The few rows in between that stay come out where they are, and a range is moved faster.
         positions = np.arange(start, end)
     rows = ordering.merged(time, cpu, positions)
     if rows is None:
@@ -66,21 +66,23 @@ def time_order(
 
 
 def rows_of_shared_time(
-    time: NDArray[np.int64], some: NDArray[np.int64], moves: tuple[NDArray[np.int64], NDArray[np.int64]] | None
+    time: NDArray[np.int64], rows_given: NDArray[np.int64], moves: tuple[NDArray[np.int64], NDArray[np.int64]] | None
 ) -> NDArray[np.int64]:
-    """Return the rows that have the time of one of some rows, these included, unless that row has it alone; ascending.
+    """Return the rows that share their time with one of the given rows, ascending.
+
+    A given row is included if another row has its time.
 
     Args:
         time: int64, (n,), in any order.
-        some: int64 (k,), ascending.
-        moves: As `time_order` gives them.
+        rows_given: int64 (k,), ascending.
+        moves: As `time_order` returns them.
     """
     if moves is not None:
         rows = rows_of_equal_time(time, moves)
-        return rows[np.isin(time[rows], time[some])]
-    some_times = time[some]
-    is_shared = (some > 0) & (time[some - 1] == some_times)
-    is_shared |= (some < len(time) - 1) & (time[np.minimum(some + 1, len(time) - 1)] == some_times)
+        return rows[np.isin(time[rows], time[rows_given])]
+    some_times = time[rows_given]
+    is_shared = (rows_given > 0) & (time[rows_given - 1] == some_times)
+    is_shared |= (rows_given < len(time) - 1) & (time[np.minimum(rows_given + 1, len(time) - 1)] == some_times)
     times = np.unique(some_times[is_shared])
     starts, ends = np.searchsorted(time, times), np.searchsorted(time, times, side="right")
     return numbers_of(starts, ends - starts)
@@ -89,11 +91,11 @@ def rows_of_shared_time(
 def rows_of_equal_time(
     time: NDArray[np.int64], moves: tuple[NDArray[np.int64], NDArray[np.int64]] | None
 ) -> NDArray[np.int64]:
-    """Return the rows whose time another row has as well, ascending.
+    """Return the rows whose time another row also has, ascending.
 
     Args:
         time: int64, (n,), in any order.
-        moves: As `time_order` gives them.
+        moves: As `time_order` returns them.
     """
     positions, from_rows = (np.empty(0, np.int64),) * 2 if moves is None else moves
     is_shared = np.zeros(len(time), np.bool_)
@@ -121,10 +123,10 @@ def group_rows(
     Args:
         rows: uint32 (n,).
         thread: uint16 or uint32 (events,), of all events.
-        thread_count: Threads there are.
+        thread_count: Number of threads.
 
     Returns:
-        The rows grouped, and where each thread's rows begin, shape (thread_count + 1,).
+        The rows grouped, and the index of each thread's first row, shape (thread_count + 1,).
     """
     grouped = column_arrays.empty(len(rows), np.uint32)
     start = loading.rows_by_thread(np.ascontiguousarray(rows), thread, thread_count, grouped)
@@ -133,22 +135,22 @@ def group_rows(
 
 
 Moves = tuple[NDArray[np.int64], NDArray[np.int64]]
-MANY: Final = 200  # rows per kind of problem that are spelled out; the rest is counted
+MANY: Final = 200  # rows per kind of problem that are reported one by one; the rest is counted
 
 
 def split_contested(decoded: Decoded, slots: SlotSource, moves: Moves | None) -> None:
-    """Let the tails of events that share their key with an open event be matched, though they follow their event."""
+    """Separate the tails of events that share their key with an open event, so that `repair` matches them anew."""
     heads = decoded.unmatched.event[decoded.unmatched.event >= 0]  # ascends, as the file does
     if not len(heads):
         return
-    # Equal stamps of one CPU that are not a rollover apart are equal times: so few events need their key read.
+    # Equal stamps of one CPU that are not a rollover apart are equal times, so only few events need their key read.
     rows = rows_of_shared_time(decoded.time, heads, moves)
     if not len(rows):
         return
     is_open = combine.contains(heads, rows)
     is_combine = is_open | (decoded.slots[rows] > 1)
     rows, is_open = rows[is_combine], is_open[is_combine]
-    # What the columns have of a key rules out nearly all of them.
+    # The parts of the key in the columns rule out nearly all of them.
     code, cpu = decoded.code[rows].astype(np.uint64), decoded.cpu[rows]
     moment = np.searchsorted(np.unique(decoded.time[heads]), decoded.time[rows]).astype(np.uint64)
     likely = combine.contested(moment << np.uint64(32) | code << np.uint64(8) | cpu, is_open)
@@ -170,16 +172,16 @@ def split_contested(decoded: Decoded, slots: SlotSource, moves: Moves | None) ->
 def repair(
     decoded: Decoded, region: EventRegion, problems: Problems, *, ascends: bool
 ) -> tuple[Fragments, NDArray[np.int64]]:
-    """Give runs of tails back to their events; list orphans and events without end.
+    """Attach runs of tails to their events; report orphans and events without end.
 
     Args:
-        decoded: Columns of a chunk; its unmatched runs of tails are looked at.
-        region: Says at which byte of the file a slot is.
-        problems: Gets the orphans and the events without end, the first of them one by one.
+        decoded: Columns in file order, with the unmatched runs of tails.
+        region: For byte offsets.
+        problems: Receives orphans and events without end, the first of them one by one.
         ascends: The times of the events never decrease.
 
     Returns:
-        The slots of events that are whole again, in order; and int64 (k,), the rows of events without end.
+        The slots of the repaired events, in order; and int64 (k,), the rows of events without end.
     """
     unmatched = decoded.unmatched
     matched = combine.match(unmatched, decoded.time, decoded.cpu, ascends=ascends)
@@ -210,10 +212,10 @@ def repair(
 def _fragments(decoded: Decoded, matched: combine.Matched, region: EventRegion, problems: Problems) -> Fragments:
     unmatched = decoded.unmatched
     rows = np.flatnonzero(matched.owner >= 0)
-    rows = rows[np.argsort(matched.owner[rows], kind="stable")]  # of one event in file order, as they are
+    rows = rows[np.argsort(matched.owner[rows], kind="stable")]  # those of one event stay in file order
     owner = matched.owner[rows]
     is_first = np.append(True, owner[1:] != owner[:-1])[: len(owner)]
-    is_alone = is_first & np.append(is_first[1:], True)[: len(owner)]  # an event whose tails are not there
+    is_alone = is_first & np.append(is_first[1:], True)[: len(owner)]  # an event whose tails are missing
     rows, owner, is_first = rows[~is_alone], owner[~is_alone], is_first[~is_alone]
     if not len(rows):
         return Fragments.none()
@@ -240,14 +242,14 @@ def _fragments(decoded: Decoded, matched: combine.Matched, region: EventRegion, 
 
 
 def sort(decoded: Decoded, moves: Moves) -> NDArray[np.unsignedinteger]:
-    """Put the columns into time order, and the rows that name events along with them; return where each row went.
+    """Sort the columns by time, and update the rows that refer to events; return the new row of each event.
 
     Returns:
         uint32 or uint64 (events,), the new row of each event by its old one.
     """
     positions, rows = moves
     start, end = int(positions[0]), int(positions[-1]) + 1
-    # Where CPUs log into buffers of their own, all positions in between are among them: less is gathered, and in place.
+    # If all positions of a range move, as with a buffer per CPU, a slice is faster than an index.
     into = slice(start, end) if end - start == len(positions) else positions
     went = np.arange(len(decoded.time), dtype=decoded.slot.dtype)
     is_state = np.zeros(len(went), np.bool_)
@@ -265,7 +267,7 @@ def sort(decoded: Decoded, moves: Moves) -> NDArray[np.unsignedinteger]:
 
 
 def renumber(fragments: Fragments, went: NDArray[np.unsignedinteger]) -> Fragments:
-    """Return fragments by the rows that events have in time order, as `sort` returns them."""
+    """Return fragments by the new rows of their events, as `sort` returns them."""
     event = went[fragments.event]
     by_event = np.argsort(event)
     sizes = np.diff(fragments.start)[by_event]

@@ -1,8 +1,8 @@
-"""Reads a few samples of a large .kev file, spread evenly, so that something true can show before all of it is decoded.
+"""Reads a few samples of a large .kev file, spread evenly, for a preview before all of it is decoded.
 
-The slots of all samples, one behind the other, go through the decoder that reads whole files: the same rules group,
-sample and own events. What a sample cannot show, such as times where the clock may have wrapped between two samples,
-is left out; where times contradict each other nothing is said at all.
+The slots of all samples, concatenated, go through the normal decoder, so that the same rules group, time and own
+events. Uncertain results, such as times after the clock may have rolled over between two samples, are left out; if
+times contradict each other, there is no preview.
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ from satview.formats.kev.slots.slot_source import SlotSource
 from satview.store.problems import Problems
 from satview.store.trace import Trace
 
-LEAST_SLOTS: Final = 1 << 20  # files of fewer are decoded as soon as they would be sampled
+LEAST_SLOTS: Final = 1 << 20  # smaller files are decoded as fast as they would be sampled
 SAMPLE_LENGTH: Final = 1024  # as long as a kernel buffer, so that nearly every sample has a TIME event
 SAMPLES: Final = 400  # one or two for every four pixels of a wide window
 _HEAD_SAMPLES: Final = 8  # at the start, where the state dump names processes and threads
-_LONGEST_S: Final = 0.3  # on a disk that is slow to seek, fewer samples have to do
+_LONGEST_S: Final = 0.3  # time limit, which gives fewer samples on disks that are slow to seek
 _NO_EVENT: Final = wire.Struct.COMBINE_CONTINUE << wire.STRUCT_SHIFT  # the middle of an event that never began
 _SURE_CYCLES: Final = ROLLOVER // 4
-_PAUSE_CYCLES: Final = ROLLOVER // 16  # longer than the pace explains, and there may be whole rollovers in it
-_DISORDER_PER_S: Final = 100  # stamps of a CPU step back by less than 10 ms without a cause (6.1)
+_PAUSE_CYCLES: Final = ROLLOVER // 16  # a pause this much longer than expected may hide whole rollovers
+_DISORDER_PER_S: Final = 100  # stamps of a CPU may go back by less than 1/100 s without an error (6.1)
 _DOUBTS: Final = ("clock-damaged", "clock-step", "clock-seed", "clock-unproven")
 
 
@@ -46,11 +46,11 @@ class Sampled:
     """Events of some samples of a file.
 
     Attributes:
-        trace: Events of those samples; its slots count from 0 without gaps, `SAMPLE_LENGTH` for each sample.
+        trace: Events of the samples; its slots count from 0 without gaps, `SAMPLE_LENGTH` for each sample.
         position: int64 (events,), the sample of each event.
-        first_slot: int64 (samples,), where each sample begins in the file.
-        is_timed: bool (samples,), the times of a sample are known.
-        lost_cycles: int64 (k,), ascending: when events came that follow lost ones, as far as these samples show.
+        first_slot: int64 (samples,), first slot of each sample in the file.
+        is_timed: bool (samples,), the times of a sample are certain.
+        lost_cycles: int64 (k,), ascending: times of events right after lost ones, as far as the samples show.
     """
 
     trace: Trace
@@ -61,7 +61,7 @@ class Sampled:
 
 
 def sampled(path: Path, cancelled: Callable[[], bool] | None = None) -> Sampled | None:
-    """Return what some samples of a large .kev file show; None for small files, other formats and doubtful times.
+    """Return samples of a large .kev file; None for small files, other formats and doubtful times.
 
     Raises:
         Cancelled: `cancelled()` returned True.
@@ -74,17 +74,17 @@ def sampled(path: Path, cancelled: Callable[[], bool] | None = None) -> Sampled 
                 return None
         start = read_start(path)
         return None if len(start.slots) < LEAST_SLOTS else sample_of(path, start, cancelled)
-    except (SatviewError, OSError):  # reading all of it says what is wrong
+    except (SatviewError, OSError):  # reading the whole file will report it
         return None
 
 
 def sample_of(path: Path, start: KevStart, cancelled: Callable[[], bool] | None = None) -> Sampled | None:
-    """Return what some samples of a file show, None if the times are doubtful.
+    """Return samples of a file; None if the times are doubtful.
 
     Args:
         path: The file.
-        start: What is in front of its slots, and they.
-        cancelled: Called now and then; True stops the decoder.
+        start: Header, system page and slots of the file.
+        cancelled: Polled during the work; True stops the decoder.
     """
     count = len(start.slots)
     with timed("sample"):
@@ -95,9 +95,9 @@ def sample_of(path: Path, start: KevStart, cancelled: Callable[[], bool] | None 
         for read, begin in enumerate(first_slots.tolist(), 1):
             end = min(begin + len(window), count)
             start.slots.read(begin, end, window[: end - begin])
-            # At the start samples follow each other.
+            # Samples at the start are adjacent, and need no alignment.
             skipped = _to_next_buffer(window[:SAMPLE_LENGTH, 0]) if begin >= _HEAD_SAMPLES * SAMPLE_LENGTH else 0
-            if begin + skipped + SAMPLE_LENGTH > count:  # the last sample shows where the trace ends
+            if begin + skipped + SAMPLE_LENGTH > count:  # the last sample must include the end of the trace
                 window[:skipped, 0] = _NO_EVENT
                 skipped = 0
             first_slots[read - 1], slots[read - 1] = begin + skipped, window[skipped : skipped + SAMPLE_LENGTH]
@@ -108,7 +108,7 @@ def sample_of(path: Path, start: KevStart, cancelled: Callable[[], bool] | None 
         problems = Problems()
         trace = trace_from_slots(path, "kev", start.header, start.page, slots.reshape(-1, 4), start.byte_order,
                                  problems, cancelled=cancelled, has_whole_buffers=False)  # fmt: skip
-        # Samples skip most TIME events, so what is odd about the clock here may be a rollover that went unseen.
+        # Samples skip most TIME events, so an oddity of the clock may be an unseen rollover.
         if not len(trace.events) or any(slug in problems.counts() for slug in _DOUBTS):
             return None
         position = trace.events.slot.astype(np.int64) // SAMPLE_LENGTH
@@ -119,23 +119,23 @@ def sample_of(path: Path, start: KevStart, cancelled: Callable[[], bool] | None 
 
 
 def _to_next_buffer(headers: NDArray[np.uint32]) -> int:
-    """Return how many slots are in front of the first BUFFER event, 0 where none is there.
+    """Return the number of slots before the first BUFFER event; 0 if there is none.
 
-    Behind it, each CPU's first event comes with its TIME (7.x and 8.0); in front of it only its last sample says when
-    a CPU was, and its clock may have gone around since.
+    After it, each CPU's first event comes with its TIME (7.x and 8.0). Before it, the time of a CPU is known only from
+    an earlier sample, and its clock may have rolled over since.
     """
     return int(np.argmax(headers & wire.CODE_MASK == wire.CONTROL_BUFFER))
 
 
 def _read_order(count: int) -> NDArray[np.int64]:
-    """Return where samples begin, coarse ones first, so that any number of the first ones is spread over the file."""
+    """Return the first slots of the samples in reading order: any prefix of it is spread over the file."""
     most = min(SAMPLES, count // (4 * SAMPLE_LENGTH))
     spread = np.linspace(0, count - SAMPLE_LENGTH, most).astype(np.int64)
     head = np.arange(_HEAD_SAMPLES) * SAMPLE_LENGTH
     spread = spread[(spread == 0) | (spread >= head[-1] + SAMPLE_LENGTH)]
     number = np.arange(len(spread))
     bits = max(1, int(len(spread) - 1).bit_length())
-    # Numbers with their bits reversed: each one halves the widest gap that is left.
+    # In order of bit-reversed numbers, each sample halves the widest remaining gap.
     reversed_ = sum(((number >> bit) & 1) << (bits - 1 - bit) for bit in range(bits))
     order = spread[np.argsort(reversed_, kind="stable")]
     order = np.concatenate((head, order[order != spread[-1]][1:], spread[-1:]))
@@ -143,9 +143,9 @@ def _read_order(count: int) -> NDArray[np.int64]:
 
 
 def _extents(trace: Trace, position: NDArray[np.int64], positions: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return first and last time of every sample, (samples,); of one without events the bounds of int64.
+    """Return first and last time of every sample, (samples,); for an empty sample the bounds of int64.
 
-    The BUFFER event of a CPU comes before its TIME event: in a sample it may be a rollover off.
+    BUFFER events do not count: one before the TIME event of its CPU may be a rollover off.
     """
     bounds = np.iinfo(np.int64)
     first_cycles, last_cycles = np.full(positions, bounds.max), np.full(positions, bounds.min)
@@ -156,23 +156,23 @@ def _extents(trace: Trace, position: NDArray[np.int64], positions: int) -> tuple
 
 
 def _ascends(trace: Trace, position: NDArray[np.int64], positions: int) -> bool:
-    """Return whether the times of each CPU ascend from sample to sample, but for what buffers may be out of order."""
+    """Return whether the times of each CPU ascend from sample to sample, except for usual disorder between buffers."""
     cpus = int(trace.events.cpu.max()) + 1
     first_cycles, last_cycles = _extents(trace, position * cpus + trace.events.cpu, positions * cpus)
     before = np.maximum.accumulate(last_cycles.reshape(positions, cpus), axis=0)[:-1]
     after = first_cycles.reshape(positions, cpus)[1:]
-    seen = (after != np.iinfo(np.int64).max) & (before != np.iinfo(np.int64).min)
-    # Stamps of a CPU step back without a loss in 7.x and 8.0 too (section 6.1), far less than 10 ms.
+    is_known = (after != np.iinfo(np.int64).max) & (before != np.iinfo(np.int64).min)
+    # Stamps of a CPU may go back without a loss in 7.x and 8.0 too (section 6.1), by far less than 10 ms.
     slack = min(_SURE_CYCLES, trace.clock.cycles_per_s // _DISORDER_PER_S)
-    return bool(np.all(after[seen] >= before[seen] - slack))
+    return bool(np.all(after[is_known] >= before[is_known] - slack))
 
 
 def _are_timed(trace: Trace, position: NDArray[np.int64], first_slot: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Return of which samples the times are sure.
+    """Return which samples have certain times.
 
-    Those with a TIME event are, and those after them as long as the clock cannot have gone around in between, as far as
-    the pace on both sides shows. Where the target was silent for longer than that, the clock may have gone around
-    unseen, and where it did, the samples since the TIME event before may be on either side.
+    These are samples with a TIME event, and those after them as long as the clock cannot have rolled over in between,
+    judging by the event rate on both sides. If the target was silent for longer, the clock may have rolled over unseen,
+    which also makes the samples since the last TIME event uncertain.
     """
     positions = len(first_slot)
     first_cycles, last_cycles = _extents(trace, position, positions)
@@ -181,7 +181,7 @@ def _are_timed(trace: Trace, position: NDArray[np.int64], first_slot: NDArray[np
     has_time[position[trace.events.code == wire.CONTROL_TIME]] = True
     length = np.where(is_empty, 0, last_cycles - np.where(is_empty, 0, first_cycles))
     gap_slots = np.diff(first_slot) - SAMPLE_LENGTH
-    # Cycles per slot on both sides of a gap; the slower of the two, to be on the safe side.
+    # Cycles per slot on both sides of a gap; the larger, to be safe.
     pace = np.maximum(length[1:], length[:-1]) / SAMPLE_LENGTH
     expected = pace * np.maximum(gap_slots, 0)
     logged = ~is_empty & (length < _SURE_CYCLES)
@@ -207,10 +207,10 @@ def _are_timed(trace: Trace, position: NDArray[np.int64], first_slot: NDArray[np
 def _lost(
     trace: Trace, slots: SlotSource, first_slot: NDArray[np.int64], is_timed: NDArray[np.bool_]
 ) -> NDArray[np.int64]:
-    """Return when events came that follow lost ones, ascending.
+    """Return times of events right after lost ones, ascending.
 
-    A BUFFER event says how many slots its buffer has, so that the next one can be looked at wherever it is; between the
-    two numbers are missing if buffers were lost. 8.0 shows with DROPPED events too.
+    A BUFFER event has the number of slots of its buffer, so the next one can be read wherever it is; a gap between
+    their numbers means lost buffers. 8.0 also reports losses by DROPPED events.
     """
     buffers, events = trace.buffers, trace.events
     position = buffers.slot // SAMPLE_LENGTH

@@ -1,7 +1,7 @@
-"""A decoded .kev file as arrays and plain values, and back: what a cache keeps of it. Payloads stay in the file itself.
+"""Converts a decoded .kev file to arrays and plain values for a cache, and back. Payloads stay in the file itself.
 
-What comes back is checked before it is believed: types, lengths, and that every row and slot number has something
-that it can mean. What was decoded from other bytes cannot be decided here; that is the cache's business.
+Values from the cache are checked: types, lengths, and the range of every row and slot number. Whether they were decoded
+from the same file is for the cache to check.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def arrays_of(trace: Trace) -> dict[str, NDArray[Any]]:
 
 
 def values_of(trace: Trace) -> dict[str, Any]:
-    """Return all else of a trace that is not in front of the slots of its file, in values that JSON can hold."""
+    """Return the other values of a trace, as far as they are not in the header of its file, for JSON."""
     return {
         "release": str(trace.release),
         "is_absolute": trace.clock.is_absolute,
@@ -73,16 +73,16 @@ def values_of(trace: Trace) -> dict[str, Any]:
 
 
 def trace_of(path: Path, start: KevStart, values: Mapping[str, Any], arrays: Arrays) -> Trace:
-    """Return the trace of a file from what was cached of it.
+    """Return the trace of a file from its cached values.
 
     Args:
         path: The file.
-        start: What is in front of its slots, and they.
-        values: As `values_of` gave them.
-        arrays: As `arrays_of` gave them.
+        start: Header, system page and slots of the file.
+        values: As `values_of` returned them.
+        arrays: As `arrays_of` returned them.
 
     Raises:
-        DamagedFileError: They cannot be of this file.
+        DamagedFileError: They cannot belong to this file.
     """
     try:
         return _trace_of(path, start, values, arrays)
@@ -102,7 +102,7 @@ def _trace_of(path: Path, start: KevStart, values: Mapping[str, Any], arrays: Ar
             for column in fields(table)
         }
         tables[name] = table(**columns)
-        # The table of events checks its lengths itself, those of groups are checked below.
+        # EventTable checks its lengths itself; lengths of groups are checked below.
         if name in ("threads", "processes", "buffers") and len({len(column) for column in columns.values()}) != 1:
             raise ValueError(f"the columns of {name} differ in length")
     _check_numbers(tables, arrays, len(start.slots))
@@ -144,15 +144,15 @@ def _trace_of(path: Path, start: KevStart, values: Mapping[str, Any], arrays: Ar
 
 
 def _check_numbers(tables: Mapping[str, Any], arrays: Arrays, slots: int) -> None:
-    """Refuse numbers of rows and slots that do not exist."""
+    """Raise ValueError for rows and slots that do not exist."""
     events, threads, processes = len(tables["events"]), len(tables["threads"]), len(tables["processes"])
     for name, below in (
         ("events.code", CODE_COUNT), ("events.cpu", _CPUS), ("events.thread", threads), ("events.slot", slots),
         ("threads.process", processes), ("states.event", events), ("fragments.event", events),
         ("fragments.slot", slots), ("truncated", events), ("buffers.slot", slots),
     ):  # fmt: skip
-        # These numbers are used as indices without further checks: one out of range would read another row or end in a
-        # traceback, long after the file was opened.
+        # These numbers are used as indices without further checks: an invalid one would read another row or raise an
+        # exception long after the file was opened.
         column = arrays[name]
         if len(column) and not (int(column.max()) < below and int(column.min()) >= 0):
             raise ValueError(f"column {name} names what is not there")

@@ -1,8 +1,7 @@
-"""Events of a trace as they come, chunk by chunk, in the order in which their last slots are in the file.
+"""Events of a trace as a stream, chunk by chunk, in the order of their last slots in the file.
 
-For what prints or counts and never looks back: listings, the traceparser library. Only events whose
-end has not come yet are held in memory, so a pipe of any length can be read. Everything that needs time order or a
-second look calls `reader.open_kev`.
+For one-pass use: listings, the traceparser library. Only events whose end has not come yet are held in memory, so a
+pipe of any length can be read. Code that needs time order or random access calls `reader.open_kev`.
 """
 
 from __future__ import annotations
@@ -60,7 +59,7 @@ class Batch:
         header: uint32 (n,), header word of each event's first slot.
         stamp: uint32 (n,).
         time_cycles: int64 (n,), rebuilt time.
-        thread: uint32 (n,), number of the thread it belongs to, see `EventStream.thread_ids`; 0 = not known.
+        thread: uint32 (n,), number of its thread, see `EventStream.thread_ids`; 0 = not known.
         start: int64 (n + 1,): payload of event i is `words[start[i]:start[i + 1]]`.
         words: uint32 (w,), payload words in host order.
         last_slot: int64 (n,), position in `slots` of each event's last slot.
@@ -93,11 +92,11 @@ class Batch:
 
 
 class BufferWatch:
-    """Keeps one row per BUFFER event, some 30 bytes for every 700 slots or so.
+    """Collects BUFFER events, some 30 bytes for every 700 slots or so, and reports losses at the end.
 
     Args:
-        release: Decides whether sequences run per CPU.
-        problems: Receives the findings.
+        release: Determines whether buffer numbers are counted per CPU.
+        problems: Receives the reports.
         offset: Byte offset of the first slot in the file.
     """
 
@@ -108,12 +107,12 @@ class BufferWatch:
         self._rows: list[NDArray[np.int64]] = []
 
     def take(self, batch: Batch) -> None:
-        """Note the CONTROL events of a batch."""
+        """Record the CONTROL events of a batch."""
         code = batch.code
         rows = np.flatnonzero(code >> wire.CLASS_SHIFT == wire.WireClass.CONTROL)
         if not len(rows):
             return
-        # CONTROL events have two words at least: a simple slot has room for two (section 3.1).
+        # CONTROL events have at least two words, as even a simple slot has two (section 3.1).
         first_words = batch.start[rows]
         words = np.column_stack((batch.words[first_words], batch.words[first_words + 1]))
         slot, time = batch.first_slot + batch.last_slot[rows], batch.time_cycles[rows]
@@ -141,14 +140,14 @@ class BufferWatch:
 CHUNK_SLOTS: Final = 1 << 16
 _END: Final = int(Struct.COMBINE_END)
 _KIND_SHIFT: Final = np.uint32(wire.STRUCT_SHIFT)
-_MOST_WAITING: Final = 1024  # more BUFFER slots in a row are rubbish, and must not pile up
+_MOST_WAITING: Final = 1024  # more BUFFER slots in a row are garbage, and must not accumulate
 _FIRST_BYTES: Final = 1 << 14  # one kernel buffer
-_SPELLED_OUT: Final = 100  # problems of one kind in one chunk; the others are counted
+_SPELLED_OUT: Final = 100  # problems of one kind in one chunk that are reported one by one; the rest is counted
 
 
 @dataclass(slots=True)
 class _Done:
-    """Events that were completed by a run of tails, in order."""
+    """Events completed by a run of tails, in order."""
 
     events: list[OpenEvent] = field(default_factory=list)
     last: list[int] = field(default_factory=list)
@@ -160,7 +159,7 @@ class _TimedChunk:
 
     Attributes:
         slots: (n, 4).
-        groups: What it is made of.
+        groups: Its events and runs of tails.
         time: (e,), of the events that begin in it.
         discontinuities: Position among these events and CPU of missing buffers.
         first_row: Number of the first of these events in the file.
@@ -178,11 +177,11 @@ class EventStream:
 
     Args:
         blocks: Arrays (k, 4) of slots in host order, of any size, in file order.
-        problems: Receives what costs data: orphans, unfinished events, empty slots.
+        problems: Receives losses: orphans, unfinished events, empty slots.
         offset: Byte offset of the first slot in the file, for problems.
-        release: Whose rules for buffers apply; None = the slots come from a listing, where buffers have gaps.
-        times: int64, full time of every slot where the source gives it (listings of 7.1 on); else it is rebuilt.
-        has_whole_buffers: False for files that were made of a listing: their buffers have gaps too.
+        release: Release whose buffer rules apply; None = the slots come from a listing, whose buffers have gaps.
+        times: int64, full time of every slot, if the source has it (listings of 7.1 on); else it is rebuilt.
+        has_whole_buffers: False for files made from a listing, whose buffers have gaps too.
     """
 
     def __init__(
@@ -212,7 +211,7 @@ class EventStream:
         self._last_times = np.zeros(wire.CPU_MASK + 1, np.int64)
 
     def inform(self, surroundings: Surroundings) -> None:
-        """Tell what header and system page say about the clock, before the first batch."""
+        """Set what header and system page say about the clock, before the first batch."""
         self._clock = ClockRebuilder(review=ClockReview(surroundings))
 
     def thread_ids(self) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
@@ -226,12 +225,12 @@ class EventStream:
         return keys[:, 0], keys[:, 1]
 
     def __iter__(self) -> Iterator[Batch]:
-        """Yield the batches; afterwards everything unfinished has been reported."""
+        """Yield the batches; after the last one, all unfinished events have been reported."""
         carry = np.empty((0, 4), np.uint32)
         for block in self._blocks:
             whole = np.concatenate((carry, block)) if len(carry) else block
             usable = self._usable(whole)
-            # These wait for the next block, at most `_MOST_WAITING` slots.
+            # The rest waits for the next block, at most `_MOST_WAITING` slots.
             carry = whole[usable:]
             if usable:
                 self._waiting.append(self._placed(np.ascontiguousarray(whole[:usable])))
@@ -250,7 +249,7 @@ class EventStream:
 
     @staticmethod
     def _usable(slots: NDArray[np.uint32]) -> int:
-        """Return how many slots to take now: BUFFER slots at the end wait for the event whose time they take."""
+        """Return how many slots to process now: BUFFER slots at the end wait for the event whose time they take."""
         headers = slots[:, 0]
         waits = (headers == 0) | (headers & np.uint32(wire.CODE_MASK) == wire.CONTROL_BUFFER)
         if not len(slots) or not waits[-1]:
@@ -279,7 +278,7 @@ class EventStream:
         return placed
 
     def _last_corrections(self) -> list[Correction]:
-        """Return the corrections of the times that still wait; the names behind a ring capture confirm nothing."""
+        """Return the corrections for the waiting chunks, ignoring names appended to a ring capture."""
         waiting = self._waiting
         if not waiting or self._times is not None:
             return self._clock.verdicts().corrections
@@ -297,14 +296,14 @@ class EventStream:
         if row is None:
             return self._clock.verdicts().corrections
         corrections = verdicts_without_tail(self._clock, time[: row - begin], cpu[: row - begin], row).corrections
-        return [replace(one, end_row=min(one.end_row, row)) for one in corrections]
+        return [replace(correction, end_row=min(correction.end_row, row)) for correction in corrections]
 
     def _settled(self, corrections: list[Correction], until: int | None) -> Iterator[Batch]:
         """Yield the batches of waiting chunks whose times are final.
 
         Args:
-            corrections: Of times.
-            until: First event, counted in file order, whose time is not final; None = all are.
+            corrections: Corrections of times.
+            until: First event, counted in file order, whose time is not final; None = all are final.
         """
         waiting = self._waiting
         while waiting and (until is None or waiting[0].first_row + len(waiting[0].time) <= until):
@@ -322,8 +321,8 @@ class EventStream:
         groups = without_contested(slots, groups, self._open.keys())
         thread = self._owners(chunk)
         done, stray = self._unmatched(slots, groups, time, thread)
-        if len(self._open):  # only then their CPUs' clocks matter, and an open event is one of its CPU
-            self._last_times[groups.cpu] = time  # of several the last one stays
+        if len(self._open):  # the last times per CPU matter only for open events
+            self._last_times[groups.cpu] = time  # of several events of a CPU, the last one counts
         events = streaming.deliver(slots, groups, time, thread, done)
         batch = Batch(
             self._position, slots, events.header, events.stamp, events.time, events.thread, events.start,
@@ -358,18 +357,18 @@ class EventStream:
         self._clock.unwrap(self._clock.hold(chunk, held, self._clock.last, time), time[held:])
         return time
 
-    def _hold_back(self, given: ClockChunk) -> int:
-        """Restart the clock at the first TIME of the file; return how many events are in front of it.
+    def _hold_back(self, new_chunk: ClockChunk) -> int:
+        """Restart the clock at the first TIME of the file; return how many events precede it.
 
-        Events of blocks before that are delivered keep times that count from the first stamp; all others move.
+        Waiting events get new times; those delivered before keep times that count from the first stamp.
         """
-        is_usable = given.time_values >= 0
+        is_usable = new_chunk.time_values >= 0
         if not self._awaits_time or not is_usable.any():
             return 0
         self._awaits_time = False
         first_usable = int(np.argmax(is_usable))
-        held, value = int(given.time_rows[first_usable]), int(given.time_values[first_usable])
-        # All that the clock learnt before was without an upper half; only where buffers are missing still counts.
+        held, value = int(new_chunk.time_rows[first_usable]), int(new_chunk.time_values[first_usable])
+        # Earlier state of the clock had no upper half; only the positions of missing buffers stay valid.
         self._clock = ClockRebuilder(review=ClockReview(self._clock.review.surroundings))
         self._clock.start_from(value)
         for chunk in self._waiting:
@@ -381,7 +380,7 @@ class EventStream:
     def _unmatched(
         self, slots: NDArray[np.uint32], groups: Groups, time: NDArray[np.int64], thread: NDArray[np.uint32]
     ) -> tuple[StreamColumns, NDArray[np.int64]]:
-        """Open events, and give runs of tails to the oldest open event of their CPU, stamp, class and number."""
+        """Open events, and append runs of tails to the oldest open event of their CPU, stamp, class and number."""
         if not len(groups.other):
             return ended((), ()), np.empty(0, np.int64)
         begin, end = groups.group_slot[groups.other], groups.group_slot[groups.other + 1]
@@ -413,9 +412,9 @@ class EventStream:
         thread: NDArray[np.uint32],
         strays: list[NDArray[np.int64]],
     ) -> _Done:
-        """Return events that groups end which events of several groups or chunks have; runs without one are strays."""
+        """Return the events that groups end, of several groups or chunks; runs without an event become strays."""
         done = _Done()
-        # These are rare in real traces; this is the one loop over them.
+        # They are rare in real traces, so a loop is fast enough.
         for key, row, first_slot, end_slot, header, stamp, is_head, is_end, now_cycles in zip(
             *(column.tolist() for column in runs), strict=True
         ):
@@ -430,7 +429,7 @@ class EventStream:
             try:
                 words = slots[start:end_slot, 2:4].ravel()
                 event = self._open.append(key, words, end_slot - start, now_cycles, closes=is_end)
-            except KeyError:  # its beginning comes later, or was given up
+            except KeyError:  # the event begins later, or was dropped
                 strays.append(np.arange(start, end_slot))
                 continue
             if event is not None:
@@ -439,7 +438,7 @@ class EventStream:
         return done
 
     def _report_strays(self, strays: list[NDArray[np.int64]]) -> NDArray[np.int64]:
-        """List runs of tails without event, the first of a chunk one by one; return their slots, ascending."""
+        """Report runs of tails without an event, the first of a chunk one by one; return their slots, ascending."""
         strays.sort(key=lambda slots: int(slots[0]))
         for slots in strays[:_SPELLED_OUT]:
             self._problems.add(
@@ -467,10 +466,10 @@ def blocks_of_array(slots: NDArray[np.uint32]) -> Iterator[NDArray[np.uint32]]:
 def blocks_of_file(
     file: BinaryIO, rest: bytes, byte_order: str, problems: Problems, offset: int = 0
 ) -> Iterator[NDArray[np.uint32]]:
-    """Yield the slots of an open file or pipe, as they come; a cut last slot is reported.
+    """Yield the slots of an open file or pipe as they arrive; an incomplete last slot is reported.
 
     Args:
-        file: Standing behind `rest`.
+        file: Positioned after `rest`.
         rest: Bytes of the event region that were read already.
         byte_order: Of the file.
         problems: Receives `partial-slot`.
@@ -480,9 +479,9 @@ def blocks_of_file(
         uint32 (n, 4).
     """
     dtype = np.dtype("<u4" if byte_order == "little" else ">u4")
-    read = getattr(file, "read1", file.read)  # what a pipe has now, not a whole chunk
+    read = getattr(file, "read1", file.read)  # read1 returns what a pipe has now, not a whole chunk
     done = 0
-    # The first TIME event gives the times of what comes before it, so the beginning is read in one piece.
+    # The first TIME event gives the times of events before it, so the beginning is read in one piece.
     while len(rest) < _FIRST_BYTES and (more := file.read(_FIRST_BYTES - len(rest))):
         rest += more
     while True:

@@ -1,7 +1,7 @@
 """The system page: a memory image of the target's own, between header and slots.
 
 Source: kernel event trace format, section 4. Every section is found by an (offset, size) pair of the entry and checked
-against the image before use; what does not fit is left out and said so, never guessed.
+against the image before use; sections that do not fit are left out and reported.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ GLOBAL_CLOCK: Final = 0x8  # qtime flag: one clock common to all CPUs
 
 
 def fits(image: bytes, byte_order: str) -> bool:
-    """Return whether an image makes sense in a byte order: size <= total_size == its length."""
+    """Return whether an image is valid in a byte order: size <= total_size == its length."""
     if len(image) < 8:
         return False
     entry = page_structs(byte_order).entry.parse(image)
@@ -46,7 +46,7 @@ def fits(image: bytes, byte_order: str) -> bool:
 
 @dataclass(slots=True)
 class _Page:
-    """An image being read: where its sections are, and what did not fit."""
+    """An image being read: its sections, and messages about those that do not fit."""
 
     image: bytes
     byte_order: str
@@ -77,7 +77,7 @@ def _find_sections(page: _Page, kind: int, entry_size: int) -> None:
     # The entry of 7.x with triples ends at 262; a shorter one has pairs only.
     old = structs.entry_7 if entry_size >= structs.entry_7.sizeof() else structs.entry_old
     entry = (structs.entry_8 if kind & VERSIONED else old).parse(page.image)
-    places = sorted(_places(entry), key=lambda place: "element_size" in place[1])  # those of 8.0 lie between pairs
+    places = sorted(_places(entry), key=lambda place: "element_size" in place[1])  # pairs first; 8.0 mixes them
     places += [(name, place) for name, place in _places(entry.get("triples", {})) if place.element_size]
     for name, place in places:
         page.note(name, place.offset, place.size, place.get("element_size", 0))
@@ -90,7 +90,7 @@ def _cpus(page: _Page, count: int, processor: str, is_8: bool) -> Iterator[CpuIn
     if step < struct.sizeof():
         page.doubts.append(f"entries of section cpuinfo have {step} bytes, expected {struct.sizeof()}")
         return
-    # Whichever is least: the entry may promise more CPUs than its section holds, and a header word can name 64.
+    # The smallest limit: the entry may announce more CPUs than its section has, and a header word can name 64.
     for number in range(min(count, size // step, 64)):
         entry = struct.parse(page.image[start + number * step :][:step])
         flags = entry.flags
@@ -112,14 +112,14 @@ def _typed_strings(page: _Page) -> Iterator[tuple[str, str]]:
             return
         plain = entry.type & ~STRING_SET_BIT
         yield STRING_TYPES.get(plain, f"type({plain})"), entry.text.decode("utf-8", "replace")
-        stream.seek(-stream.tell() % 4, SEEK_CUR)  # each string ends in NUL and is filled to whole words
+        stream.seek(-stream.tell() % 4, SEEK_CUR)  # each string ends with NUL and is padded to whole words
 
 
 def parse_syspage(image: bytes, byte_order: str) -> tuple[SystemInfo | None, list[str]]:
     """Read a system page.
 
     Returns:
-        What it shows (None if there is none, or nothing of it can be read), and sentences about what did not fit.
+        Its content (None if there is none, or nothing can be read), and sentences about parts that do not fit.
     """
     if not image:
         return None, []
@@ -184,7 +184,7 @@ def syspage_bytes(
     structs = page_structs(byte_order)
     is_8 = bool(kind & VERSIONED)
     entry = structs.entry_8 if is_8 else structs.entry_7 if kind >= 0x100 else structs.entry_old
-    header_size = 248 if is_8 else 264 if kind >= 0x100 else 80  # the entry, and up to the next 8 bytes
+    header_size = 248 if is_8 else 264 if kind >= 0x100 else 80  # the entry, rounded up to 8 bytes
     names, name_offsets = bytearray(b"\0"), []
     for name in cpu_names:
         name_offsets.append(len(names))

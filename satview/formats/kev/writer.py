@@ -18,10 +18,10 @@ from satview.formats.kev.header import header_bytes
 
 
 class SlotWriter:
-    """Builds slots one event at a time, as the kernel lays them out.
+    """Builds slots one event at a time, as the kernel does.
 
     Args:
-        byte_order: `little` or `big`: decides how text and 64-bit values fall into words.
+        byte_order: `little` or `big`: determines the order of text and 64-bit values in words.
     """
 
     def __init__(self, byte_order: str = "little") -> None:
@@ -35,12 +35,12 @@ class SlotWriter:
         return len(self._words) // 4
 
     def event(self, code: int, cpu: int, stamp: int, words: Sequence[int], flags: int = 0) -> None:
-        """Append one event: simple for up to two words, else combine slots one after the other, padded with 0.
+        """Append one event: a simple slot for up to two words, else adjacent combine slots, padded with 0.
 
         Args:
             code: Internal class and event number, 15 bits.
             cpu: 0 to 63.
-            stamp: Low 32 bits of the clock; higher bits are cut off.
+            stamp: Low 32 bits of the clock; higher bits are ignored.
             words: Payload, each word taken modulo 2^32.
             flags: Further header bits, such as `wire.PROCESS_INJECTED`.
         """
@@ -51,11 +51,11 @@ class SlotWriter:
     def slots_of(
         code: int, cpu: int, stamp: int, words: Sequence[int], flags: int = 0
     ) -> list[tuple[int, int, int, int]]:
-        """Return the slots of one event without appending them, so that a caller may interlace them with others."""
+        """Return the slots of one event without appending them, so that a caller may interleave them with others."""
         header = code & 0x7FFF | (cpu & CPU_MASK) << CPU_SHIFT | flags
         stamp &= 0xFFFFFFFF
         payload = [word & 0xFFFFFFFF for word in words]
-        # A slot has two words: an odd one is followed by 0, an event without data has two zeros (sections 3.1, 3.2).
+        # A slot has two words: an odd number is padded with 0, an event without data has two zeros (sections 3.1, 3.2).
         payload += [0] * (len(payload) % 2 or (0 if payload else 2))
         last = len(payload) // 2 - 1
         if last == 0:
@@ -71,7 +71,7 @@ class SlotWriter:
         self._words.extend(slot)
 
     def text_event(self, code: int, cpu: int, stamp: int, words: Sequence[int], text: bytes, flags: int = 0) -> None:
-        """Append an event of some words followed by NUL-terminated text."""
+        """Append an event with some words followed by NUL-terminated text."""
         self.event(code, cpu, stamp, [*words, *text_words(text, self.byte_order)], flags)
 
     def slots(self) -> NDArray[np.uint32]:
@@ -79,12 +79,12 @@ class SlotWriter:
         return slot_array(self._words)
 
     def clear(self) -> None:
-        """Forget all slots, for streaming in pieces."""
+        """Remove all slots, for streaming in pieces."""
         del self._words[:]
 
 
 def slot_array(words: Sequence[int]) -> NDArray[np.uint32]:
-    """Return the words of slots one after the other as slots, shape (n, 4), uint32 in host order."""
+    """Return the words of consecutive slots as slots, shape (n, 4), uint32 in host order."""
     return np.array(words, dtype=np.uint32).reshape(-1, 4)
 
 
@@ -110,7 +110,7 @@ def write_kev(
     """Write a whole file.
 
     Args:
-        path: Where; a pipe or a device is written to, an older file is replaced once the new one is complete.
+        path: The file, which is replaced once the new one is complete; or a pipe or device.
         pairs: Header keys without `TRACE_`, in order; SYSPAGE_LEN and the byte order key must be among them.
         system_page: Image, may be empty.
         slots: Shape (n, 4), host order.
@@ -118,7 +118,7 @@ def write_kev(
         reading: Files that must not be replaced, as for `NewFile`.
 
     Raises:
-        ValueError: SYSPAGE_LEN is not the length of the page, or the byte order key is not that of the slots.
+        ValueError: SYSPAGE_LEN is not the length of the page, or the byte order key does not match.
         WriteError: The file cannot be written.
     """
     keys = dict(pairs)

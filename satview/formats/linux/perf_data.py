@@ -1,4 +1,4 @@
-"""perf.data as `perf record` and `perf sched record` write it: samples of tracepoints.
+"""Reads perf.data as `perf record` and `perf sched record` write it: samples of tracepoints.
 
 Source: tools/perf/Documentation/perf.data-file-format.txt and include/uapi/linux/perf_event.h of Linux 6.1.
 """
@@ -29,7 +29,7 @@ _WORD: Final = 8
 _HEAD: Final = ("size", "attr_size", "attrs_at", "attrs_bytes", "data_at", "data_bytes", "types_at", "types_bytes")
 _TRACEPOINT: Final = 2  # type of an event
 _RECORD: Final = "record with `perf sched record`"
-_BLOCK_SHIFT: Final = 14  # words that are searched for records at once
+_BLOCK_SHIFT: Final = 14  # log2 of the words that are searched for records at once
 _NAMES: Final = {_TID: "threads", _TIME: "times", _CPU: "CPUs", _RAW: "fields of tracepoints"}
 
 
@@ -39,10 +39,10 @@ def read_perf_data(path: Path, data: NDArray[np.uint8], problems: Problems) -> S
     Args:
         path: For errors.
         data: Its bytes.
-        problems: Receives what is damaged.
+        problems: Receives damage.
 
     Raises:
-        TraceFormatError: Its head is damaged, or its samples cannot be read.
+        TraceFormatError: Its header is damaged, or its samples cannot be read.
     """
     order = MAGICS[data[:8].tobytes()]
     cursor = Cursor(data.data, path, 8, order)
@@ -61,7 +61,7 @@ def read_perf_data(path: Path, data: NDArray[np.uint8], problems: Problems) -> S
     metadata = Metadata()
     _read_tracing_data(cursor, features, end, metadata, path)
     starts = _starts(data, begin, min(end, len(data)), order, problems)
-    # Of these only numbers are read, neither times nor CPUs, wherever in the file they are.
+    # Only numbers are read from these records, neither times nor CPUs.
     heads = Records(data, starts, starts, starts, np.full(len(starts), len(data)), "<" if order == "little" else ">")
     everything = np.arange(len(starts), dtype=np.int64)
     kind = heads.numbers(everything, 0, 4, is_signed=False)
@@ -72,7 +72,7 @@ def read_perf_data(path: Path, data: NDArray[np.uint8], problems: Problems) -> S
     _read_tasks(heads, everything[kind == _COMM], everything[kind == _FORK], tasks)
     _report_lost(heads, everything[kind == _LOST], everything[kind == _LOST_SAMPLES], problems)
     rows = everything[kind == _SAMPLE]
-    if sample_type & _IDENTIFIER:  # other kinds of samples have other layouts
+    if sample_type & _IDENTIFIER:  # samples of other events have other layouts
         rows = rows[np.isin(heads.numbers(rows, _WORD, 8, is_signed=True), identifiers)]
     samples = _samples(heads, rows, sample_type, tasks)
     seen = schedule_of(samples, metadata.formats, tasks)
@@ -83,7 +83,7 @@ def read_perf_data(path: Path, data: NDArray[np.uint8], problems: Problems) -> S
 
 
 def _tracepoints(cursor: Cursor, head: dict[str, int], path: Path) -> tuple[int, Ints]:
-    """Return what samples of tracepoints hold, and the identifiers of those samples; all must hold the same."""
+    """Return the sample type of tracepoints, which must be the same for all, and the identifiers of these samples."""
     size, list_offset, total = head["attr_size"], head["attrs_at"], head["attrs_bytes"]
     if not 64 <= size <= 4096 or not size <= total <= 1 << 24:
         raise TraceFormatError(path, 16, "the list of what was recorded has an impossible size",
@@ -124,10 +124,10 @@ def _read_tracing_data(cursor: Cursor, features: int, features_offset: int, meta
 
 
 def _starts(data: NDArray[np.uint8], begin: int, end: int, order: ByteOrder, problems: Problems) -> Ints:
-    """Return where the records of a file begin, int64 (n,): each says in its head how long it is.
+    """Return the offsets of the records of a file, int64 (n,): the header of each has its length.
 
-    The chain is followed for many records at once: from every word it is known where the next record would be if one
-    began there; joining that with itself doubles the steps.
+    Many records are followed at once: for every word, the start of the next record is computed as if a record began
+    there; composing that table with itself doubles the number of steps.
     """
     word = np.dtype("<u2" if order == "little" else ">u2")
     starts_by_block, block_offset = [], begin
@@ -144,7 +144,7 @@ def _starts(data: NDArray[np.uint8], begin: int, end: int, order: ByteOrder, pro
         words = np.flatnonzero(reached[:count])
         starts_by_block.append(block_offset + words * _WORD)
         last = int(words[-1])
-        if not steps[last]:  # no record is so short, and none follows it
+        if not steps[last]:  # no record has length 0: stop here
             problems.add(
                 "section-cut", "a record of no length; what follows it is left out", block_offset + last * _WORD
             )
@@ -156,7 +156,7 @@ def _starts(data: NDArray[np.uint8], begin: int, end: int, order: ByteOrder, pro
 
 
 def _read_tasks(heads: Records, comms: Ints, forks: Ints, tasks: Tasks) -> None:
-    """Read which thread is called what, and whose it is."""
+    """Read names and processes of threads."""
     for rows in (comms, forks):
         offsets = (8, 12) if rows is comms else (8, 16)
         process, thread = (heads.numbers(rows, offset, 4, is_signed=True).tolist() for offset in offsets)
@@ -178,7 +178,7 @@ def _report_lost(heads: Records, lost: Ints, lost_samples: Ints, problems: Probl
 
 @dataclass(frozen=True, slots=True)
 class _Offsets:
-    """Where in a sample its parts are, bytes from the end of its head."""
+    """Offsets of the parts of a sample, bytes from the end of its header."""
 
     of_part: dict[int, int]
     end: int
@@ -194,7 +194,7 @@ def _offsets(sample_type: int) -> _Offsets:
 
 
 def _samples(heads: Records, rows: Ints, sample_type: int, tasks: Tasks) -> Records:
-    """Return the tracepoint record in each sample."""
+    """Return the tracepoint records in the samples."""
     offsets = _offsets(sample_type)
     raw_at = np.full(len(rows), offsets.end, np.int64)
     if sample_type & _CALLCHAIN:

@@ -1,10 +1,9 @@
-"""The text that perf script, trace-cmd report and the file `trace` of ftrace have in common: a line per event.
+"""Reads the text of perf script, trace-cmd report and the file `trace` of ftrace: a line per event.
 
     perf 28212 [000] 33361.678389: sched:sched_switch: prev_comm=perf prev_pid=28212 prev_prio=120 prev_state=D ==> ...
     client-100 [000]     5.003000: sched_switch: client:100 [110] S ==> swapper/0:0 [120]
 
-Lines are taken apart by one expression over many of them. Every repetition in it has a limit, so that no line takes
-longer than its length.
+One expression matches many lines at once. Every repetition in it has a limit, so that the time per line is bounded.
 """
 
 from __future__ import annotations
@@ -46,13 +45,13 @@ _DIGITS: Final = 9  # of a second in nanoseconds
 
 
 def looks_like(first_bytes: bytes) -> bool:
-    """Return whether the first bytes of a file are such lines."""
+    """Return whether the first bytes of a file contain such a line."""
     return b"\0" not in first_bytes and _LINE.search(first_bytes) is not None
 
 
 @dataclass(frozen=True, slots=True)
 class _Lines:
-    """Lines, (n,) each."""
+    """Columns of the lines, (n,) each."""
 
     time_ns: Ints
     cpu: Ints
@@ -63,24 +62,24 @@ class _Lines:
     rest: list[bytes]
 
     def taken(self, rows: Ints) -> bytes:
-        """Return the rest of some lines, a line each."""
+        """Return the remainder of some lines after the event name, one per line."""
         return b"\n".join([self.rest[row] for row in rows.tolist()])
 
 
 @dataclass(frozen=True, slots=True)
 class _LineDetails:
-    """Implements `schedule.ScheduleDetails`: what follows the name of an event, word by word."""
+    """Implements `schedule.ScheduleDetails`: the text after the name of an event."""
 
     lines: _Lines
 
     def text(self, record: int) -> tuple[str, tuple[tuple[str, int | str], ...]]:
-        """Return the name of a line's event and its arguments; what has no `=` is one text."""
+        """Return the event name of a line and its arguments; text without `=` is one argument."""
         name, rest = (column[record].decode("utf-8", "replace") for column in (self.lines.event, self.lines.rest))
         pairs = re.findall(r"(\w{1,64})=(\S{0,256})", rest)
         return name, tuple(pairs) or ((("text", rest.strip()),) if rest.strip() else ())
 
     def raw(self, record: int) -> bytes:
-        """Return what follows the name of a line's event."""
+        """Return the text of a line after the event name."""
         return self.lines.rest[record]
 
 
@@ -90,11 +89,11 @@ def read_perf_script(path: Path, data: NDArray[np.uint8], problems: Problems) ->
     Args:
         path: For errors.
         data: Its bytes.
-        problems: Receives lines that are no events.
+        problems: Receives lines that are not events.
     """
     lines = _lines(data, problems)
     tasks = Tasks()
-    # Of a line without a process it is not known whose its thread is.
+    # A line without a process does not say which process its thread belongs to.
     for thread, process, name in set(zip(lines.thread.tolist(), lines.process.tolist(), lines.name, strict=True)):
         if thread > 0:
             tasks.names.setdefault(thread, name.decode("utf-8", "replace"))
@@ -145,10 +144,13 @@ def _numbers(column: tuple[bytes, ...] | list[bytes]) -> Ints:
 
 
 def _columns(matches: list[tuple[bytes, ...]], half: int) -> tuple[list[list[bytes]], NDArray[np.bool_]]:
-    """Return the columns of matches of which one of two spellings is used, and which lines match at all."""
+    """Return the columns of matches with two alternative spellings, and which lines match at all."""
     spellings = list(zip(*matches, strict=True))
     pairs = zip(spellings[:half], spellings[half:], strict=True)
-    columns = [[one or other for one, other in zip(*pair, strict=True)] for pair in pairs]
+    columns = [
+        [first_spelling or second_spelling for first_spelling, second_spelling in zip(*pair, strict=True)]
+        for pair in pairs
+    ]
     return columns, np.array([bool(value) for value in columns[1]], np.bool_)
 
 

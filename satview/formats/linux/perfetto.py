@@ -1,8 +1,8 @@
-"""Traces of Perfetto: the schedule in them, the names of threads, and slices as events.
+"""Reads traces of Perfetto: the schedule, the names of threads, and slices as events.
 
-Both what Perfetto records on Linux and Android (bundles of ftrace events, compact or not, and process trees) and what
-`satview export` writes, whose slices of states become states again. Source of the field numbers: protos/perfetto/trace
-of Perfetto.
+Both those recorded on Linux and Android (bundles of ftrace events, compact or not, and process trees) and those written
+by `satview export`, whose slices of states become states again. Source of the field numbers: protos/perfetto/trace of
+Perfetto.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from satview.formats.linux.records import STATE_FLAGS, lane_value
 from satview.formats.linux.schedule import CpuSwitches, Ints, Points, Schedule, States, Tasks, WakeUps
 from satview.store.problems import Problems
 
-# The compact form in which Perfetto keeps switches and wake-ups: a column per field, times as differences.
+# Perfetto's compact form of switches and wake-ups: a column per field, times as differences.
 
 
 _TEXTS = 5
@@ -44,7 +44,7 @@ _TEXTS = 5
 def _column(bundles: Fields, number: int) -> tuple[Ints, Ints]:
     """Return the numbers of a packed field of all messages, and the message of each."""
     values, owners = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
-    for row in bundles.bytes_rows(number).tolist():  # one per bundle, which holds many events
+    for row in bundles.bytes_rows(number).tolist():  # one per bundle of many events
         part = packed(bundles.data, int(bundles.value[row]), int(bundles.length[row]))
         values.append(part)
         owners.append(np.full(len(part), bundles.message[row], np.int64))
@@ -52,7 +52,7 @@ def _column(bundles: Fields, number: int) -> tuple[Ints, Ints]:
 
 
 def _aligned(bundles: Fields, owner: Ints, number: int, default: int) -> Ints:
-    """Return a column with as many numbers per message as another one has; the default where it has fewer."""
+    """Return a column with as many numbers per message as `owner`; missing ones are the default."""
     values, owners = _column(bundles, number)
     out = np.full(len(owner), default, np.int64)
     rank, count = _rank(owner), np.bincount(owners, minlength=bundles.messages)
@@ -63,7 +63,7 @@ def _aligned(bundles: Fields, owner: Ints, number: int, default: int) -> Ints:
 
 
 def _rank(owner: Ints) -> Ints:
-    """Return the position of each element among those of its message."""
+    """Return the index of each element within its message."""
     if not len(owner):
         return owner
     first_rows = np.flatnonzero(np.append(True, owner[1:] != owner[:-1]))
@@ -71,7 +71,7 @@ def _rank(owner: Ints) -> Ints:
 
 
 def _times(deltas: Ints, owner: Ints) -> Ints:
-    """Return times from differences, which begin again in each message."""
+    """Return times from differences, which restart in each message."""
     total = np.cumsum(deltas)
     first_rows = np.flatnonzero(np.append(True, owner[1:] != owner[:-1])) if len(owner) else owner
     base = total[first_rows] - deltas[first_rows]
@@ -91,7 +91,7 @@ def _add_compact_names(bundles: Fields, owner: Ints, thread: Ints, index: Ints, 
 def compact_switches(bundles: Fields, cpu_of: NDArray[np.int64], first_record: int, tasks: Tasks) -> CpuSwitches:
     """Return the switches of compact bundles.
 
-    A bundle says who gets the CPU; who leaves it is who had got it before, in the bundles of that CPU.
+    A bundle has only the thread that gets the CPU; the thread that leaves it is the previous one on that CPU.
 
     Args:
         bundles: The compact parts of bundles.
@@ -116,7 +116,7 @@ def compact_switches(bundles: Fields, cpu_of: NDArray[np.int64], first_record: i
 
 
 def compact_wakeups(bundles: Fields, cpu_of: NDArray[np.int64], first_record: int, tasks: Tasks) -> WakeUps:
-    """Return the wake-ups of compact bundles, arguments as `compact_switches`; they do not say who the waker was."""
+    """Return the wake-ups of compact bundles, arguments as `compact_switches`; they do not name the waker."""
     deltas, owner = _column(bundles, 7)
     if not len(deltas):
         return WakeUps()
@@ -140,15 +140,15 @@ _BEGIN, _END, _INSTANT, _COUNTER = 1, 2, 3, 4  # TrackEvent.Type
 _ARGUMENT, _FLOW = 4, 47  # of TrackEvent
 _OWN_CLOCK: Final = 64  # of a sequence, from there on
 _MOST_INNER: Final = 64 << 20
-_MOST_BYTES: Final = 8 << 30  # of a whole trace, unpacked
-_RATIO_MAX: Final = 1000  # of a packet; text of logs compresses well
+_MOST_BYTES: Final = 8 << 30  # limit for a whole trace, unpacked
+_RATIO_MAX: Final = 1000  # limit for a packet; text of logs compresses well
 _WHOSE: Final = re.compile(r"thread (\d{1,10}):(\d{1,10})")  # of a track of satview's exports
 _LABEL: Final = re.compile(r".{1,500}? (\d{1,9})(?: \((.{1,500})\))?")  # `dumper 3 (writer)`
 _MANY: Final = 100
 _MOST_TAG: Final = 5  # bytes
-_FIRST_WAKE: Final = 1 << 40  # records of compact wake-ups
-_FIRST_STATE: Final = 1 << 45  # records of states of kernels that are not Linux
-_FIRST_SLICE: Final = 1 << 50  # records of slices
+_FIRST_WAKE: Final = 1 << 40  # number of the first record of compact wake-ups
+_FIRST_STATE: Final = 1 << 45  # number of the first record of states of kernels other than Linux
+_FIRST_SLICE: Final = 1 << 50  # number of the first record of slices
 _LAST: Final = 1 << 60
 _TOP_FIELDS: Final = frozenset(
     (1, 2, 3, 6, 8, 9, 10, 11, 12, 13, 33, 34, 35, 36, 41, 42, 43, 45, 50, 58, 59, 60, 79, 98, 117, 118, 120, 122)
@@ -156,13 +156,13 @@ _TOP_FIELDS: Final = frozenset(
 
 
 def looks_like(first_bytes: bytes) -> bool:
-    """Return whether a file begins as a trace: fields number 1 that are packets, whose fields are known ones."""
+    """Return whether a file begins as a trace: fields number 1 that are packets with known fields."""
     if not first_bytes or first_bytes[0] != _PACKET << 3 | 2:
         return False
     data = np.frombuffer(first_bytes, np.uint8)
     top = fields_of(data, np.zeros(1, np.int64), np.full(1, len(data), np.int64))
     packets = np.flatnonzero((top.number == _PACKET) & (top.length >= 0))
-    if not len(packets):  # the first one is longer than what was read
+    if not len(packets):  # the first packet is longer than the bytes that were read
         tag = packed(data, _behind_length(first_bytes), _MOST_TAG)
         return len(tag) > 0 and int(tag[0]) >> 3 in _TOP_FIELDS
     if len(packets) != len(top.number):
@@ -172,7 +172,7 @@ def looks_like(first_bytes: bytes) -> bool:
 
 
 def _behind_length(first_bytes: bytes) -> int:
-    """Return where the first packet begins: behind its mark and its length."""
+    """Return the offset of the first packet's content, after tag and length."""
     end = 1
     while end < len(first_bytes) and first_bytes[end] & 0x80:
         end += 1
@@ -181,7 +181,7 @@ def _behind_length(first_bytes: bytes) -> int:
 
 @cache
 def _codes() -> dict[int, int]:
-    """Return the code of events by their field in FtraceEvent."""
+    """Return event codes by field number in FtraceEvent."""
     points = linux.point_codes()
     return {int(number): points[name] for number, name in rows.columns("linux", "perfetto")}
 
@@ -192,10 +192,10 @@ def read_perfetto(path: Path, data: NDArray[np.uint8], problems: Problems) -> Sc
     Args:
         path: For errors.
         data: Its bytes.
-        problems: Receives what is damaged.
+        problems: Receives damage.
 
     Raises:
-        TraceFormatError: It unpacks to more than a trace can.
+        TraceFormatError: It unpacks to more than the limit.
     """
     data, packets = _packets(path, data, problems)
     tasks, tracks = Tasks(), _Tracks()
@@ -214,7 +214,7 @@ def read_perfetto(path: Path, data: NDArray[np.uint8], problems: Problems) -> Sc
     points, of_kernel, says = [ftrace.points, slices.points, kernel.points], kernel.states, _LINUX
     if is_own:
         points.append(_end(packets))
-        # Slices have the names of all states but RUNNING.
+        # Slices name all states except RUNNING.
         of_kernel = of_kernel.taken(np.isin(of_kernel.state, (RUNNING, UNKNOWN)))
         says = "states have their names of QNX, events are slices"
     elif len(of_kernel.time_ns):
@@ -229,14 +229,14 @@ def read_perfetto(path: Path, data: NDArray[np.uint8], problems: Problems) -> Sc
 
 
 def _end(packets: Fields) -> Points:
-    """Return an event at the last moment in any packet, where slices end."""
+    """Return an event at the latest time in any packet, where open slices end."""
     last = np.array([packets.numbers(_TIME).max(initial=0)], np.int64)
     none = np.full(1, -1, np.int64)
     return Points(last, none + _LAST, none + 1, none, none + 1 + linux.point_codes()["trace_end"])
 
 
 def _number_again(tasks: Tasks) -> None:
-    """Take numbers and names of threads from their labels: satview's exports number threads again."""
+    """Take numbers and names of threads from their labels, as satview's exports renumber threads."""
     for number, label in list(tasks.names.items()):
         if number > linux.FIRST_TID and (parts := _LABEL.fullmatch(label)):
             tasks.shown[number] = int(parts[1])
@@ -247,7 +247,7 @@ def _number_again(tasks: Tasks) -> None:
 
 
 def _packets(path: Path, data: NDArray[np.uint8], problems: Problems) -> tuple[NDArray[np.uint8], Fields]:
-    """Return the fields of all packets, those in compressed packets included, and the bytes they are in."""
+    """Return the fields of all packets, including those in compressed packets, and the bytes they are in."""
     top = fields_of(data, np.zeros(1, np.int64), np.full(1, len(data), np.int64))
     if top.is_bad[0]:
         last = int((top.value + np.maximum(top.length, 0)).max(initial=0))
@@ -291,7 +291,7 @@ def _inflated(path: Path, packed: NDArray[np.uint8], offset: int, problems: Prob
 
 
 def _read_trees(packets: Fields, tasks: Tasks) -> None:
-    """Read which processes and threads there are."""
+    """Read processes and threads."""
     trees, _ = packets.inner(_TREE)
     processes, _ = trees.inner(1)
     for pid, name in zip(processes.numbers(1).tolist(), processes.texts(3), strict=True):
@@ -313,18 +313,18 @@ class _Tracks:
     """Tracks of slices.
 
     Attributes:
-        thread: Number of the thread that a track, or a track that it is below, belongs to.
+        thread: Track to the number of the thread that it, or a track above it, belongs to.
     """
 
     thread: dict[int, int] = field(default_factory=dict)
 
     def read(self, packets: Fields, tasks: Tasks, number_of: Mapping[int, int]) -> None:
-        """Read the descriptions of tracks; names of threads and processes that they give are added.
+        """Read the descriptions of tracks, and the names of threads and processes in them.
 
         Args:
             packets: All packets.
             tasks: Receives the names.
-            number_of: Numbers of threads by those of kernels that are not Linux.
+            number_of: Numbers of threads by their numbers in kernels other than Linux.
         """
         tracks, _ = packets.inner(_TRACK)
         uuids, parents = tracks.numbers(1).tolist(), tracks.numbers(5).tolist()
@@ -345,7 +345,7 @@ class _Tracks:
             if name:
                 tasks.process_names[pid] = name
         parent_of = dict(zip(uuids, parents, strict=True))
-        for uuid in uuids:  # a track may be described before the one that it is below
+        for uuid in uuids:  # a track may be described before its parent
             above, path = uuid, []
             while above not in self.thread and above in parent_of:
                 path.append(above)
@@ -366,14 +366,14 @@ class _Ftrace:
 
 
 def _ftrace(data: NDArray[np.uint8], bundles: Fields, tasks: Tasks, problems: Problems) -> _Ftrace:
-    """Return the switches, wake-ups and other events of all bundles; records are numbered in the order of the file."""
+    """Return the switches, wake-ups and other events of all bundles; records are numbered in file order."""
     lost = np.flatnonzero(bundles.numbers(3))
     cpu_of = bundles.numbers(1)
     for row in lost[:_MANY].tolist():
         problems.add("lost-events", f"CPU {cpu_of[row]} has lost events before this bundle")
     events, bundle = bundles.inner(2)
     time, pid, cpu = events.numbers(1), events.numbers(2), cpu_of[bundle]
-    # What an event is shows in the one field of bytes that it has.
+    # The kind of an event is the number of its only field of bytes.
     payload = np.flatnonzero(events.length >= 0)
     number, row = events.number[payload], events.message[payload]
     begin, end = events.value[payload], events.value[payload] + events.length[payload]
@@ -411,7 +411,7 @@ def _ftrace(data: NDArray[np.uint8], bundles: Fields, tasks: Tasks, problems: Pr
 
 
 def _add_names(inner: Fields, number: int, name: int, tasks: Tasks) -> None:
-    """Add the names of threads that events spell out, the last one of each."""
+    """Add the last name of each thread that events contain."""
     name_rows = inner.bytes_rows(name)
     threads = inner.numbers(number)[inner.message[name_rows]]
     numbers, last = np.unique(threads[::-1], return_index=True)
@@ -425,7 +425,7 @@ def _add_names(inner: Fields, number: int, name: int, tasks: Tasks) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Slices:
-    """Slices of tracks: events here and what these are called, states of threads and where these end, wake-ups."""
+    """Slices of tracks: events with their names, states of threads with their ends, wake-ups."""
 
     points: Points
     names: TextColumn
@@ -435,7 +435,7 @@ class _Slices:
 
 
 def _slices(packets: Fields, tracks: _Tracks, problems: Problems) -> _Slices:
-    """Return the slices of tracks; those of satview's own exports that are states become states again."""
+    """Return the slices of tracks; slices of states in satview's own exports become states again."""
     events, packet = packets.inner(_TRACK_EVENT)
     time, kind, track = packets.numbers(_TIME)[packet], events.numbers(9), events.numbers(11)
     is_odd = packets.numbers(_CLOCK)[packet] >= _OWN_CLOCK
@@ -470,7 +470,7 @@ def _slices(packets: Fields, tracks: _Tracks, problems: Problems) -> _Slices:
 
 
 def _wake_ups(events: Fields, rows: Ints, time: Ints, thread: Ints) -> WakeUps:
-    """Return the wake-ups of satview's exports: of two moments with one arrow the one with a CPU is the cause."""
+    """Return the wake-ups in satview's exports: of two instants joined by a flow, the one with a CPU is the cause."""
     flow = events.numbers(_FLOW)[rows]
     arguments, event = events.inner(_ARGUMENT)
     cpus = np.full(len(events.is_bad), -1, np.int64)
@@ -481,7 +481,7 @@ def _wake_ups(events: Fields, rows: Ints, time: Ints, thread: Ints) -> WakeUps:
     _, at_cause, at_effect = np.intersect1d(flow[is_cause], flow[~is_cause], return_indices=True)
     causes, effects = causes[at_cause], effects[at_effect]
     nothing = np.full(len(causes), -1, np.int64)
-    # A cause comes before the state that it leads to in the same nanosecond.
+    # By its record number, a cause comes before its effect in the same nanosecond.
     return WakeUps(time[causes], causes, cpus[causes], thread[causes], thread[effects], nothing + 1, nothing)
 
 
@@ -492,7 +492,7 @@ def _sequences_with_clock(packets: Fields) -> Ints:
 
 
 def _names(packets: Fields, packet: Ints, events: Fields) -> TextColumn:
-    """Return the names of track events, spelled out or by the number that their sequence gave them."""
+    """Return the names of track events, given as text or by a number defined in their sequence."""
     spelled = events.text_column(23)
     number, sequence = events.numbers(10), packets.numbers(_SEQUENCE)
     is_numbered = (spelled.code == 0) & (number > 0)
@@ -511,14 +511,14 @@ def _names(packets: Fields, packet: Ints, events: Fields) -> TextColumn:
 
 
 def _with_states(switches: CpuSwitches, slices: _Slices, of_kernel: States) -> tuple[CpuSwitches, States]:
-    """Return switches after which threads are in the states that slices say, and the states that no switch shows.
+    """Return switches with the states that slices give, and the states that no switch has.
+
+    A state that ends without a successor ends where events are missing: the thread's state is unknown from there on.
 
     Args:
-        switches: As the file has them.
-        slices: States by their names.
-        of_kernel: States of a kernel that is not Linux; those of RUNNING follow slices.
-
-    A state that ends where nothing follows ends where events are missing: the thread's state is unknown from there on.
+        switches: As in the file.
+        slices: States by name.
+        of_kernel: States of a kernel other than Linux; RUNNING among them can succeed slices.
     """
     states, ends = slices.states, slices.ends
     state_row = _match(switches.before, switches.time_ns, states.thread, states.time_ns)
@@ -534,7 +534,7 @@ def _with_states(switches: CpuSwitches, slices: _Slices, of_kernel: States) -> t
 
 
 def _match(thread: Ints, time_ns: Ints, of_thread: Ints, at_ns: Ints) -> Ints:
-    """Return for each pair of thread and time the table row with the same pair, -1 for none."""
+    """Return for each pair of thread and time the index of an equal pair in the other columns, -1 for none."""
     if not len(of_thread):
         return np.full(len(thread), -1, np.int64)
     known, rank = np.unique(of_thread, return_inverse=True)

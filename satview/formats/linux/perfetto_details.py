@@ -1,7 +1,7 @@
-"""What an event of a trace of Perfetto holds beyond the numbers that are stored of all.
+"""Names and arguments of events in a trace of Perfetto, beyond the numbers that are stored for all events.
 
-The arguments of ftrace events are named by the package `perfetto`, which has all its protocols; without it they show
-by their numbers, with the line that installs it.
+The package `perfetto`, which contains its protocols, names the arguments of ftrace events; without it they are shown by
+number, with the command that installs it.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _MOST: Final = 10  # bytes of a number of 64 bits
 
 @dataclass(frozen=True, slots=True)
 class TextColumn:
-    """Texts of which few are different: int64 (n,), which of the texts, and the texts."""
+    """A column with few distinct texts: int64 (n,), index into the texts, and the texts."""
 
     code: Ints
     texts: tuple[str, ...]
@@ -35,16 +35,16 @@ class TextColumn:
 
 @dataclass(frozen=True, slots=True)
 class Fields:
-    """Fields of messages, in the order of the data within each message.
+    """Fields of messages, in data order within each message.
 
     Attributes:
         data: uint8, the bytes.
-        messages: How many messages there are.
-        message: int64 (n,), ascending: whose field it is.
+        messages: Number of messages.
+        message: int64 (n,), ascending: message of each field.
         number: int64 (n,), number of the field.
-        value: int64 (n,), a number, or where the bytes of a field of bytes begin.
-        length: int64 (n,), of a field of bytes; -1 of a number.
-        is_bad: bool (messages,), which end inside a field; what precedes is there.
+        value: int64 (n,), a number, or the offset of a field of bytes.
+        length: int64 (n,), of a field of bytes; -1 for a number.
+        is_bad: bool (messages,), messages that end inside a field; the fields before are valid.
     """
 
     data: NDArray[np.uint8]
@@ -56,19 +56,19 @@ class Fields:
     is_bad: NDArray[np.bool_]
 
     def numbers(self, number: int, default: int = 0) -> Ints:
-        """Return a field of numbers, int64 (messages,), its last one; the default where a message has none."""
+        """Return a field of numbers, int64 (messages,), the last of several; the default if a message has none."""
         out = np.full(self.messages, default, np.int64)
         rows = np.flatnonzero((self.number == number) & (self.length < 0))
         out[self.message[rows]] = self.value[rows]
         return out
 
     def inner(self, number: int) -> tuple[Fields, Ints]:
-        """Return the fields of the messages within a field, and of which message each is, int64 (n,)."""
+        """Return the fields of the messages within a field, and the outer message of each, int64 (n,)."""
         rows = np.flatnonzero((self.number == number) & (self.length >= 0))
         return fields_of(self.data, self.value[rows], self.value[rows] + self.length[rows]), self.message[rows]
 
     def texts(self, number: int) -> list[str]:
-        """Return a field of texts by message, the first of several, empty for none; for messages that are few."""
+        """Return a field of texts by message, the first of several, empty for none; for few messages."""
         out = [""] * self.messages
         for row in self.bytes_rows(number)[::-1].tolist():
             out[int(self.message[row])] = self.text_at(row)
@@ -80,7 +80,7 @@ class Fields:
         return self.data[begin : begin + int(self.length[row])].tobytes().decode("utf-8", "replace")
 
     def text_column(self, number: int) -> TextColumn:
-        """Return a field of texts of which few are different; text 0 is empty, for messages without."""
+        """Return a field with few distinct texts; text 0 is empty, for messages without it."""
         text_rows = self.bytes_rows(number)
         code, texts = np.zeros(self.messages, np.int64), [""]
         length = np.minimum(self.length[text_rows], _MOST_TEXT)
@@ -103,15 +103,15 @@ def fields_of(data: NDArray[np.uint8], begin: Ints, end: Ints) -> Fields:
 
     Args:
         data: uint8, the bytes.
-        begin: int64 (n,), contiguous: where each message begins.
-        end: int64 (n,), and where it ends.
+        begin: int64 (n,), offset of each message.
+        end: int64 (n,), its end.
     """
     begin, end = np.ascontiguousarray(begin, np.int64), np.ascontiguousarray(end, np.int64)
     return Fields(data, len(begin), *loading.protobuf_fields(data, begin, end))
 
 
 def packed(data: NDArray[np.uint8], begin: int, length: int) -> Ints:
-    """Return the numbers of a packed field, int64 (n,); one that is cut at the end is left out."""
+    """Return the numbers of a packed field, int64 (n,), without an incomplete one at the end."""
     part = data[begin : begin + length]
     ends = np.flatnonzero(part < 0x80)
     if not len(ends):
@@ -131,7 +131,7 @@ _OF_KERNELS: Final = {FREQUENCY: ("cpu_frequency", {1: "cpu", 2: "freq_hz"})}
 
 @dataclass(frozen=True, slots=True)
 class RecordSpans(ColumnTable):
-    """Where events have their arguments, int64 (n,) each: record, field in FtraceEvent, first byte, end."""
+    """Location of the arguments of events, int64 (n,) each: record, field in FtraceEvent, first byte, end."""
 
     record: Ints
     number: Ints
@@ -141,7 +141,7 @@ class RecordSpans(ColumnTable):
 
 @dataclass(frozen=True, slots=True)
 class SliceNames:
-    """What slices are called: int64 (n,), ascending, their records, and their names."""
+    """Names of slices: int64 (n,), ascending, their records, and their names."""
 
     record: Ints
     names: TextColumn
@@ -156,7 +156,7 @@ class PerfettoDetails:
     slices: SliceNames
 
     def text(self, record: int) -> tuple[str, tuple[tuple[str, int | str], ...]]:
-        """Return name and arguments of an event: of a slice its name, of an ftrace event its fields."""
+        """Return name and arguments of an event: the name of a slice, or the fields of an ftrace event."""
         row = _find(self.slices.record, record)
         if row >= 0:
             return "", (("name", self.slices.names.texts[int(self.slices.names.code[row])]),)
@@ -193,7 +193,7 @@ def _find(records: Ints, record: int) -> int:
 
 @cache
 def _protocol() -> dict[int, tuple[str, dict[int, str]]]:
-    """Return name and fields of every ftrace event by its number; none without the package."""
+    """Return name and fields of every ftrace event by its number; empty without the package."""
     try:  # large, and an extra
         protocol = import_module("perfetto.protos.perfetto.trace.perfetto_trace_pb2")
     except ImportError:

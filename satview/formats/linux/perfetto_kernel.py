@@ -1,8 +1,8 @@
-"""States of threads in traces of Perfetto from kernels that are not Linux, as QNX's own probe and satview write them.
+"""States of threads of kernels other than Linux in traces of Perfetto, as QNX's own probe and satview write them.
 
-A thread's number has its process in the upper 32 bits. Several machines may be in one trace. Source:
-GenericKernelTaskStateEvent, GenericKernelProcessTree and `machine_id` of Perfetto; what is refused is what Perfetto's
-engine refuses.
+The upper 32 bits of a thread number are its process. Several machines may be in one trace. Source:
+GenericKernelTaskStateEvent, GenericKernelProcessTree and `machine_id` of Perfetto; changes that Perfetto's engine
+rejects are rejected here too.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from satview.formats.linux.schedule import Ints, Points, States, Tasks
 from satview.store.losses import KERNEL_PID
 from satview.store.problems import Problems
 
-NOBODY_PID: Final = linux.FIRST_TID - 1  # what runs where satview's exports do not know who does
+NOBODY_PID: Final = linux.FIRST_TID - 1  # in satview's exports, process of the unknown running thread
 _TIME, _MACHINE = 8, 98  # of TracePacket
 _STATE, _FREQUENCY, _RENAME, _TREE = 117, 118, 120, 122
 _CREATED, _RUNNING, _DEAD, _DESTROYED = 1, 3, 7, 8
@@ -36,13 +36,13 @@ _MOST_CPUS: Final = 256
 
 @dataclass(frozen=True, slots=True)
 class KernelStates:
-    """What was found.
+    """Result of reading these packets.
 
     Attributes:
-        states: Changes of states.
+        states: State changes.
         points: Creations and ends of threads, changes of CPU frequencies.
-        records: Where changes of frequencies have their arguments.
-        number_of: Number in `Tasks` by the number of a thread in the file; of the first machine.
+        records: Location of the arguments of frequency changes.
+        number_of: Number in `Tasks` by number of the thread in the file; for the first machine.
     """
 
     states: States
@@ -53,7 +53,7 @@ class KernelStates:
 
 @dataclass(frozen=True, slots=True)
 class _KindPackets:
-    """Packets of one kind, (n,) each: the messages in them, their times, and rows in the list of machines."""
+    """Packets of one kind, (n,) each: their messages, times, and indices into the list of machines."""
 
     fields: Fields
     time_ns: Ints
@@ -67,11 +67,11 @@ def kernel_states(packets: Fields, tasks: Tasks, first_record: int, problems: Pr
         packets: All packets.
         tasks: Receives names and processes of threads.
         first_record: Number of the first record.
-        problems: Receives what is refused.
+        problems: Receives rejected changes.
     """
     machines = np.unique(packets.numbers(_MACHINE))
     of_states, renames, trees, frequencies = (
-        _of(packets, number, machines) for number in (_STATE, _RENAME, _TREE, _FREQUENCY)
+        _packets_of(packets, number, machines) for number in (_STATE, _RENAME, _TREE, _FREQUENCY)
     )
     state_fields, frequency = of_states.fields, frequencies.fields
     cpus, cpu, of_cpu = _cpus(len(machines), (of_states.machine, state_fields.numbers(1)),
@@ -110,14 +110,14 @@ def kernel_states(packets: Fields, tasks: Tasks, first_record: int, problems: Pr
     return KernelStates(states, points, records, of_first)
 
 
-def _of(packets: Fields, number: int, machines: Ints) -> _KindPackets:
+def _packets_of(packets: Fields, number: int, machines: Ints) -> _KindPackets:
     fields, packet = packets.inner(number)
     return _KindPackets(fields, packets.numbers(_TIME)[packet],
                         np.searchsorted(machines, packets.numbers(_MACHINE)[packet]))  # fmt: skip
 
 
 def _cpus(count: int, *columns: tuple[Ints, Ints]) -> tuple[int, Ints, Ints]:
-    """Return how many CPUs the first machine has, and CPUs of two columns: those of a machine follow the one before."""
+    """Return the number of CPUs of the first machine, and two columns of CPUs, numbered machine after machine."""
     (machine, cpu), (other, of_other) = ((machine, np.clip(cpu, 0, _MOST_CPUS - 1)) for machine, cpu in columns)
     size = np.zeros(count, np.int64)
     np.maximum.at(size, np.append(machine, other), np.append(cpu, of_other) + 1)
@@ -126,13 +126,13 @@ def _cpus(count: int, *columns: tuple[Ints, Ints]) -> tuple[int, Ints, Ints]:
 
 
 def _process(machine: int, pid: int) -> int:
-    """Return the number of a process: its own on the first machine, one that QNX never gives on others."""
+    """Return the number of a process: unchanged on the first machine, a number that QNX never uses on others."""
     return pid if machine == 0 else linux.FIRST_TID - machine * (1 << 24) + pid % (1 << 24)
 
 
 @dataclass(frozen=True, slots=True)
 class _Named:
-    """Messages that name a thread, (n,) each: when, on which machine, its number in the file, its name."""
+    """Messages that name a thread, (n,) each: time, machine, its number in the file, its name."""
 
     time_ns: Ints
     machine: Ints
@@ -141,7 +141,7 @@ class _Named:
 
 
 def _threads(named: Sequence[_Named]) -> tuple[list[tuple[int, int]], NDArray[np.intp], list[str]]:
-    """Return all threads as machine and number, which of them each message names, and their last names."""
+    """Return all threads as (machine, number), the thread of each message, and the last name of each thread."""
     time, machine, tid = (
         np.concatenate([getattr(messages, name) for messages in named]) for name in ("time_ns", "machine", "tid")
     )
@@ -166,11 +166,11 @@ def _numbered(keys: Sequence[tuple[int, int]], names: Sequence[str], pid_of: Map
     Args:
         keys: Machine and number of each thread.
         names: Its name.
-        pid_of: Its process, by row, where the file says.
-        tasks: Receives what is known.
+        pid_of: Its process by row, if the file has it.
+        tasks: Receives names, processes and numbers.
 
     Returns:
-        int64 (threads,); -2 for what is no thread.
+        int64 (threads,); -2 for entries that are not threads.
     """
     numbers = np.full(len(keys), -2, np.int64)
     for row, ((machine, tid), name) in enumerate(zip(keys, names, strict=True)):
@@ -189,7 +189,7 @@ def _numbered(keys: Sequence[tuple[int, int]], names: Sequence[str], pid_of: Map
 def _idle(
     keys: Sequence[tuple[int, int]], number: Ints, numbers: Ints, prio: Ints, flagged: NDArray[np.intp], cpus: int
 ) -> list[int]:
-    """Return the idle threads: those that the file flags, else threads of the kernel's process with priority 0 only.
+    """Return the idle threads: those flagged in the file, else first threads of process 1 that only have priority 0.
 
     Up to 7.x the idle thread of each CPU is one of the first threads of process 1 (format description, 8.4).
     """
@@ -202,7 +202,7 @@ def _idle(
 
 @dataclass(frozen=True, slots=True)
 class _KernelChanges(ColumnTable):
-    """Changes of states as the file has them, by thread and in time order; int64 (n,) each."""
+    """State changes as in the file, by thread and then by time; int64 (n,) each."""
 
     time_ns: Ints
     record: Ints
@@ -213,10 +213,10 @@ class _KernelChanges(ColumnTable):
 
 
 def _changes(rows: _KernelChanges, problems: Problems) -> tuple[States, Points]:
-    """Return changes of states without what Perfetto refuses, and creations and ends."""
+    """Return state changes without rejected ones, and creations and ends."""
     rows = _accepted(rows.taken(np.lexsort((rows.record, rows.time_ns, rows.number))), problems)
     is_state = (rows.state > _CREATED) & (rows.state < _DESTROYED) & (rows.number > 0)
-    # A thread whose CPU another one takes, and of which nothing is said at that moment, is in no known state.
+    # A thread whose CPU another thread takes without a state change of its own at that moment is in no known state.
     taken_ns = _taken(rows)
     own_ns = np.append(np.where(rows.number[1:] == rows.number[:-1], rows.time_ns[1:], -1), -1)[: len(taken_ns)]
     is_lost = (taken_ns >= 0) & (own_ns != taken_ns) & (rows.number > 0)
@@ -231,7 +231,7 @@ def _changes(rows: _KernelChanges, problems: Problems) -> tuple[States, Points]:
 
 
 def _accepted(rows: _KernelChanges, problems: Problems) -> _KernelChanges:
-    """Return the changes that Perfetto's engine does not refuse: a thread is there from its first state until DEAD."""
+    """Return the changes that Perfetto's engine accepts: a thread exists from its first state until DEAD."""
 
     def without(refused: NDArray[np.bool_], says: str) -> _KernelChanges:
         if count := int(np.count_nonzero(refused)):
@@ -250,7 +250,7 @@ def _accepted(rows: _KernelChanges, problems: Problems) -> _KernelChanges:
 
 
 def _last(rows: _KernelChanges, counts: NDArray[np.bool_], holds: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Return whether something holds for the last change before each of its thread, of those that count."""
+    """Return whether `holds` is True for the last counted change of the same thread before each change."""
     count = len(rows.number)
     last = np.maximum.accumulate(np.where(counts, np.arange(count), -1))
     last = np.append(-1, last[:-1])[:count]
@@ -259,7 +259,7 @@ def _last(rows: _KernelChanges, counts: NDArray[np.bool_], holds: NDArray[np.boo
 
 
 def _taken(rows: _KernelChanges) -> Ints:
-    """Return when another thread took the CPU of each start to run, before its own thread changed; -1 = none did."""
+    """Return when another thread took the CPU after each start to run, before its own next change; -1 = never."""
     out, time_ns, number = np.full(len(rows.time_ns), -1, np.int64), rows.time_ns, rows.number
     starts = np.flatnonzero(rows.state == _RUNNING)
     starts = starts[np.lexsort((rows.record[starts], time_ns[starts], rows.cpu[starts]))]

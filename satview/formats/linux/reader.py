@@ -1,4 +1,4 @@
-"""Opens schedules of Linux, whatever wrote them, as a `Trace`: events in time order, threads and processes, states."""
+"""Opens schedules of Linux of any format as a `Trace`: events in time order, threads and processes, states."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ _Reader = Callable[[Path, NDArray[np.uint8], Problems], Schedule]
 
 
 def score(first_bytes: bytes, path: Path) -> int:  # noqa: ARG001
-    """Return how sure we are that a file is a schedule of Linux: 100 by a mark, 80 by the form of a line, or 0."""
+    """Return how likely a file is a schedule of Linux: 100 by a magic number, 80 by the form of a line, or 0."""
     reader = _reader_of(first_bytes)
     return 0 if reader is None else 80 if reader[1] is read_perf_script else 100
 
 
 def open_linux(path: Path | str, progress: Progress | None = None, cancelled: CancelCheck | None = None) -> Trace:  # noqa: ARG001
-    """Open a schedule of Linux; the file is read into memory as a whole.
+    """Open a schedule of Linux; the whole file is read into memory.
 
     Args:
         path: The file.
@@ -52,7 +52,7 @@ def open_linux(path: Path | str, progress: Progress | None = None, cancelled: Ca
         cancelled: Called between the steps; True stops the load.
 
     Raises:
-        TraceFormatError: Its head is damaged, or it holds no schedule.
+        TraceFormatError: Its header is damaged, or it contains no schedule.
         OSError: It cannot be read.
         Cancelled: `cancelled()` returned True.
     """
@@ -70,7 +70,7 @@ def open_linux(path: Path | str, progress: Progress | None = None, cancelled: Ca
 
 
 def _reader_of(first_bytes: bytes) -> tuple[str, _Reader] | None:
-    """Return the name of a format and what reads it, by the first bytes of a file."""
+    """Return the name of a format and its reader, by the first bytes of a file."""
     if first_bytes.startswith(MAGIC):
         return "trace.dat", read_trace_dat
     if first_bytes[:8] in MAGICS:
@@ -82,7 +82,7 @@ def _reader_of(first_bytes: bytes) -> tuple[str, _Reader] | None:
     return None
 
 
-# The arguments of events of Linux: the numbers that are stored of switches and wake-ups, and what the file says.
+# Arguments of Linux events: the numbers that are stored for switches and wake-ups, and those from the file.
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,8 +92,8 @@ class LinuxPayloads(NumberPayloads):
     Attributes:
         events: The event table.
         record: int64 (n,), number of the record in the file that each event is from.
-        details: What the file says of records.
-        names: Of threads, by number.
+        details: Names and arguments of records.
+        names: Names of threads, by number.
     """
 
     events: EventTable
@@ -102,38 +102,38 @@ class LinuxPayloads(NumberPayloads):
     names: dict[int, str]
 
     def raw(self, event: int) -> bytes:
-        """Return the bytes of an event as they are in the file; its numbers where it has none."""
+        """Return the bytes of an event in the file; its stored numbers if it has none."""
         return self.details.raw(int(self.record[event])) or NumberPayloads.raw(self, event)
 
     def decode(self, event: int, most: int | None = None) -> Payload:  # noqa: ARG002
-        """Return the named arguments of one event: what is stored of all, then what the file has besides."""
+        """Return the named arguments of one event: the stored numbers, then those from the file."""
         code, values = int(self.events.code[event]), self.values(event)
-        name, more = self.details.text(int(self.record[event]))
-        # Of a wake-up that only repeats another one nothing is stored: its numbers are those of the file.
-        said = set() if any(values) else {key for key, _ in more}
+        name, file_arguments = self.details.text(int(self.record[event]))
+        # A wake-up that only repeats another has no stored numbers, so those of the file are shown.
+        file_names = set() if any(values) else {key for key, _ in file_arguments}
         arguments = [
             Argument(field.name, value, str(value), 2 * i, 2, self._note(field.name, value))
             for i, (field, value) in enumerate(zip(linux.fields_of(code), values, strict=False))
-            if field.name not in said
+            if field.name not in file_names
         ]
         known = {argument.name for argument in arguments}
-        if name and name != _short(linux.unnamed(code), code):
+        if name and name != _event_name(linux.unnamed(code), code):
             arguments.insert(0, Argument("tracepoint", name, name, 0, 0))
-        arguments += [Argument(key, value, str(value), 0, 0) for key, value in more if key not in known]
+        arguments += [Argument(key, value, str(value), 0, 0) for key, value in file_arguments if key not in known]
         return Payload("same", tuple(arguments), tuple(self.words(event).tolist()), self.raw(event))
 
     def _note(self, name: str, value: int) -> str:
         return self.names.get(value, "") if name.endswith("pid") else ""
 
 
-def _short(fallback: str, code: int) -> str:
+def _event_name(fallback: str, code: int) -> str:
     known = linux.names().get(code)
     return known.name if known else fallback
 
 
 _MOST_CPUS: Final = 256  # the event table has eight bits for a CPU
 _MOST_NUMBER: Final = 1 << 31
-_LATEST_NS: Final = 1 << 61  # 73 years; no clock that is traced has run for so long
+_LATEST_NS: Final = 1 << 61  # 73 years, longer than any traced clock has run
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,11 +142,11 @@ class _Unsorted(ColumnTable):
 
     Attributes:
         time_ns, record: As in the schedule.
-        rank: Order of the events that one record makes.
-        cpu: Where.
-        thread: Whose, as `_who` numbers them.
-        code: What.
-        first, second, third: The numbers that are stored of it, see `resources/events/linux.toml`.
+        rank: Order of the events from one record.
+        cpu: CPU.
+        thread: Thread, numbered as by `_thread_numbers`.
+        code: Event code.
+        first, second, third: Stored numbers, see `resources/events/linux.toml`.
     """
 
     time_ns: Ints
@@ -160,20 +160,20 @@ class _Unsorted(ColumnTable):
     third: Ints
 
 
-_UNKNOWN: Final = -_MOST_NUMBER  # nobody knows who
+_UNKNOWN: Final = -_MOST_NUMBER  # unknown thread
 
 
 def trace_from_schedule(path: Path, format_name: str, schedule: Schedule, problems: Problems) -> Trace:
     """Build a trace.
 
     Args:
-        path: What was opened.
+        path: The opened file.
         format_name: For `Trace.format`.
-        schedule: What was found in it.
-        problems: Receives what is found wrong; becomes part of the trace.
+        schedule: Its content.
+        problems: Receives problems; becomes part of the trace.
 
     Raises:
-        TraceFormatError: There is not one event.
+        TraceFormatError: There is no event at all.
     """
     events = _Unsorted.concatenated([
         _switches(schedule), _gone(schedule, problems), _wakeups(schedule), _points(schedule), _states(schedule)
@@ -213,7 +213,7 @@ def trace_from_schedule(path: Path, format_name: str, schedule: Schedule, proble
 
 
 def _with_possible_values(events: _Unsorted, problems: Problems) -> _Unsorted:
-    """Leave out events with times that only damage gives, and list them; CPUs are none below 0."""
+    """Remove events with impossible times, and report them; negative CPUs become 0."""
     is_possible = (events.time_ns >= 0) & (events.time_ns < _LATEST_NS)
     if not is_possible.all():
         count = int(np.count_nonzero(~is_possible))
@@ -222,8 +222,8 @@ def _with_possible_values(events: _Unsorted, problems: Problems) -> _Unsorted:
     return replace(events, cpu=np.maximum(events.cpu, 0))
 
 
-def _who(thread: Ints, cpu: Ints) -> Ints:
-    """Return threads by a number of their own: the idle thread of each CPU, whose number is 0 in Linux, is -1 - CPU."""
+def _thread_numbers(thread: Ints, cpu: Ints) -> Ints:
+    """Return thread numbers in which the idle thread of each CPU, number 0 in Linux, is -1 - CPU."""
     is_known = (thread >= 0) & (thread < _MOST_NUMBER)
     return np.where(thread == 0, -1 - np.clip(cpu, 0, _MOST_CPUS - 1), np.where(is_known, thread, _UNKNOWN))
 
@@ -231,7 +231,7 @@ def _who(thread: Ints, cpu: Ints) -> Ints:
 def _switches(schedule: Schedule) -> _Unsorted:
     """Return two events for each switch: one of the thread that leaves, one of the thread that comes."""
     switches, code = schedule.switches, _code_of_value()
-    before, after = _who(switches.before, switches.cpu), _who(switches.after, switches.cpu)
+    before, after = _thread_numbers(switches.before, switches.cpu), _thread_numbers(switches.after, switches.cpu)
     zero = np.zeros(len(switches.cpu), np.int64)
     state = np.where(switches.before == 0, READY, switches.state)  # the idle thread can always run
     leaves = _Unsorted(switches.time_ns, switches.record, zero, switches.cpu, before, code[state], switches.before,
@@ -242,7 +242,7 @@ def _switches(schedule: Schedule) -> _Unsorted:
 
 
 def _gone(schedule: Schedule, problems: Problems) -> _Unsorted:
-    """Return that threads are off their CPU where the next switch there is from another one: switches are missing."""
+    """Return events that end a run if the next switch on the CPU is from another thread: switches are missing there."""
     switches = schedule.switches
     order = np.lexsort((switches.record, switches.time_ns, switches.cpu))
     previous, following = order[:-1], order[1:]
@@ -258,19 +258,19 @@ def _gone(schedule: Schedule, problems: Problems) -> _Unsorted:
     previous, following = previous[was_busy], following[was_busy]
     zero = np.zeros(len(following), np.int64)
     return _Unsorted(switches.time_ns[following], switches.record[following], zero - 1, switches.cpu[following],
-                     _who(switches.after[previous], zero), zero + linux.GONE, switches.after[previous], zero,
+                     _thread_numbers(switches.after[previous], zero), zero + linux.GONE, switches.after[previous], zero,
                      zero - 1)  # fmt: skip
 
 
 def _wakeups(schedule: Schedule) -> _Unsorted:
-    """Return two events for each wake-up: what the waker did, and the thread that is ready."""
+    """Return two events for each wake-up: one of the waker, and one of the thread that becomes ready."""
     wakeups = schedule.wakeups
     waker = np.where(wakeups.waker < 0, _runs_then(schedule), wakeups.waker)
-    waker, zero = _who(waker, wakeups.cpu), np.zeros(len(wakeups.cpu), np.int64)
+    waker, zero = _thread_numbers(waker, wakeups.cpu), np.zeros(len(wakeups.cpu), np.int64)
     point, ready = linux.point_codes()[linux.WAKING], linux.state_codes()[READY]
     causes = _Unsorted(wakeups.time_ns, wakeups.record, zero, wakeups.cpu, waker, zero + point, wakeups.thread,
                        wakeups.prio, wakeups.target_cpu)  # fmt: skip
-    woken, by = _who(wakeups.thread, wakeups.cpu), np.where(waker == _UNKNOWN, -1, np.maximum(waker, 0))
+    woken, by = _thread_numbers(wakeups.thread, wakeups.cpu), np.where(waker == _UNKNOWN, -1, np.maximum(waker, 0))
     effects = _Unsorted(
         wakeups.time_ns, wakeups.record, zero + 1, wakeups.cpu, woken, zero + ready, wakeups.thread, wakeups.prio, by
     )
@@ -278,7 +278,7 @@ def _wakeups(schedule: Schedule) -> _Unsorted:
 
 
 def _runs_then(schedule: Schedule) -> Ints:
-    """Return who had the CPU of each wake-up then, by the switch before it there; -1 where there is none."""
+    """Return the thread that had the CPU at each wake-up, by the last switch before it there; -1 = none."""
     wakeups, switches = schedule.wakeups, schedule.switches
     out = np.full(len(wakeups.cpu), -1, np.int64)
     for cpu in np.unique(wakeups.cpu).tolist():
@@ -293,19 +293,19 @@ def _runs_then(schedule: Schedule) -> Ints:
 def _points(schedule: Schedule) -> _Unsorted:
     points = schedule.points
     zero = np.zeros(len(points.cpu), np.int64)
-    return _Unsorted(points.time_ns, points.record, zero, points.cpu, _who(points.thread, points.cpu), points.code,
-                     zero, zero, zero)  # fmt: skip
+    return _Unsorted(points.time_ns, points.record, zero, points.cpu, _thread_numbers(points.thread, points.cpu),
+                     points.code, zero, zero, zero)  # fmt: skip
 
 
 def _states(schedule: Schedule) -> _Unsorted:
     states = schedule.states
     zero = np.zeros(len(states.cpu), np.int64)
-    return _Unsorted(states.time_ns, states.record, zero + 2, states.cpu, _who(states.thread, states.cpu),
+    return _Unsorted(states.time_ns, states.record, zero + 2, states.cpu, _thread_numbers(states.thread, states.cpu),
                      _code_of_value()[states.state], states.thread, states.prio, zero - 1)  # fmt: skip
 
 
 def _code_of_value() -> Ints:
-    """Return the code of the event that puts a thread into a state, int64 (256,), by lane value."""
+    """Return the event code that puts a thread into a state, int64 (256,), by lane value."""
     code = np.zeros(256, np.int64)
     code[UNKNOWN] = linux.GONE
     for value, number in linux.state_codes().items():
@@ -314,9 +314,9 @@ def _code_of_value() -> Ints:
 
 
 def _without_early_wakeups(events: _Unsorted) -> _Unsorted:
-    """Leave out that a thread is ready while it runs: it was woken before it had left its CPU, or cannot be.
+    """Remove READY events of threads that are still running.
 
-    Linux wakes a thread that has made up its mind to sleep as soon as it has; its switch then says what it became.
+    Linux can wake a thread that is about to sleep before it has left its CPU; its switch then gives its new state.
     """
     ready, running = linux.state_codes()[READY], linux.state_codes()[RUNNING]
     is_state = events.code >> wire.CLASS_SHIFT == wire.WireClass.PR_TH
@@ -337,7 +337,7 @@ def _without_early_wakeups(events: _Unsorted) -> _Unsorted:
 
 
 def _numbered(events: _Unsorted) -> tuple[Ints, NDArray[np.intp]]:
-    """Return the threads in table order, row 0 for nobody, and the row of every event."""
+    """Return the threads in table order, row 0 for the unknown thread, and the row of every event."""
     keys, thread = np.unique(events.thread, return_inverse=True)
     if keys[0] == _UNKNOWN:
         return keys, thread

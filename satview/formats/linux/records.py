@@ -1,4 +1,4 @@
-"""From records of tracepoints to a schedule: fields of many records at once, by the formats that the file brings."""
+"""Converts records of tracepoints to a schedule: fields of many records at once, by the formats in the file."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from satview.events import linux
 from satview.events.states import READY
 from satview.formats.linux.schedule import CpuSwitches, Ints, Points, Tasks, WakeUps
 
-# The `format` files of tracepoints, which say where the fields of a record are.
+# The `format` files of tracepoints, which give the offsets of the fields of a record.
 
 
 _FIELD: Final = re.compile(
@@ -26,7 +26,7 @@ _FIELD: Final = re.compile(
 _FLAG: Final = re.compile(r"\{\s*(0x[0-9a-fA-F]{1,8}|[0-9]{1,10})\s*,\s*\"(\w)\"\s*\}")
 _MOST_BYTES: Final = 1 << 20
 _NUMBER_SIZES: Final = (1, 2, 4, 8)
-# Of Linux from 4.14 on, where the format itself does not say (include/linux/sched.h).
+# Of Linux from 4.14 on, if the format itself has none (include/linux/sched.h).
 STATE_FLAGS: Final = ((1, "S"), (2, "D"), (4, "T"), (8, "t"), (0x10, "X"), (0x20, "Z"), (0x40, "P"), (0x80, "I"))
 
 
@@ -35,11 +35,11 @@ class RecordField:
     """One field of a record.
 
     Attributes:
-        name: As Linux spells it.
+        name: Name in Linux.
         offset, size: Bytes from the start of the record.
-        is_signed: Of a number.
+        is_signed: A number that may be negative.
         is_text: An array of characters.
-        is_dynamic: It holds where in the record a text is, in its lower half, and how long, in its upper half.
+        is_dynamic: The offset of a text in the record in its lower half, and the length in its upper half.
     """
 
     name: str
@@ -57,7 +57,7 @@ class RecordField:
 
 @dataclass(frozen=True, slots=True)
 class TracepointFormat:
-    """A tracepoint.
+    """Format of a tracepoint.
 
     Attributes:
         ident: Its number in records.
@@ -79,7 +79,7 @@ class TracepointFormat:
 
 
 def parse_format(text: str, group: str) -> TracepointFormat | None:
-    """Return what a `format` file says; None if it is none."""
+    """Return the content of a `format` file; None if it is none."""
     text = text[:_MOST_BYTES]
     name = re.search(r"^name:\s*(\S+)", text, re.MULTILINE)
     ident = re.search(r"^ID:\s*([0-9]{1,9})\b", text, re.MULTILINE)
@@ -99,14 +99,14 @@ def parse_format(text: str, group: str) -> TracepointFormat | None:
 
 
 def _number_of_c(text: str) -> int:
-    """Return a number as C writes it: `0x02`, `02` (octal) and `2`; digits that are not octal make it decimal."""
+    """Return a number in C notation: `0x02`, `02` (octal) and `2`; with digits that are not octal it is decimal."""
     if text.startswith("0x"):
         return int(text, 16)
     return int(text, 8 if text.startswith("0") and not set(text) & set("89") else 10)
 
 
 def lane_value(state: int, flags: tuple[tuple[int, str], ...]) -> int:
-    """Return the lane value of a `prev_state`: 0, or only a flag above all named ones, means that it can run."""
+    """Return the lane value of a `prev_state`: READY for 0, or if only an unnamed flag is set."""
     letters = linux.value_of_letter()
     for flag, letter in flags:
         if state & flag and letter in letters:
@@ -114,21 +114,21 @@ def lane_value(state: int, flags: tuple[tuple[int, str], ...]) -> int:
     return READY
 
 
-# Reads numbers and texts of a file one after the other, and never behind its end.
+# Reads numbers and texts one after the other, never beyond the end.
 
 
 ByteOrder = Literal["little", "big"]
 
 
 class Cursor:
-    """A position in some bytes.
+    """A position in a sequence of bytes.
 
     Args:
         data: The bytes.
         path: Of the file, for errors.
-        begin: Where to begin.
+        begin: Initial position.
         order: Byte order of numbers.
-        base: What is added to positions for errors, where the bytes are a part of the file.
+        base: Added to positions in errors, if the bytes are a part of the file.
     """
 
     def __init__(
@@ -138,14 +138,14 @@ class Cursor:
 
     @property
     def left(self) -> int:
-        """Bytes that are left."""
+        """Number of remaining bytes."""
         return len(self.data) - self.position
 
     def take(self, count: int, what: str) -> bytes:
-        """Return some bytes.
+        """Return the next `count` bytes.
 
         Raises:
-            TraceFormatError: So many are not there.
+            TraceFormatError: The data end before.
         """
         if not 0 <= count <= self.left:
             raise TraceFormatError(self.path, self.base + self.position, f"the file ends inside {what}",
@@ -154,10 +154,10 @@ class Cursor:
         return bytes(self.data[self.position - count : self.position])
 
     def number(self, size: int, what: str) -> int:
-        """Return an unsigned number of some bytes.
+        """Return the next `size` bytes as an unsigned number.
 
         Raises:
-            TraceFormatError: It is not there.
+            TraceFormatError: The data end before.
         """
         return int.from_bytes(self.take(size, what), self.order)
 
@@ -165,7 +165,7 @@ class Cursor:
         """Return a text up to its NUL.
 
         Raises:
-            TraceFormatError: It has no end.
+            TraceFormatError: There is no NUL.
         """
         end = self.position
         step = bytes(self.data[self.position : self.position + 4096])
@@ -179,7 +179,7 @@ class Cursor:
         return value.decode("utf-8", "replace")
 
 
-# What trace.dat and perf.data say in front of their records: formats of tracepoints, names of threads.
+# Metadata that precede the records of trace.dat and perf.data: formats of tracepoints, names of threads.
 
 
 MAGIC: Final = b"\x17\x08\x44tracing"
@@ -191,9 +191,9 @@ class Metadata:
     """Formats and names.
 
     Attributes:
-        formats: By number.
-        names: Of threads, by number.
-        commit_bytes: Size of the word in front of a page of the ring buffer that says how much of it is used.
+        formats: Formats of tracepoints, by number.
+        names: Names of threads, by number.
+        commit_bytes: Size of the word at the start of a ring buffer page that has the used length.
     """
 
     formats: dict[int, TracepointFormat] = field(default_factory=dict)
@@ -202,7 +202,7 @@ class Metadata:
 
 
 def read_header_info(cursor: Cursor, metadata: Metadata) -> None:
-    """Read how a page of the ring buffer begins, and how an event of it does."""
+    """Read the layout of the header of ring buffer pages."""
     for what in ("header_page", "header_event"):
         name = cursor.text(what)
         text = cursor.take(cursor.number(8, what), what).decode("utf-8", "replace")
@@ -212,7 +212,7 @@ def read_header_info(cursor: Cursor, metadata: Metadata) -> None:
 
 
 def read_ftrace_formats(cursor: Cursor, metadata: Metadata) -> None:
-    """Read the formats of events that are no tracepoints."""
+    """Read the formats of ftrace events that are not tracepoints."""
     for _ in range(min(cursor.number(4, "the formats of ftrace"), _MOST_EVENTS)):
         _read_format(cursor, metadata, "ftrace")
 
@@ -233,12 +233,12 @@ def _read_format(cursor: Cursor, metadata: Metadata, group: str) -> None:
 
 
 def skip_sized(cursor: Cursor, what: str, size: int = 4) -> None:
-    """Read over a part that begins with its size."""
+    """Skip a part that begins with its size."""
     cursor.take(cursor.number(size, what), what)
 
 
 def read_names(cursor: Cursor, metadata: Metadata) -> None:
-    """Read the names of threads: lines of a number and a name."""
+    """Read the names of threads: lines with a number and a name."""
     text = cursor.take(cursor.number(8, "the names of threads"), "the names of threads").decode("utf-8", "replace")
     for line in text.splitlines():
         number, _, name = line.strip("\0 ").partition(" ")
@@ -247,7 +247,7 @@ def read_names(cursor: Cursor, metadata: Metadata) -> None:
 
 
 def read_all(cursor: Cursor, metadata: Metadata, *, has_names: bool = True) -> None:
-    """Read what follows the byte order and page size of version 6, and in perf.data."""
+    """Read the sections after byte order and page size in version 6 of trace.dat, and in perf.data."""
     read_header_info(cursor, metadata)
     read_ftrace_formats(cursor, metadata)
     read_event_formats(cursor, metadata)
@@ -269,9 +269,9 @@ class Records:
     """Records of tracepoints of all CPUs.
 
     Attributes:
-        data: uint8, the bytes in which they are.
+        data: uint8, the bytes that contain them.
         time_ns, cpu: int64 (n,).
-        offsets, size: int64 (n,), where each begins in `data`, and its bytes.
+        offsets, size: int64 (n,), offset of each in `data`, and its size in bytes.
         order: Byte order, `<` or `>`.
     """
 
@@ -283,10 +283,10 @@ class Records:
     order: str = "<"
 
     def numbers(self, rows: Ints, offset: int, size: int, *, is_signed: bool) -> Ints:
-        """Return a number of some records, int64 (len(rows),); 0 where a record is shorter.
+        """Return a number of some records, int64 (len(rows),); 0 if a record is shorter.
 
         Args:
-            rows: Which records.
+            rows: The records.
             offset: Bytes from the start of a record.
             size: 1, 2, 4 or 8.
             is_signed: Whether it may be negative.
@@ -300,7 +300,7 @@ class Records:
         return np.where(is_there, values, 0)
 
     def values(self, rows: Ints, field: RecordField | None) -> Ints:
-        """Return a field of some records, int64 (len(rows),), 0 where there is none."""
+        """Return a field of some records, int64 (len(rows),), 0 if there is no such field."""
         if field is None or not field.is_number:
             return np.zeros(len(rows), np.int64)
         return self.numbers(rows, field.offset, field.size, is_signed=field.is_signed)
@@ -313,7 +313,7 @@ class Records:
 
 @dataclass(frozen=True, slots=True)
 class RecordDetails:
-    """Implements `schedule.ScheduleDetails` by the formats."""
+    """Implements `schedule.ScheduleDetails` by the formats of tracepoints."""
 
     records: Records
     formats: dict[int, TracepointFormat]
@@ -352,7 +352,7 @@ def _value(raw: bytes, field: RecordField, order: str) -> int | str | None:
 
 @dataclass(frozen=True, slots=True)
 class RecordContents:
-    """What records are: see `schedule`."""
+    """Content of records, as in `schedule`."""
 
     switches: CpuSwitches
     wakeups: WakeUps
@@ -362,12 +362,12 @@ class RecordContents:
 
 
 def schedule_of(records: Records, formats: dict[int, TracepointFormat], tasks: Tasks) -> RecordContents:
-    """Return what the records are.
+    """Return the switches, wake-ups and other events in records.
 
     Args:
         records: The records.
-        formats: By number.
-        tasks: Names and processes as far as they are known; those in records are added.
+        formats: Formats of tracepoints, by number.
+        tasks: Known names and processes; those in records are added.
     """
     everything = np.arange(len(records.offsets), dtype=np.int64)
     kind = records.numbers(everything, 0, 2, is_signed=False)
@@ -381,11 +381,11 @@ def schedule_of(records: Records, formats: dict[int, TracepointFormat], tasks: T
     rows: dict[str, Ints] = {
         name: np.flatnonzero(kind == by_name[name].ident) for name in (_SWITCH, *_WAKES) if name in by_name
     }
-    # A thread is ready from the moment somebody begins to wake it; what comes later says only where.
+    # A thread is ready from sched_waking on; later wake-up events only give the CPU.
     wakes = [name for name in _WAKES if name in rows and len(rows[name])]
     wakes = [name for name in wakes if name != "sched_wakeup"] if "sched_waking" in wakes else wakes
     woken = _wakeups(records, [(rows[name], by_name[name]) for name in wakes], pid, tasks)
-    # Names of switches come last: a thread that runs another program has another name afterwards.
+    # Names in switches come last, as a thread that runs another program is renamed.
     switches = _switches(records, rows.get(_SWITCH), by_name, tasks)
     is_other = np.ones(len(kind), np.bool_)
     for name in (_SWITCH, *wakes):
@@ -431,7 +431,7 @@ def _wakeups(records: Records, kinds: list[tuple[Ints, TracepointFormat]], pid: 
 
 
 def _add_names(records: Records, rows: Ints, thread: Ints, field: RecordField | None, tasks: Tasks) -> None:
-    """Add the names of threads that records spell out, the last one of each."""
+    """Add the last name of each thread that records contain."""
     if field is None or not field.is_text:
         return
     numbers, last = np.unique(thread[::-1], return_index=True)

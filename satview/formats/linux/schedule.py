@@ -1,4 +1,4 @@
-"""What every reader here finds in its file, before it is a trace: switches, wake-ups, tracepoints, tasks."""
+"""The common result of all Linux readers, from which a trace is built: switches, wake-ups, tracepoints, tasks."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ Ints = NDArray[np.int64]
 
 
 def none() -> Ints:
-    """Return a column of no rows, int64 (0,)."""
+    """Return an empty column, int64 (0,)."""
     return np.empty(0, np.int64)
 
 
 @dataclass(frozen=True, slots=True)
 class _Moments(ColumnTable):
-    """What all of these have, int64 (n,) each.
+    """Common columns of all these tables, int64 (n,) each.
 
     Attributes:
-        time_ns: When.
-        record: Number of the record in the file: of equal times the smaller one comes first.
-        cpu: Where.
+        time_ns: Time.
+        record: Number of the record in the file: at equal times the smaller one comes first.
+        cpu: CPU.
     """
 
     time_ns: Ints = field(default_factory=none)
@@ -35,11 +35,11 @@ class _Moments(ColumnTable):
 
 @dataclass(frozen=True, slots=True)
 class CpuSwitches(_Moments):
-    """Switches of the thread that has a CPU, int64 (n,) each; number 0 is nobody: the idle thread of that CPU.
+    """Context switches, int64 (n,) each; thread 0 is the idle thread of the CPU.
 
     Attributes:
         before, before_prio: Thread that leaves the CPU and its priority as Linux counts it; before -1 = not known.
-        state: Lane value of the state into which that thread goes.
+        state: Lane value of the state that this thread enters.
         after, after_prio: Thread that gets the CPU; -1 = not known.
     """
 
@@ -55,10 +55,10 @@ class WakeUps(_Moments):
     """Wake-ups, int64 (n,) each.
 
     Attributes:
-        waker: Thread that ran on the CPU; 0 = nobody, -1 = not known.
-        thread: Who is woken.
+        waker: Thread that ran on the CPU; 0 = idle, -1 = not known.
+        thread: Thread that is woken.
         prio: Its priority.
-        target_cpu: The CPU where it is to run; -1 = not known.
+        target_cpu: The CPU on which it will run; -1 = not known.
     """
 
     waker: Ints = field(default_factory=none)
@@ -69,11 +69,11 @@ class WakeUps(_Moments):
 
 @dataclass(frozen=True, slots=True)
 class Points(_Moments):
-    """Tracepoints that are neither, int64 (n,) each.
+    """Other tracepoints, int64 (n,) each.
 
     Attributes:
-        thread: Who ran there; 0 = nobody, -1 = not known.
-        code: Of the event table.
+        thread: Thread that ran there; 0 = idle, -1 = not known.
+        code: Code in the event table.
     """
 
     thread: Ints = field(default_factory=none)
@@ -82,10 +82,10 @@ class Points(_Moments):
 
 @dataclass(frozen=True, slots=True)
 class States(_Moments):
-    """States of threads that a file says without a switch, as satview's own exports do; int64 (n,) each.
+    """States of threads that a file gives without a switch, as satview's own exports do; int64 (n,) each.
 
     Attributes:
-        thread: Whose.
+        thread: The thread.
         state: Lane value.
         prio: Its priority; 0 = not known.
     """
@@ -97,9 +97,9 @@ class States(_Moments):
 
 @dataclass(frozen=True, slots=True)
 class Tasks:
-    """Names of threads, and which process they are of; what is missing is a process of its own without a name.
+    """Names and processes of threads; a thread without a process becomes a process of its own without a name.
 
-    `shown` has the numbers of threads that are not those of the file: satview's exports number them again.
+    `shown` has thread numbers to display that differ from those in the file, as satview's exports renumber threads.
     """
 
     names: dict[int, str] = field(default_factory=dict)
@@ -109,10 +109,10 @@ class Tasks:
 
 
 class ScheduleDetails(Protocol):
-    """What a file says of its records beyond the numbers that are stored of all."""
+    """Names and arguments of records, beyond the numbers that are stored for all."""
 
     def text(self, record: int) -> tuple[str, tuple[tuple[str, int | str], ...]]:
-        """Return the name of the event of a record and its arguments; an empty name where the file has no more."""
+        """Return the event name of a record and its arguments; an empty name if the file has none."""
 
     def raw(self, record: int) -> bytes:
         """Return the bytes of a record as they are in the file."""
@@ -120,16 +120,16 @@ class ScheduleDetails(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """A schedule as a file has it.
+    """The schedule in a file.
 
     Attributes:
-        title: What the file is, for people: `trace.dat, version 7`.
-        head_rows: More of the kind, (key, value).
+        title: Description of the file: `trace.dat, version 7`.
+        head_rows: Further properties, (key, value).
         switches, wakeups, points, states, tasks: Its content.
         details: Arguments of its records.
-        cpus: CPUs as the file says; 0 = as its events show.
-        wakes_make_ready: False where `states` say when threads are ready, and wake-ups only who woke them.
-        says: What its names and states are, for people.
+        cpus: Number of CPUs according to the file; 0 = as its events show.
+        wakes_make_ready: False if `states` show when threads become ready, and wake-ups only who woke them.
+        says: Sentence about the origin of names and states.
     """
 
     title: str

@@ -1,7 +1,7 @@
-"""trace.dat of trace-cmd, versions 6 and 7.
+"""Reads trace.dat of trace-cmd, versions 6 and 7.
 
-Source: manual pages trace-cmd.dat.v6(5) and trace-cmd.dat.v7(5). Of several instances of ftrace the first with events
-is read.
+Source: manual pages trace-cmd.dat.v6(5) and trace-cmd.dat.v7(5). If there are several instances of ftrace, the first
+one with events is read.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from satview.formats.linux.schedule import Ints, Schedule, Tasks
 from satview.formats.unpacked import RATIO_MAX, grows_too_much, zstd_block
 from satview.store.problems import Problems
 
-# Pages of the ring buffer of ftrace: all pages are walked at once, one event of each at a time.
+# Pages of the ring buffer of ftrace: each step reads one event of every page at once.
 
 
 _PADDING, _EXTEND, _STAMP = 29, 30, 31  # kinds
 _DELTA_BITS: Final = 27
-_USED: Final = 0xFFFFF  # of the word that says how much of a page is used
+_USED: Final = 0xFFFFF  # bits of the commit word that hold the used length of a page
 _MISSED: Final = 1 << 31  # events were lost before this page
-_TOP: Final = ~((1 << 59) - 1)  # bits of a time that a stamp does not hold
+_TOP: Final = ~((1 << 59) - 1)  # bits of a time that a stamp does not contain
 _WORD: Final = 4
 
 
@@ -40,8 +40,8 @@ class Pages:
     Attributes:
         offsets: int64, byte offset of each in the data.
         cpu: int64.
-        page_bytes: Of one page.
-        commit_bytes: Of the word behind the time of a page.
+        page_bytes: Size of a page.
+        commit_bytes: Size of the commit word after the time of a page.
     """
 
     offsets: Ints
@@ -52,10 +52,10 @@ class Pages:
 
 @dataclass(frozen=True, slots=True)
 class Walked:
-    """What is in pages.
+    """Content of pages.
 
     Attributes:
-        records: Of all CPUs, those of a page in their order.
+        records: Of all CPUs, in order within each page.
         lossy: int64, rows of `Pages` before which events were lost.
         damaged: int64, rows of `Pages` whose content runs over its end.
     """
@@ -70,7 +70,7 @@ def walk(data: NDArray[np.uint8], pages: Pages, order: str) -> Walked:
 
     Args:
         data: uint8, of the file.
-        pages: Where they are; each must be in `data` as a whole.
+        pages: The pages, each completely in `data`.
         order: Byte order, `<` or `>`.
     """
     bytes_of = Records(
@@ -110,7 +110,7 @@ def _step(
     is_damaged: NDArray[np.bool_],
     records_by_step: list[tuple[Ints, ...]],
 ) -> tuple[Ints, Ints]:
-    """Read one event of each page; return the pages that go on, and where."""
+    """Read one event of each page; return the unfinished pages and their next offsets."""
     word = _words(data, offset, order)
     if order == "<":
         kind, delta = word & 31, word >> 5
@@ -123,7 +123,7 @@ def _step(
     passed = np.where(kind == _EXTEND, (more << _DELTA_BITS) + delta, np.where(kind == _PADDING, 0, delta))
     stamp = (more << _DELTA_BITS) + delta | time[page] & _TOP
     time[page] = np.where(is_stamp, stamp, time[page] + passed)
-    # Bytes of the whole event, its first word included.
+    # Size of the whole event, its first word included.
     size = np.select(
         [kind == 0, kind <= 28, kind == _PADDING], [_WORD + more, _WORD + _WORD * kind, _WORD + more], 2 * _WORD
     )
@@ -158,15 +158,15 @@ _COPY_AGAIN: Final = "copy it again"
 
 @dataclass(slots=True)
 class _TraceDat:
-    """A trace.dat while it is read.
+    """A trace.dat being read.
 
     Attributes:
         cursor: Over its bytes.
         data: The same, uint8.
         version: 6 or 7.
-        page_bytes: Of a page of the target.
-        parts: (CPU, first byte, bytes) of the pages of each CPU; first bytes are in `unpacked` if that is there.
-        unpacked: Pages of all CPUs where the file has them compressed.
+        page_bytes: Page size of the target.
+        parts: (CPU, first byte, bytes) of the pages of each CPU; first bytes are in `unpacked` if that is set.
+        unpacked: Pages of all CPUs if they are compressed in the file.
     """
 
     cursor: Cursor
@@ -186,10 +186,10 @@ def read_trace_dat(path: Path, data: NDArray[np.uint8], problems: Problems) -> S
     Args:
         path: For errors.
         data: Its bytes.
-        problems: Receives what is damaged.
+        problems: Receives damage.
 
     Raises:
-        TraceFormatError: What is in front of its pages is damaged, or it has none.
+        TraceFormatError: The metadata before its pages are damaged, or it has no pages.
     """
     file = _start(path, data)
     if file.version == 6:
@@ -251,7 +251,7 @@ def _read_6(file: _TraceDat, problems: Problems) -> None:
                 instances.append(int.from_bytes(value[:8], cursor.order))
         kind = cursor.take(10, "the kind of the data")
     _read_sections_6(file, kind, problems)
-    for offset in instances:  # of ftrace, beside the usual one
+    for offset in instances:  # instances of ftrace besides the main one
         if not any(size for _, _, size in file.parts) and offset < len(cursor.data):
             cursor.position = offset
             _read_sections_6(file, cursor.take(10, "the kind of the data"), problems)
@@ -286,7 +286,7 @@ def _read_head_row(file: _TraceDat, option: int, value: bytes) -> None:
 
 
 def _cut_parts(file: _TraceDat, problems: Problems) -> None:
-    """Leave of the pages of each CPU what is in the file."""
+    """Limit the pages of each CPU to what the file contains."""
     total = len(file.data if file.unpacked is None else file.unpacked)
     for i, (cpu, offset, size) in enumerate(file.parts):
         held_bytes = max(0, min(size, total - offset))
@@ -324,7 +324,7 @@ def _read_7(file: _TraceDat, problems: Problems) -> None:
 
 
 def _options(cursor: Cursor, offset: int, algorithm: str) -> Iterator[tuple[int, bytes]]:
-    """Yield the options of all their sections; each ends with where the next one is."""
+    """Yield the options of all option sections; each section ends with the offset of the next."""
     seen: set[int] = set()
     while offset and offset not in seen and len(seen) < _MOST_OPTIONS:
         seen.add(offset)
@@ -353,7 +353,7 @@ def _section(cursor: Cursor, offset: int, algorithm: str) -> tuple[Cursor, bool]
 
 
 def _unpacked(cursor: Cursor, algorithm: str) -> bytes:
-    """Return the next packed block: its size packed and unpacked, then its bytes."""
+    """Return the content of the next packed block, which begins with its packed and unpacked size."""
     packed, size = cursor.number(4, "a packed block"), cursor.number(4, "a packed block")
     offset = cursor.position
     data = cursor.take(packed, "a packed block")
@@ -382,7 +382,7 @@ def _unpacker(algorithm: str, cursor: Cursor, offset: int) -> Callable[[bytes, i
 
 
 def _read_buffer(file: _TraceDat, value: bytes, algorithm: str, problems: Problems) -> None:
-    """Read where the pages of an instance are; unpack them if they are packed."""
+    """Read the location of the pages of an instance; unpack them if they are packed."""
     cursor = file.cursor
     inner = Cursor(value, cursor.path, 0, cursor.order)
     offset = inner.number(8, "the description of a buffer")
@@ -397,7 +397,7 @@ def _read_buffer(file: _TraceDat, value: bytes, algorithm: str, problems: Proble
         file.page_bytes = page_bytes
     if clock:
         file.head_rows.append(("TRACE_CLOCK", clock))
-    cursor.position = offset + 2  # behind its kind
+    cursor.position = offset + 2  # after its type
     flags = cursor.number(2, "the head of the pages")
     file.parts = parts
     file.cpus = max(file.cpus, count)
@@ -407,7 +407,7 @@ def _read_buffer(file: _TraceDat, value: bytes, algorithm: str, problems: Proble
 
 
 def _unpack_pages(file: _TraceDat, algorithm: str, problems: Problems) -> None:
-    """Unpack the pages of all CPUs; a damaged block ends those of its CPU."""
+    """Unpack the pages of all CPUs; a damaged block ends the pages of its CPU."""
     whole, total, parts = [], 0, []
     for cpu, offset, size in file.parts:
         begin = total

@@ -1,8 +1,8 @@
-"""Arguments of a printed event as payload words: by the lists of the catalogue, or as named values where none fits.
+"""Converts arguments of a printed event to payload words: by the lists of the catalogue, or as named values.
 
-A list is a pattern, which finds its values in the text of an event. A line that fits no list has its arguments at the
-words of the row as far as it has them: a row tells where an argument is, so what a line has of it goes there, and all
-else behind it. What the row has and the line has not is no argument of that event.
+A list becomes a pattern, which finds its values in the text of an event. If no list matches, the arguments of the line
+are put at the words where the row of the event has them; arguments that the row does not have come after these.
+Arguments of the row that the line does not have are left out.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from satview.events.layout import PayloadPart, one_spelling, word_count
 from satview.events.spec import Field, Show
 from satview.events.words import WORD_MASK, split64, text_words
 
-# Numbers of a listing in either notation: decimal as `%d` prints it, hexadecimal with `0x`, any number of zeros.
+# Numbers in a listing: decimal as `%d` prints it, or hexadecimal with `0x`, with any number of leading zeros.
 
 
 NUMBER: Final = r"(0[xX][0-9a-fA-F]{1,16}|-?\d{1,20})"  # one group
@@ -29,13 +29,13 @@ def value_of(text: str) -> int:
 
 
 def is_wide(text: str) -> bool:
-    """Return whether a number was printed as one of 64 bits, or does not fit 32."""
+    """Return whether a number was printed with 64 bits, or does not fit 32."""
     digits = len(text) - 2 if text[:2] in ("0x", "0X") else 0
     return digits > 8 or not -1 << 31 <= value_of(text) < 1 << 32
 
 
 def printed_as(text: str) -> str:
-    """Return the `%` template that prints a number as this one: `%d`, `0x%08x`, `0x%016x`, `0x%x` or `%x`."""
+    """Return the `%` template with which a number was printed: `%d`, `0x%08x`, `0x%016x`, `0x%x` or `%x`."""
     if text[:2] in ("0x", "0X"):
         digits = len(text) - 2
         return f"0x%0{digits}x" if digits in (8, 16) or text[2] == "0" < text[3:4] else "0x%x"
@@ -47,7 +47,7 @@ def bare_value(text: str) -> int:
     return int(text, 16)
 
 
-# The text ends at a quote that the numbers follow; it may hold other quotes.
+# The text ends at a quote that is followed by the numbers; it may contain other quotes.
 _MESSAGE = r'"[^"]*(?:"(?! \(0x)[^"]*)*" \((0x[0-9a-f]{{1,8}}(?: 0x[0-9a-f]{{1,8}}){{0,{more}}})\)'
 _ANY_NUMBER = rf"(?:{NUMBER[1:-1]})"
 _ANY_MESSAGE = r'"[^"]*(?:"(?!\s*\([-0-9])[^"]*)*"\s*\(\s*(%s(?:[\s,]+%s){0,%d})\s*\)'
@@ -57,14 +57,14 @@ Reader = Callable[[str, str], Words | None]  # text of a value, byte order; None
 
 @dataclass(frozen=True, slots=True)
 class ListPattern:
-    """One argument list, ready to be looked for.
+    """One argument list as a pattern.
 
     Attributes:
         regex: One group per value; optional from the second value on if the list may be cut short.
-        readers: Per group, what makes words of its text.
+        readers: Per group, the function that converts its text to words.
         code: The event code that this list belongs to.
         names: Per group, the argument; empty for text and messages, which have one notation.
-        spellings: Per group, the argument, whatever it is.
+        spellings: Per group, the argument, for all kinds.
     """
 
     regex: re.Pattern[str]
@@ -74,19 +74,19 @@ class ListPattern:
     spellings: tuple[str, ...]
 
     def shown(self, text: str) -> tuple[str, ...]:
-        """Return the arguments of the list that a text of it shows; it may end before the list does."""
+        """Return the arguments of the list in a text, which may end before the list does."""
         match = self.regex.fullmatch(text)
         return self.spellings[: match.lastindex or 0] if match else ()
 
     def notations(self, text: str) -> Iterator[tuple[str, str]]:
-        """Yield the numbers of a text that the list describes: argument, and how `%` prints a number like it."""
+        """Yield the numbers in a text that the list describes: argument, and its `%` template."""
         match = self.regex.fullmatch(text)
         for name, value in zip(self.names, match.groups() if match else (), strict=False):
             if name and value is not None:
                 yield name, printed_as(value)
 
     def words(self, text: str, byte_order: str) -> Words | None:
-        """Return the payload words of a text, None if the list does not describe it."""
+        """Return the payload words of a text; None if the list does not match it."""
         match = self.regex.fullmatch(text)
         if match is None:
             return None
@@ -113,9 +113,9 @@ def compile_list(
     Args:
         fields: The list.
         code: Event code it belongs to.
-        is_whole: False if the text may end after any value, as that of a long event whose payload ended.
+        is_whole: False if the text may end after any value, as for a long event whose payload ended.
         has_short_hex: 6.x prints addresses and 64-bit values without leading zeros; later releases with all of them.
-        is_lenient: Numbers in either notation, with or without leading zeros, and any blanks and commas between.
+        is_lenient: Accept numbers in either notation, with or without leading zeros, and any blanks and commas between.
     """
     before, colon = (r"[\s,]+", r"\s*[:=]\s*") if is_lenient else (r"\s+", ":")
     pieces: list[str] = []
@@ -130,13 +130,13 @@ def compile_list(
         value: str
         reader: Reader
         if field.show == Show.MSG:
-            more = _more(fields[index + 1 :])
+            more = _more_words(fields[index + 1 :])
             value, reader = _MESSAGE.format(more=more), message_words
             if is_lenient:
                 value = _ANY_MESSAGE % (_ANY_NUMBER, _ANY_NUMBER, more)
             name = re.escape(field.name.removesuffix("[0]")) + r"(?:\[0\])?"
         elif field.show == Show.STRING:
-            value, reader, has_text = "(.*?)", listed_text, True  # up to where the next name begins, or the end
+            value, reader, has_text = "(.*?)", listed_text, True  # up to the next name, or the end
         elif field.show == Show.STRUCT:
             break
         else:
@@ -153,7 +153,7 @@ def compile_list(
     return ListPattern(re.compile(source + end, re.DOTALL), tuple(readers), code, tuple(names), tuple(spellings))
 
 
-def _more(fields: Sequence[Field]) -> int:
+def _more_words(fields: Sequence[Field]) -> int:
     count = 0
     while count < len(fields) and fields[count].show == Show.MSG_MORE:
         count += 1
@@ -165,7 +165,7 @@ def _number(field: Field, has_short_hex: bool) -> tuple[str, Reader]:
     if field.show == Show.DEC:
         return r"(-?\d{1,20})", number64 if wide else number32
     digits = 8 * field.words
-    # 6.x prints %p and 0x%llx, which leave out zeros, but 0x%08x for all other words.
+    # 6.x prints %p and 0x%llx, which omit leading zeros, but 0x%08x for all other words.
     is_short = has_short_hex and (wide or field.show == Show.POINTER)
     count = f"{{1,{digits}}}" if is_short else f"{{{digits}}}"
     prefix = "(?:0x)?" if field.show == Show.POINTER else "0x"
@@ -173,7 +173,7 @@ def _number(field: Field, has_short_hex: bool) -> tuple[str, Reader]:
 
 
 def _any_number(field: Field, has_short_hex: bool) -> tuple[str, Reader]:
-    """Return a number in either notation; one without `0x` is decimal except where 6.x prints `%p`."""
+    """Return pattern and reader of a number in either notation; without `0x` it is decimal, except in 6.x for `%p`."""
     wide = field.words == 2
     if field.show == Show.POINTER and has_short_hex:
         return BARE_HEX, hex64 if wide else hex32
@@ -181,25 +181,25 @@ def _any_number(field: Field, has_short_hex: bool) -> tuple[str, Reader]:
 
 
 def number32(text: str, byte_order: str) -> Words | None:  # noqa: ARG001  -- one signature for all
-    """Return a signed decimal number as one word, None if it has more than 32 bits."""
+    """Return a signed decimal number as one word; None if it has more than 32 bits."""
     value = int(text)
     return [value & WORD_MASK] if -1 << 31 <= value < 1 << 31 else None
 
 
 def any32(text: str, byte_order: str) -> Words | None:  # noqa: ARG001  -- one signature for all
-    """Return a number in either notation, signed or not, as one word, None if it has more than 32 bits."""
+    """Return a number in either notation, signed or not, as one word; None if it has more than 32 bits."""
     value = value_of(text)
     return [value & WORD_MASK] if -1 << 31 <= value <= WORD_MASK else None
 
 
 def number64(text: str, byte_order: str) -> Words | None:
-    """Return a number as two words in payload order, None if it has more than 64 bits."""
+    """Return a number as two words in payload order; None if it has more than 64 bits."""
     value = value_of(text)
     return list(split64(value, byte_order)) if -1 << 63 <= value < 1 << 64 else None
 
 
 def hex32(text: str, byte_order: str) -> Words | None:  # noqa: ARG001  -- one signature for all
-    """Return a hexadecimal number, with or without `0x`, as one word, None if it has more than 32 bits."""
+    """Return a hexadecimal number, with or without `0x`, as one word; None if it has more than 32 bits."""
     value = int(text, 16)
     return [value] if value <= WORD_MASK else None
 
@@ -210,7 +210,7 @@ def hex64(text: str, byte_order: str) -> Words:
 
 
 def message_words(text: str, byte_order: str) -> Words | None:  # noqa: ARG001  -- one signature for all
-    """Return the numbers that are behind the characters of a message; None if one has more than 32 bits."""
+    """Return the numbers printed after the characters of a message; None if one has more than 32 bits."""
     words = [value_of(word) for word in text.replace(",", " ").split()]
     return [word & WORD_MASK for word in words] if all(-1 << 31 <= word <= WORD_MASK for word in words) else None
 
@@ -231,20 +231,20 @@ _ARGUMENT: Final = re.compile(
 )
 _OWN_LINE: Final = re.compile(rf"\s+{_NAME}:(?:{_ANY_NUMBER}|\"[^\"]*\" \(.*\))\s*")
 _COLUMN: Final = 26  # where the colon of an argument on its own line is (listing format, section 3.2)
-_MOST: Final = 256  # arguments of one line; the rest of it is one text
-OTHER: Final = "text"  # what stands between arguments
+_MOST: Final = 256  # arguments of one line; the rest of the line is one text
+OTHER: Final = "text"  # name of the argument for text between arguments
 
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """One argument as a line shows it.
+    """One argument in a line.
 
     Attributes:
         name: As printed.
         number: Its value, None for texts and messages.
-        template: How `%` prints the number, or a text in quotes; empty for other texts.
+        template: `%` template of the number, or of a text in quotes; empty for other texts.
         text: A text, as printed.
-        words: Of a message.
+        words: Words of a message.
     """
 
     name: str
@@ -255,7 +255,7 @@ class Value:
 
     @property
     def kind(self) -> str:
-        """Its notation as the catalogue's tables write it."""
+        """Its notation as in the tables of the catalogue."""
         if self.number is None:
             return "msg" if self.words else "string"
         wide = "" if _has_room(self.number, 1) else "64"
@@ -267,9 +267,9 @@ class Placed:
     """The arguments of a line as a payload.
 
     Attributes:
-        parts: Where each argument is in the payload.
+        parts: Position of each argument in the payload.
         words: The payload.
-        matched: How many of the arguments the row of the table has.
+        matched: Number of arguments that are in the row of the table.
         is_whole: The line has all arguments of the row, and no other.
     """
 
@@ -280,7 +280,7 @@ class Placed:
 
 
 def is_argument_line(line: str) -> bool:
-    """Return whether a line looks like an argument on its own line as printers write it, whatever its name."""
+    """Return whether a line looks like an argument that a printer put on its own line, with any name."""
     colon = line.find(":")
     if colon == _COLUMN and line[:colon].lstrip().find(" ") < 0:
         return True
@@ -288,7 +288,7 @@ def is_argument_line(line: str) -> bool:
 
 
 def values_of(text: str) -> list[Value]:
-    """Return the arguments that a text shows, in its order; what is between them is one text of its own at the end."""
+    """Return the arguments in a text, in order; text between them becomes one more argument at the end."""
     values: list[Value] = []
     others: list[str] = []
     end = 0
@@ -318,11 +318,11 @@ def _value(argument: re.Match[str]) -> Value:
 
 
 def placed(values: Sequence[Value], rows: Iterable[tuple[Field, ...]], byte_order: str, *, is_long: bool) -> Placed:
-    """Return the arguments of a line at the words of the row that has most of them.
+    """Return the payload of a line by the row that contains most of its arguments.
 
     Args:
-        values: What the line shows.
-        rows: The lists of the event, the likelier before; none of an event that no table has.
+        values: The arguments of the line.
+        rows: The lists of the event, most likely first; empty for an unknown event.
         byte_order: Of the target.
         is_long: The line was printed as an event of more than two words.
     """
@@ -338,15 +338,15 @@ def placed(values: Sequence[Value], rows: Iterable[tuple[Field, ...]], byte_orde
 
 
 class _Payload:
-    """A payload while it is filled."""
+    """A payload being filled."""
 
     def __init__(self, byte_order: str) -> None:
         self._order = byte_order
         self._words: list[int] = []
-        self._at: dict[int, PayloadPart] = {}  # by number of the value
+        self._part_of: dict[int, PayloadPart] = {}  # by number of the value
 
     def take(self, values: Sequence[Value], row: tuple[Field, ...]) -> Placed:
-        """Return the values at the words of a row, those that it has not behind them."""
+        """Return the values at the words of a row, followed by those that are not in the row."""
         self._words = [0] * word_count(row)
         places = dict(_places(row))
         texts: list[tuple[int, Value]] = []
@@ -355,28 +355,30 @@ class _Payload:
             field, word = places.pop(one_spelling(value.name.replace(" ", "_")), (None, 0))
             if field is None or not self._fits(number, value, field, word, row):
                 (others if field is None or field.show is not Show.STRING else texts).append((number, value))
-        matched = len(self._at) + len(texts)
+        matched = len(self._part_of) + len(texts)
         self._append_texts(texts)
         self._append_numbers(
             [pair for pair in others if not pair[1].text and (pair[1].number is not None or pair[1].words)]
         )
-        self._append_texts([pair for pair in others if pair[0] not in self._at])
-        parts = tuple(part for number in sorted(self._at) for part in self._with_rest(self._at[number], values[number]))
+        self._append_texts([pair for pair in others if pair[0] not in self._part_of])
+        parts = tuple(
+            part for number in sorted(self._part_of) for part in self._with_rest(self._part_of[number], values[number])
+        )
         return Placed(parts, self._words, matched, matched == len(values) and not places)
 
     def _fits(self, number: int, value: Value, field: Field, word: int, row: tuple[Field, ...]) -> bool:
-        """Put a value at the words of its field, if they hold it."""
+        """Put a value at the words of its field; return whether it fits."""
         if field.show is Show.MSG:
             room = 1 + sum(1 for other in row if other.show is Show.MSG_MORE)
             if not 0 < len(value.words) <= room:
                 return False
             self._words[word : word + len(value.words)] = value.words
-            self._at[number] = PayloadPart(field.name, word, 1, Show.MSG)
+            self._part_of[number] = PayloadPart(field.name, word, 1, Show.MSG)
             return True
         if value.number is None or not field.words or not _has_room(value.number, field.words):
             return False
         self._words[word : word + field.words] = _words_of(value.number, field.words, self._order)
-        self._at[number] = PayloadPart(
+        self._part_of[number] = PayloadPart(
             field.name, word, field.words, field.show, field.is_sure, template=value.template
         )
         return True
@@ -386,12 +388,12 @@ class _Payload:
             word = len(self._words)
             if value.number is None:
                 self._words += value.words
-                self._at[number] = PayloadPart(value.name, word, 1, Show.MSG)
+                self._part_of[number] = PayloadPart(value.name, word, 1, Show.MSG)
                 continue
             size = 1 if _has_room(value.number, 1) else 2
             self._words += _words_of(value.number, size, self._order)
             show = Show.DEC if value.template == "%d" and _is_signed(value.number, size) else Show.HEX
-            self._at[number] = PayloadPart(value.name, word, size, show, template=value.template)
+            self._part_of[number] = PayloadPart(value.name, word, size, show, template=value.template)
 
     def _append_texts(self, values: Sequence[tuple[int, Value]]) -> None:
         """Append texts one after the other, each up to its NUL."""
@@ -399,12 +401,14 @@ class _Payload:
             return
         word = len(self._words)
         for index, (number, value) in enumerate(values):
-            self._at[number] = PayloadPart(value.name, word, 0, Show.STRING, text_index=index, template=value.template)
+            self._part_of[number] = PayloadPart(
+                value.name, word, 0, Show.STRING, text_index=index, template=value.template
+            )
         self._words += listed_text("\0".join(value.text for _, value in values), self._order)
 
     @staticmethod
     def _with_rest(part: PayloadPart, value: Value) -> Iterator[PayloadPart]:
-        """Yield a part, and those of the other words of a message."""
+        """Yield a part, and the parts of the other words of a message."""
         yield part
         if part.show is Show.MSG:
             for index in range(1, len(value.words)):
@@ -412,7 +416,7 @@ class _Payload:
 
 
 def _places(row: tuple[Field, ...]) -> Iterator[tuple[str, tuple[Field, int]]]:
-    """Yield the fields of a row by spelling, with their first words; of several of one name the first."""
+    """Yield the fields of a row by spelling, with their first words; of several with one name the first."""
     word, seen = 0, set()
     for field in row:
         name = one_spelling(field.name)

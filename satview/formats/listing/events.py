@@ -1,7 +1,7 @@
-"""One printed event taken apart: class, name, arguments, in the layouts of 6.x, 7.1 and 8.0.
+"""Parses one printed event: class, name, arguments, in the layouts of 6.x, 7.1 and 8.0.
 
-Source: listing format, sections 3, 4 and 7. A list of arguments is tried as the catalogue has it for the release, as
-the printers of 7.1 and 6.4 spell it, and in both widths. What fits no list keeps the arguments that the line shows.
+Source: listing format, sections 3, 4 and 7. Argument lists are tried as in the catalogue of the release, as the
+printers of 7.1 and 6.4 spell them, and in both widths. If none matches, the arguments are taken as the line shows them.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from satview.formats.listing.arguments import (
     values_of,
 )
 
-# The text of an event structure of 6.x, read back into its words. Source: listing format, section 4.
+# The text of a sigevent structure of 6.x. Source: listing format, section 4.
 
 
 _SIGEVENT = {
@@ -109,19 +109,19 @@ _VECTOR_HEAD = re.compile(rf"{NUMBER}\s*(?:\((?:{NUMBER[1:-1]})\))?")
 _VECTOR_CODES = {"INT_ENTR": (1, 5), "INT_EXIT": (2,), "INT_HANDLER_ENTR": (3, 6), "INT_HANDLER_EXIT": (4,)}
 _RESPELLED = {"IP": "ip", "AREA": "area", "PID": "pid"}
 _PRINTED_TIME = (Field("msb", 1, Show.HEX), Field("lsb(offset)", 1, Show.HEX))  # as all printers spell it
-_NEEDED = {"TIME": ("msb", "lsb(offset)"), "BUFFER": ("sequence", "num_events")}  # the reader itself goes by these
-_NO_CLASS = "OTHER"  # of lines that do not begin with one
-_TEXT_WORD = 2  # of a line whose arguments are kept as one text; the words before it name no thread
+_NEEDED = {"TIME": ("msb", "lsb(offset)"), "BUFFER": ("sequence", "num_events")}  # the reader depends on these
+_NO_CLASS = "OTHER"  # class of lines that do not begin with one
+_TEXT_WORD = 2  # first word of arguments that are stored as one text; the words before it name no thread
 Event = tuple[int, Words]  # code, payload words
 _OLD_CLASSES = ("CONTROL", "PROCESS", "THREAD", "VTHREAD", "SYSTEM", "COMM")
 
 
 class LineFit(IntEnum):
-    """How the arguments of a line fit the rows of the catalogue."""
+    """How well the arguments of a line match the rows of the catalogue."""
 
     WHOLE = 0
-    PART = 1  # some of them
-    RAW = 2  # none, or no table has the event
+    PART = 1  # some arguments match
+    RAW = 2  # no argument matches, or the event is unknown
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,10 +131,10 @@ class Parsed:
     Attributes:
         code: Class and event.
         words: Payload.
-        foreign: Lines behind the first that are not part of it.
-        fit: How it fits.
-        variant: Of the layout of its payload where its line alone shows that, see `layout.learn_list`; else 0.
-        names: The arguments of a line that does not fit, as printed.
+        foreign: Number of lines after the first that are not part of it.
+        fit: How well it matches a row.
+        variant: Variant of the payload layout if only its line shows that, see `layout.learn_list`; else 0.
+        names: The arguments of a line that matches no row, as printed.
     """
 
     code: int
@@ -147,7 +147,7 @@ class Parsed:
 
 @cache
 def _call_names() -> frozenset[str]:
-    """Return what any release or its printer calls a kernel call."""
+    """Return all names of kernel calls in any release or its printer."""
     names: set[str] = set()
     for release in (Release.QNX_6, Release.QNX_6_6, Release.QNX_7, Release.QNX_8):
         book = catalogue(release)
@@ -159,12 +159,12 @@ def _call_names() -> frozenset[str]:
 
 
 class EventParser:
-    """Takes printed events apart for one release and byte order; remembers the patterns it made.
+    """Parses printed events of one release and byte order; caches the patterns it compiled.
 
     Attributes:
-        notations: (class, event, argument) -> `%` template, of arguments that are in the listing in another notation
-            than the printer of the release would use.
-        proven: The same of arguments that are in the listing as the printer writes them.
+        notations: (class, event, argument) -> `%` template, of arguments in another notation than the printer of the
+            release would use.
+        proven: The same for arguments in the printer's notation.
     """
 
     def __init__(self, release: Release, byte_order: str) -> None:
@@ -191,25 +191,25 @@ class EventParser:
         }
 
     def parse(self, text: str, body: Sequence[str] = ()) -> Parsed:
-        """Return an event; whatever its line holds, there is one.
+        """Return an event, whatever its line contains.
 
         Args:
-            text: What is behind `CPU:00 ` on the event's line.
-            body: The lines behind it, up to the next event: arguments, or a console's messages between them.
+            text: Text after `CPU:00 ` on the event's line.
+            body: The lines after it up to the next event: arguments, or messages of a console between them.
         """
         own_lines = self._own_lines(text, body)
         foreign = sum(1 for line in body if line.strip()) - sum(1 for line in own_lines if line.strip())
         if (event := self._parse("\n".join((text, *own_lines)))) is not None:
             return Parsed(*event, foreign)
         if len(own_lines) < len(body) and (event := self._parse("\n".join((text, *body)))) is not None:
-            return Parsed(*event)  # a text with line ends in it
+            return Parsed(*event)  # an argument is a text with line ends in it
         is_listed = any(is_argument_line(line) for line in own_lines)
         if body and not is_listed and (event := self._parse(text)) is not None:
             return Parsed(*event, sum(1 for line in body if line.strip()))  # foreign lines that look like arguments
         return replace(self._unlisted(text, own_lines), foreign=foreign)
 
     def fits(self, text: str, body: Sequence[str] = ()) -> bool:
-        """Return whether an event fits a row; nothing is learned of it."""
+        """Return whether an event matches a row; the state of the parser does not change."""
         own_lines = self._own_lines(text, body)
         if self._parse("\n".join((text, *own_lines))) is not None:
             return True
@@ -226,7 +226,7 @@ class EventParser:
         return self._names.class_name(code), self._names.name(code)
 
     def _unlisted(self, text: str, body: Sequence[str]) -> Parsed:
-        """Return an event whose line fits no row: its arguments as the line shows them."""
+        """Return an event whose line matches no row, with the arguments of the line."""
         head = _CLASS.match(text)
         class_name, rest = (head[1], text[head.end() :]) if head else (_NO_CLASS, text)
         if head:
@@ -256,7 +256,7 @@ class EventParser:
     def _placed(
         self, class_name: str, codes: Sequence[int], values: Sequence[Value], *, is_long: bool
     ) -> tuple[Placed, int]:
-        """Return the arguments of a line at the words of the row that has most of them, and the code of that row."""
+        """Return the payload of a line by the row that contains most of its arguments, and the code of that row."""
         best, code = Placed((), [], -1), codes[0]
         for candidate in codes:
             if (rows := self._rows.get((candidate, is_long))) is None:
@@ -267,14 +267,14 @@ class EventParser:
         return best, code
 
     def _rows_of(self, class_name: str, code: int, *, is_long: bool) -> tuple[tuple[Field, ...], ...]:
-        """Return the lists that an event may have, each once, the likelier before."""
+        """Return the distinct lists that an event may have, most likely first."""
         spec = self._spec(class_name, "", code)
         known = (*self._lists(spec), arguments.seen_lists(spec, self.release))
         rows = [row for pair in known for row in (pair[::-1] if is_long else pair) if row]
         return tuple(dict.fromkeys([_PRINTED_TIME, *rows] if code == wire.CONTROL_TIME else rows))
 
     def _begun(self, class_name: str, body: str) -> tuple[tuple[int, ...], list[Value], str]:
-        """Return the codes that a line may have by its beginning, what that shows, and the rest of the line."""
+        """Return the codes that the beginning of a line allows, the arguments in it, and the rest of the line."""
         if class_name == "USREVENT" and (user := _USER_HEAD.match(body)):
             number = value_of(user[1])
             if 0 <= number <= wire.EVENT_MASK:
@@ -296,11 +296,11 @@ class EventParser:
         code = self._names.learn(class_name, name or "EVENT", int(number_text) if number_text else None)
         if code is not None:
             return (code,), [], rest
-        other = self._names.learn(_NO_CLASS, "EVENT")  # a table that is full
+        other = self._names.learn(_NO_CLASS, "EVENT")  # in case the table of learned events is full
         return (other or wire.code(wire.CLASS_MASK, 0),), [Value("event", text=f"{class_name}:{printed}")], rest
 
     def _own_lines(self, text: str, body: Sequence[str]) -> Sequence[str]:
-        """Return the lines that begin with an argument that this kind of event has."""
+        """Return the lines that begin with an argument of this kind of event."""
         if not body or (head := _CLASS.match(text)) is None:
             return body
         label = _LABEL.match(text, head.end())
@@ -314,7 +314,7 @@ class EventParser:
             and (argument[1] in names or _RAW_NAME.fullmatch(argument[1]) is not None or is_argument_line(line))
             for argument, line in zip(argument_of_line, body, strict=True)
         ]
-        # Blank lines between arguments belong to them, those behind the last do not matter.
+        # Blank lines between arguments belong to the event, those after the last do not.
         return [line for line, is_part in zip(body, is_own, strict=True) if is_part or not line.strip()]
 
     def _names_of(self, class_name: str, label: str) -> frozenset[str]:
@@ -335,7 +335,7 @@ class EventParser:
         for code in self._codes(class_name, label):
             for pair in self._lists(self._spec(class_name, label, code)):
                 names |= {field.name for fields in pair for field in fields or ()}
-        names |= {name.replace("_", " ") for name in names}  # the guide has blanks in some
+        names |= {name.replace("_", " ") for name in names}  # the guide spells some with blanks
         return frozenset(names | {name.removesuffix("[0]") for name in names} | {f"{name}[0]" for name in names})
 
     def _parse(self, text: str) -> Event | None:
@@ -351,14 +351,14 @@ class EventParser:
         return self._listed(class_name, label[0], body[label.end() :]) if label else None
 
     def _event(self, code: int, values: dict[str, int]) -> Event:
-        """Return an event with the payload of the list that the release has for its code."""
+        """Return an event with its payload by the release's list for the code."""
         fields = self._names.spec(code).wide
         if fields is None:  # the release of the listing is not the one that printed it
             fields = catalogue(Release.QNX_7).spec(code).wide or ()
         return code, encode(plan_of(fields), values, self.byte_order)
 
     def _listed(self, class_name: str, label: str, rest: str) -> Event | None:
-        """Read an event whose arguments are `name:value` pairs."""
+        """Return an event whose arguments are `name:value` pairs."""
         name, _, number = label.partition("/")
         if class_name == "KER_EXIT" and (failed := FAILED.fullmatch(rest.rstrip())):
             code = self._kernel_code(name, number, wire.KER_EXIT_OFFSET)
@@ -368,7 +368,7 @@ class EventParser:
             return self._event(wire.code(WireClass.SYSTEM, 20 | wire.KER_64BIT), values)
         if (class_name, name) == ("SYSTEM", "TIMER"):
             rest = _FLAGS.sub(r"\1", rest)
-        # As the printer writes it, so that widths distinguish lists; only then with numbers and blanks of any kind.
+        # First in the printer's notation, whose widths distinguish lists; then with numbers and blanks of any kind.
         return (
             self._by_pattern(class_name, label, rest, is_lenient=False)
             or self._raw_words(class_name, label, rest)
@@ -394,13 +394,13 @@ class EventParser:
             return None
         pattern, words = short
         self._learn(class_name, pattern, rest, is_lenient=is_lenient)
-        return pattern.code, [*words, 0, 0, 0][:4]  # printed as a long event: it had more words than names
+        return pattern.code, [*words, 0, 0, 0][:4]  # printed as a long event: it had more words than the list
 
     def _shows_all(self, pattern: ListPattern, rest: str, count: int, *, is_long: bool) -> bool:
-        """Return whether a payload of those words has the arguments that the line shows and no others.
+        """Return whether a payload with that many words has exactly the arguments that the line shows.
 
-        The lists of the printers end where the payload does, so a line that ends early may be whole. What a line lacks
-        is not to be read as 0.
+        The printers stop where the payload ends, so a line that ends early may be complete. A missing argument must not
+        be read as 0.
         """
         shown = pattern.shown(rest)
         if len(shown) == len(pattern.spellings):
@@ -421,9 +421,9 @@ class EventParser:
         return known
 
     def _learn(self, class_name: str, pattern: ListPattern, rest: str, *, is_lenient: bool) -> None:
-        """Remember how the numbers of an event are printed; two widths of one argument make it one without zeros."""
+        """Record the notation of an event's numbers; if one argument has two widths, its notation is without zeros."""
         if not is_lenient and id(pattern) in self._proven_by:
-            return  # one event of its kind proves the notation
+            return  # one event of a kind proves the notation
         name = self._names.name(pattern.code)
         if not is_lenient:
             self._proven_by[id(pattern)] = pattern
@@ -437,7 +437,7 @@ class EventParser:
                 self.notations[class_name, name, argument] = "0x%x"
 
     def _compile(self, class_name: str, label: str, *, is_lenient: bool) -> Iterator[ListPattern]:
-        """Yield the patterns of every list that an event of this name may have, whole lists before others."""
+        """Yield the patterns of every list that an event of this name may have, whole lists first."""
         specs = [self._spec(class_name, label, code) for code in self._codes(class_name, label)]
         seen: set[tuple[int, tuple[Field, ...], bool]] = set()
         for is_whole in (True, False):
@@ -456,7 +456,7 @@ class EventParser:
                             )
 
     def _spec(self, class_name: str, label: str, code: int) -> EventSpec:
-        """Return the row of a code; a number that the release does not know counts with the lists of the name."""
+        """Return the row of a code; a number unknown to the release gets the lists of the event with that name."""
         spec = self._names.spec(code)
         known = self._names.find(f"{class_name}/{label.partition('/')[0]}")
         return spec if spec.is_known or not known else replace(self._names.spec(known[0]), code=code)
@@ -466,7 +466,7 @@ class EventParser:
         yield spec.fast, spec.wide
         if not spec.is_64bit:
             yield arguments.old_lists(spec.name, spec.class_name)
-        if spec.class_name in _OLD_CLASSES:  # the guide spells some arguments unlike any printer seen
+        if spec.class_name in _OLD_CLASSES:  # the guide spells some arguments unlike all known printers
             yield from self._older(spec)
 
     def _older(self, spec: EventSpec) -> Iterator[tuple[tuple[Field, ...] | None, tuple[Field, ...] | None]]:
@@ -494,7 +494,7 @@ class EventParser:
                 if event <= wire.EVENT_MASK
                 else ()
             )
-        # A virtual thread is printed with the state name of threads.
+        # States of virtual threads are printed with the names of thread states.
         known = f"V{name}" if class_name == "VTHREAD" and not name.startswith("V") else name
         return self._names.find(f"{class_name}/{known}") or self._by_label(class_name, name)
 
@@ -508,7 +508,7 @@ class EventParser:
     def _kernel_code(self, name: str, number: str, offset: int) -> int | None:
         """Return the code of a kernel call, None if no release has one of that name.
 
-        The number counts, for some are labelled unlike their name.
+        The number takes precedence, as some calls are printed under another name.
         """
         if number and not name.startswith("EVENT") and name not in _call_names():
             return self._names.learned_call(name, offset)
@@ -516,14 +516,14 @@ class EventParser:
         return None if call is None or call > 127 else wire.code(WireClass.KER_CALL, call + offset)
 
     def _raw_words(self, class_name: str, label: str, rest: str) -> Event | None:
-        """Read the form of events whose list is not known: `word 0:0x0000000a word 1:...`."""
+        """Return an event in the form for unknown lists: `word 0:0x0000000a word 1:...`."""
         words = [value_of(word) & MINUS_ONE for word in _RAW_WORD.findall(rest)]
         if not words:
             return None
         codes = (*self._codes(class_name, label), *self._by_label(class_name, label))
         if not codes or _RAW_WORD.sub("", rest).strip():
             return None
-        # It was printed so because no list fits: of several codes of that name it is the one of which this is true.
+        # This form is printed if no list fits: of several codes of that name, choose the one for which this is true.
         unlisted = (code for code in codes if layout_of(self.release, code, len(words)).form == "raw")
         return next(unlisted, codes[0]), words
 
@@ -541,11 +541,11 @@ class EventParser:
         if match is None or not 0 <= value_of(match[1]) <= wire.EVENT_MASK:
             return None
         code, rest = wire.code(WireClass.USER, value_of(match[1])), match[2]
-        if both := _USER_TEXT_AND_WORDS.fullmatch(rest):
-            words = [value_of(word) & MINUS_ONE for word in _USER_WORD.findall(both[2])]
-            # A text that the words are not is kept beside them.
+        if text_and_words := _USER_TEXT_AND_WORDS.fullmatch(rest):
+            words = [value_of(word) & MINUS_ONE for word in _USER_WORD.findall(text_and_words[2])]
+            # If the text is not that of the words, both are kept as arguments of an unlisted line.
             raw = word_bytes(words, self.byte_order)
-            return (code, words) if both[1] in ("", vendor_text(raw), plain_text(raw)) else None
+            return (code, words) if text_and_words[1] in ("", vendor_text(raw), plain_text(raw)) else None
         if text := _USER_TEXT.fullmatch(rest):
             words = listed_text(text[1], self.byte_order)
             return code, words + [0] * (4 - len(words))

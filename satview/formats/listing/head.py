@@ -1,4 +1,4 @@
-"""The head of a listing: banner, header keys, and with -v the system page. Source: listing format, sections 2 and 5."""
+"""Writes the head of a listing: banner, header keys, and with -v the system page. Source: listing format, 2 and 5."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def head_lines(
         header: The keys of the file.
         system: The system page; None if there is none.
         byte_order: Of the target.
-        is_vendor: As traceprinter prints values, without characters that are not printable; else these are escaped.
+        is_vendor: Leave out unprintable characters of values, like traceprinter; else they are escaped.
         is_verbose: With lengths of values and the system page (`-v`).
     """
     yield BANNER + LIBRARY_BANNER + HEADER_TITLE
@@ -50,7 +50,7 @@ def head_lines(
 
 
 def header_lines(header: Header, *, is_vendor: bool, is_verbose: bool) -> Iterator[str]:
-    """Yield one line per header key; verbose lines give the length of the value as well."""
+    """Yield one line per header key; verbose lines also have the length of the value."""
     for key, value in header.pairs:
         text = _printable(value) if is_vendor else _escaped(value)
         if is_verbose:
@@ -68,7 +68,7 @@ def _escaped(value: str) -> str:
 
 def key_column(key: str) -> str:
     """Return `TRACE_` and the key; keys up to 16 characters end in column 22."""
-    width = 22 - len(key)  # as C's "%*s" does it: a width below zero fills on the other side
+    width = 22 - len(key)  # as in C's "%*s", where a negative width pads on the other side
     return f"{'TRACE_':>{width}}{key}" if width >= 0 else f"{'TRACE_':<{-width}}{key}"
 
 
@@ -110,7 +110,7 @@ def _clock_lines(values: dict[str, int]) -> Iterator[str]:
 
 
 def slot_lines(slots: NDArray[np.uint32], byte_order: str) -> list[str]:
-    """Return the verbose line of every slot; payload words are shown as a little-endian host finds them in the file.
+    """Return the verbose line of every slot; payload words are read as on a little-endian host.
 
     Args:
         slots: (n, 4), host order.
@@ -123,6 +123,6 @@ def slot_lines(slots: NDArray[np.uint32], byte_order: str) -> list[str]:
 
 
 def stray_line(header: int) -> str:
-    """Return what the library says about a continuation slot without any open event."""
+    """Return the library's message about a continuation slot without an open event."""
     kind = "end" if header >> wire.STRUCT_SHIFT == wire.Struct.COMBINE_END else "continuation"
     return f"TRACEPARSER: unbalanced {kind} of combine event ignored\n"

@@ -1,4 +1,4 @@
-"""What a listing holds: header, times, slots, notations, and how many lines of each kind.
+"""The content of a listing: header, times, slots, notations, and number of lines of each kind.
 
 Times are hexadecimal counts, low words, or seconds; a number that lost a digit in print is repaired.
 """
@@ -22,18 +22,18 @@ from satview.formats.kev.header import plain_pairs
 from satview.store.head import Header
 from satview.store.problems import Problems
 
-MAX_CYCLES = 1 << 62  # 36 years at 4 GHz; beyond it a time is a damaged number
+MAX_CYCLES = 1 << 62  # 36 years at 4 GHz; a larger time is a damaged number
 _WALL = re.compile(r"t:(\d{1,9})\.(\d{1,3})\.(\d{1,3})us")
 _COUNT = re.compile(r"c:(0x[0-9a-fA-F]{1,16})\s")
 _TIME = re.compile(r"t:(\S+)")
 _DECIMAL = re.compile(r"\d{1,19}")
 _DIGITS = re.compile(r"[0-9a-f]{1,16}")
-_TYPESET = str.maketrans("lIoO", "1100")  # letters that typesetting puts for digits
+_TYPESET = str.maketrans("lIoO", "1100")  # letters that replace digits in typeset listings
 
 
 @dataclass(frozen=True, slots=True)
 class StampNotation:
-    """How a listing prints its times where that is not how the printer of its release does it.
+    """How a listing prints its times, if not as the printer of its release does.
 
     Attributes:
         template: `%` template of a stamp.
@@ -48,8 +48,8 @@ class Stamps:
     """Reads the times of one listing in file order.
 
     Attributes:
-        is_wall: A time was given in seconds, or as a full count besides.
-        is_decimal: Stamps are decimal numbers: none has `0x`, and none a letter. All printers of the vendor write `0x`.
+        is_wall: A time was printed in seconds, or also as a full count.
+        is_decimal: Stamps are decimal numbers: none has `0x` or a letter. All printers of the vendor write `0x`.
     """
 
     def __init__(self, problems: Problems) -> None:
@@ -61,16 +61,16 @@ class Stamps:
         self._last: dict[int, int] = {}
 
     def look_ahead(self, texts: Iterable[str]) -> None:
-        """Find the notation by the first events of a listing: what is before each of them, as `cycles` takes it."""
+        """Detect decimal stamps in the first events of a listing; `texts` is the text before each, as for `cycles`."""
         stamps = [stamp[1] for text in texts if not _COUNT.search(text) and (stamp := _TIME.search(text))]
         self.is_decimal = bool(stamps) and all(_DECIMAL.fullmatch(stamp) for stamp in stamps)
 
     def notation(self, default_digits: int, has_clock: bool) -> StampNotation | None:
-        """Return how the times are printed, None if as the printer does it: hexadecimal, all that is known of them.
+        """Return how the times are printed; None if as the printer does it: hexadecimal, with all known digits.
 
         Args:
-            default_digits: Of the printer: 8 for the low half, more for the whole clock.
-            has_clock: TIME events show an upper half that is not zero.
+            default_digits: Digits of the printer: 8 for the low half, more for the whole clock.
+            has_clock: TIME events have an upper half that is not zero.
         """
         if self.is_wall or not (self._widths or self.is_decimal):
             return None
@@ -89,7 +89,7 @@ class Stamps:
         Args:
             line: Its line, for the report of a damaged number.
             cpu: Its CPU.
-            text: What is before the event: `t:`, `c:` and `e:` with their values, in any order.
+            text: Text before the event: `t:`, `c:` and `e:` with their values, in any order.
             rate: Cycles per second, for times in seconds.
         """
         if count := _COUNT.search(text):
@@ -106,7 +106,7 @@ class Stamps:
         digits = printed.removeprefix("0x")
         self._prefixes.add(digits != printed)
         value = self._checked(line, cpu, digits)
-        if _DIGITS.fullmatch(digits):  # those of 0x%08x that need more than eight digits have no zero before them
+        if _DIGITS.fullmatch(digits):  # stamps longer than eight digits have no leading zero
             is_padded = digits[0] == "0"
             self._widths[len(digits) if is_padded or len(digits) < 8 else 8, is_padded] += 1
         self._most = max(self._most, value)
@@ -140,7 +140,7 @@ class Stamps:
 
 
 def _restored(digits: str, last: int) -> int:
-    """Return the stamp of eight digits from which one was lost: the first one after the time before, if any fits."""
+    """Return the stamp of eight digits that lost one: the earliest possible after `last`, if any."""
     if len(digits) != 7 or last < 0:
         return int(digits, 16)
     base = last & ~0xFFFFFFFF
@@ -153,7 +153,7 @@ def _restored(digits: str, last: int) -> int:
     return min(later, default=int(digits, 16))
 
 
-# Builds slots from events as they are read, in host order.
+# Builds slots from events, in host order.
 
 
 _BEGIN = Struct.COMBINE_BEGIN << STRUCT_SHIFT
@@ -162,7 +162,7 @@ _END = Struct.COMBINE_END << STRUCT_SHIFT
 
 
 class SlotList:
-    """A growing list of slots: 16 bytes each, and 8 for its full time where the listing gives one."""
+    """A growing list of slots: 16 bytes each, and 8 for the full time if the listing has it."""
 
     def __init__(self) -> None:
         self._words = array("I")  # 32 bits wherever CPython runs
@@ -181,7 +181,7 @@ class SlotList:
             cpu: 0 to 63.
             time_cycles: As printed, 32 or up to 63 bits.
             words: Payload.
-            variant: Of its layout where only its line shows that; else 0.
+            variant: Variant of its layout if only its line shows that; else 0.
         """
         if variant:
             self._listed_slot.append(len(self) + max(1, (len(words) + 1) // 2) - 1)
@@ -209,7 +209,7 @@ class SlotList:
         return np.frombuffer(self._words, np.uint32).reshape(-1, 4)
 
     def listed(self) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-        """Return the last slots of the events whose layout only their line shows, ascending, and its variants."""
+        """Return the last slots, ascending, and layout variants of the events whose layout only their line shows."""
         return np.frombuffer(self._listed_slot, np.int64), np.frombuffer(self._listed_variant, np.int32)
 
     def times(self) -> NDArray[np.int64]:
@@ -236,7 +236,7 @@ _KIND_OF_LINE = {
 
 @dataclass(slots=True)
 class LineCounts:
-    """How many lines of each kind a listing has; their sum is its number of lines."""
+    """Number of lines of each kind in a listing; their sum is its number of lines."""
 
     title: int = 0
     header: int = 0
@@ -253,32 +253,32 @@ class LineCounts:
 
     @property
     def lines(self) -> int:
-        """All lines."""
+        """Number of all lines."""
         return sum(self.counts().values())
 
     def counts(self) -> dict[str, int]:
-        """Return the number of lines of each kind, zeros left out."""
+        """Return the number of lines of each kind, without zeros."""
         return {_KIND_OF_LINE[name]: count for name, count in asdict(self).items() if count}
 
 
 @dataclass(slots=True)
 class Listing:
-    """What a listing holds.
+    """The content of a listing.
 
     Attributes:
         pairs: Header keys and values.
-        slots: Everything printed as slots, in file order.
+        slots: All events as slots, in file order.
         line_counts: Lines per kind.
-        events: Printed events, glued ones included.
-        release: Whose lists were used: that of the header, else the one that the events look like.
-        notations: How arguments are printed that the release's printer prints otherwise; see `EventParser`.
-        proven: Arguments that are printed as the release's printer prints them.
-        unlisted: Lines that fit no row, by class, event and the names and notations of their arguments; at most
-            `MOST_UNLISTED` kinds.
-        is_release_known: The header shows the release.
-        release_reason: Why it is taken for that release, where the header does not show it.
-        stamps: How its times are printed where that is not how the printer of its release does it.
-        byte_order: As the header says; little if it says nothing.
+        events: Number of printed events, several on one line included.
+        release: Release whose lists were used: that of the header, else the one that the events look like.
+        notations: Notation of arguments that differ from the release's printer; see `EventParser`.
+        proven: Notation of arguments that are printed as by the release's printer.
+        unlisted: Number of lines that match no row, by class, event and the names and notations of their arguments; at
+            most `MOST_UNLISTED` kinds.
+        is_release_known: The header has the release.
+        release_reason: Why this release is assumed, if the header does not have it.
+        stamps: How its times are printed, if not as the printer of its release does.
+        byte_order: From the header; little if it has none.
     """
 
     problems: Problems
@@ -297,7 +297,7 @@ class Listing:
 
     @property
     def header(self) -> Header:
-        """The header as readers of .kev files give it."""
+        """The header as readers of .kev files return it."""
         return Header(plain_pairs(self.pairs))
 
     def slot_array(self) -> NDArray[np.uint32]:
@@ -305,5 +305,5 @@ class Listing:
         return self.slots.slots()
 
     def full_times(self) -> NDArray[np.int64] | None:
-        """Return the time of every slot where the listing gives all 64 bits, shape (n,); else None."""
+        """Return the time of every slot if the listing has all 64 bits, shape (n,); else None."""
         return self.slots.times() if self.slots.has_full_times and not self.line_counts.raw_slot else None

@@ -1,13 +1,12 @@
 """Opens listings that traceprinter printed, of QNX 6, 7.1 and 8.0, as traces.
 
-A listing is what people have when the .kev file is gone: it is parsed back into slots, so that all views and tools work
-on it. What a listing does not carry (the system page, words that were not printed) is missing or zero.
+A listing may be all that is left of a .kev file: it is parsed back into slots, so that all views and tools can be used.
+What a listing does not contain (the system page, words that were not printed) is missing or zero.
 
-It is read line by line: header, sections, events, and what is between them. No line is passed over silently.
-
-Continuation lines belong to the event before them; a failed kernel exit of the 6.4 printer has no line end, so the next
-event is on the same line; what somebody left out is marked by lines of a single dot; published listings have
-extra blank lines and here and there a number that lost a digit.
+It is read line by line: header, sections, events, and lines between them. No line is ignored silently. Continuation
+lines belong to the event before them. A failed kernel exit of the 6.4 printer has no line end, so the next event is on
+the same line. Lines with a single dot mark omissions. Published listings have extra blank lines and occasional numbers
+that lost a digit.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ from satview.formats.listing.model import MOST_UNLISTED, Listing, Stamps
 from satview.store.problems import Problems
 from satview.store.trace import Listed, Trace
 
-# Finds the release of a listing from its events, where the header does not: columns, names, numbers of calls.
+# Finds the release of a listing from its events if the header does not have it: columns, names, numbers of calls.
 
 
 _ONLY_8: Final = re.compile(r"INTERRUPT\s*:|CONTROL\s*:\s*(?:BUFFER_END|DROPPED)\b")
@@ -49,13 +48,14 @@ _ORDER: Final = (Release.QNX_7, Release.QNX_8, Release.QNX_6_6, Release.QNX_6)
 
 
 def possible_releases(events: Sequence[tuple[str, str]]) -> tuple[Release, ...]:
-    """Return the releases that events may be of; of several the likelier before.
+    """Return the releases that printed events may be from, most likely first.
 
-    Events that 8.0 alone has decide. Else it is the release that knows most of the kernel calls by number and name; of
-    several, 6.x and 6.6 for their narrow class column, and 7.x and 8.0 for the wide one or stamps of more than 32 bits.
+    Events that only 8.0 has decide. Otherwise it is the release that knows most of the kernel calls by number and name;
+    of several, 6.x and 6.6 for their narrow class column, and 7.x and 8.0 for the wide one or stamps of more than 32
+    bits.
 
     Args:
-        events: What is behind `CPU:00 ` of some events, and what is before it.
+        events: For some events, the text after `CPU:00 ` and the text before it.
     """
     calls: set[tuple[str, int]] = set()
     is_new: bool | None = None
@@ -88,13 +88,13 @@ def _has_call(spec: EventSpec, name: str) -> bool:
     return name in (spec.name, spec.label)
 
 
-MAX_LINE_BYTES = 1 << 16  # no printer writes longer ones; the rest of such a line is counted as a line of its own
+MAX_LINE_BYTES = 1 << 16  # no printer writes longer lines; the rest of such a line is counted as a line of its own
 MAX_BODY_LINES = 4096  # continuation lines of one event
 _REPORT_LINES = 1 << 14
-_LOOK_AHEAD = 4096  # events that are looked at for the release where the header does not show it
-_LOOK_AT_STAMPS = 64  # events that show whether their stamps are decimal
+_LOOK_AHEAD = 4096  # events that are examined for the release if the header does not have it
+_LOOK_AT_STAMPS = 64  # events that are examined for decimal stamps
 _LAST_CPU = 63
-_MAX_NOISE = 200  # characters of a line in which an event may begin behind a prompt
+_MAX_NOISE = 200  # an event may begin within this many characters of a line, after a prompt
 
 _EVENT = re.compile(r"((?:[tce]:\S{1,40}\s+){1,3})CPU:\s{0,4}(\d{1,3})\s+((?:[tce]:\S{1,40}\s+){0,3})")
 _GLUED = re.compile(r"ret_val:-1, errno:-?\d{1,10}(?=t:0x|event => |TRACEPARSER: |TRACEPRINTER: )")
@@ -103,7 +103,7 @@ _VERBOSE_VALUE = re.compile(r'\(len=\d+\) -> "(.*)" ?')
 _RAW_SLOT = re.compile(r"event => h:0x([0-9a-f]{8}) d0:0x([0-9a-f]{8}) d1:0x([0-9a-f]{8}) d2:0x([0-9a-f]{8})")
 _TITLE = re.compile(r"\s*-- (HEADER FILE|SYSPAGE|KERNEL) (?:INFORMATION|EVENTS) --\s*")
 _NOTICE = re.compile(r"TRACE(?:PARSER|PRINTER)\b.*")
-# What a terminal or a pager adds: escape sequences, a character struck over another, other control characters.
+# Additions of a terminal or pager: escape sequences, overstruck characters, other control characters.
 _TERMINAL = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]|.\x08|[\x00-\x08\x0b-\x1f\x7f]")
 
 
@@ -116,10 +116,10 @@ def read_listing(
     """Read a whole listing.
 
     Args:
-        file: Binary, so that bytes that are no UTF-8 survive; need not be seekable.
-        problems: Receives what is not understood, with line numbers.
-        progress: Called now and then with the bytes read so far.
-        cancelled: Called now and then.
+        file: Binary, so that bytes that are not UTF-8 survive; need not be seekable.
+        problems: Receives lines that are not understood, with line numbers.
+        progress: Called from time to time with the number of bytes read.
+        cancelled: Polled during the work.
 
     Raises:
         Cancelled: `cancelled()` returned True.
@@ -145,7 +145,7 @@ def _lines(file: BinaryIO) -> Iterator[bytes]:
 
 @dataclass(slots=True)
 class _Printed:
-    """An event as printed: what is behind its time and CPU, and the lines up to the next event."""
+    """An event as printed: the text after its time and CPU, and the lines up to the next event."""
 
     text: str
     line: int
@@ -155,22 +155,22 @@ class _Printed:
 
 
 class _ListingReader:
-    """State between lines."""
+    """State of the reader between lines."""
 
     def __init__(self, listing: Listing) -> None:
         self.listing = listing
         self._section = ""
         self._parser: EventParser | None = None
         self._open: _Printed | None = None
-        self._blanks = 0  # blank lines since, part of its text if more of it follows
-        self._waiting: list[_Printed] = []  # until enough of them show the release
+        self._blanks = 0  # blank lines since then, part of the event if another line of it follows
+        self._waiting: list[_Printed] = []  # until there are enough to find the release
         self._is_verbose = False
         self._is_cut = False
         self._stamps = Stamps(listing.problems)
         self._has_clock = False
 
     def line(self, number: int, text: str) -> None:
-        """Take one line."""
+        """Process one line."""
         if not text.isprintable():
             text = _TERMINAL.sub("", text)
         if "CPU:" in text and (head := _event_head(text)):
@@ -208,7 +208,7 @@ class _ListingReader:
             self._foreign(number, text)
 
     def finish(self) -> None:
-        """Take what is still open at the end of the file."""
+        """Process the last event at the end of the file."""
         self._flush()
         self._read_waiting()
         self._set_release()
@@ -216,7 +216,7 @@ class _ListingReader:
         self.listing.stamps = self._stamps.notation(digits, self._has_clock)
 
     def _continuation(self, text: str) -> None:
-        # Blank lines between were part of a text, or of nothing; either way they were counted as blank.
+        # Blank lines before it may be part of a text; they were counted as blank already.
         assert self._open is not None
         self._open.body += [""] * min(self._blanks, MAX_BODY_LINES)
         self._blanks = 0
@@ -255,7 +255,7 @@ class _ListingReader:
             self._start(number, head, rest[head.end() :])
 
     def _append_raw(self, slot: re.Match[str]) -> None:
-        """Take a slot of the verbose output; header and stamp are in host order there, payload words are not."""
+        """Append a slot of the verbose output; header and stamp in it are in host order, payload words are not."""
         if not self._is_verbose:
             self._is_verbose = True
             self._set_release()
@@ -273,7 +273,7 @@ class _ListingReader:
             return
         self.listing.events += 1
         if self._is_verbose:
-            return  # its slots were given already
+            return  # its slots were appended already
         if self._parser is None:
             self._waiting.append(done)
             self._set_release()
@@ -284,7 +284,7 @@ class _ListingReader:
         self._read(done)
 
     def _read_waiting(self) -> None:
-        """Read the events that waited for the release."""
+        """Process the events that waited for the release."""
         if self._parser is None:
             self._set_release()
             if not self.listing.is_release_known:
@@ -297,7 +297,7 @@ class _ListingReader:
         self._waiting.clear()
 
     def _guess_release(self) -> None:
-        """Take the release that the events look like; of several alike the one whose rows most lines fit."""
+        """Set the release that the events look like; of several, the one whose rows match most lines."""
         listing, waiting = self.listing, self._waiting
         candidates = possible_releases([(event.text, event.time) for event in waiting])
         listing.release = candidates[0]
@@ -315,7 +315,7 @@ class _ListingReader:
         rate = self.listing.header.number("CYCLES_PER_SEC") or NS_PER_S
         time_cycles = self._stamps.cycles(printed.line, printed.cpu, printed.time, rate)
         text, cpu = printed.text, printed.cpu
-        if cpu > _LAST_CPU:  # no slot holds it
+        if cpu > _LAST_CPU:  # does not fit a slot
             text, cpu = f"{text} CPU:{cpu}", 0
         event = self._parser.parse(text, printed.body)
         counts = self.listing.line_counts
@@ -331,7 +331,7 @@ class _ListingReader:
         self.listing.slots.has_full_times |= self._stamps.is_wall
 
     def _note_unlisted(self, printed: _Printed, event: Parsed) -> None:
-        """Count a line whose event is there as the line shows it."""
+        """Count and report a line that matches no row."""
         counts = self.listing.line_counts
         counts.event -= 1
         if event.fit is LineFit.PART:
@@ -360,7 +360,7 @@ class _ListingReader:
 
 
 def _event_head(text: str) -> re.Match[str] | None:
-    """Return the head of an event line; a prompt, a pager's mark or quoting may are before it."""
+    """Return the match of the head of an event line, which a prompt, a pager's mark or quotation marks may precede."""
     head = _EVENT.match(text)
     if head is None and (head := _EVENT.search(text, 0, _MAX_NOISE)) is not None:
         before = text[: head.start()]
@@ -394,7 +394,7 @@ _TITLE_BYTES = re.compile(
 
 
 def score(first_bytes: bytes, _path: Path) -> int:
-    """Return how sure we are that a file is a listing: by its banner, else by a line that is an event."""
+    """Return how likely a file is a listing: by its banner, else by a line that is an event; 0 to 95."""
     if first_bytes.startswith(b"TRACE_HEADER_BEGIN::"):
         return 0
     sample = first_bytes[:4096]
@@ -413,7 +413,7 @@ def open_listing(
     Args:
         path: The text file.
         progress: Called with 0 to 1.
-        cancelled: Called now and then; True stops the load.
+        cancelled: Polled during the work; True stops it.
 
     Raises:
         TraceFormatError: No line of the file is an event.
@@ -473,7 +473,7 @@ def trace_of_listing(listing: Listing, path: Path, cancelled: Callable[[], bool]
 
 
 def _listed_rows(trace: Trace, slots: NDArray[np.int64], variants: NDArray[np.int32]) -> Listed:
-    """Return the rows of the events with these last slots, ascending, and their variants."""
+    """Return the rows, ascending, and variants of the events with these last slots."""
     last = trace.last_slots()
     order = np.argsort(last, kind="stable")
     position = np.minimum(np.searchsorted(last[order], slots), max(0, len(last) - 1))

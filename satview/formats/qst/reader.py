@@ -1,7 +1,9 @@
-"""Opens QST files: heads and buffers are found first, then slots become a trace as those of a .kev file do.
+"""Opens QST files: finds headers and buffers, then builds a trace from the slots as for a .kev file.
 
-Stamps have 32 bits. Where every CPU has TIME events, they say which rollover it is, and the rule of .kev files holds.
-Elsewhere the last stamp of a CPU is at the end of the trace, and what is before it is counted back from there.
+Stamps have 32 bits. If every CPU has TIME events, these give the rollovers, and the rules of .kev files apply.
+Otherwise the last stamp of a CPU is taken to be at the end of the trace, and earlier stamps are counted back from
+there.
+
 Source: QST description; kernel event trace format, section 5.3.
 """
 
@@ -32,7 +34,7 @@ _BEGINNINGS = tuple(struct.pack("<I", magic) for magic in (MAGIC_3, MAGIC_4))
 
 
 def score(first_bytes: bytes, path: Path) -> int:
-    """Return how sure we are that a file is a QST file: 100, 0, or a little for another one of that name."""
+    """Return how likely a file is a QST file: 100, 0, or 5 if only its name says so."""
     if first_bytes.startswith(_BEGINNINGS):
         return 100
     return 5 if path.suffix.lower() == ".qst" else 0
@@ -43,11 +45,11 @@ class QstStart:
     """A QST file before its slots are decoded.
 
     Attributes:
-        contents: What its heads say.
+        contents: The content of its headers.
         header: The same as keys and values.
-        slots: Of the trace, in the order in which the kernel filled its buffers.
-        times: int64 (slots,), cycles, where TIME events do not give them; else None.
-        problems: What is damaged.
+        slots: Slots of the trace, in the order in which the kernel filled its buffers.
+        times: int64 (slots,), cycles, if TIME events do not give them; else None.
+        problems: Damage found so far.
         file: The open file.
     """
 
@@ -60,10 +62,10 @@ class QstStart:
 
 
 def read_start(path: Path | str) -> QstStart:
-    """Read the heads of a QST file; it stays open as long as its slots are used.
+    """Read the headers of a QST file; it stays open as long as its slots are used.
 
     Raises:
-        TraceFormatError: There is no usable head, or no complete kernel buffer.
+        TraceFormatError: There is no usable header, or no complete kernel buffer.
         OSError: It cannot be read.
     """
     path, problems = Path(path), Problems()
@@ -82,13 +84,13 @@ def open_qst(
     """Open a QST file.
 
     Args:
-        path: The file; it stays open as long as the trace lives.
+        path: The file; it stays open as long as the trace exists.
         progress: Called with 0 to 1.
-        cancelled: Called now and then; True stops the load.
+        cancelled: Polled during the work; True stops it.
 
     Raises:
-        TraceFormatError: There is no usable head, or no complete kernel buffer.
-        SourceChangedError: Somebody writes it over meanwhile.
+        TraceFormatError: There is no usable header, or no complete kernel buffer.
+        SourceChangedError: The file is overwritten meanwhile.
         OSError: It cannot be read.
         Cancelled: `cancelled()` returned True.
     """
@@ -107,7 +109,7 @@ def open_qst(
 
 
 def _header(path: Path, contents: Contents) -> Header:
-    """Return what the head of a file says under the keys of a .kev file."""
+    """Return the content of the file header under the keys of a .kev file."""
     pairs = [
         ("FILE_NAME", path.name),
         ("QST_VERSION", str(contents.version)),
@@ -130,7 +132,7 @@ def _date(wall_ns: int) -> str:
 
 
 def _with_wall_clock(trace: Trace, contents: Contents) -> Trace:
-    """Return a trace whose last event is at the wall clock of the end."""
+    """Return the trace with a clock that puts its last event at the file's end time."""
     if not _date(contents.end_ns) or not len(trace.events):
         return trace
     since_zero_ns = int(trace.events.time_cycles[-1]) * NS_PER_S // trace.clock.cycles_per_s
@@ -139,7 +141,7 @@ def _with_wall_clock(trace: Trace, contents: Contents) -> Trace:
 
 
 def _with_names(trace: Trace, start: QstStart) -> Trace:
-    """Return a trace whose unnamed processes and threads get their names from the second, short trace of the file."""
+    """Return the trace with unnamed processes and threads named from the second, short trace of the file."""
     if not len(start.contents.names.offsets):
         return trace
     named = _names(start.contents.names, start)
@@ -160,7 +162,7 @@ def _with_names(trace: Trace, start: QstStart) -> Trace:
 
 
 def _names(buffers: Buffers, start: QstStart) -> Trace:
-    """Return the second trace; what is wrong with it costs no event, so it is not listed."""
+    """Return the second trace; its problems are not reported, as they cost no event."""
     slots = buffers.slots_in(start.file, start.contents.byte_order)
     return trace_from_slots(
         "names", "qst", start.header, b"", slots, start.contents.byte_order, Problems(), has_whole_buffers=False
@@ -172,7 +174,7 @@ _Ints = NDArray[np.int64]
 
 
 def times_without_clock(slots: SlotSource) -> _Ints | None:
-    """Return the time of every slot in cycles where some CPU has no TIME event; None where all have.
+    """Return the time of every slot in cycles if some CPU has no TIME event; None if all have.
 
     Args:
         slots: In the order in which the kernel filled its buffers, those of each CPU ascending.
@@ -191,14 +193,14 @@ def times_without_clock(slots: SlotSource) -> _Ints | None:
     known = [end for number, end in ends.items() if timed[number]]
     last = max(known) if known else max(ends.values(), key=lambda end: end % ROLLOVER) % ROLLOVER
     for number, end in ends.items():
-        if not timed[number]:  # its last stamp is less than a rollover before the end, or at it
+        if not timed[number]:  # its last stamp is at the end, or less than a rollover before it
             out[cpu == number] += last - (last - end) % ROLLOVER - end
     lowest = int(out.min())
     return out + (-lowest // ROLLOVER + 1) * ROLLOVER if lowest < 0 else out
 
 
 def _heads(slots: SlotSource) -> tuple[NDArray[np.uint8], NDArray[np.bool_]]:
-    """Return the CPU of every slot, and which are usable TIME events."""
+    """Return the CPU of every slot, and which slots are usable TIME events."""
     cpu, is_time = np.empty(len(slots), np.uint8), np.empty(len(slots), np.bool_)
     for start in range(0, len(slots), _CHUNK):
         part = slots.read(start, min(start + _CHUNK, len(slots)))
@@ -233,10 +235,10 @@ _PASS_SLOTS: Final = 1 << 16
 
 @dataclass(frozen=True, slots=True)
 class OnePass:
-    """What one pass over a QST file needs.
+    """The slots of a QST file, for one pass in time order.
 
     Attributes:
-        start: Heads, header, problems so far.
+        start: Headers, and problems so far.
         slots: Buffers of all CPUs in the order of their first events.
         times: int64 (slots,), cycles.
     """
@@ -252,7 +254,7 @@ class OnePass:
 
 
 def one_pass(path: Path) -> OnePass:
-    """Return the slots of a file in time order: it is opened first, since the buffers of a CPU are together in it.
+    """Return the slots of a file in time order; the file is opened completely first, as it is ordered by CPU.
 
     Raises:
         TraceFormatError: As `reader.open_qst`.
@@ -269,7 +271,7 @@ def one_pass(path: Path) -> OnePass:
 
 
 def _slot_times(trace: Trace) -> NDArray[np.int64]:
-    """Return the time of every slot: that of the event which begins there or before."""
+    """Return the time of every slot: that of the event that begins there or before."""
     order = np.argsort(trace.events.slot, kind="stable")
     slot, time = trace.events.slot[order].astype(np.int64), trace.events.time_cycles[order]
     row = np.searchsorted(slot, np.arange(trace.slot_count), "right") - 1

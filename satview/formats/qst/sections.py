@@ -1,7 +1,7 @@
-"""Finds the kernel buffers in a QST file, in the order in which the kernel filled them; sizes are checked first.
+"""Finds the kernel buffers in a QST file, in the order in which the kernel filled them.
 
-Nothing is taken on trust: a section ends at the end of the file at the latest, a buffer with more slots than fit is
-listed and left out, one that was cut too. What is complete is found wherever it is.
+Sizes are checked before use: a section ends at the end of the file at the latest; a buffer that is truncated or has
+more slots than fit is reported and left out. Complete buffers are found wherever they are.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ MAGIC_3: Final = 0x51535433
 MAGIC_4: Final = 0x51535434
 MAIN: Final = 0x4D41494E  # slots, one after the other
 DATA: Final = 0x44415441  # whole kernel buffers
-BUFFERS: Final = 0x4B425546  # where slots of MAIN came from
-NAMES: Final = 0x50494E46  # of a second, short trace
+BUFFERS: Final = 0x4B425546  # the buffers that the slots of MAIN came from
+NAMES: Final = 0x50494E46  # a second, short trace with names
 SECTION_NAMES: Final = {MAIN: "MAIN", DATA: "DATA", BUFFERS: "KBUF", NAMES: "PINF"}
 SECTION_VERSION: Final = 1
 HEAD_BYTES: Final = 64
@@ -48,7 +48,7 @@ HEAD_3: Final = np.dtype([
 ])  # fmt: skip
 SECTION_3: Final = np.dtype([("magic", "<u4"), ("entries", "<u4"), ("reserved", "V8")])
 
-# In a kernel buffer (tracebuf_t), in the byte order of the target.
+# Offsets in a kernel buffer (tracebuf_t), which is in the byte order of the target.
 SLOT_COUNT_AT: Final = 20
 SEQUENCE_AT: Final = 24
 LEAST_BUFFER_HEAD: Final = 28
@@ -64,12 +64,12 @@ _Ints = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Buffers:
-    """Complete kernel buffers, in the order in which the kernel filled them; those of a CPU together in 8.0.
+    """Complete kernel buffers, in the order in which the kernel filled them; in 8.0 CPU by CPU.
 
     Attributes:
         offsets: int64 (n,), byte offset of the first slot.
         slots: int64 (n,), slots in use.
-        cpu: int64 (n,), whose ring it belongs to; 0 where all CPUs share one.
+        cpu: int64 (n,), CPU whose ring it belongs to; 0 if all CPUs share one.
         sequence: int64 (n,), its number.
     """
 
@@ -80,37 +80,37 @@ class Buffers:
 
     @classmethod
     def of(cls, columns: tuple[_Ints, _Ints, _Ints, _Ints]) -> Buffers:
-        """Return the buffers of some columns that have slots, ordered."""
+        """Return the buffers with slots, in order."""
         offsets, slots, cpu, sequence = columns
         used = np.flatnonzero(slots > 0)
         order = used[_in_order(cpu[used], sequence[used])]
         return cls(offsets[order], slots[order], cpu[order], sequence[order])
 
     def slots_in(self, file: SourceFile, byte_order: str) -> ScatteredSlots:
-        """Return their slots, one behind the other."""
+        """Return their slots as one sequence."""
         return ScatteredSlots(file, self.offsets, self.slots, byte_order)
 
     @classmethod
     def run(cls, offset: int, slots: int) -> Buffers:
-        """Return slots in the order of the file as one buffer."""
+        """Return contiguous slots as one buffer."""
         columns = [np.array([value], np.int64)[: int(slots > 0)] for value in (offset, slots, 0, 0)]
         return cls(*columns)
 
 
 @dataclass(frozen=True, slots=True)
 class Contents:
-    """What a QST file holds.
+    """The content of a QST file.
 
     Attributes:
         version: 3 or 4.
-        cycles_per_s: Rate of the stamps as the file has it.
+        cycles_per_s: Rate of the stamps according to the file.
         start_ns, end_ns: Wall clock, ns since 1970 UTC; 0 = not given.
-        cpus: CPUs as the file says; 0 = not given.
+        cpus: Number of CPUs according to the file; 0 = not given.
         sys_release: `7.1.0` or `8.0.0`; empty if the file names another system.
-        byte_order: Of slots and of the heads of kernel buffers.
+        byte_order: Of slots and of the headers of kernel buffers.
         main: The trace.
         names: A second, short trace from which only names are taken.
-        last_stamp: Version 3: of the last event; -1 = not given.
+        last_stamp: Version 3: stamp of the last event; -1 = not given.
     """
 
     version: int
@@ -128,21 +128,21 @@ class Contents:
 @dataclass(frozen=True, slots=True)
 class _Section:
     magic: int
-    offset: int  # byte offset behind its head
-    size: int  # bytes that are there
+    offset: int  # byte offset of its content
+    size: int  # bytes of the content that are in the file
     entries: int
 
 
 def read_contents(file: SourceFile, path: Path, problems: Problems) -> Contents:
-    """Return what is in a QST file.
+    """Return the content of a QST file.
 
     Args:
         file: The open file.
         path: For errors.
-        problems: Receives what is damaged.
+        problems: Receives damage.
 
     Raises:
-        TraceFormatError: The head is cut or makes no sense, or there is no buffer of the trace.
+        TraceFormatError: The header is truncated or invalid, or there is no buffer of the trace.
     """
     if file.size < HEAD_BYTES:
         raise TraceFormatError(path, file.size, f"the file ends inside its head of {HEAD_BYTES} bytes",
@@ -197,7 +197,7 @@ def _cpus(count: int, problems: Problems) -> int:
 
 
 def _sections(file: SourceFile, offset: int, problems: Problems) -> list[_Section]:
-    """Return the sections from an offset on, up to the first that is none."""
+    """Return the sections from an offset on, up to the first invalid one."""
     sections: list[_Section] = []
     size = SECTION_4.itemsize
     while offset + size <= file.size:
@@ -220,7 +220,7 @@ def _sections(file: SourceFile, offset: int, problems: Problems) -> list[_Sectio
 
 @dataclass(frozen=True, slots=True)
 class _Shape:
-    """Sizes of one kernel buffer in bytes, and how many each CPU has (0: all CPUs share one ring)."""
+    """Sizes of one kernel buffer in bytes, and the number of buffers per CPU (0: all CPUs share one ring)."""
 
     buffer_bytes: int
     slots_at: int
@@ -228,15 +228,15 @@ class _Shape:
 
     @property
     def capacity(self) -> int:
-        """Slots that fit a buffer."""
+        """Number of slots that fit a buffer."""
         return (self.buffer_bytes - self.slots_at) // SLOT_BYTES
 
     @classmethod
     def of(cls, head: Any, path: Path) -> _Shape:
-        """Return the sizes that a head gives.
+        """Return the sizes in a header.
 
         Raises:
-            TraceFormatError: They cannot be.
+            TraceFormatError: They are impossible.
         """
         size, slots_offset = int(head["buffer_bytes"]), int(head["slots_at"])
         if size < LEAST_BUFFER or not LEAST_BUFFER_HEAD <= slots_offset <= size - SLOT_BYTES:
@@ -250,7 +250,7 @@ class _Shape:
 def _kernel_buffers(
     file: SourceFile, section: _Section, shape: _Shape, order: str, problems: Problems, *, is_main: bool = True
 ) -> Buffers:
-    """Return the complete buffers of a section of whole kernel buffers."""
+    """Return the complete kernel buffers in a section."""
     name = SECTION_NAMES[section.magic]
     count, rest = divmod(section.size, shape.buffer_bytes)
     if rest:
@@ -277,7 +277,7 @@ def _kernel_buffers(
 
 
 def _report_repeated(offsets: _Ints, slots: _Ints, cpu: _Ints, sequence: _Ints, problems: Problems) -> None:
-    """List buffers of one ring that share their number, of which one must be wrong."""
+    """Report buffers of one ring with the same number, as one of them must be wrong."""
     used = np.flatnonzero(slots > 0)
     key = cpu[used] << 32 | sequence[used]
     order = np.argsort(key, kind="stable")
@@ -308,7 +308,7 @@ def _slots_of(section: _Section | None, problems: Problems) -> Buffers:
 
 
 def _listed_slots(file: SourceFile, sections: dict[int, _Section], problems: Problems) -> Buffers:
-    """Return the buffers of the older variant: slots in one section, what each buffer has of them in another."""
+    """Return the buffers of the older variant: slots in one section, the number of slots of each buffer in another."""
     slots, listed = _slots_of(sections.get(MAIN), problems), sections.get(BUFFERS)
     if listed is None or not len(slots.offsets):
         return slots
@@ -321,7 +321,7 @@ def _listed_slots(file: SourceFile, sections: dict[int, _Section], problems: Pro
         )
         problems.add("section-cut", what, listed.offset)
         return slots
-    # What was cut off is missing at the end: a buffer of which a part is there is not complete.
+    # Truncation is at the end: a buffer that is only partly there is not complete.
     ends = np.cumsum(counts)
     whole = ends <= held_slots
     if not whole.all():
@@ -335,7 +335,7 @@ def _listed_slots(file: SourceFile, sections: dict[int, _Section], problems: Pro
 
 
 def _in_order(cpu: _Ints, sequence: _Ints) -> NDArray[np.intp]:
-    """Return the order in which the kernel filled buffers; numbers of one ring may have passed 2^32 once."""
+    """Return the order in which the kernel filled buffers; the numbers of a ring may have passed 2^32 once."""
     sequence = sequence.copy()
     for number in np.unique(cpu).tolist():
         of_cpu = cpu == number

@@ -1,6 +1,6 @@
-"""From columns to a `Trace`: merge the files by time, number threads and LWPs, derive states.
+"""Builds a `Trace` from columns: merges the files by time, numbers threads and LWPs, derives states.
 
-Arguments of a record come with the object that a call is about and the meaning of numbers.
+Arguments of a record get the name of the object that a call is about, and the meaning of numbers.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def error_names() -> dict[int, str]:
 
 @dataclass(frozen=True, slots=True)
 class OddRecords:
-    """Numbers of the records whose kind does not fit into an event code.
+    """Numbers of the records whose kind does not fit an event code.
 
     Attributes:
         event: int64, (k,), rows of the event table, ascending.
@@ -72,9 +72,9 @@ class RecordPayloads(NumberPayloads):
     Attributes:
         events: The event table.
         threads: The thread table.
-        partner: uint32, (n,), the other record of a call; 2**32 - 1 = none.
+        partner: uint32, (n,), row of the other record of a call; 2**32 - 1 = none.
         odd: Numbers of records of unknown kind.
-        object_names: What the objects at these addresses are, by (pid, address); empty for traces of UnixWare.
+        object_names: Names of objects by (pid, address); empty for traces of UnixWare.
     """
 
     events: EventTable
@@ -86,8 +86,7 @@ class RecordPayloads(NumberPayloads):
     def decode(self, event: int, most: int | None = None) -> Payload:  # noqa: ARG002
         """Return the named arguments of one event.
 
-        Second records get the object of their call from the first one; arguments that the tables do not name are
-        shown where they are not zero.
+        Second records get the object of their call from the first record; unnamed arguments are shown if not zero.
         """
         code, values = int(self.events.code[event]), self.values(event)
         spec = catalogue(Release.UNIXWARE).spec(code)
@@ -97,13 +96,13 @@ class RecordPayloads(NumberPayloads):
         if code & ~0x3FF == OTHER:
             shown = [*self._kind(event), *shown]
         other = int(self.partner[event])
-        if other < event:  # and not `NOBODY`, which is greater than any
+        if other < event:  # excludes `NOBODY`, which is greater than any row
             shown += self._from_first(other)
         words = tuple(self.words(event).tolist())
         return Payload("same" if spec.is_known else "raw", tuple(shown), words, self.raw(event))
 
     def object_text(self, event: int, address: int) -> str:
-        """Return what is at an address in the process of an event; empty if nobody reported."""
+        """Return the name of the object at an address in the process of an event; empty if unknown."""
         pid = int(self.threads.pid[int(self.events.thread[event])])
         return self.object_names.get((pid, address), "")
 
@@ -137,7 +136,7 @@ class RecordPayloads(NumberPayloads):
 
 
 def address_text(value: int) -> str:
-    """Return an address in hexadecimal; negative numbers of 32 bits were meant as unsigned ones."""
+    """Return an address in hexadecimal; negative 32-bit numbers are taken as unsigned."""
     return f"0x{value & (0xFFFFFFFF if -(1 << 31) <= value < 0 else (1 << 64) - 1):x}"
 
 
@@ -150,13 +149,13 @@ def _unnamed(index: int, value: int) -> Argument:
     return Argument(f"a{index + 1}", value, text, 2 * index, 2)
 
 
-# Which records change the state of which thread: the state index of a thread trace.
+# The state index: which records change the state of which thread.
 
 
 def needed_for_own_state(calls: PairedRecords, waiting: Bools, lwp: NDArray[np.uint8]) -> Bools:
     """Return for every record whether it shows a change of its own thread, bool (records,).
 
-    That is the first record of a thread, the one after it waited, and the first one on another LWP.
+    That is the first record of a thread, the record after a wait, and the first on another LWP.
     """
     by_thread = calls.by_thread
     needed = np.zeros(len(calls.code), np.bool_)
@@ -172,15 +171,15 @@ def state_index(
 ) -> StateIndex:
     """Return the records at which the state of a thread changes, grouped by thread.
 
-    Every record shows that its thread runs, so only those are taken that show something new: another state, another
-    LWP, or that the thread has its LWP back from another thread.
+    Every record shows that its thread runs, so only those are taken that show a change: another state, another LWP, or
+    that the thread has its LWP back from another thread.
 
     Args:
         calls: The records, in time order.
         code: Their codes with begin or end.
         lwp: Lane of the LWP of every record.
         other: Records that change another thread's state.
-        thread_count: Rows of the thread table.
+        thread_count: Number of rows of the thread table.
     """
     values = state_values()
     own = np.ones(len(code), np.bool_)
@@ -204,7 +203,7 @@ def state_index(
 
 
 def _has_lwp_back(calls: PairedRecords, lwp: NDArray[np.uint8]) -> Bools:
-    """Return for every record whether the one before it on the LWP was another thread's."""
+    """Return for every record whether the record before it on its LWP was another thread's."""
     by_lwp = np.argsort(lwp, kind="stable")
     back = np.zeros(len(lwp), np.bool_)
     row_before, row = by_lwp[:-1], by_lwp[1:]
@@ -213,7 +212,7 @@ def _has_lwp_back(calls: PairedRecords, lwp: NDArray[np.uint8]) -> Bools:
 
 
 def _valid(other: Effects, own_rows: NDArray[np.intp], calls: PairedRecords, value: NDArray[np.uint8]) -> Effects:
-    """Leave out creations of threads that were heard of before, and continuations of threads that are not stopped.
+    """Remove creations of threads that have earlier records, and continuations of threads that are not stopped.
 
     A creator writes its second record after the new thread may have begun to run.
     """
@@ -247,7 +246,7 @@ class Names:
 
     Attributes:
         processes: Path of the program by pid.
-        threads: By (pid, tid); the last name given counts.
+        threads: By (pid, tid); the last name counts.
         objects: By (pid, address).
     """
 
@@ -257,7 +256,7 @@ class Names:
 
 
 def read_names(path: Path, names: Names) -> None:
-    """Add the names of one file; a file that cannot be read adds none."""
+    """Add the names in one file; an unreadable file adds none."""
     try:
         with path.open("rb") as file:
             pid = -1
@@ -270,7 +269,7 @@ def read_names(path: Path, names: Names) -> None:
 
 
 def _add(names: Names, pid: int, kind: str, number: int, text: str) -> int:
-    """Note one name; return the process that the lines after it are about."""
+    """Add one name; return the process that the following lines are about."""
     if kind == "process":
         names.processes[number] = text
         return number
@@ -290,7 +289,7 @@ Ints = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class _Numbering:
-    """Threads and processes, and the thread of every record."""
+    """The thread and process tables, and the thread of every record."""
 
     threads: ThreadTable
     processes: ProcessTable
@@ -304,11 +303,11 @@ def trace_from_columns(
     """Build a trace from the records of a set.
 
     Args:
-        path: What was opened, for titles.
+        path: The opened path, for titles.
         files: The files that were read.
-        columns: Their records; emptied, so that they need not be held twice.
-        names: Names reported beside the traces.
-        problems: Receives what is found wrong; becomes part of the trace.
+        columns: Their records; emptied, so that they are not in memory twice.
+        names: Names from the files beside the traces.
+        problems: Receives problems; becomes part of the trace.
     """
     time_ns = np.concatenate(columns.time_ns) if columns.time_ns else np.empty(0, np.int64)
     columns.time_ns.clear()
@@ -320,7 +319,7 @@ def trace_from_columns(
     arguments = tuple(concatenated(part)[order] for part in columns.arguments)
     line_counts = _numbering(pid, tid, code, arguments, names)
     lane, titles = _lanes(pid, lwp_id, problems)
-    del pid, tid, lwp_id, order, is_own  # a third of what is held by now
+    del pid, tid, lwp_id, order, is_own  # frees a third of the memory
     calls = pair_records(time_ns, code, line_counts.thread, arguments)
     _report_unfinished(calls, problems)
     process = line_counts.threads.process
@@ -364,7 +363,7 @@ def _header(files: Sequence[Path]) -> Header:
 def _codes(
     kind: list[Ints], is_own: NDArray[np.bool_], time_ns: Ints, problems: Problems
 ) -> tuple[NDArray[np.uint16], OddRecords]:
-    """Return the code of every record, and the numbers of those that no code can hold."""
+    """Return the code of every record, and the numbers of those that no code can represent."""
     category, interface, which = kind
     fits = np.where(is_own, category == OWN_CATEGORY, (category >= 1) & (category < OWN_CATEGORY))
     fits &= (interface >= 0) & (interface < 32)
@@ -380,10 +379,10 @@ def _codes(
         numbers = np.stack([column[unknown] for column in kind], axis=1)
         kinds, first_rows, counts = np.unique(numbers, axis=0, return_index=True, return_counts=True)
         listed = zip(kinds[:_MANY].tolist(), first_rows.tolist(), counts.tolist(), strict=False)
-        for (one, two, third), row, count in listed:
+        for (event1, event2, which_number), row, count in listed:
             problems.add(
                 "unknown-events",
-                f"event1 {one}, event2 {two}, which {third} is in no table",
+                f"event1 {event1}, event2 {event2}, which {which_number} is in no table",
                 None,
                 count,
                 int(time_ns[unknown[row]]),
@@ -397,7 +396,7 @@ def _codes(
 def _numbering(
     pid: Ints, tid: Ints, code: NDArray[np.uint16], arguments: tuple[NDArray[np.signedinteger], ...], names: Names
 ) -> _Numbering:
-    """Number the threads that wrote records or were created; row 0 means nobody."""
+    """Number the threads that wrote records or were created; row 0 is the unknown thread."""
     key = pid << 32 | tid
     created = np.flatnonzero(
         (code == record_code("thr_create", 2)) & (arguments[0] == 0) & (arguments[1] > 0) & (arguments[1] < 1 << 31)
@@ -441,7 +440,7 @@ def _lanes(pid: Ints, lwp_id: Ints, problems: Problems) -> tuple[NDArray[np.uint
 
 
 def _report_unfinished(calls: PairedRecords, problems: Problems) -> None:
-    """List calls of which only one of two records is there; those that still wait at the end are no fault."""
+    """Report calls with only one of two records; a call that still waits at the end is not a problem."""
     which = which_of(calls.code)
     alone = (which != 0) & (calls.partner == NOBODY) & (calls.code >> wire.CLASS_SHIFT != FIRST_CLASS)
     alone &= ~((which == 1) & last_of_thread(calls))

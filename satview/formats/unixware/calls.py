@@ -1,4 +1,4 @@
-"""Which records belong together, in which calls a thread had to wait, and what follows for its states."""
+"""Pairs the records of calls, and finds in which calls a thread had to wait, and which records change states."""
 
 from __future__ import annotations
 
@@ -21,22 +21,22 @@ from satview.events.unixware import (
 )
 
 NOBODY: Final = 2**32 - 1
-WAIT_NS: Final = 100_000  # a call that shows no better is taken to have waited when it lasts that long
+WAIT_NS: Final = 100_000  # a call without other evidence is taken to have waited if it lasts at least this long
 Rows = NDArray[np.intp]
 Bools = NDArray[np.bool_]
 
 
 @dataclass(slots=True)
 class PairedRecords:
-    """Records in time order, and how they are paired.
+    """Records in time order, with their pairs.
 
     Attributes:
         time_ns: int64, (n,).
         code: uint16, (n,), without begin or end (`events.unixware.plain`).
         thread: (n,), row of the thread table.
         arguments: a1 to a5, (n,) each.
-        by_thread: Rows, thread after thread, each in time order; of those that show processor time only the last one
-            of a thread, where it shows that the thread lived on.
+        by_thread: Rows grouped by thread, in time order; of records of processor time only the last one of a thread, if
+            it shows that the thread still existed.
         partner: uint32, (n,), row of the other record of the call; `NOBODY` for single and unfinished ones.
     """
 
@@ -53,7 +53,7 @@ class PairedRecords:
 
 
 def which_of(code: NDArray[np.uint16]) -> NDArray[np.uint16]:
-    """Return `which` of every code.
+    """Return the field `which` of every code.
 
     Returns:
         uint16 (n,).
@@ -67,9 +67,9 @@ def pair_records(
     thread: NDArray[np.unsignedinteger],
     arguments: tuple[NDArray[np.signedinteger], ...],
 ) -> PairedRecords:
-    """Pair first records with second ones: the next record of the thread must be the second of the same interface.
+    """Pair first records with second ones: the thread's next record must be the second record of the same interface.
 
-    Records of processor time do not count: a thread may write them about another, at any time.
+    Records of processor time do not count, as a thread may write them about another, at any time.
     """
     by_thread = _without_samples(code, thread)
     earlier, later = by_thread[:-1], by_thread[1:]
@@ -84,9 +84,9 @@ def pair_records(
 
 
 def _without_samples(code: NDArray[np.uint16], thread: NDArray[np.unsignedinteger]) -> Rows:
-    """Return the rows by thread without records of processor time, but those that show that a thread lives on.
+    """Return the rows grouped by thread, without records of processor time unless they show that a thread still exists.
 
-    Such a one is the last of a thread that neither waited nor ended with the record before it.
+    Such a record is the last of a thread that neither waited nor ended with the record before it.
     """
     by_thread = np.argsort(thread, kind="stable")
     is_sample = np.isin(code[by_thread], cpu_time_codes())
@@ -112,7 +112,7 @@ def last_of_thread(calls: PairedRecords) -> Bools:
 def waits(calls: PairedRecords, thread_of_id: dict[tuple[int, int], int], process: NDArray[np.int32]) -> Bools:
     """Return for every first record whether its thread had to wait in the call.
 
-    A call whose end was never recorded counts as waiting if nothing else is heard of its thread: it waits still.
+    A call whose end was not recorded is a wait if it is the last record of its thread.
 
     Args:
         calls: The records.
@@ -140,7 +140,7 @@ def _lasted(calls: PairedRecords, rows: Rows) -> Bools:
 
 
 def _as_logged(calls: PairedRecords, rows: Rows, *_: object) -> Bools:
-    """`block?` is in the second record."""
+    """Return the field `block?` of the second records."""
     return np.asarray(calls.arguments[1][_seconds(calls, rows)] != 0)
 
 
@@ -149,18 +149,18 @@ def _always(_calls: PairedRecords, rows: Rows, *_: object) -> Bools:
 
 
 def _by_count(calls: PairedRecords, rows: Rows, *_: object) -> Bools:
-    """The semaphore's count was used up, or it took long."""
+    """Return whether the semaphore's count was used up, or the call took long."""
     return np.asarray(calls.arguments[1][rows] <= 0) | _lasted(calls, rows)
 
 
 def _unless_last(calls: PairedRecords, rows: Rows, *_: object) -> Bools:
-    """All but the last that reach a barrier in a round wait; nobody leaves it before the last one is there."""
+    """Return all calls except the last to reach a barrier in each round, before which no thread leaves it."""
     out = np.ones(len(rows), np.bool_)
     order = np.lexsort((rows, calls.arguments[0][rows]))
     barrier, arrived, left = calls.arguments[0][rows][order], rows[order], _seconds(calls, rows)[order]
     edges = np.flatnonzero(np.concatenate(([True], barrier[1:] != barrier[:-1], [True])))
     for start, end in zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True):
-        # Who arrives after somebody left belongs to the next round.
+        # A thread that arrives after another has left belongs to the next round.
         first_to_leave = np.minimum.accumulate(left[start:end][::-1])[::-1]
         next_round = np.searchsorted(arrived[start:end], first_to_leave).tolist()
         arrivals = 0
@@ -173,7 +173,7 @@ def _unless_last(calls: PairedRecords, rows: Rows, *_: object) -> Bools:
 def _joins_thread(
     calls: PairedRecords, rows: Rows, thread_of_id: dict[tuple[int, int], int], process: NDArray[np.int32]
 ) -> Bools:
-    """The thread waited for ended during the call; where its end is not known, the time shows."""
+    """Return whether the joined thread ended during the call; if its end is unknown, whether the call took long."""
     out = _lasted(calls, rows)
     ends = np.flatnonzero(calls.code == record_code("thr_exit"))
     end_of = dict(zip(calls.thread[ends].tolist(), ends.tolist(), strict=True))
@@ -187,7 +187,7 @@ def _joins_thread(
 def _itself(
     calls: PairedRecords, rows: Rows, thread_of_id: dict[tuple[int, int], int], process: NDArray[np.int32]
 ) -> Bools:
-    """A thread that suspends itself returns after it was continued."""
+    """Return whether a thread suspended itself, and so waited until it was continued."""
     is_itself = [
         thread_of_id.get((int(process[calls.thread[row]]), int(calls.arguments[0][row]))) == int(calls.thread[row])
         for row in rows.tolist()
@@ -212,7 +212,7 @@ _RULES: Final[dict[str, Callable[..., Bools]]] = {
 
 @dataclass(frozen=True, slots=True)
 class Effects:
-    """Records that change the state of another thread: row of the record and of that thread, in time order."""
+    """Records that change the state of another thread: row of the record, and of that thread, in time order."""
 
     event: Rows
     thread: Rows
@@ -221,13 +221,13 @@ class Effects:
 def effects(
     calls: PairedRecords, thread_of_id: dict[tuple[int, int], int], process: NDArray[np.int32], needed: Bools
 ) -> Effects:
-    """Return which records create, suspend or continue another thread.
+    """Return the records that create, suspend or continue another thread.
 
     Args:
         calls: The records.
         thread_of_id: Row in the thread table by (process row, tid).
         process: Process row of every thread.
-        needed: Records that represent a change of their own thread and cannot represent another's too.
+        needed: Records that already represent a change of their own thread.
     """
     events, threads = [], []
     a1, a2 = calls.arguments[0], calls.arguments[1]
@@ -247,7 +247,7 @@ def effects(
 
 
 def with_outcomes(calls: PairedRecords, waiting: Bools, other: Effects) -> NDArray[np.uint16]:
-    """Return the codes with begin or end, and the shared codes for creations and ends.
+    """Return the codes with begin or end, and with the common codes for creation and end of threads.
 
     Returns:
         uint16 (n,).

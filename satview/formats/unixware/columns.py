@@ -1,4 +1,4 @@
-"""Reads the files of a set block by block into columns; what cannot be read becomes a problem with file and line."""
+"""Reads the files of a set block by block into columns; unreadable lines become problems with file and line."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from satview.base.time import NS_PER_S
 from satview.events.unixware import ARGUMENTS
 from satview.store.problems import Problems
 
-# From text to numbers: the lines of a block become an array of 13 columns.
+# Converts the lines of a block to an array of 13 columns.
 
 
 FIELDS: Final = 13
 LONGEST_LINE: Final = 4096
-_MOST_DIGITS: Final = 18  # surely fit into 63 bits
+_MOST_DIGITS: Final = 18  # always fit into 63 bits
 _NUMBER = re.compile(rb"[ \t]*([+-]?)(0[xX][0-9a-fA-F]{1,16}|[0-9]{1,20})[ \t]*\r?")
-_LAST_SECOND: Final = 9_000_000_000  # of times in nanoseconds that fit into 63 bits
+_LAST_SECOND: Final = 9_000_000_000  # times up to here fit into 63 bits of nanoseconds
 _LARGEST_ID: Final = 2**31 - 1
 _NOT_13, _NO_NUMBER, _TIME, _ID = (
     "it has not 13 fields",
@@ -35,12 +35,12 @@ _NOT_13, _NO_NUMBER, _TIME, _ID = (
 
 @dataclass(frozen=True, slots=True)
 class LineRecords:
-    """What a block of lines held.
+    """The records in a block of lines.
 
     Attributes:
         values: int64, shape (n, 13): the fields, in the order of the file.
-        line: int64, shape (n,): which line of the block each was, from 0.
-        damaged: Line of the block and what is wrong with it.
+        line: int64, shape (n,): line of the block of each, from 0.
+        damaged: Line of the block and reason.
         line_count: Lines of the block, blank ones included.
     """
 
@@ -53,8 +53,8 @@ class LineRecords:
 def parse_line(line: bytes) -> tuple[int, ...] | str:
     """Return the 13 numbers of a line, or what is wrong with it.
 
-    Numbers are decimal or, with 0x, hexadecimal, with an optional sign and blanks around them. Those above 2**63 - 1
-    (addresses written as unsigned numbers) come out as the negative number of the same 64 bits.
+    Numbers are decimal or, with 0x, hexadecimal, with an optional sign and surrounding blanks. Those above 2**63 - 1
+    (addresses written as unsigned numbers) become the negative number with the same 64 bits.
     """
     fields = line.split(b":")
     if len(fields) != FIELDS:
@@ -73,7 +73,7 @@ def parse_line(line: bytes) -> tuple[int, ...] | str:
 
 
 def parse_block(data: bytes) -> LineRecords:
-    """Return the records of whole lines; a missing newline at the end is no fault here."""
+    """Return the records of whole lines; the last one may lack its newline."""
     if not data.endswith(b"\n"):
         data += b"\n"
     text = np.frombuffer(data, np.uint8)
@@ -103,7 +103,7 @@ def parse_block(data: bytes) -> LineRecords:
 
 
 def _odd_line(data: bytes, start: int, end: int, has_13: bool) -> tuple[int, ...] | str:
-    """Return the numbers of a line that is not plain, what is wrong with it, or nothing if it is blank."""
+    """Return the numbers of a line that is not plain, or what is wrong with it; "" if it is blank."""
     if end - start > LONGEST_LINE:
         return f"it is longer than {LONGEST_LINE} bytes"
     if has_13:
@@ -132,7 +132,7 @@ def _are_plain(
 
 
 def _numbers(text: NDArray[np.uint8], start: NDArray[np.int64], end: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the decimal numbers between two offsets each; all of the form `-?[0-9]{1,18}`."""
+    """Return the decimal numbers between pairs of offsets; all of the form `-?[0-9]{1,18}`."""
     out = np.zeros(len(start), np.int64)
     if not len(start):
         return out
@@ -150,7 +150,7 @@ def _numbers(text: NDArray[np.uint8], start: NDArray[np.int64], end: NDArray[np.
 
 
 def _check(values: NDArray[np.int64], good: NDArray[np.bool_], damaged: list[tuple[int, str]]) -> None:
-    """Take out lines whose time or ids no program can have written."""
+    """Remove lines whose time or ids no program can have written."""
     seconds, nanoseconds, ids = values[:, 0], values[:, 1], values[:, 2:5]
     bad_time = good & ((seconds < 0) | (seconds > _LAST_SECOND) | (nanoseconds < 0) | (nanoseconds >= 1_000_000_000))
     bad_id = good & ~bad_time & ((ids < 0) | (ids > _LARGEST_ID)).any(axis=1)
@@ -167,14 +167,14 @@ Column = NDArray[np.signedinteger]
 
 @dataclass(slots=True)
 class RecordColumns:
-    """The records of all files, file after file, as lists of parts to be concatenated.
+    """The records of all files, one file after the other, as lists of parts.
 
     Attributes:
         time_ns: Nanoseconds, not decreasing within a file.
         ids: LWP, process and thread id.
         kind: event1, event2 and which.
         arguments: a1 to a5.
-        is_own: Whether the record is one of a file of times.
+        is_own: Whether the record is from a file of times.
     """
 
     time_ns: list[NDArray[np.int64]] = field(default_factory=list)
@@ -185,7 +185,7 @@ class RecordColumns:
     is_own: list[Column] = field(default_factory=list)
 
     def add(self, time_ns: NDArray[np.int64], values: NDArray[np.int64], is_own: bool) -> None:
-        """Append records, every column in the narrowest type that holds it."""
+        """Append records, every column in the narrowest type that fits."""
         self.time_ns.append(time_ns)
         self.is_own.append(np.full(len(time_ns), is_own, np.int8))
         for first_column, parts in ((2, self.ids), (5, self.kind), (8, self.arguments)):
@@ -194,7 +194,7 @@ class RecordColumns:
 
 
 def concatenated(parts: list[Column]) -> Column:
-    """Return the parts of a column as one, and empty the list."""
+    """Return the parts of a column as one array, and empty the list."""
     whole = np.concatenate(parts) if parts else np.empty(0, np.int8)
     parts.clear()
     return whole
@@ -214,9 +214,9 @@ class SetReader:
     """Reads files one after the other.
 
     Args:
-        categories: Numbers of the categories that are read; None = all.
-        problems: Receives what is found wrong.
-        progress: Called with the bytes read so far.
+        categories: Numbers of the categories to read; None = all.
+        problems: Receives problems.
+        progress: Called with the number of bytes read so far.
         cancelled: Called between blocks.
     """
 
@@ -239,7 +239,7 @@ class SetReader:
 
         Args:
             path: The file.
-            is_own: It is a file of times, whose lines may be out of order where two threads wrote them.
+            is_own: It is a file of times, whose lines may be out of order if two threads wrote them.
 
         Raises:
             Cancelled: `cancelled()` returned True.
@@ -253,10 +253,10 @@ class SetReader:
         return True
 
     def advance(self, byte_count: int) -> None:
-        """Note that bytes were read, and report it to the caller.
+        """Record that bytes were read, and report progress.
 
         Raises:
-            Cancelled: The caller stops the load.
+            Cancelled: `cancelled()` returned True.
         """
         self.bytes_read += byte_count
         if self._progress is not None:
@@ -265,7 +265,7 @@ class SetReader:
             raise Cancelled("reading was stopped")
 
     def add(self, time_ns: NDArray[np.int64], values: NDArray[np.int64], is_own: bool) -> None:
-        """Add the records whose category is requested."""
+        """Add the records of requested categories."""
         if self._categories is not None:
             requested = np.isin(values[:, 5], self._categories)
             time_ns, values = time_ns[requested], values[requested]
@@ -273,13 +273,13 @@ class SetReader:
 
 
 class _FileReader:
-    """Cuts one file into blocks of whole lines and keeps its times in order."""
+    """Splits one file into blocks of whole lines and keeps its times in order."""
 
     def __init__(self, owner: SetReader, name: str, problems: Problems, is_own: bool) -> None:
         self._is_own = is_own
         self._owner, self._name, self._problems = owner, name, problems
         self._line, self._latest_ns = 0, 0
-        self._is_skipping = False  # inside a line that is too long to be one
+        self._is_skipping = False  # inside a line that is too long
 
     def read(self, file: BinaryIO) -> None:
         rest = b""
@@ -296,7 +296,7 @@ class _FileReader:
                 self._take(data[:end])
             rest = data[end:]
             if len(rest) > LONGEST_LINE:
-                self._bad(self._line + 1, f"it is longer than {LONGEST_LINE} bytes")
+                self._report_bad(self._line + 1, f"it is longer than {LONGEST_LINE} bytes")
                 self._line += 1
                 self._is_skipping, rest = True, b""
         if rest:
@@ -311,15 +311,15 @@ class _FileReader:
         first_line = self._line + 1
         self._line += records.line_count
         for line, what in records.damaged[:_MANY]:
-            self._bad(first_line + line, "the file ends inside this line" if is_last else what)
+            self._report_bad(first_line + line, "the file ends inside this line" if is_last else what)
         if len(records.damaged) > _MANY:
             line, what = records.damaged[_MANY]
-            self._bad(first_line + line, f"{what}; and more such lines after it", len(records.damaged) - _MANY)
+            self._report_bad(first_line + line, f"{what}; and more such lines after it", len(records.damaged) - _MANY)
         if len(records.values):
             self._owner.add(self._times(records, first_line), records.values, self._is_own)
 
     def _times(self, records: LineRecords, first_line: int) -> NDArray[np.int64]:
-        """Return the times of a block; where the clock was set back, the time before that until it is reached again."""
+        """Return the times of a block; after the clock was set back, times stay constant until it is ahead again."""
         time = records.values[:, 0] * NS_PER_S + records.values[:, 1]
         if self._is_own:
             return time
@@ -340,5 +340,5 @@ class _FileReader:
         self._latest_ns = int(rising[-1])
         return rising
 
-    def _bad(self, line: int, what: str, count: int = 1) -> None:
+    def _report_bad(self, line: int, what: str, count: int = 1) -> None:
         self._problems.add("bad-line", what, count=count, line=line, file=self._name)

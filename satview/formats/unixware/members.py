@@ -1,4 +1,4 @@
-"""Which files make a set: `tr.xxxxxxx.yyy`, the digits of process id and LWP id, and the names beside them."""
+"""Finds the files of a set: `tr.xxxxxxx.yyy`, with process id and LWP id in hexadecimal, and the names beside them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def is_member_name(name: str) -> bool:
 
 
 def is_set(path: Path) -> bool:
-    """Return whether a path is a directory that holds thread traces."""
+    """Return whether a path is a directory with thread traces."""
     return path.is_dir() and any(is_member_name(entry.name) for entry in path.iterdir())
 
 
@@ -33,18 +33,18 @@ def _members(directory: Path, process: str | None) -> list[Path]:
 
 
 def files_of(paths: Iterable[Path]) -> list[Path]:
-    """Return the files of a set, ordered by process and LWP as their names show.
+    """Return the files of a set, ordered by process and LWP as in their names.
 
-    A directory represents all thread traces in it. A single file represents all files of its process beside it; of
-    several files exactly those are meant. Files that do not exist are returned too: the reader says so.
+    A directory stands for all thread traces in it, and a single file for all files of its process beside it; several
+    files stand for themselves. Files that do not exist are returned too: the reader reports them.
 
     Raises:
-        TraceFormatError: A directory holds no thread trace.
+        TraceFormatError: A directory contains no thread trace.
         OSError: A directory cannot be read.
     """
-    given = list(paths)
+    named_paths = list(paths)
     files: dict[Path, None] = {}
-    for path in given:
+    for path in named_paths:
         if path.is_dir():
             inside = _members(path, None)
             if not inside:
@@ -58,20 +58,20 @@ def files_of(paths: Iterable[Path]) -> list[Path]:
         else:
             match = _MEMBER.fullmatch(path.name)
             files[path] = None
-            if match and len(given) == 1 and path.parent.is_dir():
+            if match and len(named_paths) == 1 and path.parent.is_dir():
                 files.update(dict.fromkeys(_members(path.parent, match[1])))
     return sorted(files, key=_order)
 
 
 def _order(path: Path) -> tuple[str, bool, list[int], str]:
-    """Return what files are sorted by; those with names of their own come last."""
+    """Return the sort key of a file; files with other names come last."""
     match = _MEMBER.fullmatch(path.name)
     numbers = [int(digits, 16) for digits in match.groups()] if match else []
     return str(path.parent), match is None, numbers, path.name
 
 
 def names_files(files: Iterable[Path]) -> list[Path]:
-    """Return the files with names that are beside the members of a set."""
+    """Return the files with names beside the members of a set."""
     name_files: dict[Path, None] = {}
     for path in files:
         match = _MEMBER.fullmatch(path.name)
@@ -83,6 +83,6 @@ def names_files(files: Iterable[Path]) -> list[Path]:
 
 
 def times_files(files: Iterable[Path]) -> list[Path]:
-    """Return the files of times that are beside the members of a set: `tr.xxxxxxx.yyy.time`."""
+    """Return the files of times beside the members of a set: `tr.xxxxxxx.yyy.time`."""
     besides = [path.with_name(f"{path.name}.{TIMES_SUFFIX}") for path in files if is_member_name(path.name)]
     return [beside for beside in besides if beside.is_file()]

@@ -19,7 +19,7 @@ _LINES_LOOKED_AT = 5
 
 
 def score(first_bytes: bytes, path: Path) -> int:
-    """Return how sure we are that a file is a thread trace: by its first lines, and by its name."""
+    """Return how likely a file is a thread trace, by its first lines and its name; 0 to 95."""
     lines = first_bytes.splitlines(keepends=True)[:_LINES_LOOKED_AT]
     whole = [line.rstrip() for line in lines if line.endswith(b"\n") and line.strip()]
     good = sum(isinstance(parse_line(line), tuple) for line in whole)
@@ -30,10 +30,10 @@ def score(first_bytes: bytes, path: Path) -> int:
 
 
 def selected_categories(text: str | Iterable[str] | None) -> list[int] | None:
-    """Return the numbers of categories given as THR_TRACE_EVENTS has them: `mutex:cond:sema`; None = all.
+    """Return the numbers of categories given as in THR_TRACE_EVENTS: `mutex:cond:sema`; None = all.
 
     Raises:
-        UsageError: One of them is no category; names the nearest.
+        UsageError: One is not a category; the message has the nearest name.
     """
     if text is None:
         return None
@@ -59,26 +59,26 @@ def open_thread_trace(
     """Open a set of thread_trace files as one trace.
 
     Args:
-        path: A file of the set (the other files of its process beside it belong to it), a directory (all files in
-            it), or several of these, which represent exactly themselves.
+        path: A file of the set (the other files of its process beside it belong to it), a directory (all files in it),
+            or several of these, which stand for exactly themselves.
         progress: Called with 0 to 1.
         cancelled: Called between blocks.
         categories: Categories to keep, as for THR_TRACE_EVENTS: `mutex:cond:sema`; None = all.
 
     Returns:
-        The trace. Its clock counts nanoseconds since 1970, as the files do. CPU lanes are LWPs. `Trace.pairs` shows
-        the two records of a call.
+        The trace. Its clock counts nanoseconds since 1970, as the files do. CPU lanes are LWPs. `Trace.pairs` has the
+        two records of a call.
 
     Raises:
-        TraceFormatError: No file can be read, or none holds a record.
+        TraceFormatError: No file can be read, or none contains a record.
         UsageError: A category does not exist.
         Cancelled: `cancelled()` returned True.
     """
-    given = [Path(path)] if isinstance(path, (str, Path)) else [Path(one) for one in path]
-    if not given:
+    paths = [Path(path)] if isinstance(path, (str, Path)) else [Path(one) for one in path]
+    if not paths:
         raise UsageError("no thread trace was named")
     requested = selected_categories(categories)
-    files = files_of(given)
+    files = files_of(paths)
     times = times_files(files)
     total = max(1, sum(file.stat().st_size for file in (*files, *times) if file.is_file()))
     report_progress = None if progress is None else lambda done: progress(min(0.9, 0.9 * done / total))
@@ -89,10 +89,10 @@ def open_thread_trace(
         for file in times:
             reader.read(file, is_own=True)
     if not readable:
-        raise TraceFormatError(given[0], None, "cannot be read", "check the name and the permissions")
+        raise TraceFormatError(paths[0], None, "cannot be read", "check the name and the permissions")
     if not any(len(part) for part in reader.columns.time_ns) and requested is None:
         raise TraceFormatError(
-            given[0],
+            paths[0],
             0,
             "no line of it is a record of thread_trace(4)",
             "open a file tr.xxxxxxx.yyy, or the directory that holds such files",
@@ -101,4 +101,4 @@ def open_thread_trace(
     for beside in names_files(readable):
         read_names(beside, names)
     with timed("assemble thread trace"):
-        return trace_from_columns(given[0], readable, reader.columns, names, problems)
+        return trace_from_columns(paths[0], readable, reader.columns, names, problems)

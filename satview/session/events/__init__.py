@@ -1,1 +1,1 @@
-"""What a window says of an event: its text, its arguments and what it is linked with."""
+"""The description of an event in a window: its text, its arguments and its links."""

@@ -1,4 +1,4 @@
-"""What the selected event is linked to; looked for in the background where that takes more than a frame."""
+"""Links of the selected event, found in the background if that takes longer than a frame; search hits as text."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ from satview.store.trace import Trace
 
 
 _BLOCK: Final = 1 << 10
-_FIRST_TEXT: Final = COLUMNS.index("Process")  # from here on cells hold what programs called themselves
+_FIRST_TEXT: Final = COLUMNS.index("Process")  # from this column on, cells hold names chosen by programs
 
 
 def hits_text(trace: Trace, rows: NDArray[np.uint32], is_cancelled: IsCancelled, report: Report) -> str:
-    """Return event rows as tab-separated text with a line of column names, for the clipboard.
+    """Return event rows as tab-separated text with a header line, for the clipboard.
 
     Raises:
-        Cancelled: `is_cancelled()` said so.
+        Cancelled: `is_cancelled()` returned True.
     """
     lines = _lines(trace, rows, is_cancelled, report)
     return "\n".join(["\t".join(COLUMNS), *("\t".join(cells) for cells in lines)])
@@ -41,11 +41,7 @@ def hits_text(trace: Trace, rows: NDArray[np.uint32], is_cancelled: IsCancelled,
 def _lines(
     trace: Trace, rows: NDArray[np.uint32], is_cancelled: IsCancelled, report: Report
 ) -> Iterator[tuple[str, ...]]:
-    """Yield the cells of each event.
-
-    Raises:
-        Cancelled: `is_cancelled()` said so.
-    """
+    """Yield the cells of each event."""
     previous: int | None = None
     for start in range(0, len(rows), _BLOCK):
         if is_cancelled():
@@ -58,18 +54,18 @@ def _lines(
 
 
 _PAIRS_AT_ONCE: Final = 500_000  # events whose pairs are found within a frame
-LINKS_AT_ONCE: Final = 20_000  # events whose links of all kinds are
+LINKS_AT_ONCE: Final = 20_000  # events whose links of all kinds are found within a frame
 
 
 @dataclass(frozen=True, slots=True)
 class FoundLinks:
-    """What is known of the links of an event.
+    """The known links of an event.
 
     Attributes:
         link: The call, interrupt, handler or state that it begins or ends; None = none, or not yet known.
         connected: Its causes and effects; None = not yet known.
-        way: From its first cause to its last effect, for arrows.
-        names: What its arguments mean, by name.
+        way: Hops from its first cause to its last effect, for arrows.
+        names: Meaning of its arguments, by argument name.
     """
 
     link: Link | None = None
@@ -82,7 +78,7 @@ class EventLinks(QObject):
     """The links of the selected event, for all views of a trace.
 
     Signals:
-        changed: More is known of them, or another event is selected.
+        changed: More links are known, or another event is selected.
     """
 
     changed = Signal()
@@ -98,16 +94,16 @@ class EventLinks(QObject):
 
     @property
     def is_busy(self) -> bool:
-        """Whether they are still being looked for."""
+        """Whether links are still being searched for."""
         return self._job.is_busy
 
     def take(self, trace: Trace) -> None:
-        """Look in another reading of the trace from now on."""
+        """Use another trace object, for example after a reload."""
         self._trace, self._event = trace, None
         self._on_selection()
 
     def close(self) -> None:
-        """Stop what runs in the background."""
+        """Stop the background task."""
         self._job.close()
 
     @Slot()
@@ -123,7 +119,7 @@ class EventLinks(QObject):
             else:
                 if len(trace.events) <= _PAIRS_AT_ONCE or are_made(trace):
                     self.found = FoundLinks(link_of(trace, event))
-                self._job.start(lambda _: find_links(trace, event))  # the first time it makes all links of the trace
+                self._job.start(lambda _: find_links(trace, event))  # the first call builds all links of the trace
         self.changed.emit()
 
     @Slot(object)
@@ -134,12 +130,12 @@ class EventLinks(QObject):
 
 
 def find_links(trace: Trace, event: int) -> FoundLinks:
-    """Return what an event is linked to; nothing where the file was cut meanwhile, so that its arguments are gone.
+    """Return the links of an event; none if its arguments are gone because the file was truncated.
 
-    The first question makes all links of the trace.
+    The first call for a trace builds all its links.
     """
     try:
         return FoundLinks(link_of(trace, event), connections(trace, event), way(trace, event),
                           argument_names(trace, event))  # fmt: skip
-    except SourceChangedError:  # the window says so by itself
+    except SourceChangedError:  # the window reports that itself
         return FoundLinks()

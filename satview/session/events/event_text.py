@@ -1,4 +1,4 @@
-"""What is said of an event or an interval: rows of the list, details with links. Text only, no widget."""
+"""Texts about an event or an interval: rows of the event list, and details with links."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _UNKNOWN = "not in the trace"
 
 
 def arguments_as(trace: Trace, event: int, *, is_wide: bool, most: int | None = None) -> tuple[Argument, ...]:
-    """Return the arguments of an event in one of its forms; those that the trace does not have say so."""
+    """Return the arguments of an event as fast or wide mode would log them; those missing from the trace say so."""
     payload, form = trace.payloads.decode(event, most), logged_form(trace, event, wide=is_wide)
     if form.form in ("same", "failed", "raw", payload.form):
         return payload.arguments
@@ -57,23 +57,23 @@ def arguments_as(trace: Trace, event: int, *, is_wide: bool, most: int | None = 
     return tuple(shown)
 
 
-# What the numbers among an event's arguments mean: processes, threads, servers, channels, clients, holders.
+# What numeric arguments refer to: processes, threads, servers, channels, clients, holders of mutexes.
 
 
-MOST_ARGUMENTS: Final = 64  # of an event that are named: no list of arguments is longer
+MOST_ARGUMENTS: Final = 64  # arguments of an event that are named: no list of arguments is longer
 _NEVER: Final = 0xFFFFFFFF
 
 
 @dataclass(frozen=True, slots=True)
 class Meaning:
-    """What an argument represents, and where a click on it goes.
+    """What an argument refers to, and where a click on it leads.
 
     Attributes:
-        text: In words. Names of the trace are in it as they are.
+        text: Description; may contain names from the trace unescaped.
         thread: Row of the thread whose lane it leads to; 0 = none.
         process: Row of the process whose lane it leads to; 0 = none.
         event: Row of the event that it leads to; -1 = none.
-        certainty: How certain it is.
+        certainty: How certain the meaning is.
     """
 
     text: str
@@ -84,8 +84,8 @@ class Meaning:
 
 
 @dataclass(frozen=True, slots=True)
-class _Of:
-    """An event whose arguments are named."""
+class _Context:
+    """An event whose arguments are being named."""
 
     trace: Trace
     event: int
@@ -103,9 +103,9 @@ class _Of:
 
 
 def argument_names(trace: Trace, event: int) -> Mapping[str, Meaning]:
-    """Return what the arguments of an event represent, by name, as far as the trace shows it.
+    """Return what the arguments of an event refer to, by argument name, as far as the trace shows it.
 
-    The first question makes all links of the trace.
+    The first call for a trace builds all its links.
 
     Args:
         trace: The events.
@@ -114,11 +114,11 @@ def argument_names(trace: Trace, event: int) -> Mapping[str, Meaning]:
     make_ready(trace)
     _ = mutexes(trace), blockers(trace), link_table(trace, LinkKind.HOLD)
     arguments = trace.payloads.decode(event, MOST_ARGUMENTS).arguments[:MOST_ARGUMENTS]
-    of = _Of(trace, event, _numbers(arguments))
+    context = _Context(trace, event, _numbers(arguments))
     names = {}
-    for name, value in of.values.items():
+    for name, value in context.values.items():
         rule = _RULES.get(name)
-        meaning = rule(of, name, value) if rule is not None else None
+        meaning = rule(context, name, value) if rule is not None else None
         if meaning is not None:
             names[name] = meaning
     return MappingProxyType(names)
@@ -128,91 +128,93 @@ def _numbers(arguments: tuple[Argument, ...]) -> Mapping[str, int]:
     return {argument.name: argument.value for argument in arguments if isinstance(argument.value, int)}
 
 
-def _address(of: _Of, _name: str, address: int) -> Meaning | None:
-    """Name a function: of the process that the event names, else of the one that logged it, or was interrupted."""
-    symbols, pid = symbols_of(of.trace), of.values.get("pid", 0)
-    process = of.trace.processes.row(pid) if pid > 0 else of.process
-    text = symbols.text(process or of.process, address) if symbols is not None else ""
+def _address(context: _Context, _name: str, address: int) -> Meaning | None:
+    """Name the function at an address in the process that the event names, or else in the one that logged it."""
+    symbols, pid = symbols_of(context.trace), context.values.get("pid", 0)
+    process = context.trace.processes.row(pid) if pid > 0 else context.process
+    text = symbols.text(process or context.process, address) if symbols is not None else ""
     return Meaning(text) if text else None
 
 
-def _pid(of: _Of, name: str, pid: int) -> Meaning | None:
-    """Name a process; at the entry of a kernel call 0 is the caller's own."""
-    code = int(of.trace.events.code[of.event])
+def _pid(context: _Context, name: str, pid: int) -> Meaning | None:
+    """Name a process; pid 0 in the entry of a kernel call is the caller's own."""
+    code = int(context.trace.events.code[context.event])
     is_entry = wire.class_of(code) == wire.WireClass.KER_CALL and not code & wire.KER_FORM
     if pid == 0 and name == "pid" and is_entry:
-        return _process(of.trace, of.process, "its own process: ") if of.process else None
-    row = of.trace.processes.row(pid) if pid > 0 else None
-    return _process(of.trace, row) if row else None
+        return _process(context.trace, context.process, "its own process: ") if context.process else None
+    row = context.trace.processes.row(pid) if pid > 0 else None
+    return _process(context.trace, row) if row else None
 
 
-def _tid(of: _Of, name: str, tid: int) -> Meaning | None:
-    """Name a thread: of the process that the event names beside it, else of the one that logged it."""
-    pid = of.values.get(name.replace("tid", "pid"), int(of.trace.threads.pid[of.thread]))
-    row = of.trace.threads.row(pid, tid) if pid > 0 and tid > 0 else None
-    return _thread(of.trace, row) if row else None
+def _tid(context: _Context, name: str, tid: int) -> Meaning | None:
+    """Name a thread of the process that the event names beside it, or else of the one that logged it."""
+    pid = context.values.get(name.replace("tid", "pid"), int(context.trace.threads.pid[context.thread]))
+    row = context.trace.threads.row(pid, tid) if pid > 0 and tid > 0 else None
+    return _thread(context.trace, row) if row else None
 
 
-def _coid(of: _Of, _name: str, coid: int) -> Meaning | None:
-    if not of.process or coid & 0xFFFFFFFF == _NEVER:
+def _coid(context: _Context, _name: str, coid: int) -> Meaning | None:
+    if not context.process or coid & 0xFFFFFFFF == _NEVER:
         return None
-    server = server_of(of.trace, of.process, coid, of.event)
+    server = server_of(context.trace, context.process, coid, context.event)
     if server is None:
         return None
-    row = of.trace.processes.row(server.pid) or 0
-    name = of.trace.name_of_pid(server.pid)
+    row = context.trace.processes.row(server.pid) or 0
+    name = context.trace.name_of_pid(server.pid)
     channel = f", channel {server.chid}" if server.chid >= 0 else ""
     return Meaning(f"to {name}{channel}", process=row, event=-1 if row else server.row, certainty=server.certainty)
 
 
-def _chid(of: _Of, _name: str, chid: int) -> Meaning | None:
-    """Name the owner of a channel: for ConnectAttach the process named beside it, else the one that logged it."""
-    pid = of.values.get("pid", 0)
-    row = of.trace.processes.row(pid) if pid > 0 else of.process
+def _chid(context: _Context, _name: str, chid: int) -> Meaning | None:
+    """Name the owner of a channel: the process that the event names (ConnectAttach), or else the one that logged it."""
+    pid = context.values.get("pid", 0)
+    row = context.trace.processes.row(pid) if pid > 0 else context.process
     if not row:
         return None
-    created = creation_of(of.trace, row, chid, of.event)
-    return Meaning(f"channel of {of.trace.process_name(row)}", process=0 if created >= 0 else row, event=created)
+    created = creation_of(context.trace, row, chid, context.event)
+    return Meaning(f"channel of {context.trace.process_name(row)}", process=0 if created >= 0 else row, event=created)
 
 
-def _rcvid(of: _Of, _name: str, rcvid: int) -> Meaning | None:
-    """Name the client of a message; the server that knows it by this number is in the event, or logged it."""
-    trace, is_comm = of.trace, wire.class_of(int(of.trace.events.code[of.event])) == wire.WireClass.COMM
-    if rcvid & 0xFFFFFFFF in (0, _NEVER) or int(trace.events.code[of.event]) == SEND:  # its sender logged it
+def _rcvid(context: _Context, _name: str, rcvid: int) -> Meaning | None:
+    """Name the client of a message by its rcvid in the server that the event names, or that logged the event."""
+    trace, is_comm = context.trace, wire.class_of(int(context.trace.events.code[context.event])) == wire.WireClass.COMM
+    if rcvid & 0xFFFFFFFF in (0, _NEVER) or int(trace.events.code[context.event]) == SEND:  # its sender logged it
         return None
-    server = trace.processes.row(of.values.get("pid", -1)) if is_comm else of.process
-    sent = client_of(trace, server, rcvid, of.event) if server else -1
+    server = trace.processes.row(context.values.get("pid", -1)) if is_comm else context.process
+    sent = client_of(trace, server, rcvid, context.event) if server else -1
     if sent < 0 or not int(trace.events.thread[sent]):
         return None
     return Meaning(f"message of {trace.thread_name(int(trace.events.thread[sent]))}", event=sent)
 
 
-def _owner(of: _Of, _name: str, word: int) -> Meaning | None:
-    """Name the thread that holds a mutex as its word shows."""
-    owner = owner_of(of.trace, word, int(of.trace.threads.pid[of.thread])) if of.process else None
+def _owner(context: _Context, _name: str, word: int) -> Meaning | None:
+    """Name the thread that a mutex word shows as its holder."""
+    owner = owner_of(context.trace, word, int(context.trace.threads.pid[context.thread])) if context.process else None
     if owner is None:
         return None
     thread, certainty = owner
     waiting = ", others wait" if word & 0x80000000 else ""
-    return Meaning(f"held by {of.trace.thread_name(thread)}{waiting}", thread=thread, certainty=certainty)
+    return Meaning(f"held by {context.trace.thread_name(thread)}{waiting}", thread=thread, certainty=certainty)
 
 
-def _mutex(of: _Of, _name: str, _address: int) -> Meaning | None:
-    """Name the thread that holds the mutex of a call: the one that is waited for, or that got it in the kernel."""
-    trace, known, blocked_by = of.trace, mutexes(of.trace), blockers(of.trace)
-    waiting = np.flatnonzero((blocked_by.waits.call_row == of.event) & (known.of_wait >= 0) & (blocked_by.thread >= 0))
+def _mutex(context: _Context, _name: str, _address: int) -> Meaning | None:
+    """Name the holder of the mutex of a call: the thread that is waited for, or the last that got it in the kernel."""
+    trace, known, blocked_by = context.trace, mutexes(context.trace), blockers(context.trace)
+    waiting = np.flatnonzero(
+        (blocked_by.waits.call_row == context.event) & (known.of_wait >= 0) & (blocked_by.thread >= 0)
+    )
     if len(waiting):
         position = int(waiting[0])
         return _holder(trace, int(blocked_by.thread[position]), Certainty(int(blocked_by.certainty[position])))
-    calls = [part.mutex[part.row == of.event] for part in (known.gives, known.gets)]
+    calls = [part.mutex[part.row == context.event] for part in (known.gives, known.gets)]
     number = int(max((part[0] for part in calls if len(part)), default=-1))
-    before = np.flatnonzero((known.gets.mutex == number) & (known.gets.row < of.event))
+    before = np.flatnonzero((known.gets.mutex == number) & (known.gets.row < context.event))
     if number < 0 or not len(before):
         return None
     get = known.gets.row[before[-1:]]
     held = link_table(trace, LinkKind.HOLD)
     hold = int(held.begun_by(get)[0])
-    if hold < 0 or (held.to_row[hold] != OPEN and held.to_row[hold] < of.event):
+    if hold < 0 or (held.to_row[hold] != OPEN and held.to_row[hold] < context.event):
         return None
     thread = int(known.gets.thread[before[-1]])
     return _holder(trace, thread, Certainty(int(held.certainty[hold])), int(get[0]))
@@ -231,12 +233,12 @@ def _thread(trace: Trace, row: int) -> Meaning:
 
 
 def are_named(trace: Trace) -> bool:
-    """Return whether `argument_names` answers at once: the first time it makes the links that it needs."""
+    """Return whether `argument_names` answers at once, because the links that it needs are built."""
     needed = ("links.mutexes", "links.blockers", "links.hold")
     return are_ready(trace) and all(trace.is_cached(name) for name in needed)
 
 
-_RULES: Final[dict[str, Callable[[_Of, str, int], Meaning | None]]] = {
+_RULES: Final[dict[str, Callable[[_Context, str, int], Meaning | None]]] = {
     **dict.fromkeys(("pid", "ppid", "parent_pid", "info->pid", "suspect_pid"), _pid),
     **dict.fromkeys(("tid", "info->tid", "suspect_tid"), _tid),
     **dict.fromkeys(("rcvid", "src_rcvid", "dst_rcvid"), _rcvid),
@@ -248,7 +250,7 @@ _RULES: Final[dict[str, Callable[[_Of, str, int], Meaning | None]]] = {
 }  # fmt: skip
 
 
-# Details of a selection as lines of text, some of which lead to an event or a lane; no widget.
+# Details of a selection as lines of text, some of which lead to an event or a lane.
 
 
 @dataclass(frozen=True, slots=True)
@@ -256,14 +258,14 @@ class DetailLine:
     """One line of the details.
 
     Attributes:
-        name: What it is.
+        name: Label.
         text: The value.
-        note: What to know about it, shown small.
+        note: Remark, shown small.
         event: Event row to go to when it is clicked, or None.
         thread, process: Rows of the thread or process to whose lane a click leads; 0 = none.
-        means: What the value means; a click on that goes where the line leads, not one on the value.
-        is_code: Numbers and bytes, to be set in a fixed font.
-        is_more: A click shows more of a giant event.
+        means: Meaning of the value; if not empty, this text is clicked instead of the value.
+        is_code: Numbers and bytes, shown in a monospaced font.
+        is_more: A click shows more words of a giant event.
     """
 
     name: str
@@ -279,12 +281,12 @@ class DetailLine:
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """Lines that belong together.
+    """A titled group of lines.
 
     Attributes:
-        title: What they are about.
+        title: Their subject.
         lines: The lines.
-        is_prose: Sentences, which take the whole width, rather than names with their values.
+        is_prose: Sentences in full width, rather than names with values.
     """
 
     title: str
@@ -300,7 +302,7 @@ class Cell:
         text: The value.
         event: Event row to go to when it is clicked, or None.
         thread: Row of the thread table to whose lane a click leads; 0 = none.
-        cycles: With a thread, when: the interval of its lane there; None = no time in particular.
+        cycles: Time of the interval to go to in the lane of `thread`; None = any.
     """
 
     text: str
@@ -311,13 +313,13 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class DetailTable:
-    """Rows of values under a title; the first column names the row.
+    """A table under a title; the first column names the row.
 
     Attributes:
-        title: What they are about.
-        head: Titles of the columns.
+        title: Its subject.
+        head: Column titles.
         rows: The values.
-        more: What is to be said below them; may be empty.
+        more: Remark below the rows; may be empty.
     """
 
     title: str
@@ -326,7 +328,7 @@ class DetailTable:
     more: str = ""
 
     def as_lines(self) -> list[str]:
-        """Return it as lines of text, columns aligned."""
+        """Return the table as lines of text with aligned columns."""
         texts = [self.head, *(tuple(cell.text for cell in row) for row in self.rows)]
         widths = [max(map(len, column)) for column in zip(*texts, strict=True)]
         lines = ["  ".join(f"{text:<{width}}" if not i else f"{text:>{width}}" for i, (text, width) in
@@ -339,11 +341,11 @@ class Details:
     """Everything about a selection.
 
     Attributes:
-        title: What it is, a few words.
-        subtitle: Where it belongs.
+        title: The selected thing, in a few words.
+        subtitle: The thread, process or lane it belongs to.
         kind: Printed class of an event, or the state of an interval.
         sections: The lines.
-        tables: What is below them.
+        tables: Tables below the lines.
     """
 
     title: str
@@ -368,7 +370,7 @@ class Details:
         return "\n".join(lines)
 
 
-# What is said of an event's causes, effects and waits, and of what its arguments mean.
+# Lines about causes, effects and waits of an event, and about its arguments.
 
 
 _OBJECTS: Final = {  # what threads wait for in a state
@@ -383,12 +385,12 @@ _FATES: Final = {
 
 
 def connection_sections(trace: Trace, event: int, connected: Connections | None) -> tuple[Section, ...]:
-    """Return what an event follows from, what follows from it, and whom its thread waits for; nothing where unknown.
+    """Return lines about the causes and effects of an event, and about whom its thread waits for; none if unknown.
 
     Args:
         trace: The trace.
         event: Row of the event table.
-        connected: What it is connected with; None = not yet known.
+        connected: Its causes and effects; None = not yet known.
     """
     if connected is None:
         return ()
@@ -411,7 +413,7 @@ def _step_line(trace: Trace, event: int, step: Step) -> DetailLine:
 
 
 def wait_lines(trace: Trace, wait: WaitedFor) -> list[DetailLine]:
-    """Return whom and what a thread waits for, and that the wait never ends where it does not."""
+    """Return lines about the thread and object that a thread waits for; they say if the wait never ends."""
     kind = _OBJECTS.get(STATE_BY_VALUE[wait.value].name, "object")
     where = "" if wait.object is None else f"{kind} {wait.object:#x}"
     notes = [where] if where else []
@@ -422,8 +424,8 @@ def wait_lines(trace: Trace, wait: WaitedFor) -> list[DetailLine]:
         lines.append(DetailLine("Waits for", trace.thread_name(wait.thread), ", ".join(notes), thread=wait.thread))
     elif wait.pid >= 0:
         row = trace.processes.row(wait.pid) or 0
-        who = f"any thread of {trace.name_of_pid(wait.pid)}"
-        lines.append(DetailLine("Waits for", who, ", ".join(notes), process=row))
+        waited_for = f"any thread of {trace.name_of_pid(wait.pid)}"
+        lines.append(DetailLine("Waits for", waited_for, ", ".join(notes), process=row))
     elif where:
         lines.append(DetailLine("Waits for", where))
     if wait.is_open:
@@ -432,7 +434,7 @@ def wait_lines(trace: Trace, wait: WaitedFor) -> list[DetailLine]:
 
 
 def argument_line(argument: Argument, meaning: Meaning | None) -> DetailLine:
-    """Return the line of an argument, with what it means where that is known."""
+    """Return the line of an argument, with its meaning if known."""
     if meaning is None:
         return DetailLine(argument.name, argument.text, argument.note, is_code=True)
     sure = "" if meaning.certainty is Certainty.EXACT else meaning.certainty.name.lower()
@@ -442,13 +444,13 @@ def argument_line(argument: Argument, meaning: Meaning | None) -> DetailLine:
 
 
 def event_name(trace: Trace, event: int) -> str:
-    """Return what an event is called in a link to it."""
+    """Return the text of a link to an event."""
     return f"event {event + 1:,}: {trace.spec(event).name}"
 
 
 COLUMNS: Final = ("Number", "Time", "Delta", "CPU", "Process", "Thread", "Class", "Event", "Arguments")
 NO_EVENT: Final = 2**32 - 1
-FIRST_WORDS: Final = 128  # of a giant event, which may have a million: a page of them shows at once
+FIRST_WORDS: Final = 128  # shown at first of a giant event, which may have a million words
 MOST_WORDS: Final = 2048  # laying out a table of twice as many rows takes a second
 
 
@@ -467,7 +469,7 @@ def list_row(trace: Trace, event: int, previous: int | None) -> tuple[str, ...]:
     delta = ""
     if previous is not None:
         delta = format_duration(trace.clock.duration_ns(cycles - int(events.time_cycles[previous])))
-    arguments = trace.payloads.decode(event, 80).arguments  # a line is cut long before
+    arguments = trace.payloads.decode(event, 80).arguments  # a line is truncated long before
     return (
         f"{event + 1:,}",
         format_moment(cycles, trace.clock),
@@ -482,7 +484,7 @@ def list_row(trace: Trace, event: int, previous: int | None) -> tuple[str, ...]:
 
 
 def thread_number(trace: Trace, thread: int) -> str:
-    """Return the tid with the thread's name, empty where no thread is known."""
+    """Return the tid and the thread's name; empty if the thread is unknown."""
     if thread == 0 or int(trace.threads.tid[thread]) <= 0:
         return ""
     name = trace.threads.names[thread]
@@ -498,17 +500,17 @@ def event_details(
     connected: Connections | None = None,
     names: Mapping[str, Meaning] | None = None,
 ) -> Details:
-    """Return all that is known of an event.
+    """Return the details of an event.
 
     Args:
         trace: The trace.
         event: Row of the event table.
-        link: The call, interrupt, handler or state that the event begins or ends (`links.trace_links.link_of`), None if
+        link: The call, interrupt, handler or state that the event begins or ends (`links.trace_links.link_of`); None if
             there is none or it is not yet known.
         is_wide: Show the arguments as the wide or fast mode logs them; None = as they were logged.
-        most: Words of a giant event that are spelled out, and bytes of its text.
-        connected: What it is connected with (`links.chain.connections`); None = not yet known.
-        names: What its arguments mean (`session.argument_names`); None = not yet known.
+        most: Number of words of a giant event to show, and of bytes of its text.
+        connected: Its causes and effects (`links.chain.connections`); None = not yet known.
+        names: Meaning of its arguments (`argument_names`); None = not yet known.
     """
     spec = trace.spec(event)
     if is_wide is not None:
@@ -516,22 +518,22 @@ def event_details(
     thread = int(trace.events.thread[event])
     calls = ", ".join(f"{call}()" for call in spec.calls)
     described = trace.payloads.described.get(spec.code)
-    what = [DetailLine("Class", spec.class_name)]
+    event_lines = [DetailLine("Class", spec.class_name)]
     if spec.label and spec.label != spec.name:
-        what.append(DetailLine("Printed as", spec.label))
+        event_lines.append(DetailLine("Printed as", spec.label))
     if described is not None and described.name:
-        what.append(DetailLine("Described as", visible_line(described.name)))
+        event_lines.append(DetailLine("Described as", visible_line(described.name)))
     if calls:
-        what.append(DetailLine("Public call", calls))
+        event_lines.append(DetailLine("Public call", calls))
     if spec.when:
-        what.append(DetailLine("When", spec.when))
-    what += [DetailLine("Number", f"{event + 1:,} of {len(trace.events):,}"), *_link_lines(trace, event, link)]
+        event_lines.append(DetailLine("When", spec.when))
+    event_lines += [DetailLine("Number", f"{event + 1:,} of {len(trace.events):,}"), *_link_lines(trace, event, link)]
     return Details(
         title=spec.name,
         subtitle=trace.thread_name(thread) if thread else trace.cpu_title(int(trace.events.cpu[event])),
         kind=spec.class_name,
         sections=(
-            Section("Event", tuple(what)),
+            Section("Event", tuple(event_lines)),
             *connection_sections(trace, event, connected),
             Section("Where", _location_lines(trace, event)),
             *_argument_sections(trace, event, is_wide, most, names or {}),
@@ -540,7 +542,7 @@ def event_details(
 
 
 def why_details(trace: Trace, steps: Sequence[WhyStep], error: str = "") -> Details:
-    """Return why a thread is in its state at a moment; each step leads to the event that it goes back to.
+    """Return why a thread is in its state at a moment; each step leads to the event that caused it.
 
     Args:
         trace: The trace.
@@ -564,7 +566,7 @@ def why_details(trace: Trace, steps: Sequence[WhyStep], error: str = "") -> Deta
 
 
 def trace_rows(trace: Trace) -> Iterator[tuple[str, str]]:
-    """Yield names and values of what is known of a trace as a whole."""
+    """Yield name and value of each property of a trace."""
     yield "File", str(trace.path)
     yield "Format", f"{trace.format}, {trace.byte_order} endian"
     yield "Release", f"{trace.header.get('SYS_RELEASE') or 'not given'}; tables of {trace.release}"
@@ -580,23 +582,23 @@ def trace_rows(trace: Trace) -> Iterator[tuple[str, str]]:
 
 
 def trace_details(trace: Trace) -> Details:
-    """Return what is known of a trace as a whole: shown while nothing is selected."""
+    """Return the properties of a trace, shown while nothing is selected."""
     lines = tuple(DetailLine(name, text) for name, text in trace_rows(trace) if name != "File")
     return Details(trace.title, _folder_text(trace.path), "trace", (Section("Trace", lines),))
 
 
 def _folder_text(path: Path) -> str:
-    """Return the folder of a file: below the current one without what leads there, as it was typed."""
+    """Return the folder of a file, relative to the current folder if it is below that."""
     try:
-        folder, here = path.absolute().parent, Path.cwd()
+        folder, current = path.absolute().parent, Path.cwd()
     except OSError:  # the current folder is gone
         return str(path.parent)
-    is_below = here in folder.parents and here != Path(here.anchor)
-    return str(folder.relative_to(here)) if is_below else str(folder)
+    is_below = current in folder.parents and current != Path(current.anchor)
+    return str(folder.relative_to(current)) if is_below else str(folder)
 
 
 def link_details(trace: Trace, link: NamedHop) -> Details:
-    """Return all that is known of a link: its ends, each leads there, and how long it takes."""
+    """Return the two events of a link, which lines lead to, and the time between them."""
     times, ends = trace.events.time_cycles, (link.from_row, link.to_row)
     cycles = int(times[link.to_row]) - int(times[link.from_row])
     lines = []
@@ -614,27 +616,27 @@ def link_details(trace: Trace, link: NamedHop) -> Details:
 
 
 def highlight_details(title: str, says: str) -> Details:
-    """Return what is said of what is drawn over the lanes: a verdict, by its kind."""
+    """Return the details of a verdict that is drawn over the lanes."""
     return Details(
         title, "drawn over the lanes", "verdict", (Section("What happens", (DetailLine("", says),), is_prose=True),)
     )
 
 
 def _actor(trace: Trace, row: int) -> str:
-    """Return the thread of an event, else its CPU; an interrupt is not what its thread does."""
+    """Return the name of an event's thread; of its CPU for interrupts and unknown threads."""
     thread = int(trace.events.thread[row])
     is_interrupt = wire.class_of(int(trace.events.code[row])) == wire.WireClass.INT
     return trace.thread_name(thread) if thread and not is_interrupt else trace.cpu_title(int(trace.events.cpu[row]))
 
 
 def span_details(timeline: Timeline, lane: int, span: Span, waits: WaitedFor | None = None) -> Details:
-    """Return all that is known of an interval of a lane.
+    """Return the details of an interval of a lane.
 
     Args:
         timeline: The lanes.
-        lane: Index of one of them.
+        lane: Index of the lane.
         span: One of its intervals.
-        waits: For whom and what its thread waits in it; None = for nobody, or not yet known.
+        waits: Thread and object that its thread waits for; None = none, or not yet known.
     """
     trace, info = timeline.trace, timeline.infos[lane]
     length_ns = trace.clock.duration_ns(span.end_cycles - span.start_cycles)
@@ -667,7 +669,7 @@ def span_details(timeline: Timeline, lane: int, span: Span, waits: WaitedFor | N
 
 
 def _moment_details(timeline: Timeline, lane: int, span: Span) -> Details:
-    """Return what is known of a moment of a lane of events, which lasts for nothing."""
+    """Return the details of an event without length in an event lane."""
     trace, lines = timeline.trace, list[DetailLine]()
     if 0 <= span.event < len(trace.events):
         when = format_moment(int(trace.events.time_cycles[span.event]), trace.clock)
@@ -678,7 +680,7 @@ def _moment_details(timeline: Timeline, lane: int, span: Span) -> Details:
 
 
 def _trust_in_length(timeline: Timeline, lane: int, span: Span) -> Trust:
-    """Return how far the length of an interval can be trusted: it may go on where events are missing."""
+    """Return how certain the length of an interval is: a lower bound if events are missing after it."""
     after, lost = timeline.lane(lane).at(span.end_cycles), losses(timeline.trace)
     is_cut = bool(np.any((lost[:, 0] <= span.end_cycles) & (span.end_cycles <= lost[:, 1])))
     if is_cut and after is not None and after.value == UNKNOWN != span.value:
@@ -687,7 +689,7 @@ def _trust_in_length(timeline: Timeline, lane: int, span: Span) -> Trust:
 
 
 def lane_path(timeline: Timeline, index: int) -> str:
-    """Return the name of a lane after that of what it is under: `devb-eide > worker`."""
+    """Return the title of a lane after the titles of its parents: `devb-eide > worker`."""
     info = timeline.infos[index]
     if info.parent < 0:
         return info.title
@@ -696,7 +698,7 @@ def lane_path(timeline: Timeline, index: int) -> str:
 
 
 def lane_kind(info: LaneInfo) -> str:
-    """Return what sort of lane it is."""
+    """Return the kind of a lane as text."""
     names = {
         LaneKind.CPU: "CPU",
         LaneKind.INTERRUPTS: "interrupts",
@@ -719,7 +721,7 @@ def _location_lines(trace: Trace, event: int) -> tuple[DetailLine, ...]:
     cycles = int(trace.events.time_cycles[event])
     thread = int(trace.events.thread[event])
     lines = [DetailLine("Time", format_moment(cycles, trace.clock), "from start")]
-    if trace.clock.is_absolute and trace.clock.boot_time_s is not None:  # else nobody says where the counter began
+    if trace.clock.is_absolute and trace.clock.boot_time_s is not None:  # else the counter's start is unknown
         since_boot_ns = cycles * NS_PER_S // trace.clock.cycles_per_s
         lines.append(DetailLine("Since boot", format_time(since_boot_ns)))
     lines.append(DetailLine("Cycles", f"{cycles:,}", hex_cycles(cycles), is_code=True))
@@ -793,7 +795,7 @@ def _argument_sections(
 
 
 def _left_out(words: int, most: int) -> tuple[DetailLine, ...]:
-    """Return the line that represents words that do not show; a click on it shows more, up to a bound."""
+    """Return the line for words that are not shown; a click on it shows more, up to `MOST_WORDS`."""
     if words <= 0:
         return ()
     text = f"\N{HORIZONTAL ELLIPSIS} {words:,} more words"

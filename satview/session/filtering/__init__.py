@@ -1,1 +1,1 @@
-"""The filter of a window and its search: what they select, and how it is worked out."""
+"""Filter and search of a window: their state and their evaluation."""

@@ -1,4 +1,4 @@
-"""What the view shows: check boxes over event codes and threads, conditions and rules. Lanes and list follow it."""
+"""The filter of the view: check boxes for event codes and threads, conditions and rules; lanes and list follow it."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from satview.session.tasks import IsCancelled, Task, TaskFunction
 from satview.store.tables import EventTable
 from satview.store.trace import Trace
 
-# What the filter of a window is at one moment: an immutable value, so that undo is keeping the old one.
+# The filter of a window as an immutable value, so that undo only has to keep the old one.
 
 
 Mask = NDArray[np.bool_]
@@ -40,11 +40,11 @@ class FilterState:
     """Check boxes, conditions and rules together.
 
     Attributes:
-        codes: bool, shape (32768,): events that are checked. Never changed in place.
+        codes: bool, shape (32768,): event codes that are checked. Never changed in place.
         threads: bool, shape (threads,): threads that are checked. Never changed in place.
         effect: What happens to events that are not checked (`MARK`: to those that are).
         stack: Conditions and rules.
-        is_wide: Code to the form it is shown in: True = wide, False = fast; codes not named show as they were logged.
+        is_wide: Event code to the form it is shown in: True = wide, False = fast; other codes are shown as logged.
     """
 
     codes: Mask
@@ -72,9 +72,9 @@ class FilterState:
         )
 
     def for_threads(self, count: int) -> FilterState:
-        """Return the filter for the reloaded trace, whose thread table begins with the same threads.
+        """Return the filter for a reloaded trace, whose thread table begins with the same threads.
 
-        New threads are checked if row 0, the unknown thread, is: if only some are selected, they stay out.
+        New threads are checked if row 0, the unknown thread, is: if only some are selected, they stay hidden.
         """
         if len(self.threads) == count:
             return self
@@ -84,7 +84,7 @@ class FilterState:
         return replace(self, threads=threads)
 
     def with_form(self, codes: list[int], form: str) -> FilterState:
-        """Return the state with events shown `fast`, `wide`, or, for anything else, as they were logged."""
+        """Return the state with events shown `fast` or `wide`; with any other text, as they were logged."""
         forms = {code: wide for code, wide in self.is_wide.items() if code not in codes}
         if form in ("fast", "wide"):
             forms |= dict.fromkeys(codes, form == "wide")
@@ -99,14 +99,14 @@ def new_name(stack: PassStack) -> str:
 
 
 def pass_title(item: Pass) -> str:
-    """Return what a pass is about, on one line."""
+    """Return a pass as one line of text."""
     lines = [without_comment(line).strip() for line in item.rules.splitlines()]
     rules = "; ".join(line for line in lines if line)
     text = " and ".join(part for part in (" ".join(item.expression.split()), rules) if part) or "everything"
     return f"not ({text})" if item.is_inverted else text
 
 
-# What a filter does to every event of a trace, worked out on the worker thread.
+# The effect of a filter on every event of a trace, computed on the worker thread.
 
 
 _CACHE_BYTES: Final = 1 << 27
@@ -117,19 +117,19 @@ _Result = TypeVar("_Result")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FilterView:
-    """What a filter does; None means "nothing of that kind".
+    """The effect of a filter on a trace; None means that no event or thread is affected that way.
 
     Attributes:
-        rows: uint32, ascending event rows that show; None = all.
+        rows: uint32, ascending event rows that are shown; None = all.
         passing: bool (events,), the same as a mask.
-        by_passes: bool (events,), what conditions and rules alone let show.
+        by_passes: bool (events,), events that conditions and rules alone show.
         dimmed: bool (events,), events that fade.
         marked: bool (events,), events that are highlighted.
-        faded: bool (events,), events whose intervals fade: those that fade, and while some are highlighted all others.
-        threads: bool (threads,), threads of which something shows.
+        faded: bool (events,), events whose intervals fade: dimmed ones, and all that are not highlighted if some are.
+        threads: bool (threads,), threads with an event that is shown.
         counts: Hits by name of the pass.
-        selected: Events that are checked in the trees.
-        notices: What the user should know: handlers that were switched off.
+        selected: Number of events that are checked in the trees.
+        notices: Messages for the user, such as handlers that were switched off.
     """
 
     rows: NDArray[np.uint32] | None = None
@@ -145,11 +145,11 @@ class FilterView:
 
 
 class FilterEvaluator(PassEvaluator):
-    """Evaluates filters of one trace; one at a time, whichever thread calls. DerivedColumns are made once.
+    """Evaluates filters of one trace for several threads, one filter at a time.
 
     Attributes:
         allowed: Python files that the user allowed to run.
-        folder: Where rules look for them.
+        folder: Folder in which rules look for them.
     """
 
     def __init__(self, trace: Trace) -> None:
@@ -162,14 +162,14 @@ class FilterEvaluator(PassEvaluator):
         self._lock = threading.Lock()
 
     def forget(self) -> None:
-        """Drop cached results: a file of handlers may have changed."""
+        """Drop cached results, as a file of handlers may have changed."""
         self._cache = {}  # a running task keeps the old ones
 
     def alone(self, is_cancelled: IsCancelled, run: Callable[[], _Result]) -> _Result:
-        """Run something while nobody else uses this object; return its result.
+        """Return the result of a function that runs under the lock of this object.
 
         Raises:
-            Cancelled: `is_cancelled()` said so while it waited for others, or inside.
+            Cancelled: `is_cancelled()` returned True while waiting for the lock or inside the function.
         """
         while not self._lock.acquire(timeout=_WAIT_S):
             if is_cancelled():
@@ -182,7 +182,7 @@ class FilterEvaluator(PassEvaluator):
             self._lock.release()
 
     def view(self, state: FilterState) -> FilterView:
-        """Return what a filter does to the trace."""
+        """Return the effect of a filter on the trace."""
         trace, is_cancelled = self._trace, self._is_cancelled
         self.notices = []
         result = self.result(state.stack)
@@ -245,17 +245,17 @@ class _StoppableRule:
 
 
 def evaluate(evaluator: FilterEvaluator, state: FilterState, is_cancelled: IsCancelled) -> FilterView:
-    """Return what a filter does to the trace."""
+    """Return the effect of a filter on the trace; usable from any thread."""
     return evaluator.alone(is_cancelled, lambda: evaluator.view(state))
 
 
 def count_hits(evaluator: FilterEvaluator, item: Pass, is_cancelled: IsCancelled) -> int:
-    """Return how many events a pass fits."""
+    """Return the number of events that match a pass."""
     return evaluator.alone(is_cancelled, lambda: evaluator.result(PassStack((item,))).counts[item.name])
 
 
 def find_hits(evaluator: FilterEvaluator, item: Pass, is_cancelled: IsCancelled) -> NDArray[np.uint32]:
-    """Return the rows of the events that a pass fits, ascending.
+    """Return the rows of the events that match a pass, ascending.
 
     Returns:
         uint32 (n,).
@@ -264,7 +264,7 @@ def find_hits(evaluator: FilterEvaluator, item: Pass, is_cancelled: IsCancelled)
 
 
 def make_columns_ready(evaluator: FilterEvaluator, is_cancelled: IsCancelled) -> None:
-    """Compute the derived columns while a condition is being typed, so that the first duration is no slower."""
+    """Compute the derived columns while a condition is being typed, so that its first evaluation does not have to."""
     evaluator.alone(is_cancelled, evaluator.derived.make_ready)
 
 
@@ -276,7 +276,7 @@ _LENGTH: Final = 100
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """One change: what it was, how to go either way, and what has been changed."""
+    """One change: its title, functions that undo and redo it, and the changed object."""
 
     title: str
     undo: Callable[[], None]
@@ -285,10 +285,10 @@ class Edit:
 
 
 class EditHistory(QObject):
-    """The changes made so far.
+    """The changes that can be undone and redone.
 
     Signals:
-        changed: Something can be undone or redone, or no longer.
+        changed: A change was added, undone, redone or dropped.
     """
 
     changed = Signal()
@@ -300,16 +300,16 @@ class EditHistory(QObject):
 
     @property
     def undo_title(self) -> str:
-        """What `undo` would take back; empty if there is nothing."""
+        """Title of the change that `undo` would revert; empty if there is none."""
         return self._done[-1].title if self._done else ""
 
     @property
     def redo_title(self) -> str:
-        """What `redo` would do again; empty if there is nothing."""
+        """Title of the change that `redo` would repeat; empty if there is none."""
         return self._undone[-1].title if self._undone else ""
 
     def add(self, edit: Edit) -> None:
-        """Note a change that has been made."""
+        """Record a change that was made."""
         self._done.append(edit)
         del self._done[:-_LENGTH]
         self._undone.clear()
@@ -322,7 +322,7 @@ class EditHistory(QObject):
         self.changed.emit()
 
     def undo(self) -> None:
-        """Take back the last change."""
+        """Undo the last change."""
         if self._done:
             edit = self._done.pop()
             self._undone.append(edit)
@@ -330,7 +330,7 @@ class EditHistory(QObject):
             self.changed.emit()
 
     def redo(self) -> None:
-        """Do the last change again that was taken back."""
+        """Redo the last undone change."""
         if self._undone:
             edit = self._undone.pop()
             self._done.append(edit)
@@ -338,22 +338,22 @@ class EditHistory(QObject):
             self.changed.emit()
 
 
-_PATIENCE_S: Final = 0.01  # small traces have their answer by then: nothing has to be drawn in between
+_PATIENCE_S: Final = 0.01  # small traces have their answer by then, and no frame shows the old one
 _AT_ONCE: Final = 4_000_000  # up to that many events a filter answers within a frame or two; above, in the background
 
 
 class FilterStack(QObject):
-    """The filter in force, with undo. Nothing is ever removed from the data.
+    """The active filter, with undo. It never removes data.
 
     Attributes:
         state: The filter: check boxes, conditions, rules.
-        view: What shows: what the filter does to the events; that of the filter before while `is_pending`.
-        evaluator: Works out conditions and rules; search shares it.
+        view: Its effect on the events; that of the previous filter while `is_pending`.
+        evaluator: Evaluates conditions and rules; shared with search.
 
     Signals:
-        changed: Panel and chips follow: `state` changed, or it has been worked out.
-        view_changed: Lanes and list follow: `view` changed.
-        failed: Why a condition or rule could not be worked out.
+        changed: `state` changed, or its evaluation finished; panel and chips must update.
+        view_changed: `view` changed; lanes and list must update.
+        failed: A condition or rule could not be evaluated; the text says why.
     """
 
     changed = Signal()
@@ -378,13 +378,13 @@ class FilterStack(QObject):
 
     @property
     def threads(self) -> Mask:
-        """bool, shape (threads,): False = the thread is hidden, by itself or because nothing of it shows."""
+        """bool, shape (threads,): False = hidden by its check box, or because none of its events is shown."""
         threads = self._shown.threads if self._shown.effect is Effect.HIDE else self._all_threads
         return threads if self.view.threads is None else threads & self.view.threads
 
     @property
     def rows(self) -> NDArray[np.uint32] | None:
-        """uint32, ascending event rows that show; None = all of them."""
+        """uint32, ascending event rows that are shown; None = all of them."""
         return self.view.rows
 
     @property
@@ -399,7 +399,7 @@ class FilterStack(QObject):
 
     @property
     def row_count(self) -> int:
-        """How many events show."""
+        """Number of events that are shown."""
         return len(self._events) if self.rows is None else len(self.rows)
 
     def show_codes(self, codes: NDArray[np.integer] | list[int], show: bool, title: str = "filter of events") -> None:
@@ -423,34 +423,34 @@ class FilterStack(QObject):
         self.set(only, self.state.threads, title)
 
     def only_threads(self, threads: NDArray[np.integer] | list[int], title: str) -> None:
-        """Hide all rows of the thread table but these."""
+        """Hide all threads but these rows of the thread table."""
         only = np.zeros_like(self.state.threads)
         only[threads] = True
         self.set(self.state.codes, only, title)
 
     @Slot()
     def show_all(self) -> None:
-        """Take the filter away."""
+        """Remove the filter."""
         plain = replace(self.state, codes=self._all_codes, threads=self._all_threads, stack=PassStack())
         self.put(plain, "no filter")
 
     def set(self, codes: Mask, threads: Mask, title: str) -> None:
-        """Put other check boxes in force; can be undone under that title."""
+        """Set the check boxes; the title names the change for undo."""
         self.put(replace(self.state, codes=codes, threads=threads), title)
 
     def set_effect(self, effect: Effect) -> None:
-        """Say what happens to what is not checked."""
+        """Set what happens to events that are not checked."""
         self.put(replace(self.state, effect=effect), f"{effect.value} what is not checked")
 
     def set_form(self, codes: list[int], form: str) -> None:
-        """Show events as `fast` or `wide` would have logged them, else as they were logged."""
+        """Show events as `fast` or `wide` mode would have logged them; with any other text, as they were logged."""
         self.put(self.state.with_form(codes, form), "fast or wide")
 
     def add_pass(self, expression: str = "", rules: str = "", effect: Effect = Effect.HIDE) -> str:
         """Add a condition or rules; return the name of the new pass.
 
         Raises:
-            UsageError: There are too many.
+            UsageError: There are too many passes.
         """
         name = new_name(self.state.stack)
         item = Pass(name, rules, expression, effect)
@@ -464,19 +464,19 @@ class FilterStack(QObject):
         self.put(replace(self.state, stack=stack.changed(name, item)), "change of a filter")
 
     def remove_pass(self, name: str) -> None:
-        """Take a pass away."""
+        """Remove a pass."""
         self.put(replace(self.state, stack=self.state.stack.removed(name)), "removed filter")
 
     def combine(self, combination: str) -> None:
-        """Say how passes are combined: `A or not B`; empty = all of them must hold.
+        """Set how passes are combined: `A or not B`; empty = all of them must hold.
 
         Raises:
-            ExpressionError: It is faulty or names no pass.
+            ExpressionError: The combination is faulty or names an unknown pass.
         """
         self.put(replace(self.state, stack=self.state.stack.combined(combination)), "combination of filters")
 
     def recompute(self) -> None:
-        """Evaluate the same filter again: a file of handlers may have changed."""
+        """Evaluate the filter again, as a file of handlers may have changed."""
         self._apply(self.state)
 
     def pass_named(self, name: str) -> Pass:
@@ -485,11 +485,11 @@ class FilterStack(QObject):
 
     @property
     def is_wide(self) -> Mapping[int, bool]:
-        """Codes of events shown in another form than the logged one; True = wide."""
+        """Event code to the form it is shown in, if not as logged; True = wide."""
         return self.state.is_wide
 
     def put(self, state: FilterState, title: str) -> None:
-        """Put another filter in force; can be undone under that title."""
+        """Make another filter the active one; the title names the change for undo."""
         before = self.state
         if state.same(before):
             return
@@ -497,18 +497,18 @@ class FilterStack(QObject):
         self._history.add(Edit(title, partial(self._apply, before), partial(self._apply, state), self))
 
     def begin_with(self, state: FilterState) -> None:
-        """Begin with a filter that was stored; there is nothing to undo."""
+        """Apply a stored filter without an entry in the undo history."""
         if not state.same(self.state):
             self._apply(state)
 
     def reload(self, trace: Trace, evaluator: FilterEvaluator, state: FilterState, view: FilterView) -> None:
-        """Take a longer reading of the same file, without a moment of another look; undo goes on.
+        """Switch to the reloaded trace in one repaint; undo history is kept.
 
         Args:
-            trace: The reading.
-            evaluator: Of the reading.
-            state: The filter of now, made for its threads.
-            view: What the filter does to it.
+            trace: The reloaded trace.
+            evaluator: Evaluator of the reloaded trace.
+            state: The active filter for its threads.
+            view: The effect of that filter.
         """
         news = view.notices if view.notices != self.view.notices else ()
         self._job.cancel()
@@ -523,7 +523,7 @@ class FilterStack(QObject):
         self._job.close()
 
     def _apply(self, state: FilterState) -> None:
-        state = state.for_threads(len(self._all_threads))  # undo may bring one back that is older than the last threads
+        state = state.for_threads(len(self._all_threads))  # undo may restore a filter from before a reload
         self.state = state
         self._job.cancel()
         is_plain = not state.stack.passes and (state.effect is Effect.HIDE or not state.chooses)
@@ -567,10 +567,10 @@ def _view_of_rows(rows: NDArray[np.uint32]) -> FilterView:
 def passing_rows(
     events: EventTable, codes: Mask, threads: Mask, is_cancelled: IsCancelled | None = None
 ) -> NDArray[np.uint32]:
-    """Return the rows of the events whose code and thread show, ascending, uint32.
+    """Return the rows of the events whose code and thread are shown, ascending, uint32.
 
     Raises:
-        Cancelled: `is_cancelled()` said so.
+        Cancelled: `is_cancelled()` returned True.
     """
     return event_rows.rows(events, EventMask(codes, threads), is_cancelled)
 

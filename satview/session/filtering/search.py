@@ -1,4 +1,4 @@
-"""Finding events: by a condition, or by the names in them: event, public call, class, process, thread."""
+"""Search for events: by a condition, or by names of events, public calls, classes, processes and threads."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _FIELD_AND_VALUE: Final = re.compile(r"(\w+)\s+([\w.]+)")
 
 
 def suggested(text: str) -> str:
-    """Return the condition that a field and a value beside it probably mean: `pid 7` means `pid == 7`; else nothing."""
+    """Return the condition that a field name followed by a value probably means: `pid == 7` for `pid 7`; else ""."""
     parts = _FIELD_AND_VALUE.fullmatch(text)
     return f"{parts[1]} == {parts[2]}" if parts is not None and parts[1] in FIELDS else ""
 
@@ -38,7 +38,7 @@ class Search(QObject):
     """The search of one window.
 
     Attributes:
-        text: What was requested last; empty = no search.
+        text: The text that is searched for; empty = no search.
         hits: uint32, ascending event rows.
         error: Why the text cannot be searched for; empty if it can.
 
@@ -59,11 +59,11 @@ class Search(QObject):
 
     @property
     def is_pending(self) -> bool:
-        """True while the hits of the text are being looked for."""
+        """True while the search runs."""
         return self._job.is_busy
 
     def find(self, text: str) -> None:
-        """Look for a text in the background."""
+        """Start to search for a text in the background."""
         self.text = text.strip()
         self.error = ""
         self._job.cancel()
@@ -76,23 +76,23 @@ class Search(QObject):
         self.changed.emit()
 
     def reload(self, trace: Trace, evaluator: FilterEvaluator, hits: NDArray[np.uint32]) -> None:
-        """Take a longer reading of the same file, with what the current text finds in it."""
+        """Switch to the reloaded trace, with the hits of the current text in it."""
         self._job.cancel()
         self._trace, self._evaluator, self.hits = trace, evaluator, hits
         self.changed.emit()
 
     def next_hit(self, event: int, shown: NDArray[np.uint32] | None = None) -> int | None:
-        """Return the first hit after an event, from the start again after the last one; None without hits.
+        """Return the first hit after an event, or the first of all after the last one; None without hits.
 
         Args:
             event: Row to start from; -1 = from the beginning.
-            shown: Rows that a filter lets through; None = all.
+            shown: Rows that a filter shows; None = all.
         """
         hits = self._shown_hits(shown)
         return int(hits[np.searchsorted(hits, event, side="right") % len(hits)]) if len(hits) else None
 
     def previous_hit(self, event: int, shown: NDArray[np.uint32] | None = None) -> int | None:
-        """Return the last hit before an event, from the end again before the first one; None without hits."""
+        """Return the last hit before an event, or the last of all before the first one; None without hits."""
         hits = self._shown_hits(shown)
         return int(hits[int(np.searchsorted(hits, event, side="left")) - 1]) if len(hits) else None
 
@@ -117,10 +117,12 @@ class Search(QObject):
 
 
 def task_for(text: str, trace: Trace, evaluator: FilterEvaluator) -> TaskFunction:
-    """Return the task for a text: a condition if it is one, else a name. It gives uint32 rows, ascending.
+    """Return the task that searches for a text, as a condition if it is one, else as a name.
+
+    Its result is uint32 (n,), ascending rows.
 
     Raises:
-        UsageError: It looks like a condition but is faulty, or its pattern is.
+        UsageError: The condition or the pattern is faulty.
     """
     is_pattern = len(text) > 2 and text.startswith("/") and text.endswith("/")
     try:
@@ -136,10 +138,10 @@ def task_for(text: str, trace: Trace, evaluator: FilterEvaluator) -> TaskFunctio
 
 
 def fits_of(text: str) -> Callable[[str], bool]:
-    """Return the test of a search: literal, case ignored; between slashes a regular expression of bounded cost.
+    """Return the predicate of a search text: case-insensitive substring; between slashes a regular expression.
 
     Raises:
-        ExpressionError: The regular expression is none, or does what costs without bounds.
+        ExpressionError: The regular expression is faulty, or its cost has no bound.
     """
     if len(text) > 2 and text.startswith("/") and text.endswith("/"):
         return regex(text[1:-1], ignores_case=True, offset=1).matches
@@ -148,13 +150,13 @@ def fits_of(text: str) -> Callable[[str], bool]:
 
 
 def find_names(trace: Trace, fits: Callable[[str], bool], is_cancelled: IsCancelled) -> NDArray[np.uint32]:
-    """Return the rows of events whose name or thread matches, ascending: two tables of names, one pass over the events.
+    """Return the rows of events whose name or thread matches, ascending.
 
     Returns:
         uint32 (n,).
 
     Raises:
-        Cancelled: `is_cancelled()` said so.
+        Cancelled: `is_cancelled()` returned True.
     """
     events = trace.events
     codes, threads = matching_codes(trace, fits), matching_threads(trace, fits)
@@ -170,7 +172,7 @@ def find_names(trace: Trace, fits: Callable[[str], bool], is_cancelled: IsCancel
 
 
 def matching_codes(trace: Trace, fits: Callable[[str], bool]) -> NDArray[np.bool_]:
-    """Return which event codes have a name that matches, shape (32768,). Only codes of this trace are requested."""
+    """Return which event codes of this trace have a name that matches, bool (32768,)."""
     mask = np.zeros(CODE_COUNT, np.bool_)
     for code in np.flatnonzero(trace.code_counts):
         spec = trace.catalogue.spec(int(code))
@@ -180,6 +182,6 @@ def matching_codes(trace: Trace, fits: Callable[[str], bool]) -> NDArray[np.bool
 
 
 def matching_threads(trace: Trace, fits: Callable[[str], bool]) -> NDArray[np.bool_]:
-    """Return which threads have a name that matches, shape (threads,)."""
+    """Return which threads have a name that matches, bool (threads,)."""
     threads = trace.threads
     return np.array([row > 0 and fits(trace.thread_name(row)) for row in range(len(threads))], np.bool_)

@@ -1,1 +1,1 @@
-"""Lanes as a window shows them: their order, their events, and where they are after a reload."""
+"""The lanes of a window: their order, their events, and their mapping after a reload."""

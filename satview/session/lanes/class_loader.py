@@ -1,4 +1,4 @@
-"""Finds the lanes of events that a view needs, in the background, when they are first shown."""
+"""Finds event lanes in the background when a view first shows them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from satview.store.trace import Trace
 from satview.timeline.lane_tree import Timeline
 from satview.timeline.tracks.user import UserLanes
 
-# What settings, and a user for one trace, say of user events.
+# Settings for user events; a user can set others for one trace.
 
 
 FILE_KEY = "events/user_events"
@@ -36,11 +36,11 @@ def descriptions_of(file: str) -> Descriptions:
 
 
 def timing_of(trace: Trace, file: str) -> dict[str, Timing]:
-    """Return what a file of timing says; nothing if its name is empty.
+    """Return the timing rules in a file; none if its name is empty.
 
     Args:
-        trace: The trace, beside which a name without a folder is looked for.
-        file: As a user wrote it.
+        trace: The trace; a relative name is looked for in its folder.
+        file: Name as the user typed it.
 
     Raises:
         UsageError: There is no such file, or it is faulty.
@@ -49,9 +49,9 @@ def timing_of(trace: Trace, file: str) -> dict[str, Timing]:
 
 
 def timing_path(trace: Trace, file: str) -> Path:
-    """Return where a file of timing is; arguments and what is raised as of `timing_of`."""
+    """Return the path of a file of timing rules; arguments and errors as for `timing_of`."""
     path = trace.path.parent / file
-    if not path.is_file():  # a pipe that a saved session names would never end
+    if not path.is_file():  # reading a pipe named by a saved session would never end
         raise UsageError(f"{path.name}: there is no such file")
     return path
 
@@ -60,19 +60,19 @@ _PATIENCE_S = 0.03  # small traces have their lanes by then
 
 
 class ClassLoader(QObject):
-    """Lets a timeline find lanes of events; one request at a time, and the newest has all that is requested.
+    """Lets a timeline find event lanes, one request at a time; a new request covers all that are still needed.
 
     Args:
-        timeline: Returns the lanes that show now.
-        requested: Returns the names of the classes that some view shows.
+        timeline: Returns the lanes that are shown now.
+        requested: Returns the names of the lane classes that any view shows.
         described: Returns the descriptions of user events, by number.
-        timing_file: Returns the name of the file of timing, for the lanes of activities.
-        settings: Have the rules for these.
+        timing_file: Returns the name of the file of timing rules, for the lanes of activities.
+        settings: Holds the rules for user events.
         parent: Owner.
 
     Signals:
         loaded: The timeline has more lanes.
-        failed: Rules for user events are faulty, or the file of timing, or nothing is done again and again; a sentence.
+        failed: Rules for user events or the timing file are faulty, or there are no activities; a sentence.
     """
 
     loaded = Signal()
@@ -95,12 +95,12 @@ class ClassLoader(QObject):
 
     @property
     def is_busy(self) -> bool:
-        """True while lanes are looked for."""
+        """True while lanes are searched for."""
         return self._job.is_busy
 
     @Slot()
     def load(self) -> None:
-        """Find what is missing."""
+        """Find the lanes that are requested and missing."""
         timeline, requested = self._timeline(), self._requested()
         if not timeline.has_classes(requested):
             self._start(timeline, requested)
@@ -110,23 +110,22 @@ class ClassLoader(QObject):
         self._job.start(partial(_shown, timeline, requested, described, rules, self._timing_file()), _PATIENCE_S)
 
     def describe(self) -> None:
-        """Show lanes of user events as they are described by now."""
+        """Find lanes of user events again, with their current descriptions."""
         if "user" in self._requested():
             self._start(self._timeline(), self._requested())
 
     def time_activities(self) -> None:
-        """Show lanes of activities as the file of timing says by now."""
+        """Find lanes of activities again, with the current timing file."""
         if ACTIVITIES in self._requested():
             self._start(self._timeline(), self._requested())
 
     def name_functions(self) -> None:
-        """Show lanes of functions by the names that their addresses have by now."""
+        """Find lanes of functions again, with the current symbols."""
         self._timeline().forget_class("functions")
         self.load()
 
     @Slot(str)
     def _on_setting(self, key: str) -> None:
-        """Take other rules for user events."""
         if key == RULES_KEY:
             self.describe()
 
@@ -137,12 +136,12 @@ class ClassLoader(QObject):
             self.failed.emit(str(error))
 
     def close(self) -> None:
-        """Stop and wait for it."""
+        """Stop the task and wait for its end."""
         self._job.close()
 
     @Slot(object)
     def _on_failed(self, error: Exception) -> None:
-        if not isinstance(error, SourceChangedError):  # that the window says by itself
+        if not isinstance(error, SourceChangedError):  # the window reports that itself
             raise error
 
 
@@ -154,13 +153,13 @@ def _shown(
     timing_file: str,
     is_cancelled: IsCancelled,
 ) -> str:
-    """Run in the task, which holds no widget; return what is wrong with rules or the file of timing, or nothing."""
+    """Find the requested lanes on the worker thread; return an error of the rules or the timing file, or ""."""
     error, user = "", UserLanes(described)
     if "user" in requested:
         try:
             user = UserLanes(described, parse_rules(rules))
         except UsageError as fault:
-            error = str(fault)  # the events show all the same
+            error = str(fault)  # the events are still shown
         timeline.describe_user_events(user)
     try:
         if ACTIVITIES in requested:

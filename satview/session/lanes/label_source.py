@@ -1,4 +1,4 @@
-"""The labels of intervals for frames: what is known at once, the rest a moment later from a worker."""
+"""Labels of intervals for frames: known ones at once, the others soon afterwards from a worker thread."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from satview.store.arguments import argument_under, arguments
 from satview.store.tables import UNKNOWN_THREAD
 from satview.store.trace import Trace
 
-# The priority of threads at their changes of state, and which part of it they have from others.
+# Priorities of threads at their state changes: effective and own, which differ by inheritance.
 
 
 _RECEIVE: Final = STATE_BY_NAME["RECEIVE"].value
@@ -34,31 +34,31 @@ _Ints = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ThreadPriorities:
-    """Priorities as wide thread events log them, by thread and then by time.
+    """Priorities as wide thread events log them, sorted by thread and time.
 
     Attributes:
         keys: int64 (n,), row of the thread << 32 | row of the event, ascending.
-        now: int64 (n,), the priority that the thread has from that event on.
-        own: int64 (n,), what it has by itself.
+        effective: int64 (n,), effective priority of the thread from that event on.
+        own: int64 (n,), its priority without inheritance.
     """
 
     keys: _Ints
-    now: _Ints
+    effective: _Ints
     own: _Ints
 
     @classmethod
     def of(cls, trace: Trace) -> ThreadPriorities:
-        """Return the priorities that a trace logs."""
-        keys, now = logged_priorities(trace)
+        """Return the priorities logged in a trace."""
+        keys, effective = logged_priorities(trace)
         if not len(keys):
-            return cls(keys, now, now)
+            return cls(keys, effective, effective)
         rows = keys & 0xFFFFFFFF
         is_own = trace.catalogue.state_value_of_code[trace.events.code[rows]] == _RECEIVE
         is_own |= np.append(True, keys[1:] >> 32 != keys[:-1] >> 32)
         after = np.searchsorted(keys, _changes(trace), side="right")
         is_own[after[after < len(keys)]] = True
         last = np.maximum.accumulate(np.where(is_own, np.arange(len(keys)), 0))
-        return cls(keys, now, now[last])
+        return cls(keys, effective, effective[last])
 
     def at(self, threads: NDArray[np.integer], rows: NDArray[np.integer]) -> tuple[_Ints, _Ints]:
         """Return the priorities that state events log.
@@ -68,7 +68,7 @@ class ThreadPriorities:
             rows: (n,), their rows.
 
         Returns:
-            What the threads have from then on, and what they have by themselves, int64 (n,) each; -1 = not logged.
+            Effective priority from then on, and own priority, int64 (n,) each; -1 = not logged.
         """
         none = np.full(len(rows), -1, np.int64)
         if not len(self.keys):
@@ -76,11 +76,11 @@ class ThreadPriorities:
         pairs = threads.astype(np.int64) << 32 | rows.astype(np.int64)
         position = np.minimum(np.searchsorted(self.keys, pairs), len(self.keys) - 1)
         known = self.keys[position] == pairs
-        return np.where(known, self.now[position], -1), np.where(known, self.own[position], -1)
+        return np.where(known, self.effective[position], -1), np.where(known, self.own[position], -1)
 
 
 def _changes(trace: Trace) -> _Ints:
-    """Return when priorities are set, as keys of the threads whose they are."""
+    """Return the calls that set a priority, as keys like `ThreadPriorities.keys` with the thread concerned."""
     number = call_numbers(trace.release).get("SCHED_SET")
     if number is None:
         return np.empty(0, np.int64)
@@ -95,7 +95,7 @@ def _changes(trace: Trace) -> _Ints:
     return np.asarray(whose << 32 | rows)
 
 
-# What is written into intervals beside the name of the state: priority, CPU, partner, kernel call, partition.
+# Labels of intervals beside the name of the state: priority, CPU, partner, kernel call, partition.
 
 
 _CACHE_LIMIT: Final = 100_000
@@ -104,9 +104,9 @@ Rows = NDArray[np.uint32]
 
 
 class IntervalLabels:
-    """The labels of the intervals of one trace; each by the state event that begins the interval.
+    """The labels of the intervals of one trace, by the state event that begins the interval.
 
-    `make_ready` takes a while for some labels and belongs into a job; until then they are left out.
+    `make_ready` takes a while for some labels and is for a worker thread; until then `texts` leaves these out.
 
     Args:
         trace: The events.
@@ -122,31 +122,31 @@ class IntervalLabels:
         self._partitions: dict[int, str] = {}
 
     def needs(self, labels: Iterable[Label]) -> frozenset[Label]:
-        """Return which of some labels have to be made ready first."""
+        """Return which of these labels need `make_ready` first."""
         return frozenset(label for label in labels if label is not Label.STATE and label not in self._ready)
 
     def make_ready(self, labels: Iterable[Label]) -> None:
-        """Compute what labels need of the whole trace; on a worker thread."""
+        """Compute what these labels need from the whole trace; for a worker thread."""
         makers: dict[Label, Callable[[], None]] = {
             Label.PRIORITY: self._make_priorities,
             Label.PARTNER: self._make_waits,
             Label.CALL: self._make_calls,
             Label.PARTITION: self._make_partitions,
         }
-        for label in Label:  # in their order, whatever the set says
+        for label in Label:  # in a fixed order, unlike the set's
             if label in labels and label in makers and label not in self._ready:
                 makers[label]()
                 self._ready[label] = True
 
     def texts(self, rows: Sequence[int], labels: frozenset[Label]) -> list[tuple[str, ...]]:
-        """Return what is known of intervals, but for their states, which the caller names.
+        """Return the labels of intervals, except the state, which the caller adds.
 
         Args:
-            rows: Rows of the state events that begin them; what is no state event has no labels.
-            labels: Which; those that are not ready are left out.
+            rows: Rows of the state events that begin them; other events have no labels.
+            labels: Requested labels; those that are not ready are left out.
 
         Returns:
-            For each interval its labels in their order, without those that it has not.
+            Labels of each interval in the order of `Label`, without unknown ones.
         """
         shown = [label for label in Label if label in labels and label in self._ready]
         if not shown:
@@ -164,7 +164,7 @@ class IntervalLabels:
         if not missing:
             return
         known_rows = np.array(missing, np.int64)
-        known_rows = known_rows[known_rows < len(self._trace.events)]  # an interval may begin with no event
+        known_rows = known_rows[known_rows < len(self._trace.events)]  # some intervals begin without an event
         makers: dict[Label, Callable[[NDArray[np.int64]], list[str]]] = {
             Label.PRIORITY: self._priority_texts,
             Label.CPU: self._cpu_texts,
@@ -188,8 +188,8 @@ class IntervalLabels:
 
     def _priority_texts(self, rows: NDArray[np.int64]) -> list[str]:
         assert self._priorities is not None
-        now, own = self._priorities.at(self._trace.events.thread[rows], rows)
-        return [priority_text(*pair) for pair in zip(now.tolist(), own.tolist(), strict=True)]
+        effective, own = self._priorities.at(self._trace.events.thread[rows], rows)
+        return [priority_text(*pair) for pair in zip(effective.tolist(), own.tolist(), strict=True)]
 
     def _make_partitions(self) -> None:
         self._partitions = partition_names(self._trace)
@@ -205,7 +205,7 @@ class IntervalLabels:
         self._calls = keys[keys >> 32 > 0]  # of threads that are known
 
     def _call_texts(self, rows: NDArray[np.int64]) -> list[str]:
-        """Return the kernel calls that threads wait in: the last one that each has entered, if it has not left it."""
+        """Return the kernel calls that threads wait in: the last call entered by each, if not yet left."""
         events, trace = self._trace.events, self._trace
         texts = [""] * len(rows)
         if not len(self._calls):
@@ -226,7 +226,7 @@ class IntervalLabels:
         self._waits = row[order], order
 
     def _partner_texts(self, rows: NDArray[np.int64]) -> list[str]:
-        """Return whom threads wait for: who has received the message, holds the mutex or is joined."""
+        """Return whom threads wait for: the receiver of the message, the holder of the mutex or the joined thread."""
         texts, (keys, order) = [""] * len(rows), self._waits
         if not len(keys):
             return texts
@@ -234,22 +234,22 @@ class IntervalLabels:
         position = np.minimum(np.searchsorted(keys, rows), len(keys) - 1)
         for i in np.flatnonzero(keys[position] == rows).tolist():
             wait = int(order[position[i]])
-            # In SEND nobody has received the message yet: its process may.
+            # In SEND no thread has received the message yet, and only the process is known.
             thread, pid = int(known.thread[wait]), int(known.pid[wait])
             name = trace.thread_name(thread) if thread > 0 else trace.name_of_pid(pid) if pid > 0 else ""
             texts[i] = f"\N{RIGHTWARDS ARROW} {name}" if name else ""
         return texts
 
 
-def priority_text(now: int, own: int) -> str:
-    """Return a priority as a label, 15 with 10 of its own as `p15\N{UPWARDS ARROW}10`; empty for -1, not known."""
-    if now < 0:
+def priority_text(effective: int, own: int) -> str:
+    r"""Return a priority label, `p15\N{UPWARDS ARROW}10` for 15 with an own priority of 10; empty for -1 = unknown."""
+    if effective < 0:
         return ""
-    return f"p{now}\N{UPWARDS ARROW}{own}" if 0 <= own < now else f"p{now}"
+    return f"p{effective}\N{UPWARDS ARROW}{own}" if 0 <= own < effective else f"p{effective}"
 
 
 class LabelSource(QObject):
-    """Gives labels without ever making a frame wait; all views of a trace share one.
+    """Returns labels without delaying a frame; shared by all views of a trace.
 
     Signals:
         refined: More labels are known; draw again.
@@ -266,16 +266,16 @@ class LabelSource(QObject):
 
     @property
     def is_busy(self) -> bool:
-        """True while something that was requested is worked out."""
+        """True while requested labels are being computed."""
         return self._job.is_busy
 
     def take(self, trace: Trace) -> None:
-        """Give the labels of a longer reading."""
+        """Switch to a reloaded trace."""
         self._job.cancel()
         self._labels, self._failed, self._requested = IntervalLabels(trace), frozenset(), frozenset()
 
     def texts(self, rows: Sequence[int], labels: frozenset[Label]) -> list[tuple[str, ...]]:
-        """Return the labels of intervals as `IntervalLabels.texts` does; those not ready yet are left out and begun."""
+        """Return labels as `IntervalLabels.texts` does, and start to compute those that are not ready."""
         missing = self._labels.needs(labels) - self._failed
         if missing and not missing <= self._requested:
             self._requested = missing
@@ -283,7 +283,7 @@ class LabelSource(QObject):
         return self._labels.texts(rows, labels)
 
     def close(self) -> None:
-        """Stop what runs in the background."""
+        """Stop the background task."""
         self._job.close()
 
     @Slot(object)
@@ -294,11 +294,10 @@ class LabelSource(QObject):
     @Slot(object)
     def _on_failed(self, error: Exception) -> None:
         self._failed |= self._requested
-        if not isinstance(error, SourceChangedError):  # that the window says by itself
+        if not isinstance(error, SourceChangedError):  # the window reports that itself
             raise error
 
 
 def _made_ready(labels: IntervalLabels, requested: frozenset[Label], _is_cancelled: IsCancelled) -> IntervalLabels:
-    """Run in the task; holds no widget."""
     labels.make_ready(requested)
     return labels

@@ -1,4 +1,4 @@
-"""What the user has done to the lanes, as an immutable value: undo keeps the old one, and a file can hold it."""
+"""The user's arrangement of the lanes as an immutable value, for undo and for saved sessions."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ if TYPE_CHECKING:
     from satview.session.lanes.lane_row import LaneKey
 
 
-# Titles of the groups of who used little, and of CPUs on which nothing ran; both are folded at first.
+# Titles of the groups of nearly idle processes and of unused CPUs; both are folded at first.
 QUIET: Final = "quiet processes"
 IDLE_CPUS: Final = "idle CPUs"
 FOLDED_AT_FIRST: Final = frozenset({QUIET, IDLE_CPUS})
 
 
 class SortBy(StrEnum):
-    """By what processes, and the threads in them, are sorted."""
+    """Sort key of processes, and of the threads in each."""
 
     TRACE = "trace"
     NAME = "name"
@@ -28,7 +28,7 @@ class SortBy(StrEnum):
 
 
 class GroupBy(StrEnum):
-    """By what lanes are grouped."""
+    """What lanes are grouped by."""
 
     PROCESS = "process"
     PRIORITY = "priority"
@@ -38,7 +38,7 @@ class GroupBy(StrEnum):
 
 
 class Label(StrEnum):
-    """What is written into intervals, in this order as far as there is room."""
+    """Texts that can be shown in intervals, in this order as far as there is room."""
 
     STATE = "state"
     PRIORITY = "priority"
@@ -63,21 +63,21 @@ class LaneGroup:
 
 @dataclass(frozen=True, slots=True)
 class LaneArrangement:
-    """The lanes of one view; keys, not indices, so that it means the same in a refreshed trace.
+    """The arrangement of the lanes of one view; it uses keys, not indices, so that it stays valid after a reload.
 
     Attributes:
-        turned: Lanes that are open though they were closed at first, or the other way round.
+        turned: Lanes whose folding differs from the default.
         hidden, pinned: Lanes hidden, and pinned in this order.
         hides_empty: Lanes without events in the window are left out.
-        sort: What `order` was made by; lanes that were dragged since have other positions.
-        order: Lanes that do not have the order of the trace among their siblings.
+        sort: Sort key of `order`; lanes dragged since have other positions.
+        order: Lanes that are not in the order of the trace among their siblings.
         group: What `groups` were made by.
         groups: The groups in their order; empty = lanes are grouped by process.
-        patterns: As typed, where lanes are grouped by pattern.
+        patterns: Patterns as typed, if lanes are grouped by pattern.
         closed: Titles of groups that are folded.
-        classes: Names of the classes of lanes of events that show (`timeline.lane_classes`).
-        labels: What is written into intervals.
-        shows_kinds: Lanes of CPUs show what kind of code runs, not whose.
+        classes: Names of the classes of event lanes that are shown (`timeline.lane_classes`).
+        labels: Labels shown in intervals.
+        shows_kinds: CPU lanes show the kind of code that runs, not its process.
     """
 
     turned: frozenset[LaneKey] = frozenset()
@@ -96,6 +96,6 @@ class LaneArrangement:
 
 
 def labels_in(text: str) -> frozenset[Label]:
-    """Return the labels that a setting names, separated by commas; names that are none are left out."""
+    """Return the labels in a comma-separated setting; unknown names are ignored."""
     names = {name.strip() for name in text.split(",")}
     return frozenset(label for label in Label if label.value in names)

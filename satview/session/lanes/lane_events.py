@@ -1,4 +1,4 @@
-"""Which events are on which lanes, requested a window at a time: cost follows the window, not the trace."""
+"""Which events are on which lanes, for one window at a time: the cost depends on the window, not on the trace."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from satview.timeline.lane_info import LaneInfo, LaneKind
 from satview.timeline.lane_tree import Timeline
 
 _CHUNK: Final = 1 << 17
-_CPUS_SHOWN: Final = 8  # up to that many CPU lanes show even if they are empty
-_LOOKED_AT: Final = 100_000  # events around the mouse that are requested the nearest one
+_CPUS_SHOWN: Final = 8  # up to this many CPU lanes are shown even if they are empty
+_LOOKED_AT: Final = 100_000  # events before and after the mouse that are searched for the nearest one
 
 
 def silent_cpus(timeline: Timeline) -> frozenset[int]:
-    """Return the lanes of CPUs that logged nothing at all, where there are so many CPUs that this matters."""
+    """Return the lanes of CPUs without any event; none if there are only a few CPUs."""
     cpus = [info for info in timeline.infos if info.kind is LaneKind.CPU]
     if len(cpus) <= _CPUS_SHOWN:
         return frozenset()
@@ -36,19 +36,19 @@ def event_near(
     codes: NDArray[np.bool_],
     passing: NDArray[np.bool_] | None = None,
 ) -> int | None:
-    """Return the marked event of a lane nearest to a moment, None if none is near.
+    """Return the marked event of a lane nearest to a time; None if none is near.
 
     Args:
         timeline: The lanes.
         lane: Index of the lane.
-        cycles: The moment.
-        within: How far away it may be, in cycles.
-        codes: bool, shape (32768,), which event codes show.
-        passing: bool, shape (events,), which events show; None = the codes alone say it.
+        cycles: The time.
+        within: Largest distance in cycles.
+        codes: bool, shape (32768,), event codes that are shown.
+        passing: bool, shape (events,), events that are shown; None = as `codes` says.
     """
     times = timeline.trace.events.time_cycles
-    begin, here, stop = np.searchsorted(times, (cycles - within, cycles, cycles + within + 1)).tolist()
-    rows = np.arange(max(begin, here - _LOOKED_AT), min(stop, here + _LOOKED_AT))
+    begin, middle, stop = np.searchsorted(times, (cycles - within, cycles, cycles + within + 1)).tolist()
+    rows = np.arange(max(begin, middle - _LOOKED_AT), min(stop, middle + _LOOKED_AT))
     rows = rows[is_marked(timeline.trace, timeline.infos[lane], rows) & codes[timeline.trace.events.code[rows]]]
     if passing is not None:
         rows = rows[passing[rows]]
@@ -56,7 +56,7 @@ def event_near(
 
 
 def busy_lanes(timeline: Timeline, window: TimeWindow) -> frozenset[int]:
-    """Return the lanes on which something is in a window."""
+    """Return the lanes with events or intervals in a window."""
     trace = timeline.trace
     part = trace.rows_between(window)
     threads = np.zeros(len(trace.threads), np.bool_)
@@ -77,7 +77,7 @@ def busy_lanes(timeline: Timeline, window: TimeWindow) -> frozenset[int]:
     }
     doubtful = doubts(trace)
     tables[LaneKind.DAMAGED] = np.array([(doubtful.threads & threads).any() or (doubtful.cpus & cpus).any()])
-    tables[LaneKind.PLUGGED] = np.ones(1, np.bool_)  # it has no events: it is never empty
+    tables[LaneKind.PLUGGED] = np.ones(1, np.bool_)  # plug-in lanes have no events, and are never empty
     return frozenset(
         info.index
         for info in timeline.infos

@@ -1,4 +1,4 @@
-"""Which lanes show, in which order and how tall: folding, hiding, pinning, order, groups. Pixels are logical ones."""
+"""Which lanes are shown, in which order and how tall: folding, hiding, pinning, order, groups. Pixels are logical."""
 
 from __future__ import annotations
 
@@ -29,25 +29,25 @@ from satview.session.lanes.lane_events import busy_lanes
 from satview.session.lanes.lane_row import GroupHead, LaneKey, LaneRow, lane_keys
 from satview.timeline.lane_tree import LaneInfo, LaneKind, Timeline
 
-# Where lanes are: an arrangement and what may show become rows and headings. Pixels are logical ones.
+# Layout: turns an arrangement into rows and headings.
 
 
 GROUP_GAP_PX: Final = 8  # between pinned lanes, CPUs and processes
-_FOLDED_FROM: Final = 4  # fewer do not need a heading
-OTHERS: Final = "Others"  # heading of what no group has
-_GROWS_TO: Final = 2  # times the height that is set
+_FOLDED_FROM: Final = 4  # fewer lanes need no heading
+OTHERS: Final = "Others"  # heading of lanes that are in no group
+_GROWS_TO: Final = 2  # times the configured height
 _TALLEST_INTERRUPTS_PX: Final = 20  # ticks say no more in a taller lane
-_TALLEST_PX: Final = 48  # that lanes grow to by themselves
-_NO_RANK: Final = 1 << 60  # behind those that have one
+_TALLEST_PX: Final = 48  # to which lanes grow automatically
+_NO_RANK: Final = 1 << 60  # sorts after lanes with a rank
 _CPU_KINDS: Final = (LaneKind.CPU, LaneKind.INTERRUPTS)
 
 
 class LaneIndex:
-    """The lanes of a reading of a trace by key, and what is under what.
+    """The lanes of a trace by key, and their tree.
 
     Attributes:
         infos: All lanes.
-        keys: Key of each.
+        keys: Key of each lane.
     """
 
     def __init__(self, timeline: Timeline) -> None:
@@ -59,16 +59,16 @@ class LaneIndex:
         self._parents = tuple(index for index in self._children if index >= 0)
 
     def children(self, index: int) -> list[int]:
-        """Return the lanes under a lane, in the order of the trace; -1 = those under none."""
+        """Return the lanes directly under a lane, in the order of the trace; -1 = the top-level lanes."""
         return self._children.get(index, [])
 
     @property
     def parents(self) -> tuple[int, ...]:
-        """The lanes that have others under them."""
+        """Lanes with lanes under them."""
         return self._parents
 
     def only_thread(self, process: int) -> int:
-        """Return the lane of the only thread of a process, -1 of other lanes and of processes with more."""
+        """Return the lane of a process's only thread; -1 for other lanes and for processes with more threads."""
         children = self.children(process) if self.infos[process].kind is LaneKind.PROCESS else []
         threads = [child for child in children if self.infos[child].kind is LaneKind.THREAD]
         return threads[0] if len(threads) == len(children) == 1 else -1
@@ -78,19 +78,19 @@ class LaneIndex:
         return frozenset(self.keys[index] for index in indices)
 
     def indices_of(self, keys: Iterable[LaneKey]) -> tuple[int, ...]:
-        """Return the lanes with some keys, in their order; keys of no lane are left out."""
+        """Return the lanes with these keys, in the same order; unknown keys are left out."""
         return tuple(self._lanes[key] for key in keys if key in self._lanes)
 
     def is_cpu(self, index: int) -> bool:
-        """Return whether a lane is that of a CPU."""
+        """Return whether a lane shows a CPU."""
         return self.infos[index].kind is LaneKind.CPU
 
     def is_of_events(self, index: int) -> bool:
-        """Return whether a lane is one of events of one sort."""
+        """Return whether a lane shows events of one class."""
         return self.infos[index].track is not None
 
     def is_about_cpus(self, index: int) -> bool:
-        """Return whether a lane is that of a CPU or of its interrupts."""
+        """Return whether a lane shows a CPU or its interrupts."""
         return self.infos[index].kind in _CPU_KINDS
 
 
@@ -100,9 +100,9 @@ class LaneBlock:
 
     Attributes:
         kind: Blocks of different kinds have a gap between them.
-        group: The group, None without a heading.
-        tops: Its lanes, without those under them.
-        nests: Lanes under these show below them.
+        group: The group; None = no heading.
+        tops: Its lanes, without their children.
+        nests: Children of these lanes are shown below them.
     """
 
     kind: str
@@ -112,16 +112,16 @@ class LaneBlock:
 
 
 class LaneLayout:
-    """Lays lanes out by one arrangement.
+    """Lays out lanes by one arrangement.
 
     Args:
         lanes: The lanes.
-        arrangement: What the user has done to them.
-        opens: Returns whether a lane is open.
-        shows: Returns whether a lane may show, whatever it is under.
+        arrangement: The user's arrangement.
+        opens: Returns whether a lane is unfolded.
+        shows: Returns whether a lane may be shown, regardless of its parent.
         lane_height_px: Height of a lane.
-        quiet: Processes under one heading where lanes are grouped by process.
-        idle: CPUs under one heading.
+        quiet: Nearly idle processes, under one heading if lanes are grouped by process.
+        idle: Unused CPUs, under one heading.
     """
 
     def __init__(
@@ -134,7 +134,7 @@ class LaneLayout:
         quiet: frozenset[LaneKey] = frozenset(),
         idle: frozenset[LaneKey] = frozenset(),
     ) -> None:
-        self._lanes, self._now = lanes, arrangement
+        self._lanes, self._arrangement = lanes, arrangement
         self._quiet, self._idle = (frozenset(lanes.indices_of(keys)) for keys in (quiet, idle))
         self._opens, self._shows = opens, shows
         self._lane_height_px = lane_height_px
@@ -143,7 +143,7 @@ class LaneLayout:
         self._hidden = frozenset(lanes.indices_of(arrangement.hidden))
 
     def siblings(self, index: int) -> tuple[int, ...]:
-        """Return the lanes among which a lane has its position, in their order, hidden ones included."""
+        """Return the lanes that a lane is ordered among, in their order, hidden ones included."""
         if index in self._pinned:
             return self._pinned
         for block in self.blocks():
@@ -152,18 +152,18 @@ class LaneLayout:
         return self._ordered(self._lanes.children(self._lanes.infos[index].parent))
 
     def blocks(self) -> tuple[LaneBlock, ...]:
-        """Return all lanes but pinned ones, by group; hidden ones included."""
+        """Return all lanes except pinned ones, by group; hidden ones included."""
         tops = self._lanes.children(-1)
         cpus = [index for index in tops if self._lanes.is_about_cpus(index)]
         events = [index for index in tops if self._lanes.is_of_events(index)]
         apart = {*cpus, *events}
         others = [index for index in tops if index not in apart]
         blocks = [*self._blocks("cpu", cpus, IDLE_CPUS, self._idle), LaneBlock("events", None, self._ordered(events))]
-        if not self._now.groups:
+        if not self._arrangement.groups:
             return (*blocks, *self._blocks("process", others, QUIET, self._quiet))
         in_groups: set[int] = set()
         nests = False
-        for group in self._now.groups:
+        for group in self._arrangement.groups:
             members = self._lanes.indices_of(group.members)
             nests = any(self._lanes.infos[index].kind is LaneKind.PROCESS for index in members)
             blocks.append(LaneBlock(group.title, group, self._ordered(members), nests))
@@ -175,13 +175,13 @@ class LaneLayout:
         return tuple(blocks)
 
     def _blocks(self, name: str, lanes: Sequence[int], title: str, folded: frozenset[int]) -> Iterator[LaneBlock]:
-        """Yield lanes without a heading, then those that go under one, if any."""
+        """Yield a block without heading, then one with a heading for folded lanes if there are any."""
         yield LaneBlock(name, None, self._ordered(index for index in lanes if index not in folded))
         if under := [index for index in lanes if index in folded]:
             yield LaneBlock(title, LaneGroup(title, self._lanes.keys_of(under)), self._ordered(under))
 
     def _units(self, top: int) -> list[int]:
-        """Return the lanes under a process that groups are made of, or itself if it has none."""
+        """Return the lanes under a process that groups consist of, or the process itself if there are none."""
         return [child for child in self._lanes.children(top) if not self._lanes.is_of_events(child)] or [top]
 
     def lay_out(self) -> tuple[tuple[LaneRow, ...], tuple[GroupHead, ...]]:
@@ -198,7 +198,7 @@ class LaneLayout:
                 continue
             y_px += GROUP_GAP_PX if y_px else 0
             if block.group is not None:
-                is_open = block.group.title not in self._now.closed
+                is_open = block.group.title not in self._arrangement.closed
                 count = len(set(tops).difference(self._pinned))
                 heads.append(GroupHead(block.group.title, count, y_px, self._lane_height_px, is_open))
                 y_px += self._lane_height_px
@@ -219,13 +219,13 @@ class LaneLayout:
                 yield from self._lanes_under(shown, 1)
 
     def _only_thread(self, top: int) -> int:
-        """Return the thread that shows in place of its open process, which has no other; else the lane itself."""
+        """Return the lane of a process's only thread if that replaces the unfolded process; else the lane itself."""
         thread = self._lanes.only_thread(top)
         is_in_place = thread >= 0 and self._opens(top) and self._stays(thread) and not {top, thread} & set(self._pinned)
         return thread if is_in_place else top
 
     def _lanes_under(self, lane: int, depth: int) -> Iterator[tuple[int, int]]:
-        """Yield the lanes that show under a lane, and those under these."""
+        """Yield the shown descendants of a lane with their depths."""
         if not self._opens(lane):
             return
         for child in self._ordered(self._lanes.children(lane)):
@@ -234,7 +234,7 @@ class LaneLayout:
                 yield from self._lanes_under(child, depth + 1)
 
     def _stays(self, index: int) -> bool:
-        """Return whether a lane shows, unless it is pinned or what it is under is closed."""
+        """Return whether a lane is shown if its parent is unfolded and it is not pinned."""
         parent = self._lanes.infos[index].parent
         return index not in self._hidden and parent not in self._hidden and self._shows(index)
 
@@ -260,13 +260,13 @@ class LaneLayout:
         )
 
     def _children_of(self, index: int, is_alone: bool) -> list[int]:
-        """Return the lanes that can fold into a lane; into one of no group only those of events."""
+        """Return the lanes that fold into a lane; for a lane outside its group only event lanes."""
         children = self._lanes.children(index)
         return [child for child in children if self._lanes.is_of_events(child)] if is_alone else children
 
 
 def height_of(info: LaneInfo, lane_px: int) -> int:
-    """Return how tall a lane is where those of threads are `lane_px` tall."""
+    """Return the height of a lane, given the height of thread lanes."""
     if info.kind in (LaneKind.CPU, LaneKind.PROCESS):
         return lane_px + 4
     if info.kind is LaneKind.INTERRUPTS:
@@ -284,14 +284,14 @@ def lane_shows(
     busy: frozenset[int] | None,
     index: int,
 ) -> bool:
-    """Return whether a lane shows, whatever it is under.
+    """Return whether a lane may be shown, regardless of its parent.
 
     Args:
         timeline: The lanes.
-        lanes: The same, by what is under what.
-        classes: Classes of lanes of events that show.
+        lanes: The same lanes as a tree.
+        classes: Classes of event lanes that are shown.
         shown: bool (threads,), threads that the filter shows.
-        busy: Lanes with events in the window, where empty ones are hidden; None = they are not.
+        busy: Lanes with events in the window if empty ones are hidden; None = they are not.
         index: The lane.
     """
     if busy is not None and index not in busy:
@@ -313,7 +313,7 @@ def lane_shows(
 
 
 def bottom_px(rows: Sequence[LaneRow], heads: Sequence[GroupHead]) -> int:
-    """Return the height of lanes and headings together."""
+    """Return the bottom of the last lane or heading."""
     last = rows[-1].y_px + rows[-1].height_px if rows else 0
     return max(last, heads[-1].y_px + heads[-1].height_px if heads else 0)
 
@@ -321,14 +321,14 @@ def bottom_px(rows: Sequence[LaneRow], heads: Sequence[GroupHead]) -> int:
 def grown_height_px(
     rows: Sequence[LaneRow], heads: Sequence[GroupHead], infos: Sequence[LaneInfo], least_px: int, room_px: int
 ) -> int:
-    """Return the height of a lane at which all of them just fill a room, within bounds.
+    """Return the height of a lane at which all lanes just fill the available height, within bounds.
 
     Args:
         rows: The lanes at the least height.
         heads: Headings among them, as tall as a lane.
         infos: All lanes.
-        least_px: The height that is set.
-        room_px: The room.
+        least_px: The configured height.
+        room_px: The available height.
     """
     total_px = bottom_px(rows, heads)
     if not rows or total_px >= room_px:
@@ -349,12 +349,12 @@ class LaneList(QObject):
     """The lanes of one window.
 
     Attributes:
-        rows: What is laid out, from top to bottom.
+        rows: The shown lanes, from top to bottom.
         heads: Headings of groups among them.
 
     Signals:
         changed: `rows`, `heads` or `shows_kinds` changed.
-        classes_requested: Classes of lanes are to show whose lanes the timeline does not know yet.
+        classes_requested: Lane classes are to be shown that the timeline has not found yet.
     """
 
     changed = Signal()
@@ -384,175 +384,181 @@ class LaneList(QObject):
         self._is_small = len(self._infos) - len(hidden) <= unfold_up_to
         self._silent = self._lane_index.keys_of(hidden)
         self._quiet = self._idle = frozenset[LaneKey]()
-        self._is_as_usual = True  # nobody has arranged the lanes
-        self._unfolded = frozenset[LaneKey]()  # because there was room
-        self._now = LaneArrangement(hidden=self._silent, labels=labels, classes=classes)
+        self._is_as_usual = True  # the user has not arranged the lanes
+        self._unfolded = frozenset[LaneKey]()  # processes unfolded because there was room
+        self._arrangement = LaneArrangement(hidden=self._silent, labels=labels, classes=classes)
         self.rows: tuple[LaneRow, ...] = ()
         self.heads: tuple[GroupHead, ...] = ()
         self._tops: list[int] = []
-        self._shown_threads = filters.threads  # which the filter shows
+        self._shown_threads = filters.threads  # of the last layout
         filters.view_changed.connect(self._on_filter)
         self._lay_out()
 
     @property
     def height_px(self) -> int:
-        """Height of all rows together."""
+        """Height of all rows and headings together."""
         return bottom_px(self.rows, self.heads)
 
     @property
     def timeline(self) -> Timeline:
-        """The lanes that there are."""
+        """The timeline that has the lanes."""
         return self._timeline
 
     @property
     def arrangement(self) -> LaneArrangement:
-        """What the user has done to the lanes."""
-        return self._now
+        """The user's arrangement of the lanes."""
+        return self._arrangement
 
     @property
     def hidden_count(self) -> int:
-        """Lanes hidden by hand."""
-        return len(self._now.hidden)
+        """Number of lanes that the user has hidden."""
+        return len(self._arrangement.hidden)
 
     @property
     def hides_empty(self) -> bool:
         """True if lanes without events in the window are left out."""
-        return self._now.hides_empty
+        return self._arrangement.hides_empty
 
     def row_at(self, y_px: int) -> LaneRow | None:
-        """Return the lane at a height, None between and below them."""
+        """Return the row at a y position; None between and below rows."""
         position = bisect_right(self._tops, y_px) - 1
         if position < 0 or y_px >= self.rows[position].y_px + self.rows[position].height_px:
             return None
         return self.rows[position]
 
     def position_at(self, y_px: int) -> int:
-        """Return the index of the row at a height, or of the last one above it; 0 if there is none."""
+        """Return the index of the row at a y position, or of the last row above it; 0 if there is none."""
         return max(0, bisect_right(self._tops, y_px) - 1)
 
     def rows_between(self, top_px: int, bottom_px: int) -> tuple[LaneRow, ...]:
-        """Return the rows that show between two heights."""
+        """Return the rows that are visible between two y positions."""
         begin = max(0, bisect_right(self._tops, top_px) - 1)
         stop = bisect_right(self._tops, bottom_px)
         return tuple(row for row in self.rows[begin:stop] if row.y_px + row.height_px > top_px)
 
     def head_at(self, y_px: int) -> GroupHead | None:
-        """Return the heading at a height, None elsewhere."""
+        """Return the heading at a y position; None elsewhere."""
         return next((head for head in self.heads if head.y_px <= y_px < head.y_px + head.height_px), None)
 
     def row_of(self, index: int) -> LaneRow | None:
-        """Return the row of a lane, or of the thread that shows in its place; None if it does not show."""
+        """Return the row of a lane, or of the thread that replaces it; None if it is not shown."""
         return next((row for row in self.rows if index in (row.index, row.unit)), None)
 
     def _unit_of(self, index: int) -> int:
-        """Return the lane that is folded, hidden and moved when this one is: its process if it is all of that."""
+        """Return the lane that is folded, hidden and moved in place of this one: its process if the thread is alone."""
         row = self.row_of(index)
         if row is not None:
             return row.unit
         parent = self._infos[index].parent if self.knows(index) else -1
-        is_all = parent >= 0 and not self._now.groups and self._lane_index.only_thread(parent) == index
+        is_all = parent >= 0 and not self._arrangement.groups and self._lane_index.only_thread(parent) == index
         return parent if is_all else index
 
     def is_pinned(self, index: int) -> bool:
-        """Return whether a lane is at the top because the user has pinned it."""
-        return self.knows(index) and self._lane_index.keys[index] in self._now.pinned
+        """Return whether the user has pinned a lane at the top."""
+        return self.knows(index) and self._lane_index.keys[index] in self._arrangement.pinned
 
     def opens_at_first(self, key: LaneKey) -> bool:
-        """Return whether a lane is open unless the user has turned it."""
+        """Return whether a lane is unfolded by default."""
         return any(self._opens_at_first(index) for index in self._lane_index.indices_of([key]))
 
     def is_open(self, key: LaneKey) -> bool:
-        """Return whether the lanes under a lane show."""
+        """Return whether a lane is unfolded."""
         return any(self._is_open(index) for index in self._lane_index.indices_of([key]))
 
     def fold(self, index: int, is_open: bool | None = None) -> None:
-        """Open or close a lane; None toggles it."""
+        """Unfold or fold a lane; None toggles it."""
         index = self._unit_of(index)
         if index in self._lane_index.parents and is_open is not self._is_open(index):
-            self._change("folding", replace(self._now, turned=self._now.turned ^ {self._lane_index.keys[index]}))
+            self._change(
+                "folding", replace(self._arrangement, turned=self._arrangement.turned ^ {self._lane_index.keys[index]})
+            )
 
     def unfold_all(self) -> None:
-        """Open all lanes."""
+        """Unfold all lanes."""
         closed = (i for i in self._lane_index.parents if not self._opens_at_first(i))
-        self._change("unfold all", replace(self._now, turned=self._lane_index.keys_of(closed)))
+        self._change("unfold all", replace(self._arrangement, turned=self._lane_index.keys_of(closed)))
 
     def fold_all(self) -> None:
-        """Close all lanes but those of the CPUs, and what is under threads."""
+        """Fold all lanes except CPUs and threads."""
         keeps = (LaneKind.CPU, LaneKind.THREAD)
         stays = {i for i in self._lane_index.parents if self._infos[i].kind in keeps and self._is_open(i)}
         turned = (i for i in self._lane_index.parents if self._opens_at_first(i) != (i in stays))
-        self._change("fold all", replace(self._now, turned=self._lane_index.keys_of(turned)))
+        self._change("fold all", replace(self._arrangement, turned=self._lane_index.keys_of(turned)))
 
     def pin(self, index: int) -> None:
-        """Pin a lane at the top, or let it go back to its position."""
-        own_key, pinned = self._lane_index.keys[index], self._now.pinned
+        """Pin a lane at the top, or unpin it."""
+        own_key, pinned = self._lane_index.keys[index], self._arrangement.pinned
         others = tuple(key for key in pinned if key != own_key)
-        self._change("pinning", replace(self._now, pinned=others if own_key in pinned else (*pinned, own_key)))
+        self._change("pinning", replace(self._arrangement, pinned=others if own_key in pinned else (*pinned, own_key)))
 
     def hide(self, index: int) -> None:
-        """Hide a lane and all under it."""
-        hidden = self._now.hidden | {self._lane_index.keys[self._unit_of(index)]}
-        self._change("hide lane", replace(self._now, hidden=hidden))
+        """Hide a lane and all lanes under it."""
+        hidden = self._arrangement.hidden | {self._lane_index.keys[self._unit_of(index)]}
+        self._change("hide lane", replace(self._arrangement, hidden=hidden))
 
     def show_all(self) -> None:
-        """Show what was hidden by hand, empty lanes too."""
-        self._change("show all lanes", replace(self._now, hidden=frozenset(), hides_empty=False))
+        """Show lanes that the user has hidden, and empty lanes."""
+        self._change("show all lanes", replace(self._arrangement, hidden=frozenset(), hides_empty=False))
 
     def arrange(self, arrangement: LaneArrangement, window: TimeWindow, title: str) -> None:
-        """Put another arrangement in force.
+        """Apply another arrangement; can be undone.
 
         Args:
-            arrangement: How lanes are arranged.
-            window: What shows, for empty lanes.
-            title: Under which it can be undone.
+            arrangement: The arrangement.
+            window: Visible time range, to find empty lanes.
+            title: Name of the change for undo.
         """
         self._window = window
         self._change(title, arrangement)
 
     def begin_with(self, arrangement: LaneArrangement, window: TimeWindow) -> None:
-        """Begin with an arrangement that was stored; there is nothing to undo.
+        """Apply a stored arrangement without an entry in the undo history.
 
         Args:
-            arrangement: How lanes are arranged.
-            window: What shows, for empty lanes.
+            arrangement: The arrangement.
+            window: Visible time range, to find empty lanes.
         """
         self._window = window
         self._is_as_usual = False
         self._restore(arrangement)
 
     def take_use(self, order: Iterable[int], quiet: Iterable[int], idle: Iterable[int] = ()) -> None:
-        """Sort lanes that nobody has arranged by use, and fold who used little, once that is known.
+        """Sort lanes by CPU use unless the user has arranged them, and fold nearly idle processes and idle CPUs.
 
-        Where all lanes are open because they are few, none is folded. Where lanes as tall as they grow leave room,
-        processes are unfolded in it, those that used most first. There is nothing to undo.
+        Nothing is folded if all lanes are unfolded because they are few. If the tallest lanes leave room, the processes
+        that used most are unfolded. There is no entry in the undo history.
 
         Args:
-            order: All lanes of processes and threads, those that used most first.
+            order: All lanes of processes and threads, highest use first.
             quiet: Lanes of the processes that used little.
             idle: Lanes of the CPUs on which nothing ran.
         """
         if not self._is_small:
             folded = [self._lane_index.keys_of(lanes) for lanes in (quiet, idle)]
             self._quiet, self._idle = (keys if len(keys) >= _FOLDED_FROM else frozenset() for keys in folded)
-        if self._is_as_usual and self._now.sort is SortBy.TRACE and not self._now.groups:
+        if self._is_as_usual and self._arrangement.sort is SortBy.TRACE and not self._arrangement.groups:
             keys = tuple(self._lane_index.keys[index] for index in order)
-            self._now = replace(self._now, sort=SortBy.CPU, order=keys)
+            self._arrangement = replace(self._arrangement, sort=SortBy.CPU, order=keys)
             self._unfold_into_room()
         self._lay_out()
 
     def _unfold_into_room(self) -> None:
         """Unfold processes in their order as long as all lanes fit at the height to which they grow."""
-        if not self._is_as_usual or self._now.sort is not SortBy.CPU or self._now.turned != self._unfolded:
+        if (
+            not self._is_as_usual
+            or self._arrangement.sort is not SortBy.CPU
+            or self._arrangement.turned != self._unfolded
+        ):
             return
         busy, tallest_px = self._busy_lanes(), _tallest_px(self._lane_height_px)
-        usual = replace(self._now, turned=frozenset())
-        lanes = self._lane_index.indices_of(usual.order)  # of a file that was written again some may be missing
+        usual = replace(self._arrangement, turned=frozenset())
+        lanes = self._lane_index.indices_of(usual.order)  # without lanes that a rewritten file no longer has
         keys = {index: self._lane_index.keys[index] for index in lanes if self._infos[index].kind is LaneKind.PROCESS}
         closed = [index for index, key in keys.items() if key not in self._quiet and not self._opens_at_first(index)]
-        self._now = usual
+        self._arrangement = usual
         rows, heads = self._layout(busy, tallest_px).lay_out()
         left_px, folded = self._room_px - bottom_px(rows, heads), self._heights_of_processes(rows)
-        self._now = replace(usual, turned=frozenset(keys[index] for index in closed))
+        self._arrangement = replace(usual, turned=frozenset(keys[index] for index in closed))
         unfolded = self._heights_of_processes(self._layout(busy, tallest_px).lay_out()[0])
         fitting = []
         for index in closed:
@@ -562,10 +568,10 @@ class LaneList(QObject):
                 break
             fitting.append(keys[index])
         self._unfolded = frozenset(fitting)
-        self._now = replace(usual, turned=self._unfolded)
+        self._arrangement = replace(usual, turned=self._unfolded)
 
     def _heights_of_processes(self, rows: Iterable[LaneRow]) -> Counter[int]:
-        """Return how tall the lanes of each process are together."""
+        """Return the total height of the lanes of each process."""
         heights = Counter[int]()
         for row in rows:
             heights[self._infos[row.index].process] += row.height_px
@@ -575,47 +581,47 @@ class LaneList(QObject):
         """Sort processes, and the threads in each.
 
         Args:
-            sort: By what.
-            order: All lanes of processes and threads in that order; nothing = as the trace has them.
+            sort: Sort key, for the menu and undo.
+            order: All lanes of processes and threads in the new order; empty = order of the trace.
         """
         keys = tuple(self._lane_index.keys[index] for index in order)
-        self._change(f"sorting by {sort.value}", replace(self._now, sort=sort, order=keys))
+        self._change(f"sorting by {sort.value}", replace(self._arrangement, sort=sort, order=keys))
 
     def group_by(self, group: GroupBy, groups: tuple[LaneGroup, ...], patterns: str = "") -> None:
-        """Group the lanes by something else.
+        """Group the lanes.
 
         Args:
-            group: What the groups are.
-            groups: The groups; none = by process.
-            patterns: As typed, for groups of a pattern.
+            group: Kind of the groups.
+            groups: The groups; empty = by process.
+            patterns: Text that the user typed, for groups by pattern.
         """
-        after = replace(self._now, group=group, groups=groups, patterns=patterns, closed=FOLDED_AT_FIRST)
+        after = replace(self._arrangement, group=group, groups=groups, patterns=patterns, closed=FOLDED_AT_FIRST)
         self._change(f"groups by {group.value}", after)
 
     def set_labels(self, labels: frozenset[Label]) -> None:
-        """Say what is written into intervals."""
-        self._change("labels", replace(self._now, labels=labels))
+        """Set the labels shown in intervals."""
+        self._change("labels", replace(self._arrangement, labels=labels))
 
     def show_classes(self, classes: frozenset[str]) -> None:
-        """Say which classes of lanes of events show; those not known yet do so when the timeline has found them."""
-        self._change("lanes of events", replace(self._now, classes=classes))
+        """Set which classes of event lanes are shown; unknown ones appear once the timeline has found them."""
+        self._change("lanes of events", replace(self._arrangement, classes=classes))
 
     def knows(self, index: int) -> bool:
-        """Return whether a lane of the timeline is among these; another window may have let it find more since."""
+        """Return whether a lane of the timeline is in this list; another window may have added lanes since."""
         return index < len(self._lane_index.keys)
 
     def take_classes(self) -> None:
-        """Show lanes that the timeline has found meanwhile."""
+        """Add the lanes that the timeline has found since."""
         self._take(self._timeline)
         if not self._lay_out():
             self.changed.emit()
 
     def fold_group(self, title: str) -> None:
-        """Open or close a group."""
-        self._change("folding", replace(self._now, closed=self._now.closed ^ {title}))
+        """Fold or unfold a group."""
+        self._change("folding", replace(self._arrangement, closed=self._arrangement.closed ^ {title}))
 
     def siblings(self, index: int) -> tuple[int, ...]:
-        """Return the lanes among which a lane can be moved, in their order; those that do not show are left out."""
+        """Return the shown lanes among which a lane can be moved, in their order."""
         shown = {row.unit for row in self.rows}
         siblings = self._layout(None, self._lane_height_px).siblings(self._unit_of(index))
         return tuple(other for other in siblings if other in shown)
@@ -625,20 +631,20 @@ class LaneList(QObject):
 
         Args:
             index: The lane.
-            before: The sibling above which it is to be; None = the end.
+            before: The sibling to put it above; None = at the end.
         """
         index = self._unit_of(index)
         others = [other for other in self._layout(None, self._lane_height_px).siblings(index) if other != index]
         others.insert(others.index(before) if before in others else len(others), index)
         keys = tuple(self._lane_index.keys[other] for other in others)
         if self.is_pinned(index):
-            self._change("moving a lane", replace(self._now, pinned=keys))
+            self._change("moving a lane", replace(self._arrangement, pinned=keys))
         else:
-            rest = tuple(key for key in self._now.order if key not in set(keys))
-            self._change("moving a lane", replace(self._now, order=rest + keys))
+            rest = tuple(key for key in self._arrangement.order if key not in set(keys))
+            self._change("moving a lane", replace(self._arrangement, order=rest + keys))
 
     def step(self, index: int, direction: int) -> None:
-        """Move a lane past the next of its siblings that shows: 1 = down, -1 = up."""
+        """Move a lane past its next shown sibling: 1 = down, -1 = up."""
         index = self._unit_of(index)
         shown = self.siblings(index)
         target = shown.index(index) + direction if index in shown else -1
@@ -647,41 +653,45 @@ class LaneList(QObject):
             self.move(index, after[0] if after else None)
 
     def hide_empty(self, hides: bool, window: TimeWindow) -> None:
-        """Leave out the lanes without events in a window, or stop doing so."""
+        """Hide the lanes without events in a window, or stop doing so."""
         self._window = window
-        self._change("empty lanes", replace(self._now, hides_empty=hides))
+        self._change("empty lanes", replace(self._arrangement, hides_empty=hides))
 
     @property
     def shows_kinds(self) -> bool:
-        """True if lanes of CPUs show what kind of code runs, not whose."""
-        return self._now.shows_kinds
+        """True if CPU lanes show the kind of code that runs, not its process."""
+        return self._arrangement.shows_kinds
 
     def show_kinds(self, shows: bool) -> None:
-        """Let lanes of CPUs show user, kernel, interrupt and idle time, or processes."""
-        self._change("lanes of CPUs", replace(self._now, shows_kinds=shows))
+        """Let CPU lanes show user, kernel, interrupt and idle time, or processes."""
+        self._change("lanes of CPUs", replace(self._arrangement, shows_kinds=shows))
 
     def set_window(self, window: TimeWindow) -> None:
-        """Return which window shows; matters only while empty lanes are hidden."""
-        if self._now.hides_empty and window != self._window:
+        """Set the visible time range; matters only while empty lanes are hidden."""
+        if self._arrangement.hides_empty and window != self._window:
             self._window = window
             self._lay_out()
 
     def reveal(self, index: int) -> None:
-        """Make a lane show: open what it is under and unhide it."""
+        """Show a lane: unhide it, and unfold and unhide its parents."""
         if self.row_of(index) is not None:
             return
         above = self._above(index)
-        group = next((group for group in self._now.groups if not group.members.isdisjoint(self._names_of(index))), None)
+        group = next(
+            (group for group in self._arrangement.groups if not group.members.isdisjoint(self._names_of(index))), None
+        )
         folded = ((IDLE_CPUS, self._idle), (QUIET, self._quiet))
         under = (title for title, keys in folded if not keys.isdisjoint(self._names_of(index)))
-        closed = self._now.closed - {group.title if group is not None else next(under, OTHERS)}
-        hidden, turned = self._now.hidden - {self._lane_index.keys[index]}, self._now.turned
+        closed = self._arrangement.closed - {group.title if group is not None else next(under, OTHERS)}
+        hidden, turned = self._arrangement.hidden - {self._lane_index.keys[index]}, self._arrangement.turned
         for parent in above:
             hidden = hidden - {self._lane_index.keys[parent]}
             turned = turned if self._is_open(parent) else turned ^ {self._lane_index.keys[parent]}
         track = self._infos[index].track
-        classes = self._now.classes | ({track.lane_class.name} if track is not None else set())
-        after = replace(self._now, hidden=hidden, turned=turned, closed=closed, hides_empty=False, classes=classes)
+        classes = self._arrangement.classes | ({track.lane_class.name} if track is not None else set())
+        after = replace(
+            self._arrangement, hidden=hidden, turned=turned, closed=closed, hides_empty=False, classes=classes
+        )
         self._change("show lane", after)
 
     def set_lane_height(self, height_px: int) -> None:
@@ -691,15 +701,15 @@ class LaneList(QObject):
             self._lay_out()
 
     def keep_height(self) -> int:
-        """Return how tall lanes are now; they stay so from here on, for the user says how tall they are."""
+        """Fix the lanes at their current height, and return it; called when the user sets the height."""
         self._grows = False
         self._lane_height_px = self._shown_px
         return self._shown_px
 
     def set_room(self, room_px: int) -> None:
-        """Set how much height there is: a few lanes grow into it, up to twice the height of the setting.
+        """Set the available height: a few lanes grow into it, up to twice the configured height.
 
-        Where these leave room, and nobody has arranged them, processes are unfolded in it.
+        If these leave room, and the user has not arranged the lanes, processes are unfolded.
         """
         if room_px != self._room_px:
             self._room_px = room_px
@@ -707,25 +717,25 @@ class LaneList(QObject):
             self._lay_out()
 
     def reload(self, timeline: Timeline, silent: frozenset[int]) -> None:
-        """Take a longer reading of the same file; it is laid out when the filter has taken it too.
+        """Switch to the reloaded trace; the layout follows when the filter has switched too.
 
         Args:
-            timeline: The reading.
-            silent: CPUs that have logged nothing so far; those that begin to do so show.
+            timeline: Lanes of the reloaded trace.
+            silent: Lanes of CPUs without events; CPUs that have events now are shown again.
         """
         self._take(timeline)
         before, self._silent = self._silent, self._lane_index.keys_of(silent)
-        self._now = replace(self._now, hidden=self._now.hidden - (before - self._silent))
+        self._arrangement = replace(self._arrangement, hidden=self._arrangement.hidden - (before - self._silent))
 
     def _change(self, title: str, after: LaneArrangement) -> None:
-        before = self._now
+        before = self._arrangement
         if after == before:
             return
         self._restore(after)
         self._history.add(Edit(title, partial(self._restore, before), partial(self._restore, after), self))
 
     def _restore(self, arrangement: LaneArrangement) -> None:
-        before, self._now = self._now, arrangement
+        before, self._arrangement = self._arrangement, arrangement
         looks = (before.labels, before.classes, before.shows_kinds)
         is_other = looks != (arrangement.labels, arrangement.classes, arrangement.shows_kinds)
         if not self._lay_out() and is_other:
@@ -737,11 +747,11 @@ class LaneList(QObject):
         self._timeline, self._infos, self._lane_index = timeline, timeline.infos, LaneIndex(timeline)
 
     def _names_of(self, index: int) -> set[LaneKey]:
-        """Return the keys of a lane and of what it is under."""
+        """Return the keys of a lane and of all its ancestors."""
         return {self._lane_index.keys[lane] for lane in (index, *self._above(index))}
 
     def _above(self, index: int) -> list[int]:
-        """Return what a lane is under, and what that is under."""
+        """Return the ancestors of a lane, nearest first."""
         above = []
         while (index := self._infos[index].parent) >= 0:
             above.append(index)
@@ -753,11 +763,13 @@ class LaneList(QObject):
         return self._is_small or self._infos[index].kind in (LaneKind.CPU, LaneKind.THREAD)
 
     def _is_open(self, index: int) -> bool:
-        return self._opens_at_first(index) != (self._lane_index.keys[index] in self._now.turned)
+        return self._opens_at_first(index) != (self._lane_index.keys[index] in self._arrangement.turned)
 
     def _layout(self, busy: frozenset[int] | None, lane_px: int) -> LaneLayout:
-        shows = partial(lane_shows, self._timeline, self._lane_index, self._now.classes, self._filters.threads, busy)
-        return LaneLayout(self._lane_index, self._now, self._is_open, shows, lane_px, self._quiet, self._idle)
+        shows = partial(
+            lane_shows, self._timeline, self._lane_index, self._arrangement.classes, self._filters.threads, busy
+        )
+        return LaneLayout(self._lane_index, self._arrangement, self._is_open, shows, lane_px, self._quiet, self._idle)
 
     @Slot()
     def _on_filter(self) -> None:
@@ -765,7 +777,7 @@ class LaneList(QObject):
             self._lay_out()
 
     def _lay_out(self) -> bool:
-        """Lay lanes out; return whether they are laid out otherwise than before."""
+        """Compute the layout; return whether it changed."""
         busy, self._shown_threads = self._busy_lanes(), self._filters.threads
         rows, heads = self._layout(busy, self._lane_height_px).lay_out()
         self._shown_px = self._lane_height_px
@@ -782,6 +794,6 @@ class LaneList(QObject):
 
     def _busy_lanes(self) -> frozenset[int] | None:
         """Return the lanes with events in the window; None = do not hide empty ones."""
-        if not self._now.hides_empty or self._window is None:
+        if not self._arrangement.hides_empty or self._window is None:
             return None
         return busy_lanes(self._timeline, self._window)

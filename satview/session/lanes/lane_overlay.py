@@ -1,4 +1,4 @@
-"""What a filter does to intervals of lanes, in pixels and in shares: an interval goes with the event that began it."""
+"""The effect of a filter on intervals, in pixels and in shares of time; an interval follows its first event."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from satview.timeline.shares import LaneShares
 from satview.timeline.spans import NO_EVENT, LaneSpans
 
 _AT_ONCE: Final = 50_000  # intervals of a lane that a frame may look at; longer lanes wait for the worker
-_SHARED_AT_ONCE: Final = 3_000  # of which it may find shares
+_SHARED_AT_ONCE: Final = 3_000  # intervals of a lane whose shares a frame may compute
 
 
 class LaneOverlay:
-    """Says which pixels of lanes are hidden, faded or marked by one filter.
+    """Finds which pixels of lanes one filter hides, fades or marks.
 
     Args:
         timeline: The lanes.
-        view: What the filter does to the events.
+        view: The effect of the filter on events.
     """
 
     def __init__(self, timeline: Timeline, view: FilterView) -> None:
@@ -34,22 +34,22 @@ class LaneOverlay:
 
     @property
     def does_nothing(self) -> bool:
-        """True if no interval looks different for the filter."""
+        """True if the filter changes the look of no interval."""
         return self._view.by_passes is None and self._view.dimmed is None and self._view.marked is None
 
     @property
     def leaves_all(self) -> bool:
-        """True if no interval is hidden or dimmed, whether or not some are marked: shares are those of the lanes."""
+        """True if the filter hides and dims no interval, so that shares of time are those of the lanes."""
         return self._view.by_passes is None and self._view.dimmed is None
 
     def hide(self, lanes: tuple[int, ...], values: NDArray[np.uint8], edges: NDArray[np.int64], waits: bool) -> None:
-        """Blank what conditions hide; a pixel of many intervals shows the first one that is not hidden. In position.
+        """Blank hidden intervals in place; a pixel of several intervals shows the first that is not hidden.
 
         Args:
             lanes: Their indices.
-            values: uint8, (lanes, pixels), as `Timeline.raster` gives them.
+            values: uint8, (lanes, pixels), as `Timeline.raster` returns them.
             edges: int64, (pixels + 1,), edges of the pixels in cycles.
-            waits: False to leave out what would make a frame wait.
+            waits: False to leave out lanes that would delay a frame.
         """
         shown = self._view.by_passes
         if shown is None:
@@ -60,17 +60,17 @@ class LaneOverlay:
                 continue
             spans = self._timeline.lane(lane).spans
             begin, stop = _reach(spans, edges)
-            some = sums[stop] - sums[begin]
+            shown_count = sums[stop] - sums[begin]
             row = values[position]
-            partly = np.flatnonzero((some > 0) & (some < stop - begin))
-            row[(some == 0) & (stop > begin)] &= np.uint8(SEEN_EVENT)
+            partly = np.flatnonzero((shown_count > 0) & (shown_count < stop - begin))
+            row[(shown_count == 0) & (stop > begin)] &= np.uint8(SEEN_EVENT)
             nearest = np.searchsorted(sums, sums[begin[partly]] + np.uint32(1)) - 1
             value = spans.value[nearest]
             value |= np.where(value == RUNNING, SEEN_RUNNING, 0).astype(np.uint8)
             row[partly] = value | (row[partly] & np.uint8(SEEN_EVENT))
 
     def faded(self, lanes: tuple[int, ...], edges: NDArray[np.int64], waits: bool) -> Mask | None:
-        """Return the pixels in which everything fades, bool (lanes, pixels); None = none does."""
+        """Return the pixels in which every interval fades, bool (lanes, pixels); None = no interval fades."""
         faded = self._view.faded
         if faded is None:
             return None
@@ -84,11 +84,11 @@ class LaneOverlay:
         return self._pixels(lanes, "marked", self._view.marked, edges, waits, every=False)
 
     def shown(self, lane: int, waits: bool) -> LaneShares | None:
-        """Return how a lane divides its time where what conditions hide is nothing; None = that is not known now.
+        """Return the shares of time of a lane without hidden intervals; None = not known now.
 
         Args:
             lane: Its index.
-            waits: False to leave out what would make a frame wait.
+            waits: False to return None if computing them would delay a frame.
         """
         shown = self._view.by_passes
         if shown is None:
@@ -96,12 +96,12 @@ class LaneOverlay:
         return self._share(lane, "shown", shown, waits)
 
     def plain(self, lane: int, waits: bool) -> LaneShares | None:
-        """Return the same where what fades is nothing too."""
+        """Return the shares of time of a lane without hidden and faded intervals; None = not known now."""
         dimmed = self._view.dimmed
         return self.shown(lane, waits) if dimmed is None else self._share(lane, "dimmed", dimmed, waits)
 
     def has_shares(self, lanes: tuple[int, ...]) -> bool:
-        """Return whether the next frame shows how these lanes divide their time, as far as they are built."""
+        """Return whether the shares of time of these lanes, as far as they are built, are known for the next frame."""
         return self.leaves_all or all(
             self.plain(lane, waits=False) is not None for lane in lanes if self._timeline.is_ready(lane)
         )
@@ -115,7 +115,7 @@ class LaneOverlay:
                 return None
             of = self._timeline.lane(lane).shares if name == "shown" else self.shown(lane, waits)
             sums = self._sum(lane, name, events, waits)
-            if of is None or sums is None:  # of an empty lane there are no sums
+            if of is None or sums is None:  # an empty lane has no sums
                 return of if of is not None and not len(of.spans) else None
             remains = (sums[1:] != sums[:-1]) == (name == "shown")
             value = np.where(remains, of.spans.value, np.uint8(ABSENT))
@@ -132,12 +132,12 @@ class LaneOverlay:
             sums = self._sum(lane, name, events, waits)
             if sums is not None:
                 begin, stop = _reach(self._timeline.lane(lane).spans, edges)
-                some = sums[stop] - sums[begin]
-                answer[position] = some == stop - begin if every else some > 0
+                count = sums[stop] - sums[begin]
+                answer[position] = count == stop - begin if every else count > 0
         return answer
 
     def _sum(self, lane: int, name: str, events: Mask, waits: bool) -> NDArray[np.uint32] | None:
-        """Return how many of the first n intervals of a lane begin with such an event, (n + 1,); None = not now."""
+        """Return how many of the first n intervals of a lane begin with such an event, (n + 1,); None = unknown."""
         key = (lane, name)
         if key not in self._sums:
             if not self._timeline.is_ready(lane):
@@ -147,7 +147,7 @@ class LaneOverlay:
                 return None
             of_event = events[np.minimum(spans.event, np.uint32(len(events) - 1))]
             lone = spans.event == NO_EVENT
-            # What no event began is nothing to hide or to mark, but fades with the rest.
+            # Intervals that no event began are never hidden or marked, but fade with the rest.
             of_event[lone] = (spans.value[lone] != ABSENT) if name in ("dimmed", "faded") else name == "shown"
             sums = np.zeros(len(spans) + 1, np.uint32)
             np.cumsum(of_event, out=sums[1:], dtype=np.uint32)
@@ -156,8 +156,8 @@ class LaneOverlay:
 
 
 def _reach(spans: LaneSpans, edges: NDArray[np.int64]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Return the first interval that reaches into each pixel and the one after the last; none before the lane."""
+    """Return the first interval in each pixel, and the index after the last; an empty range before the lane begins."""
     begun = np.searchsorted(spans.start_cycles, edges[:-1], side="right")
-    last = np.maximum(np.searchsorted(spans.start_cycles, edges[1:]), begun)
+    stop = np.maximum(np.searchsorted(spans.start_cycles, edges[1:]), begun)
     begin = np.maximum(begun - 1, 0)
-    return np.where(last > 0, begin, 0), last
+    return np.where(stop > 0, begin, 0), stop

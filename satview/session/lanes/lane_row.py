@@ -1,4 +1,4 @@
-"""One lane as it is laid out; apart from the list of lanes, so that a preview needs nothing of a trace."""
+"""One row of the lane layout; a separate module, so that a preview does not import the trace modules."""
 
 from __future__ import annotations
 
@@ -9,16 +9,17 @@ import numpy as np
 from satview.store.trace import Trace
 from satview.timeline.lane_tree import Timeline
 
-# Finds lanes and events of a file that grows again after it was reloaded: lanes by thread and CPU, events by slots.
+# Finds lanes and events again in a reloaded file: lanes by thread and CPU, events by slots.
 
 
 LaneKey = tuple[str, int, int, int]
 
 
 def lane_keys(timeline: Timeline) -> tuple[LaneKey, ...]:
-    """Return what distinguishes each lane from all others, in any reading of the same file.
+    """Return a key for each lane that is unique and stays the same when the file is reloaded.
 
-    That is kind, CPU, pid, tid, or the number of a lane of a plug-in. Kinds of lanes of events are `class:lane:depth`.
+    A key is kind, CPU, pid, and tid or the number of a lane of a plug-in. The kind of an event lane is
+    `class:lane:depth`.
     """
     trace = timeline.trace
     process_pids = trace.processes.pid.tolist()
@@ -32,13 +33,13 @@ def lane_keys(timeline: Timeline) -> tuple[LaneKey, ...]:
 
 
 def moved_lanes(old: Timeline, new: Timeline) -> dict[int, int]:
-    """Return where lanes have gone, index to index, of all lanes that are in both."""
+    """Return the new index by old index of all lanes that are in both timelines."""
     positions = {key: index for index, key in enumerate(lane_keys(new))}
     return {index: positions[key] for index, key in enumerate(lane_keys(old)) if key in positions}
 
 
 def event_of_slot(new: Trace, old: Trace, event: int) -> int | None:
-    """Return the row in the new trace of an event of the old one: the one that begins at the same slot."""
+    """Return the row in the new trace of an event of the old one, found by its slot."""
     slot = old.events.slot[event]
     if event < len(new.events) and new.events.slot[event] == slot:
         return event
@@ -46,23 +47,23 @@ def event_of_slot(new: Trace, old: Trace, event: int) -> int | None:
     return int(rows[0]) if len(rows) else None
 
 
-# What the user has done to the lanes, as an immutable value: undo keeps the old one, and a file can hold it.
+# Rows and headings of the layout.
 
 
 @dataclass(frozen=True, slots=True)
 class LaneRow:
-    """One lane as it is laid out.
+    """One lane in the layout.
 
     Attributes:
         index: Index in `Timeline.infos`.
-        depth: 0 for CPUs and processes, 1 for what is under them, 2 for what is under threads.
+        depth: 0 for CPUs and processes, 1 for lanes under them, 2 for lanes under threads.
         y_px: Top, from the top of the list.
         height_px: Height.
         is_foldable: It has lanes under it.
-        is_open: They show.
-        is_pinned: It is at the top because the user has pinned it.
-        is_alone: It is not under its process, whose name it needs.
-        process: The lane of the process whose only thread it shows: it has its name, and folds into it; -1 of others.
+        is_open: It is unfolded.
+        is_pinned: The user has pinned it at the top.
+        is_alone: It is not under its process, so its label needs the process name.
+        process: Lane of the process if this is its only thread and replaces it, with its name; else -1.
     """
 
     index: int
@@ -77,7 +78,7 @@ class LaneRow:
 
     @property
     def unit(self) -> int:
-        """The lane that is folded, hidden and moved: the process whose only thread it shows, or the lane itself."""
+        """The lane that is folded, hidden and moved: the process that this row replaces, or the lane itself."""
         return self.process if self.process >= 0 else self.index
 
 
@@ -86,11 +87,11 @@ class GroupHead:
     """The heading of a group of lanes.
 
     Attributes:
-        title: As the user reads it.
-        count: Lanes of the group, processes not opened counting as one.
+        title: Text of the heading.
+        count: Number of lanes in the group; a folded process counts as one.
         y_px: Top, from the top of the list.
         height_px: Height.
-        is_open: Its lanes show.
+        is_open: Its lanes are shown.
     """
 
     title: str

@@ -1,4 +1,4 @@
-"""Sorts and groups lanes by figures that are worked out in the background."""
+"""Sorts and groups lanes by figures that are computed in the background."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from satview.store.losses import idle_threads
 from satview.store.trace import LOGGER, OF_CAPTURE, Trace
 from satview.timeline.lane_tree import LaneInfo, LaneKind, Timeline
 
-# Names of processes and threads as people type them: `devb-*`, or several with a heading for groups of lanes.
+# Patterns of process and thread names as users type them: `devb-*`, or several with a heading for groups of lanes.
 
 
 Fits = Callable[[str], bool]
@@ -35,7 +35,7 @@ _WILD: Final = "*?["
 
 
 def fits_name(text: str) -> Fits:
-    """Return a test whether a name fits a pattern: the name itself, or with `*`, `?` and `[abc]` in it.
+    """Return a predicate whether a name matches a pattern: the name itself, or a glob with `*`, `?` and `[abc]`.
 
     Raises:
         UsageError: The pattern is faulty.
@@ -49,12 +49,12 @@ def fits_name(text: str) -> Fits:
 
 
 def parse_groups(text: str) -> tuple[tuple[str, Fits], ...]:
-    """Return headings with a test whether a name belongs there: `Drivers: devb-*, io-*; HMI: hmi*`.
+    """Return headings, each with a predicate for names: `Drivers: devb-*, io-*; HMI: hmi*`.
 
-    A group without a heading has its patterns for one.
+    A group without a heading is titled by its patterns.
 
     Raises:
-        UsageError: There is no pattern, one is faulty, or two groups have one heading.
+        UsageError: There is no pattern, one is faulty, or two groups have the same heading.
     """
     groups: dict[str, Fits] = {}
     for part in text.replace("\n", ";").split(";"):
@@ -80,7 +80,7 @@ def _any_of(names: list[str]) -> Fits:
     return lambda text: any(fits(text) for fits in rules)
 
 
-# By what lanes can be sorted and grouped: figures of threads in a window of time. Arrays only, for a worker thread.
+# Figures of threads in a time window, to sort and group lanes by. Arrays only, for a worker thread.
 
 
 _Ints = NDArray[np.int64]
@@ -91,7 +91,7 @@ _NO_WAIT: Final = (ABSENT, DEAD, READY, RUNNING, UNKNOWN)
 
 @dataclass(frozen=True, slots=True)
 class SortFigures:
-    """What threads and processes are sorted by, largest first.
+    """Figures that threads and processes are sorted by, largest first.
 
     Attributes:
         of_thread: int64 (threads,).
@@ -103,16 +103,16 @@ class SortFigures:
 
 
 def sort_figures(basis: Basis, sort: SortBy, window: TimeWindow, is_cancelled: Callable[[], bool]) -> SortFigures:
-    """Return the figures of a window; times are cycles, a process has the sum of its threads or their highest priority.
+    """Return the figures of a time window: cycles, or priorities; a process has the sum of its threads, or the highest.
 
     Args:
-        basis: Of the trace.
+        basis: Basis of statistics of the trace.
         sort: CPU, PRIORITY, READY or BLOCKED.
         window: The part of the trace.
-        is_cancelled: Called now and then.
+        is_cancelled: Polled during the computation.
 
     Raises:
-        Cancelled: It said so.
+        Cancelled: `is_cancelled()` returned True.
     """
     trace = basis.trace
     process = trace.threads.process
@@ -134,12 +134,12 @@ def sort_figures(basis: Basis, sort: SortBy, window: TimeWindow, is_cancelled: C
 
 
 def sorted_lanes(timeline: Timeline, sort: SortBy, figures: SortFigures | None) -> tuple[int, ...]:
-    """Return the lanes of processes and threads in another order; nothing for the order of the trace.
+    """Return the lanes of processes and threads in sorted order; empty for the order of the trace.
 
     Args:
         timeline: The lanes.
-        sort: By what.
-        figures: What `sort_figures` returned; None for names.
+        sort: Sort key.
+        figures: Result of `sort_figures`; None for names.
     """
     infos = [info for info in timeline.infos if info.kind in (LaneKind.PROCESS, LaneKind.THREAD)]
     if sort is SortBy.TRACE:
@@ -150,7 +150,7 @@ def sorted_lanes(timeline: Timeline, sort: SortBy, figures: SortFigures | None) 
 
 
 def use_of(timeline: Timeline) -> SortFigures | None:
-    """Return how long threads and processes had the CPUs, by their lanes; None until all of these are ready."""
+    """Return the CPU time of threads and processes, taken from CPU lanes; None until all of these are ready."""
     trace, lanes = timeline.trace, timeline.lanes_of_cpus
     if not lanes:
         return None
@@ -165,9 +165,9 @@ def use_of(timeline: Timeline) -> SortFigures | None:
 
 
 def _with_system_last(trace: Trace, of_process: _Ints, window: TimeWindow) -> _Ints:
-    """Return how long processes had the CPUs, NOT_KNOWN for the kernel and the logger unless that is much.
+    """Return CPU times of processes, with NOT_KNOWN for kernel and logger unless they used much.
 
-    They are not what a trace is about: where little happens, they would stand above all that it shows.
+    They are rarely of interest, yet would come first in a trace in which little happens.
     """
     is_system = np.zeros(len(of_process), np.bool_)
     is_system[trace.threads.process[idle_threads(trace)]] = True
@@ -177,7 +177,7 @@ def _with_system_last(trace: Trace, of_process: _Ints, window: TimeWindow) -> _I
 
 
 def idle_cpus(timeline: Timeline) -> list[int]:
-    """Return the lanes of CPUs that were idle all the time, for certain, and had no interrupt."""
+    """Return the lanes of CPUs that were certainly idle all the time and had no interrupt."""
     parents = {info.parent for info in timeline.infos if info.kind is LaneKind.INTERRUPTS}
     lanes = zip(
         (info.index for info in timeline.infos if info.kind is LaneKind.CPU), timeline.lanes_of_cpus, strict=True
@@ -191,13 +191,13 @@ def _figure(figures: SortFigures, info: LaneInfo) -> int:
 
 
 def mostly(runs: Runs, value: NDArray[np.integer[Any]], window: TimeWindow | None, threads: int) -> _Ints:
-    """Return the value that each thread had for most of its time on a CPU, int64 (threads,); -1 where not known.
+    """Return the value that each thread had for most of its time on a CPU, int64 (threads,); -1 = not known.
 
     Args:
-        runs: Who ran when.
+        runs: Which thread ran when.
         value: The value of each run; negative = not known.
         window: Only this part of the trace; None = all of it.
-        threads: Rows of the thread table.
+        threads: Number of rows of the thread table.
     """
     start, end = runs.start, runs.end
     if window is not None:
@@ -215,13 +215,13 @@ def mostly(runs: Runs, value: NDArray[np.integer[Any]], window: TimeWindow | Non
 
 
 def thread_groups(timeline: Timeline, basis: Basis, group: GroupBy, window: TimeWindow) -> tuple[LaneGroup, ...]:
-    """Return threads grouped by what they had for most of their time on a CPU; those without a value are left out.
+    """Return threads grouped by the value they had for most of their time on a CPU; unknown ones are left out.
 
     Args:
         timeline: The lanes.
-        basis: Of the trace.
+        basis: Basis of statistics of the trace.
         group: PRIORITY, CPU or PARTITION.
-        window: For CPUs: where they ran in this part of the trace.
+        window: Time range in which the CPU of threads is taken.
     """
     count = len(basis.trace.threads)
     if group is GroupBy.CPU:
@@ -249,11 +249,11 @@ def _partition_title(names: dict[int, str], partition: int) -> str:
 
 
 def pattern_groups(timeline: Timeline, rules: Iterable[tuple[str, Callable[[str], bool]]]) -> tuple[LaneGroup, ...]:
-    """Return processes grouped by their names, each in the first group that it fits.
+    """Return processes grouped by their names, each in the first group that it matches.
 
     Args:
         timeline: The lanes.
-        rules: Title of each group, and a test whether a name fits it.
+        rules: Title of each group, and a predicate for names.
     """
     lanes, left = LaneIndex(timeline), [info for info in timeline.infos if info.kind is LaneKind.PROCESS]
     groups = []
@@ -289,10 +289,10 @@ class _Grouped:
 
 
 class LaneSorter(QObject):
-    """Sorts and groups the lanes of one view; figures are those of the moment of the command, so lanes do not jump.
+    """Sorts and groups the lanes of one view once per command; later changes of the figures move no lane.
 
     Signals:
-        failed: Why lanes could not be sorted or grouped, one sentence.
+        failed: Lanes could not be sorted or grouped; the text says why.
     """
 
     failed = Signal(str)
@@ -304,7 +304,7 @@ class LaneSorter(QObject):
 
     @property
     def is_busy(self) -> bool:
-        """True while figures are worked out."""
+        """True while figures are being computed."""
         return self._sorting.is_busy or self._grouping.is_busy
 
     def sort(self, timeline: Timeline, basis: Basis, sort: SortBy, window: TimeWindow) -> None:
@@ -312,21 +312,21 @@ class LaneSorter(QObject):
 
         Args:
             timeline: The lanes.
-            basis: Of their trace.
-            sort: By what.
-            window: Where times are added up.
+            basis: Basis of statistics of their trace.
+            sort: Sort key.
+            window: Time range in which times are added up.
         """
         self._sorting.start(partial(_sorted, timeline, basis, sort, window), _PATIENCE_S)
 
     def group(self, timeline: Timeline, basis: Basis, group: GroupBy, window: TimeWindow, patterns: str = "") -> None:
-        """Group the lanes by something else.
+        """Group the lanes.
 
         Args:
             timeline: The lanes.
-            basis: Of their trace.
-            group: What the groups are.
-            window: Where it counts on which CPU threads ran.
-            patterns: For PATTERN: as `parse_groups` takes them.
+            basis: Basis of statistics of their trace.
+            group: Kind of the groups.
+            window: Time range in which the CPU of threads is taken.
+            patterns: For PATTERN: text for `parse_groups`.
 
         Raises:
             UsageError: The patterns are faulty.
@@ -349,7 +349,7 @@ class LaneSorter(QObject):
     @Slot(object)
     def _on_done(self, result: object) -> None:
         if isinstance(result, _Sorted):
-            if result.timeline is self._lanes.timeline:  # else the trace was refreshed meanwhile
+            if result.timeline is self._lanes.timeline:  # else the trace was reloaded meanwhile
                 self._lanes.sort(result.sort, result.order)
         elif isinstance(result, _Grouped):
             if result.groups:
@@ -365,7 +365,6 @@ class LaneSorter(QObject):
 
 
 def _sorted(timeline: Timeline, basis: Basis, sort: SortBy, window: TimeWindow, is_cancelled: IsCancelled) -> _Sorted:
-    """Run in the task; holds no widget."""
     needs_none = sort in (SortBy.TRACE, SortBy.NAME)
     figures = None if needs_none else sort_figures(basis, sort, window, is_cancelled)
     return _Sorted(sort, sorted_lanes(timeline, sort, figures), timeline)
@@ -377,5 +376,4 @@ def _grouped(
     patterns: str,
     _is_cancelled: IsCancelled,
 ) -> _Grouped:
-    """Run in the task."""
     return _Grouped(group, find(), patterns)

@@ -1,4 +1,4 @@
-"""Live: looks at a growing file a few times a second and says when it is worth reading again. Knows no numpy."""
+"""Polls a growing file and signals when it should be read again. Imports no numpy."""
 
 from __future__ import annotations
 
@@ -12,24 +12,24 @@ if TYPE_CHECKING:
     from satview.formats.kev.growing import GrowingFile
 
 POLL_MS: Final = 250
-_REST_FACTOR: Final = 2.0  # reading again takes a third of the time at most, however large the file has become
+_REST_FACTOR: Final = 2.0  # pause after a read, as a multiple of its length: reads take at most a third of the time
 _RATE_OVER_S: Final = 5.0
 _QUIET_AFTER_S: Final = 4.0
 
 
 class Follow(QObject):
-    """Following one file.
+    """State of following one growing file.
 
     Attributes:
         path: The file.
-        file: What reads it; made at the first read, on the worker.
-        is_sticking: The view keeps to the end of the trace.
-        note: What is special just now, as a sentence: the file is gone, its header is not complete; else empty.
+        file: Its reader, created at the first read on the worker thread.
+        is_sticking: The view stays at the end of the trace.
+        note: Sentence about a special state, such as a missing file or an incomplete header; else empty.
 
     Signals:
-        due: The file has changed and the rest after the last read is over: read it.
-        changed: Something to show in the status bar changed.
-        noted: There is another note.
+        due: The file has changed and the pause after the last read is over: read it.
+        changed: Something shown in the status bar changed.
+        noted: `note` changed to another text.
         over: The file is complete, and all of it has been read.
     """
 
@@ -54,7 +54,7 @@ class Follow(QObject):
 
     @property
     def events_per_s(self) -> float:
-        """Events that came per second of real time, over the last few seconds."""
+        """Events that arrived per second of real time, over the last few seconds."""
         now_s = time.monotonic()
         recent = [arrival for arrival in self._arrivals if now_s - arrival[0] <= _RATE_OVER_S]
         if len(recent) < 2:
@@ -63,26 +63,26 @@ class Follow(QObject):
 
     @property
     def is_quiet(self) -> bool:
-        """True if nothing has come for a while."""
+        """True if no events have arrived for a while."""
         return not self._arrivals or time.monotonic() - self._arrivals[-1][0] > _QUIET_AFTER_S
 
     def set_sticking(self, sticks: bool) -> None:
-        """Keep the view to the end, or let go of it."""
+        """Set whether the view stays at the end."""
         if sticks != self.is_sticking:
             self.is_sticking = sticks
             self.changed.emit()
 
     def begin_read(self) -> None:
-        """Note that a read begins: nothing is due until it has ended."""
+        """Record that a read begins: `due` is not sent until it has ended."""
         self._began_s = time.monotonic()
         self._next_s = float("inf")
 
     def end_read(self, events: int | None, note: str = "") -> None:
-        """Note that a read has ended and its result is shown.
+        """Record that a read has ended and its result is shown.
 
         Args:
-            events: Events of the trace now; None = there is none.
-            note: Why not.
+            events: Number of events in the trace now; None = there is no trace.
+            note: Why there is none.
         """
         now_s = time.monotonic()
         self._next_s = now_s + max(0.0, _REST_FACTOR * (now_s - self._began_s))
@@ -96,11 +96,11 @@ class Follow(QObject):
         self.changed.emit()
 
     def finish(self) -> None:
-        """Note that the program that writes the file has ended: what is there is read, then `over` follows."""
+        """Record that the program that writes the file has ended: `over` follows once the rest is read."""
         self._is_complete = True
 
     def stop(self) -> None:
-        """Look no more."""
+        """Stop polling."""
         self._timer.stop()
 
     @Slot()

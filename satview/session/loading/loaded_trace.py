@@ -1,4 +1,4 @@
-"""Reads traces on the worker, with all that can be made there, so that the window has only to show them."""
+"""Reads traces on the worker thread and prepares there all that the window needs to show them."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ class LoadedTrace:
     """A trace with its lanes.
 
     Attributes:
-        trace, timeline: The trace.
-        events_of_thread: int64, shape (threads,), how many events each thread has.
-        silent: Lanes of CPUs that logged nothing.
-        restart: What happened to a followed file that had to be read from its start again, as a sentence; else empty.
-        key: Of a file that may be put into the cache, as it was before it was read; else empty.
+        trace, timeline: The trace and its lanes.
+        events_of_thread: int64, shape (threads,), number of events of each thread.
+        silent: Lanes of CPUs without events.
+        restart: Why a followed file had to be read from its start again, as a sentence; else empty.
+        key: Cache key of the file, taken before it was read, if it may be cached; else empty.
         is_cached: It came from the cache.
     """
 
@@ -51,21 +51,21 @@ class LoadedTrace:
 
     @classmethod
     def of(cls, trace: Trace, restart: str = "", key: str = "") -> LoadedTrace:
-        """Count and sort out what is in a trace."""
+        """Create the lanes of a trace and count its events."""
         timeline = Timeline(trace)
         return cls(trace, timeline, events_per_thread(trace), silent_cpus(timeline), restart, key)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ShownState:
-    """What a window shows of a trace, and what has to be ready of a longer reading before it may be shown instead.
+    """The displayed parts of a trace, which must be prepared in a reloaded trace before it can replace this one.
 
     Attributes:
-        timeline: Of the trace that shows.
-        lanes: Lanes in view, and the selected one.
+        timeline: Lanes of the trace that is shown.
+        lanes: Visible lanes, and the selected one.
         state: The filter.
-        evaluator: Has the Python files that may run.
-        text: What is searched for.
+        evaluator: Evaluator of the filter; has the Python files that may run.
+        text: The text that is searched for.
     """
 
     timeline: Timeline
@@ -77,15 +77,15 @@ class ShownState:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Reload:
-    """A longer reading of the file that shows, with everything that the window needs to change over in one step.
+    """A reloaded trace, with everything prepared that the window needs to switch to it in one step.
 
     Attributes:
-        loaded: The trace.
-        shown: What this was made for.
-        moved: Index of a lane that shows to its index in the reading.
-        state, evaluator, view: The filter, for the reading.
-        overlay: What the filter does to the lanes in view, ready.
-        hits: Rows that the search finds.
+        loaded: The reloaded trace.
+        shown: The state that this was prepared for.
+        moved: Index of a shown lane to its index in the reloaded trace.
+        state, evaluator, view: The filter for the reloaded trace.
+        overlay: The effect of the filter on the visible lanes, computed.
+        hits: Event rows of the search hits.
     """
 
     loaded: LoadedTrace
@@ -98,7 +98,7 @@ class Reload:
     hits: NDArray[np.uint32]
 
     def fits(self, shown: ShownState) -> bool:
-        """Return whether all is ready for what shows by now; else `prepared` has to be queried again."""
+        """Return whether everything shown now is prepared; else call `prepared` again."""
         own = self.shown
         is_same = (own.timeline, own.state, own.text) == (shown.timeline, shown.state, shown.text)
         return is_same and all(
@@ -107,20 +107,16 @@ class Reload:
 
 
 def read_on(file: GrowingFile, is_cancelled: IsCancelled, report: Report) -> LoadedTrace:
-    """Read what a followed file has got since.
-
-    Raises:
-        TraceFormatError, OSError, Cancelled: As `GrowingFile.read`.
-    """
+    """Read the data added to a followed file since the last read."""
     trace = file.read(report, is_cancelled)
     return LoadedTrace.of(trace, file.restart)
 
 
 def prepared(loaded: LoadedTrace, shown: ShownState, is_cancelled: IsCancelled) -> Reload:
-    """Make everything ready that a window needs to show a longer reading.
+    """Prepare everything that a window needs to show a reloaded trace.
 
     Raises:
-        Cancelled: `is_cancelled()` said so.
+        Cancelled: `is_cancelled()` returned True.
     """
     names = shown.timeline.trace.pidin
     if names is not None and loaded.trace.pidin is None:
@@ -133,7 +129,7 @@ def prepared(loaded: LoadedTrace, shown: ShownState, is_cancelled: IsCancelled) 
             add_symbols(trace, symbols.folder)
     timeline.describe_user_events(shown.timeline.user_lanes)
     timeline.take_finders(shown.timeline)
-    with suppress(UsageError):  # what a file of timing names may be gone: the class loader says it
+    with suppress(UsageError):  # the timing file may be gone, which the class loader reports
         timeline.show_classes(shown.timeline.known_classes, is_cancelled)
     moved = moved_lanes(shown.timeline, timeline)
     lanes = tuple(moved[lane] for lane in shown.lanes if lane in moved)
@@ -151,11 +147,11 @@ def prepared(loaded: LoadedTrace, shown: ShownState, is_cancelled: IsCancelled) 
 
 
 def named_reading(path: Path, shown: ShownState, is_cancelled: IsCancelled) -> Reload:
-    """Make what shows ready with the names that a text of pidin adds.
+    """Prepare the shown trace with the names that a text of pidin adds.
 
     Raises:
-        UsageError: The text or the trace is none that names can be from or for.
-        Cancelled: `is_cancelled()` said so.
+        UsageError: The file is no text of pidin, or the trace cannot take names.
+        Cancelled: `is_cancelled()` returned True.
     """
     return prepared(LoadedTrace.of(with_names(shown.timeline.trace, read_pidin(path))), shown, is_cancelled)
 
@@ -173,14 +169,14 @@ def _view(trace: Trace, evaluator: FilterEvaluator, state: FilterState, is_cance
         return FilterView(selected=len(trace.events))
     try:
         view = evaluator.alone(is_cancelled, lambda: evaluator.view(state))
-    except SatviewError as error:  # a handler of a rule failed on what is new
+    except SatviewError as error:  # a handler of a rule failed on new events
         return FilterView(selected=len(trace.events), notices=(str(error),))
     assert isinstance(view, FilterView)
     return view
 
 
 def _make_ready(overlay: LaneOverlay, lanes: tuple[int, ...], edges: NDArray[np.int64]) -> None:
-    """Let the overlay sum up the intervals of lanes, which a frame would else have to do."""
+    """Compute the sums of the overlay for these lanes in advance, so that no frame has to."""
     if lanes and not overlay.does_nothing:
         overlay.hide(lanes, np.zeros((len(lanes), len(edges) - 1), np.uint8), edges, waits=True)
         overlay.faded(lanes, edges, waits=True)
@@ -193,7 +189,7 @@ def _hits(trace: Trace, evaluator: FilterEvaluator, text: str, is_cancelled: IsC
         return nothing
     try:
         hits = task_for(text, trace, evaluator)(is_cancelled)
-    except UsageError:  # the find bar says why since the text was typed
+    except UsageError:  # the find bar has shown the reason since the text was typed
         return nothing
     assert isinstance(hits, np.ndarray)
     return hits

@@ -1,6 +1,6 @@
-"""What a session does on a worker thread: read a file, read on, keep it. Imports numpy and decoders when called.
+"""Tasks of a session on a worker thread: read a file, read it again, cache it.
 
-Windows show at once because nothing of that is imported before.
+Functions import numpy and decoders when they are called, so that windows appear at once.
 """
 
 from __future__ import annotations
@@ -32,15 +32,15 @@ if TYPE_CHECKING:
     from satview.session.loading.loaded_trace import LoadedTrace, ShownState
 
 
-# Which files are put into the cache of decoded traces, and where it is. Imports no numpy: it is needed at start-up.
+# Location of the cache of decoded traces, and which files it takes.
 
 
 SWITCH: Final = "SATVIEW_CACHE"  # environment: `off`, or another folder
-CACHED_BYTES = 32 << 20  # smaller files are decoded as fast as a cache is looked for
+CACHED_BYTES = 32 << 20  # smaller files are decoded as fast as they are found in a cache
 
 
 def cache_folder() -> Path | None:
-    """Return where this user's cache is, None if the environment switches it off."""
+    """Return this user's cache folder; None if the environment switches it off."""
     named = os.environ.get(SWITCH, "")
     if named.lower() in ("off", "0", "no"):
         return None
@@ -51,14 +51,14 @@ def cache_folder() -> Path | None:
 
 
 def is_large(path: Path) -> bool:
-    """Return whether a file is so large that it is put into the cache."""
+    """Return whether a file is large enough to be cached."""
     try:
         return path.is_file() and path.stat().st_size >= CACHED_BYTES
     except OSError:
         return False
 
 
-# Keeps what was decoded of large .kev files in the user's cache folder, so that they open at once the next time.
+# Stores decoded large .kev files in the user's cache folder, so that they open at once the next time.
 
 
 _END_BYTES: Final = 64 << 10
@@ -66,11 +66,11 @@ _SUFFIX: Final = ".cache"
 
 
 class TraceCache:
-    """Finds and keeps decoded traces.
+    """Finds and stores decoded traces.
 
     Args:
-        folder: Where they are; None keeps nothing.
-        limit_bytes: How many bytes all of them may have; the ones not used for longest go first. 0 keeps nothing.
+        folder: Cache folder; None stores nothing.
+        limit_bytes: Size of the cache; least recently used files are deleted first. 0 stores nothing.
     """
 
     def __init__(self, folder: Path | None, limit_bytes: int) -> None:
@@ -78,7 +78,7 @@ class TraceCache:
         self._limit_bytes = limit_bytes
 
     def key(self, path: Path) -> str | None:
-        """Return what distinguishes a file from all others, None if it is nothing to keep."""
+        """Return the cache key of a file; None if the file is not cached."""
         if self._folder is None:
             return None
         try:
@@ -97,7 +97,7 @@ class TraceCache:
         return hashlib.sha256(b"".join(hashlib.sha256(part).digest() for part in (reported, begin, last))).hexdigest()
 
     def find(self, path: Path) -> LoadedTrace | None:
-        """Return a file as it was decoded before, None if it was not or what the cache has of it is not whole."""
+        """Return the decoded trace of a file; None if the cache does not have it completely."""
         key = self.key(path)
         if key is None or self._folder is None:
             return None
@@ -115,17 +115,17 @@ class TraceCache:
             with suppress(OSError):
                 file.unlink()
             return None
-        except SatviewError:  # the trace itself has changed by now: reading it says how
+        except SatviewError:  # the trace has changed, which reading it will report
             return None
         return loaded
 
     def store(self, loaded: LoadedTrace, lanes: Iterable[int], cancelled: Callable[[], bool] = lambda: False) -> bool:
-        """Put a file that was decoded into the cache; return whether it is in it.
+        """Put a decoded file into the cache; return whether it is in it.
 
         Args:
             loaded: The trace with its lanes.
-            lanes: Those that are to be ready at once the next time.
-            cancelled: Called now and then.
+            lanes: Lanes to store with it, so that they are ready at once the next time.
+            cancelled: Polled during the work.
         """
         from satview.formats.kev.stored import arrays_of, values_of  # here: a key is requested before the first picture
         from satview.timeline.stored_lanes import lanes_of
@@ -143,12 +143,12 @@ class TraceCache:
             self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             self.shrink(self._limit_bytes - size)
             write_arrays(self._folder / f"{loaded.key[:40]}{_SUFFIX}", values, arrays, cancelled)
-        except (OSError, WriteError, Cancelled):  # a cache that cannot be written is no fault
+        except (OSError, WriteError, Cancelled):  # a cache that cannot be written is not an error
             return False
         return True
 
     def shrink(self, limit_bytes: int) -> None:
-        """Delete files not used for longest until all have no more bytes than that."""
+        """Delete the least recently used files until the cache is no larger than this."""
         if self._folder is None:
             return
         stored = []
@@ -187,7 +187,7 @@ def _loaded(path: Path, values: Any, arrays: dict[str, np.ndarray[Any, Any]], ke
 
 @cache
 def _code_digest() -> str:
-    """Return what distinguishes this version of the code from others that may decode differently."""
+    """Return a digest of this version of the code, as other versions may decode differently."""
     package = Path(__file__).parents[2]
     folders = ("events", "linkage", "formats/kev", "timeline", "session/loading", "session/lanes")
     parts = ("core", "base", "events", "store", *folders)
@@ -204,7 +204,7 @@ class Prepare(NamedTuple):
     """Imports what a window will need, on the thread that reads, so that the window does not wait for it.
 
     Attributes:
-        preview: Called before a preview shows.
+        preview: Called before a preview is shown.
         views: Called before a trace is ready.
     """
 
@@ -221,16 +221,16 @@ def read_file(
     is_cancelled: IsCancelled,
     report: Report,
 ) -> object:
-    """Return a file as it was read; a large one is sampled first, or comes from the cache.
+    """Return a file as a `LoadedTrace`; a large one is sampled first, or comes from the cache.
 
     Args:
         path: The file.
         prepare: Imports what the views will need; None = there are none.
-        show: Is given what a sample shows.
-        cache_bytes: How much the cache may hold; 0 = do not look into it.
-        memory_bytes: How much columns may have in memory; 0 = as the environment says.
-        is_cancelled: Called now and then; True stops it.
-        report: Is given the share that is done.
+        show: Called with the preview made of the sample.
+        cache_bytes: Size of the cache; 0 = do not use it.
+        memory_bytes: Limit for columns in memory; 0 = as the environment says.
+        is_cancelled: Polled during the work.
+        report: Called with the completed fraction.
 
     Raises:
         SatviewError: The file cannot be read.
@@ -246,14 +246,14 @@ def read_file(
         from satview.session.loading.loaded_trace import LoadedTrace
 
         loaded = LoadedTrace.of(trace, key=key)
-        # Beside the window, which makes its views meanwhile, and waits for them; if it fails, it fails there again.
+        # In parallel with the window, which builds its views meanwhile; an error is raised again there.
         Begun(partial(loaded.timeline.build, loaded.timeline.cpu_lanes, is_cancelled), "satview-cpu-lanes")
     _import_views(prepare)
     return loaded
 
 
 def _limit_memory(memory_bytes: int) -> None:
-    """Set the bound of columns; what is beyond it is beside the cache, for temporary files may be memory themselves."""
+    """Set the limit for columns in memory; columns above it go beside the cache, as /tmp may be in memory itself."""
     folder = cache_folder()
     with suppress(OSError):
         if folder is not None and memory_bytes:
@@ -276,14 +276,14 @@ def read_more(
     is_cancelled: IsCancelled,
     report: Report,
 ) -> object:
-    """Return what a followed file has by now, ready to be shown.
+    """Return the current content of a followed file, prepared to be shown.
 
     Args:
         follow: The file.
         prepare: Imports what the views will need; None = there are none.
-        shown: What has to be ready; None = nothing shows yet.
-        is_cancelled: Called now and then; True stops it.
-        report: Is given the share that is done.
+        shown: State to prepare for; None = nothing is shown yet.
+        is_cancelled: Polled during the work.
+        report: Called with the completed fraction.
 
     Raises:
         SatviewError, Cancelled: As `read_file`.
@@ -297,12 +297,12 @@ def read_more(
     if prepare is not None:
         prepare.views()
     ready = loaded if shown is None or loaded.restart else prepared(loaded, shown, is_cancelled)
-    give_back()  # what the reading before the last one held
+    give_back()  # memory of the trace before the last one
     return ready
 
 
 def prepare_loaded(loaded: LoadedTrace, shown: ShownState, is_cancelled: IsCancelled) -> object:
-    """Return a reading made ready for what shows by now."""
+    """Prepare a loaded trace for the current display."""
     from satview.session.loading.loaded_trace import prepared
 
     return prepared(loaded, shown, is_cancelled)
@@ -314,11 +314,11 @@ def cache_loaded(loaded: LoadedTrace, lanes: list[int], cache_bytes: int, is_can
 
 
 def _cached(path: Path, cache_bytes: int) -> tuple[LoadedTrace | None, str]:
-    """Return the file as it was decoded before, or None and what it would be called in the cache.
+    """Return the trace from the cache, or None and its key for a later `store`.
 
     Args:
         path: The file.
-        cache_bytes: As of `read_file`.
+        cache_bytes: As for `read_file`.
     """
     if not cache_bytes or not is_large(path):
         return None, ""
@@ -344,7 +344,7 @@ def _show_sample(
 
 
 def read_names(path: Path, shown: ShownState, is_cancelled: IsCancelled) -> object:
-    """Return what shows, made ready with the names that a text of pidin adds.
+    """Prepare the shown trace with the names that a text of pidin adds.
 
     Raises:
         SatviewError, Cancelled: As `named_reading`.

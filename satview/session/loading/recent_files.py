@@ -1,4 +1,4 @@
-"""The files opened last, newest first."""
+"""The list of recently opened files, newest first."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class RecentFiles(QObject):
     """A short list of paths, stored in one JSON file.
 
     Signals:
-        changed: Another file came to the front.
+        changed: The list changed.
     """
 
     changed = Signal()
@@ -29,8 +29,8 @@ class RecentFiles(QObject):
         """Read the list.
 
         Args:
-            path: Where it is stored; None keeps it in memory only.
-            limit: How many files are remembered.
+            path: File of the list; None keeps it in memory only.
+            limit: Number of files to remember.
             parent: Owner.
         """
         super().__init__(parent)
@@ -50,13 +50,13 @@ class RecentFiles(QObject):
         self.changed.emit()
 
     def clear(self) -> None:
-        """Forget all of them."""
+        """Empty the list."""
         self._files = []
         self.file.store(lambda _content: [])
         self.changed.emit()
 
     def _with_first(self, file: Path, content: Any) -> Any:
-        """Return what the file is to hold: what other windows have stored, with a file at the front."""
+        """Return the new content of the file: a file at the front of what other windows have stored."""
         others = self._files[1:] if content is None else _paths(content)
         self._files = [file, *(old for old in others if old != file)][: self._limit]
         return [str(path) for path in self._files]
@@ -73,7 +73,7 @@ def _paths(content: Any) -> list[Path]:
 
 
 def _exists(file: Path) -> bool:
-    """Return whether a path names a file; a damaged list may hold names that no system takes."""
+    """Return whether a path names a file; a damaged list may hold names that the system rejects."""
     try:
         return file.is_file()
     except OSError:  # too long, a loop of links, a disk that fails
@@ -81,5 +81,5 @@ def _exists(file: Path) -> bool:
 
 
 def recent_files_file() -> Path:
-    """Return where this user's list is stored on this system."""
+    """Return the path of this user's list."""
     return user_state_path("satview", appauthor=False) / "recent.json"

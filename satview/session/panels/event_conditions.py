@@ -1,4 +1,4 @@
-"""Conditions that describe what is selected: its thread, process, event, class, CPU, state, arguments."""
+"""Filter conditions that describe the selection: its thread, process, event, class, CPU, state, arguments."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ _GLOB_SIGNS: Final = re.compile(r"[*?[]")
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """One way to name what is selected.
+    """One condition that the selection meets.
 
     Attributes:
         what: `Thread`, `Process`, `Event`, `Class`, `CPU`, `State`, or the name of an argument.
-        title: Its value, for people.
+        title: Its value as shown to the user.
         expression: The condition.
         is_argument: True for arguments and payload words.
     """
@@ -42,7 +42,7 @@ class Proposal:
 
 
 def proposals(opened: OpenTrace) -> tuple[Proposal, ...]:
-    """Return conditions for the selection of now, the commonest first; every one fits the selected event."""
+    """Return conditions that the current selection meets, most common first."""
     trace, selection = opened.trace, opened.selection
     offered: list[Proposal] = []
     event = selection.event
@@ -100,7 +100,7 @@ def of_event(trace: Trace, event: int) -> Iterator[Proposal]:
     for argument in trace.payloads.decode(event, 40).arguments[:40]:
         for condition in _argument_conditions(argument):
             if _fits(trace, event, condition):
-                # Entry and exit of a function together, so that its calls stay whole.
+                # Both entry and exit of a function, so that its calls stay complete.
                 whole = condition if argument.name == _FUNCTION else f"{kind} and {condition}"
                 yield Proposal(argument.name, argument.text, whole, is_argument=True)
                 break
@@ -124,7 +124,7 @@ def _argument_conditions(argument: Argument) -> Iterator[str]:
 
 
 class _NoDerivedColumns:
-    """None of the conditions made here reads durations and the like, which would be worked out for the trace."""
+    """Placeholder columns, as conditions made here read no durations, priorities and latencies."""
 
     def duration_ns(self, rows: NDArray[np.integer]) -> NDArray[np.int64]:
         return np.full(len(rows), -1, np.int64)
@@ -149,7 +149,7 @@ def _word(name: str) -> str:
 
 
 def _quoted(text: str) -> str:
-    """Return a text as conditions have it."""
+    """Return a text quoted as in conditions."""
     return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 

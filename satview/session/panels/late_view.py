@@ -1,4 +1,4 @@
-"""What is late, for its panel: the activities of the trace, and one of them with one instance explained."""
+"""Model of the panel Late: the activities of the trace, and one instance of an activity explained."""
 
 from __future__ import annotations
 
@@ -23,14 +23,7 @@ from satview.store.trace import Trace
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FoundActivities:
-    """What a trace does again and again.
-
-    Attributes:
-        late: Answers on it.
-        activities: One row for each activity, in its order.
-        chains: Those of the file of timing.
-        telling: The activity that is to be looked at before others; None without one.
-    """
+    """The activities of a trace: its recurring work."""
 
     late: Late
     activities: Table
@@ -39,10 +32,10 @@ class FoundActivities:
 
 
 class ActivitiesView(Answer):
-    """Looks for activities once somebody looks, and again in a refreshed trace or by another file of timing.
+    """Finds the activities when `start` is called.
 
     Attributes:
-        found: What was found; None = nothing yet, or it failed.
+        found: The result; None = not yet found, or it failed.
     """
 
     def __init__(self, opened: OpenTrace, parent: QObject | None = None) -> None:
@@ -51,7 +44,7 @@ class ActivitiesView(Answer):
         self.found: FoundActivities | None = None
 
     def start(self) -> None:
-        """Look for activities."""
+        """Start to look for activities."""
         self._start(partial(_find, self._opened.trace, self._opened.timing_file))
 
     def _take(self, result: object) -> None:
@@ -59,25 +52,24 @@ class ActivitiesView(Answer):
 
 
 def _find(trace: Trace, timing_file: str, _is_cancelled: IsCancelled) -> FoundActivities:
-    """Run in the task; holds the trace, no widget."""
     answers = late(trace, timing_of(trace, timing_file))
     return FoundActivities(answers, answers.activities(), answers.chains(), answers.most_telling())
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ExplainedInstance:
-    """One instance of an activity.
+    """One instance of an activity, explained.
 
     Attributes:
-        late: Answers that it is of.
-        activity: The activity.
-        positions: int64, its instances, in the order of their table.
-        instances: These as rows, the worst first.
-        row: Which of the rows is explained.
-        says: That one in a sentence.
-        blame: Where its time went.
-        compared: What slow instances of the activity have that fast ones have not.
-        responses: How long its instances took, those of the first rows, as of `answers.late.responses`.
+        late: Answers about the activities of the trace.
+        activity: Number of the activity.
+        positions: int64, its instances, as indices into the table of instances.
+        instances: The instances as rows, worst first.
+        row: Row of `instances` that is explained.
+        says: The explanation in a sentence.
+        blame: Where the time of the instance went.
+        compared: How slow instances of the activity differ from fast ones.
+        responses: Histogram of the response times of its instances (`answers.late.responses`).
     """
 
     late: Late
@@ -91,7 +83,7 @@ class ExplainedInstance:
     responses: Histogram | None
 
     def row_of(self, event: int) -> int:
-        """Return the row of the instance whose thread has an event meanwhile, or which it begins; -1 = none."""
+        """Return the row of the instance that an event of its thread falls into, or that it begins; -1 = none."""
         instances, events = self.late.learned.instances.at(self.positions), self.late.trace.events
         is_within = (instances.start_row <= event) & ((event <= instances.end_row) | (instances.end_row < 0))
         is_within &= (instances.thread == events.thread[event]) | (instances.start_row == event)
@@ -100,63 +92,63 @@ class ExplainedInstance:
 
 
 class InstanceView(Answer):
-    """Explains the instance that was chosen last.
+    """Explains the instance that was requested last.
 
     Attributes:
-        found: The instance, with all of its activity; None = none was chosen, or it is not explained yet.
+        found: The explained instance; None = none was requested, or it is not ready.
     """
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self.found: ExplainedInstance | None = None
 
-    def explain(self, asked: Late, activity: int, row: int = 0) -> None:
-        """Explain one instance of an activity.
+    def explain(self, late_answers: Late, activity: int, row: int = 0) -> None:
+        """Start to explain one instance of an activity.
 
         Args:
-            asked: Answers on the trace.
-            activity: The activity.
-            row: Of its instances, the worst first.
+            late_answers: Answers about the activities of the trace.
+            activity: Number of the activity.
+            row: Row of the instance, worst first.
         """
         before = self.found
-        is_same = before is not None and before.late is asked and before.activity == activity
-        self._start(partial(_explain, asked, activity, row, before if is_same else None))
+        is_same = before is not None and before.late is late_answers and before.activity == activity
+        self._start(partial(_explain, late_answers, activity, row, before if is_same else None))
 
-    def explain_thread(self, asked: Late, thread: int, cycles: int) -> bool:
-        """Explain what a thread does at a moment, else the worst that it does; return False if it does nothing again.
+    def explain_thread(self, late_answers: Late, thread: int, cycles: int) -> bool:
+        """Start to explain the activity of a thread at a time, or else its worst instance; return False if it has none.
 
         Args:
-            asked: Answers on the trace.
+            late_answers: Answers about the activities of the trace.
             thread: Row of the thread table.
-            cycles: The moment.
+            cycles: The time.
         """
-        instances, worst = asked.learned.instances, asked.worst()
+        instances, worst = late_answers.learned.instances, late_answers.worst()
         of_thread = worst[instances.thread[worst] == thread]
         is_then = (instances.start_cycles[of_thread] <= cycles) & (cycles <= instances.end_cycles[of_thread])
         chosen = of_thread[is_then] if is_then.any() else of_thread
         if not len(chosen):
             return False
         activity = int(instances.activity[chosen[0]])
-        self.explain(asked, activity, int(np.flatnonzero(asked.worst(activity) == chosen[0])[0]))
+        self.explain(late_answers, activity, int(np.flatnonzero(late_answers.worst(activity) == chosen[0])[0]))
         return True
 
-    def explain_bar(self, asked: Late, name: str, event: int) -> bool:
-        """Explain the instance of an activity that an event begins; return False if there is none.
+    def explain_bar(self, late_answers: Late, name: str, event: int) -> bool:
+        """Start to explain the instance of an activity that begins with an event; return False if there is none.
 
         Args:
-            asked: Answers on the trace.
+            late_answers: Answers about the activities of the trace.
             name: The whole name of the activity.
             event: Row of the event.
         """
-        names = [activity.name for activity in asked.learned.activities]
+        names = [activity.name for activity in late_answers.learned.activities]
         activity = names.index(name) if name in names else -1
-        rows = np.flatnonzero(asked.learned.instances.start_row[asked.worst(activity)] == event)
+        rows = np.flatnonzero(late_answers.learned.instances.start_row[late_answers.worst(activity)] == event)
         if len(rows):
-            self.explain(asked, activity, int(rows[0]))
+            self.explain(late_answers, activity, int(rows[0]))
         return bool(len(rows))
 
     def forget(self) -> None:
-        """Explain nothing."""
+        """Clear the result."""
         self._job.cancel()
         self.found, self.error = None, ""
         self.changed.emit()
@@ -166,15 +158,15 @@ class InstanceView(Answer):
 
 
 def _explain(
-    asked: Late, activity: int, row: int, same: ExplainedInstance | None, is_cancelled: IsCancelled
+    late_answers: Late, activity: int, row: int, same: ExplainedInstance | None, is_cancelled: IsCancelled
 ) -> ExplainedInstance:
-    """Run in the task; what another instance of the same activity has is not computed again."""
-    positions = same.positions if same is not None else asked.worst(activity)
-    instances = same.instances if same is not None else asked.instances(activity)
+    """Explain an instance; figures of its activity are taken from another instance of it, if given."""
+    positions = same.positions if same is not None else late_answers.worst(activity)
+    instances = same.instances if same is not None else late_answers.instances(activity)
     chosen = positions[row : row + 1]
-    blame, (says,) = asked.explained(chosen)
+    blame, (says,) = late_answers.explained(chosen)
     if is_cancelled():
         raise Cancelled
-    compared = same.compared if same is not None else asked.compared(activity)
-    drawn = same.responses if same is not None else responses(asked, activity)
-    return ExplainedInstance(asked, activity, positions, instances, row, says, blame, compared, drawn)
+    compared = same.compared if same is not None else late_answers.compared(activity)
+    drawn = same.responses if same is not None else responses(late_answers, activity)
+    return ExplainedInstance(late_answers, activity, positions, instances, row, says, blame, compared, drawn)

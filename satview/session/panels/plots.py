@@ -1,4 +1,4 @@
-"""Plots of a trace: what they show, and how it is computed in the background."""
+"""Plots of a trace: their data, and its computation in the background."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from satview.session.range_view import Extent, ExtentAnswer
 from satview.session.tasks import IsCancelled
 from satview.store.trace import Trace
 
-# Plots worked out on the worker thread: load over time, histograms of durations, and their tables as CSV.
+# Plots computed on the worker thread: load over time, histograms of durations, and their tables as CSV.
 
 
 BINS: Final = 300
@@ -40,7 +40,7 @@ _LOGGED: Final = {
     LoadBy.PRIORITY: "The trace has no priorities: its thread events were logged fast.",
     LoadBy.PARTITION: "The trace names no partitions: its thread events were logged fast, or the target has none.",
 }
-_ANALYSES: Final = {  # first part of the key of a measure to the analysis that it is of
+_ANALYSES: Final = {  # first part of a measure's key to its analysis
     "run": "cpu", "response": "states", "period": "states", "state": "states",
     "call": "calls", "queued": "messages", "service": "messages",
     "round_trip": "messages", "interrupt": "interrupts", "latency": "interrupts",
@@ -49,14 +49,14 @@ _ANALYSES: Final = {  # first part of the key of a measure to the analysis that 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LoadPlotted:
-    """A load plot.
+    """Data of a load plot.
 
     Attributes:
-        load: What is drawn.
+        load: Load of each band over time.
         titles: Name of each band.
-        window: The range.
-        capture: Why nothing can be drawn, and how to capture it; empty = it can.
-        trust: How far it can be trusted.
+        window: The time range.
+        capture: Why nothing can be drawn, and what to capture; empty = it can be drawn.
+        trust: How far the load can be trusted.
     """
 
     load: Load
@@ -67,11 +67,11 @@ class LoadPlotted:
 
     @property
     def shares(self) -> NDArray[np.float64]:
-        """Share of all CPUs of each band over the window, float64 (bands,)."""
+        """Share of all CPUs that each band had in the window, float64 (bands,)."""
         return np.asarray(self.load.busy_cycles.sum(axis=1) / max(1, int(self.load.given_cycles.sum())))
 
     def rows(self, trace: Trace) -> Iterator[tuple[object, ...]]:
-        """Yield the table: names of columns, then one row per bin; times in nanoseconds."""
+        """Yield the table: column names, then one row per bin; times in nanoseconds."""
         load, clock = self.load, trace.clock
         yield ("start_ns", "end_ns", *(csv_text(title) for title in self.titles), "interrupts", "unknown")
         times = [clock.durations_ns(row) for row in (*load.busy_cycles, load.interrupt_cycles, load.unknown_cycles)]
@@ -81,17 +81,17 @@ class LoadPlotted:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DurationsPlotted:
-    """A histogram.
+    """Data of a histogram of durations.
 
     Attributes:
-        measure: What it is of.
+        measure: The measured quantity.
         occurrences: The occurrences.
-        duration_ns: int64, (n,), how long each took.
+        duration_ns: int64, (n,), duration of each.
         histogram: Their histogram; None = there are none.
         marks: Text and nanoseconds of p50, p90, p99, p99.9 and the longest.
         window: The range in which they begin.
-        whose: Thread or process they are of; empty = all.
-        trust: How far it can be trusted.
+        whose: Their thread or process; empty = all.
+        trust: How far the durations can be trusted.
     """
 
     measure: Measure
@@ -103,8 +103,8 @@ class DurationsPlotted:
     whose: str
     trust: Trust = EXACT
 
-    def rows(self, trace: Trace) -> Iterator[tuple[object, ...]]:  # noqa: ARG002  -- as of the load plot
-        """Yield the table: names of columns, then one row per bin; limits in nanoseconds."""
+    def rows(self, trace: Trace) -> Iterator[tuple[object, ...]]:  # noqa: ARG002  -- same interface as the load plot
+        """Yield the table: column names, then one row per bin; bounds in nanoseconds."""
         yield "from_ns", "to_ns", "count"
         if self.histogram is not None:
             edges = np.power(10.0, self.histogram.edges_log10).round(3)
@@ -116,10 +116,10 @@ class CountsPlotted:
     """Counts of events over time.
 
     Attributes:
-        divisions: What is drawn.
-        titles: What each line counts: the condition, or the class.
-        window: The range.
-        of_classes: Lines are classes, in whose colours they are.
+        divisions: Counts of each line.
+        titles: What each line counts: a condition, or a class.
+        window: The time range.
+        of_classes: Lines are event classes, and drawn in their colours.
     """
 
     divisions: Divisions
@@ -128,7 +128,7 @@ class CountsPlotted:
     of_classes: bool
 
     def rows(self, trace: Trace) -> Iterator[tuple[object, ...]]:
-        """Yield the table: names of columns, then one row per division; times in nanoseconds."""
+        """Yield the table: column names, then one row per division; times in nanoseconds."""
         yield ("start_ns", "end_ns", *(csv_text(title) for title in self.titles))
         edges = trace.clock.ns_array(self.divisions.edges)
         yield from zip(edges[:-1].tolist(), edges[1:].tolist(), *self.divisions.counts.tolist(), strict=True)
@@ -138,7 +138,7 @@ Plotted = LoadPlotted | DurationsPlotted | CountsPlotted
 
 
 def plot_load(trace: Trace, basis: Basis, window: TimeWindow, by: LoadBy, is_cancelled: IsCancelled) -> LoadPlotted:
-    """Return the load of a window.
+    """Return the load in a time window.
 
     Raises:
         Cancelled: A newer request came.
@@ -163,7 +163,7 @@ def plot_durations(
     whose: str,
     is_cancelled: IsCancelled,
 ) -> DurationsPlotted:
-    """Return the histogram of a measure over a window, of some threads or of all (None).
+    """Return the histogram of a measure in a time window, for some threads or for all (None).
 
     Raises:
         Cancelled: A newer request came.
@@ -188,7 +188,7 @@ def plot_counts(
     count: int,
     is_cancelled: IsCancelled,
 ) -> CountsPlotted:
-    """Return how many events fit each condition in each division of a window; without any, how many of each class.
+    """Return how many events meet each condition in each division of a window; without conditions, of each class.
 
     Raises:
         UsageError: A condition is faulty.
@@ -206,7 +206,7 @@ def plot_counts(
 def _by_class(
     trace: Trace, window: TimeWindow, is_cancelled: IsCancelled
 ) -> tuple[tuple[str, ...], list[NDArray[np.unsignedinteger]]]:
-    """Return the classes that occur in a window, most events first, and the rows of their events in it."""
+    """Return the event classes in a window, most events first, and the rows of their events there."""
     part, catalogue = trace.rows_between(window), trace.catalogue
     of_event = catalogue.class_index_of_code[trace.events.code[part]]
     totals = np.bincount(of_event, minlength=len(catalogue.classes))
@@ -220,7 +220,7 @@ def _by_class(
 
 
 def write_csv(trace: Trace, plotted: Plotted, path: Path, reading: Sequence[Path], _is_cancelled: IsCancelled) -> str:
-    """Write the table of a plot; return what is said of it.
+    """Write the table of a plot; return the message for the user.
 
     Raises:
         WriteError: The file cannot be written.
@@ -250,7 +250,7 @@ def _band_title(trace: Trace, by: LoadBy, subject: int) -> str:
 
 
 def _missing(load: Load) -> str:
-    """Return why there is nothing to draw; empty if there is."""
+    """Return why there is nothing to draw; empty if there is something."""
     if not load.busy_cycles.any():
         if load.unknown_cycles.sum() >= load.given_cycles.sum():
             return (
@@ -263,16 +263,16 @@ def _missing(load: Load) -> str:
     return ""
 
 
-# The plot that a window shows: what of, of which part of the trace, of whom; worked out in the background.
+# The plot that a window shows, and its parameters.
 
 
 DIVISIONS: Final = 100
 MOST_CONDITIONS: Final = 12  # more lines cannot be distinguished
-_SETTLE_MS: Final = 40  # a moving view requests a new plot that often at most
+_SETTLE_MS: Final = 40  # a moving view requests a new plot at most this often
 
 
 class PlotKind(StrEnum):
-    """The plots there are."""
+    """Kinds of plots."""
 
     LOAD = "Load over time"
     DURATIONS = "Histogram"
@@ -280,20 +280,20 @@ class PlotKind(StrEnum):
 
 
 class PlotsView(ExtentAnswer):
-    """Works the requested plot out whenever what it depends on changes and the panel can be seen.
+    """Computes the requested plot again whenever its input changes, while the panel is visible.
 
     Attributes:
-        plotted: The last result for each kind; missing = nothing yet.
+        plotted: The last result for each kind; missing = not yet computed.
         kind: The requested plot.
         by: Bands of the load plot.
-        measure: What the histogram is of.
-        only_selected: True to take only the selected thread or process.
-        conditions: What is counted over time; empty = the classes of events.
-        divisions: Into how many parts the window is divided for that.
+        measure: Measure of the histogram.
+        only_selected: True for the selected thread or process only.
+        conditions: Conditions counted over time; empty = the classes of events.
+        divisions: Number of parts of the window for counts over time.
     """
 
     def __init__(self, opened: OpenTrace, parent: QObject | None = None) -> None:
-        """Prepare; nothing is worked out before `watch`."""
+        """Prepare; nothing is computed before `watch`."""
         super().__init__(opened, Extent.VIEW, _SETTLE_MS, parent)
         self._opened = opened
         self.plotted: dict[PlotKind, Plotted] = {}
@@ -313,12 +313,12 @@ class PlotsView(ExtentAnswer):
 
     @property
     def is_pending(self) -> bool:
-        """True while the plot is older than what is requested."""
+        """True while the plot is older than the request."""
         return super().is_pending or self._is_outdated
 
     @property
     def selected(self) -> tuple[NDArray[np.bool_], str] | None:
-        """The threads of the selected lane, bool (threads,), and what the lane is called; None without such a lane."""
+        """The threads of the selected lane, bool (threads,), and its name; None if it has none."""
         lane, trace = self._opened.selection.lane, self._opened.trace
         if lane is None:
             return None
@@ -335,32 +335,32 @@ class PlotsView(ExtentAnswer):
         self._request()
 
     def set_by(self, by: LoadBy) -> None:
-        """Divide by something else."""
+        """Set the bands of the load plot."""
         self.by = by
         self._request()
 
     def set_measure(self, measure: Measure) -> None:
-        """Show a histogram of something else."""
+        """Set the measure of the histogram."""
         self.measure = measure
         self._request()
 
     def set_extent(self, extent: Extent) -> None:
-        """Show a histogram of another part of the trace."""
+        """Set the part of the trace for the histogram."""
         self._extent.select(extent)
         self._request()
 
     def set_only_selected(self, only_selected: bool) -> None:
-        """Show a histogram of the selected thread or process, or of all."""
+        """Set whether the histogram is of the selected thread or process, or of all."""
         self.only_selected = only_selected
         self._request()
 
     def set_conditions(self, text: str) -> None:
-        """Show counts of other events: conditions with `;` between, as the search takes them."""
+        """Set the conditions to count, separated by `;`, in the syntax of the search."""
         self.conditions = tuple(part.strip() for part in text.split(";") if part.strip())[:MOST_CONDITIONS]
         self._request()
 
     def set_divisions(self, divisions: int) -> None:
-        """Show more or fewer counts."""
+        """Set the number of counts over time."""
         self.divisions = divisions
         self._later()
 
@@ -395,7 +395,7 @@ class PlotsView(ExtentAnswer):
             self.plotted[PlotKind.DURATIONS] = result
         elif isinstance(result, CountsPlotted):
             self.plotted[PlotKind.COUNTS] = result
-        if self._is_outdated:  # by what changed while the plot was worked out
+        if self._is_outdated:  # something changed while the plot was computed
             self._settle.start()
 
     @Slot()
@@ -418,7 +418,7 @@ class PlotsView(ExtentAnswer):
             self._later()
 
     def _later(self) -> None:
-        """Request a new plot soon. A view that moves on lets the running plot finish, or none would ever be."""
+        """Request a new plot soon; a running plot is not stopped, or a moving view would never get one."""
         if not self._is_watched:
             return
         if self._job.is_busy:

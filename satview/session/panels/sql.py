@@ -1,4 +1,4 @@
-"""The panel SQL: what can be typed next, a query in the background, and its rows as lanes and plots."""
+"""Model of the panel SQL: completion, queries in the background, and result rows as lanes and plots."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from satview.tables.views import View
 
 
-# What fits at the cursor of a query: tables, views, columns of the tables that it mentions, words of SQL.
+# Completion at the cursor of a query: tables, views, columns of its tables, keywords.
 
 
 _WORD: Final = re.compile(r"[A-Za-z_]\w*$")
@@ -47,12 +47,12 @@ _KEYWORDS: Final = (
 def sql_completions(
     text: str, position: int, more: Callable[[], Iterable[tuple[str, str]]] = tuple
 ) -> list[Completion]:
-    """Return what fits at the cursor, the likeliest first; none within a text.
+    """Return completions at the cursor, most likely first; none within a string.
 
     Args:
         text: The query, finished or not.
         position: Cursor, 0 to len(text).
-        more: Returns names of more tables, with what they hold.
+        more: Returns names of more tables, with descriptions.
     """
     before = text[:position]
     if _TEXT.search(re.sub(r"'(?:[^']|'')*'", "0", before)):
@@ -75,7 +75,7 @@ def sql_completions(
 
 
 def _sources(text: str) -> dict[str, str]:
-    """Return the tables and views that a query names, by their names and by the short ones that it gives them."""
+    """Return the tables and views of a query, by name and by alias."""
     table_of = {}
     for name, alias in _ALIAS.findall(text):
         table_of[name.lower()] = name.lower()
@@ -95,7 +95,7 @@ def _tables() -> list[tuple[str, str]]:
     return [*tables, *((view.usage, view.says) for view in views().values())]
 
 
-# What can be drawn of the result of a query: values over time, or intervals of a lane.
+# Drawing the result of a query: values over time, or intervals of a lane.
 
 
 _Ints = NDArray[np.int64]
@@ -103,7 +103,7 @@ _STARTS: Final = ("start_cycles", "time_cycles", "start_ns", "time_ns", "created
 _ENDS: Final = ("end_cycles", "end_ns", "destroyed_ns")
 _LENGTHS: Final = ("length_cycles", "length_ns", "response_ns", "duration_ns", "round_trip_ns")
 _GROUPS: Final = ("label", "state", "name", "class", "cpu", "vector", "thread", "process", "kind")
-# Numbers of rows and things, which are no values.
+# Columns of numbers that identify something and are not worth drawing.
 _NUMBERS: Final = frozenset(("event", "thread", "process", "cpu", "bin", "code", "client", "server", "message", "pid",
                              "tid", "waker", "blocker", "vector", "object", "lane"))  # fmt: skip
 MOST_GROUPS: Final = 12
@@ -116,10 +116,10 @@ class Drawing:
     Attributes:
         row: int64, row of the result.
         start_cycles: int64.
-        end_cycles: int64; as the start where the result has no ends.
-        has_ends: Whether they are intervals.
-        group: int64, which of `groups`.
-        groups: What the rows are grouped by; beyond the most frequent ones they are one group, the last.
+        end_cycles: int64; equal to the start if the result has no ends.
+        has_ends: Whether the rows are intervals.
+        group: int64, index into `groups`.
+        groups: Values that the rows are grouped by; all but the most frequent ones are in the last group.
         values: float64 by column; NaN for null.
     """
 
@@ -133,7 +133,7 @@ class Drawing:
 
 
 def drawing_of(trace: Trace, result: Result) -> Drawing | str:
-    """Return what can be drawn, or why nothing can."""
+    """Return the drawable rows of a result, or a sentence why there are none."""
     start_name = _first(result, _STARTS)
     if start_name is None:
         return "No column gives a time: a plot needs start_ns, time_ns or their cycles."
@@ -175,23 +175,23 @@ def _is_number(result: Result, name: str) -> bool:
 
 
 def _numbers(result: Result, name: str) -> tuple[NDArray[np.float64] | _Ints, NDArray[np.bool_]]:
-    """Return a column of numbers, 0 for null, and which are there."""
+    """Return a numeric column, 0 for null, and a mask of the values that are not null."""
     column = result.arrow().column(name)
-    is_there = np.asarray(column.is_valid().to_numpy())
+    is_valid = np.asarray(column.is_valid().to_numpy())
     filled = column.fill_null(0) if column.null_count else column
     values: NDArray[Any] = np.asarray(filled.to_numpy())
-    return values.astype(np.int64) if values.dtype.kind in "iu" else values.astype(np.float64), is_there
+    return values.astype(np.int64) if values.dtype.kind in "iu" else values.astype(np.float64), is_valid
 
 
 def _drawn_cycles(clock: Clock, result: Result, name: str) -> tuple[_Ints, NDArray[np.bool_]]:
-    values, is_there = _numbers(result, name)
-    is_there &= np.isfinite(values) & (np.abs(values) < 1 << 62)
-    whole = np.where(is_there, values, 0).astype(np.int64)
-    return (whole if name.endswith("_cycles") else clock.cycles_array(whole)), is_there
+    values, is_valid = _numbers(result, name)
+    is_valid &= np.isfinite(values) & (np.abs(values) < 1 << 62)
+    whole = np.where(is_valid, values, 0).astype(np.int64)
+    return (whole if name.endswith("_cycles") else clock.cycles_array(whole)), is_valid
 
 
 def _grouped(result: Result, rows: _Ints, used: set[str | None]) -> tuple[_Ints, tuple[str, ...]]:
-    """Return by what the rows are grouped: the first column of texts, else of numbers of things."""
+    """Return group index and group names of rows, by the first text column, else by an identifying number."""
     names = [name for name in (*_GROUPS, *result.columns) if name in result.columns and name not in used]
     texts = [name for name in names if str(result.arrow().column(name).type) in ("string", "large_string")
              or str(result.arrow().column(name).type).startswith("dictionary")]  # fmt: skip
@@ -208,7 +208,7 @@ def _grouped(result: Result, rows: _Ints, used: set[str | None]) -> tuple[_Ints,
     return position[code], (*shown[np.sort(often)].tolist(), f"{len(shown) - MOST_GROUPS + 1} others")
 
 
-# Queries in SQL from the window: the task in the background, and what a row of the result is about.
+# Queries of the window: the background task, and the event or time range of a result row.
 
 
 _SHOWN: Final = 1000  # rows that a query from the list of views returns
@@ -217,13 +217,13 @@ _SAMPLES: Final = {"bin_ns": "10000000", "thread_row": "1", "deadline_ns": "1000
 
 
 def run_query(trace: Trace, query: str, timing_file: str, is_cancelled: IsCancelled) -> Result:
-    """Return the result of a query, on a worker thread.
+    """Return the result of a query; for a worker thread.
 
     Args:
         trace: The trace.
-        query: As of `sql`.
-        timing_file: As of `timing_of`: the tables on activities follow it.
-        is_cancelled: As of `Task`.
+        query: As for `sql`.
+        timing_file: As for `timing_of`, for the tables on activities.
+        is_cancelled: As for `Task`.
 
     Raises:
         UsageError: As `sql`.
@@ -234,20 +234,20 @@ def run_query(trace: Trace, query: str, timing_file: str, is_cancelled: IsCancel
 
 
 def query_of(view: View, trace: Trace, window: TimeWindow) -> str:
-    """Return a query of a view, or of a macro with arguments that fit the visible window."""
+    """Return a query of a view, or of a macro with arguments for the visible window."""
     clock = trace.clock
-    given = _SAMPLES | {
+    value_of = _SAMPLES | {
         "from_ns": str(clock.ns(max(window.start, trace.window.start))),
         "to_ns": str(clock.ns(min(window.end, trace.window.end))),
         "at_ns": str(clock.ns(max(window.start, trace.window.start))),
     }
-    arguments = ", ".join(given[parameter] for parameter in view.parameters)
+    arguments = ", ".join(value_of[parameter] for parameter in view.parameters)
     source = f"{view.name}({arguments})" if arguments else view.name
     return f"select * from {source} limit {_SHOWN}"  # noqa: S608  -- names and numbers of our own
 
 
 def event_of_row(trace: Trace, result: Result, row: int) -> int | None:
-    """Return the event that a row is about: its column `event`, else the first `..._event`; None if it has none."""
+    """Return the event of a result row: its column `event`, else the first `..._event`; None if it has none."""
     columns = [name for name in result.columns if name == "event" or name.endswith("_event")]
     for name in sorted(columns, key=lambda name: name != "event"):
         value = _number(result, name, row)
@@ -257,9 +257,9 @@ def event_of_row(trace: Trace, result: Result, row: int) -> int | None:
 
 
 def window_of_row(trace: Trace, result: Result, row: int) -> TimeWindow | None:
-    """Return the range that a row is about, from its columns `start_...` and `end_...`; None if it has none.
+    """Return the time range of a result row from its columns `start_...` and `end_...`; None if it has none.
 
-    A moment, `time_...` or a start without an end, is a range of one cycle.
+    `time_...`, or a start without an end, is a range of one cycle.
     """
     start = _cycles(trace, result, "start", row)
     start = _cycles(trace, result, "time", row) if start is None else start
@@ -272,7 +272,7 @@ def window_of_row(trace: Trace, result: Result, row: int) -> TimeWindow | None:
 
 
 def cell_text(value: Any) -> str:
-    """Return a value of a result for a table: on one line, null as nothing."""
+    """Return a result value as one line of text; empty for null."""
     return visible_line(value_text(value))
 
 

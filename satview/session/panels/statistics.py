@@ -1,4 +1,4 @@
-"""Statistics of a range: what the panel asks, and how it is computed in the background."""
+"""Model of the panel Statistics: the requested table, and its computation in the background."""
 
 from __future__ import annotations
 
@@ -26,21 +26,21 @@ from satview.session.range_view import Extent, ExtentAnswer
 from satview.session.tasks import IsCancelled
 from satview.store.trace import Trace
 
-# Statistics worked out on the worker thread: a table with what is said of it, and its export.
+# Statistics computed on the worker thread: a table with its description, and its export.
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Counted:
-    """A table, and which events it counts.
+    """A statistics table, and which events it counts.
 
     Attributes:
         table: The table.
-        window: The range.
+        window: The time range.
         follows: True if it follows the filter.
-        events, all_events: Events of the range that count, and all of them.
-        kinds, all_kinds: Kinds of events that the filter lets show anywhere in the trace, and all that are in it.
+        events, all_events: Number of events of the range that are counted, and of all its events.
+        kinds, all_kinds: Number of kinds of events that the filter shows anywhere in the trace, and of all in it.
         threads, all_threads: The same for threads.
-        lost: For how much of the range events were lost, in words; empty if none were.
+        lost: Sentence about the part of the range in which events were lost; empty if none were.
     """
 
     table: Table
@@ -56,7 +56,7 @@ class Counted:
 
     @property
     def statement(self) -> str:
-        """What is counted, in words."""
+        """Sentence about the events that are counted."""
         if not self.follows:
             return f"Counts all {self.all_events:,} events"
         if self.events == self.all_events and self.kinds == self.all_kinds:
@@ -68,12 +68,12 @@ class Counted:
 
     @property
     def warning(self) -> str:
-        """What is to be known of a range in which events were lost; empty if none were."""
+        """Warning for a range in which events were lost; empty if none were."""
         return f"{self.lost}: counts are lower bounds" if self.lost else ""
 
 
 class RangeStatistics:
-    """The statistics of one range and filter: what was worked out for one table serves the next. No widget."""
+    """The statistics of one range and filter; intermediate results are shared between tables."""
 
     def __init__(
         self,
@@ -104,7 +104,7 @@ class RangeStatistics:
         )
 
     def counted(self, key: str, is_cancelled: IsCancelled) -> object:
-        """Return a `Counted`; runs on the worker, one at a time."""
+        """Return a `Counted`; runs on the worker thread, one call at a time."""
         self._is_cancelled = is_cancelled
         trace = self._trace
         if self._statistics is None:
@@ -142,7 +142,7 @@ class RangeStatistics:
 
 
 def write_table(table: Table, path: Path, reading: Sequence[Path], _is_cancelled: IsCancelled) -> int:
-    """Write an answer to a CSV file; return the number of lines, the line of names left out.
+    """Write an answer to a CSV file; return the number of rows without the header.
 
     Args:
         table: The rows, in the order of the file.
@@ -160,15 +160,15 @@ def write_table(table: Table, path: Path, reading: Sequence[Path], _is_cancelled
 # The statistics that a window shows: which table, of which part of the trace, and whether they follow the filter.
 
 
-_SETTLE_MS: Final = 150  # the range has to rest that long before it is counted again
+_SETTLE_MS: Final = 150  # the range must be unchanged for this long before it is counted again
 
 
 class StatisticsView(ExtentAnswer):
-    """Works statistics out in the background, whenever what they depend on has changed and somebody looks.
+    """Computes statistics in the background whenever their input has changed, while the panel is visible.
 
     Attributes:
-        counted: What was worked out last; None = nothing yet.
-        key: The table that is requested.
+        counted: The last result; None = not yet computed.
+        key: The requested table.
         follows: True to follow the filter.
     """
 
@@ -178,31 +178,31 @@ class StatisticsView(ExtentAnswer):
         self.counted: Counted | None = None
         self.key = "thread"
         self.follows = False
-        self._found: RangeStatistics | None = None
+        self._statistics: RangeStatistics | None = None
         opened.filters.view_changed.connect(self._on_filter)
         opened.described.connect(self._on_described)
         opened.filters.changed.connect(self.changed)
 
     @property
     def ignores_filter(self) -> bool:
-        """True if a filter is on that the numbers do not follow."""
+        """True if a filter is active that the numbers do not follow."""
         return not self.follows and self._opened.filters.is_active
 
     def show_table(self, key: str) -> None:
-        """Show another table."""
+        """Request another table."""
         if key != self.key:
             self.key = key
             self._request()
 
     def set_extent(self, extent: Extent) -> None:
-        """Show another part of the trace."""
+        """Set the part of the trace."""
         before = self.extent
         self._extent.select(extent)
         if extent is not before:
             self._request()
 
     def set_follows(self, follows: bool) -> None:
-        """Follow the filter, or do not."""
+        """Set whether the numbers follow the filter."""
         if follows != self.follows:
             self.follows = follows
             self._request()
@@ -221,9 +221,9 @@ class StatisticsView(ExtentAnswer):
         rows = filters.rows if self.follows else None
         threads = filters.threads if self.follows else None
         requested = RangeStatistics(trace, window, self.follows, rows, threads, self._opened.basis)
-        if self._found is None or not self._found.is_like(requested):
-            self._found = requested
-        self._start(partial(self._found.counted, self.key))
+        if self._statistics is None or not self._statistics.is_like(requested):
+            self._statistics = requested
+        self._start(partial(self._statistics.counted, self.key))
 
     def _take(self, result: object) -> None:
         if isinstance(result, Counted):
@@ -236,17 +236,17 @@ class StatisticsView(ExtentAnswer):
 
     @Slot()
     def _on_described(self) -> None:
-        """Count again: functions may have names by now."""
-        self._found = None
+        """Count again, as functions may have other names."""
+        self._statistics = None
         self._later()
 
     @Slot(object)
     def _on_reloaded(self, _reload: object) -> None:
-        self._found = None  # it holds the shorter trace
+        self._statistics = None  # it holds the shorter trace
         self._later()
 
     def _later(self) -> None:
-        """Count again once things rest; what is being counted is of no use any more."""
+        """Stop the running task, and count again once the input is unchanged for a while."""
         if self._is_watched:
             self._job.cancel()
             self._settle.start()

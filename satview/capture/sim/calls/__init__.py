@@ -1,8 +1,4 @@
-"""What a simulated thread may yield: every kernel call under one roof, for programs (`from ... import *`).
-
-Names follow the C library. A call's result is the value of the `yield`; a failed one raises `QnxError` there. Each
-family has its own module, with arguments, effect and events of its calls; the modules of the kernel import those.
-"""
+"""Everything that a simulated thread may yield: all kernel calls, for programs (`from ... import *`)."""
 
 from satview.capture.sim.calls.call import *  # noqa: F403
 from satview.capture.sim.calls.channels import *  # noqa: F403

@@ -1,4 +1,4 @@
-"""What every kernel call has: its name, its arguments, and how the kernel carries it out."""
+"""Base of all kernel calls: name, arguments, and how the kernel carries a call out; priority inheritance."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ __all__ = [
 ]  # fmt: skip
 
 
-# Priority inheritance: the priority that a thread is due because of those it keeps waiting.
+# Priority inheritance.
 
 
 def effective_priority(thread: Thread) -> int:
-    """Return the priority a thread is due: its own, or that of the most urgent one it keeps waiting."""
+    """Return the effective priority of a thread: its own, or that of the most urgent thread it keeps waiting."""
     waiting = [waiter.priority for lock in thread.held if lock.inherit for waiter in lock.waiters]
     waiting += [lock.ceiling for lock in thread.held]
     channel = thread.received_from
@@ -31,8 +31,8 @@ def effective_priority(thread: Thread) -> int:
 
 
 def pass_on_priority(kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
-    """Give a thread the priority it is due, and so on along the chain of those it waits for."""
-    for _ in range(64):  # a deadlock is a ring; it must not hold the kernel
+    """Set the effective priority of a thread, and of the owners in the chain of mutexes it waits for."""
+    for _ in range(64):  # limited, as a deadlock is a cycle
         due = effective_priority(thread)
         if due == thread.priority:
             return
@@ -43,7 +43,7 @@ def pass_on_priority(kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
         thread = owner
 
 
-# I/O privilege: what a thread needs for handlers, as on a target where root alone is not enough.
+# I/O privilege, which a thread needs for handlers, as on a target where root alone is not enough.
 
 
 TCTL_IO = 1  # _NTO_TCTL_IO
@@ -56,7 +56,7 @@ def has_io(kernel: KernelServices, thread: Thread) -> bool:
 
 
 def check_io(kernel: KernelServices, thread: Thread) -> None:
-    """Refuse the call of a thread without I/O privilege.
+    """Raise an error if a thread lacks a required I/O privilege.
 
     Raises:
         QnxError: EPERM; it has none, and the target requires it.
@@ -76,7 +76,7 @@ _CANCELLATION_POINTS = frozenset((
 
 @dataclass(slots=True)
 class Compute:
-    """Run user code for a time; not a kernel call."""
+    """Run user code for some time; not a kernel call."""
 
     ns: int
 
@@ -85,25 +85,25 @@ class Compute:
 class Call:
     """A kernel call: what a thread may yield.
 
-    A subclass holds the arguments as fields and says what the call does. A field whose name is that of an argument in
-    the event table is logged without further ado; where those are no Python names, `arguments` translates.
+    A subclass has the arguments as fields and implements the call. A field with the name of an argument in the event
+    table is logged automatically; for arguments that are not Python names, override `arguments`.
 
     Attributes:
         name: The kernel's name of the call.
     """
 
-    name = "NOP"  # no annotation: of the class, unless a subclass has it as a field
+    name = "NOP"  # without annotation, so that it is not a dataclass field unless a subclass annotates it
 
     def arguments(self, _thread: Thread) -> dict[str, int]:
-        """Return the arguments of the entry event under their names in the event table: the fields that are numbers."""
+        """Return the arguments of the entry event under their event table names: by default all integer fields."""
         values = {entry.name: getattr(self, entry.name) for entry in fields(self)}
         return {name: int(value) for name, value in values.items() if isinstance(value, int)}
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:  # noqa: ARG002
-        """Do what the call does: enter the kernel, then complete the call or block the thread.
+        """Carry out the call: enter the kernel, then complete the call or block the thread.
 
         Args:
-            kernel: What carries it out.
+            kernel: The kernel.
             cpu: CPU on which the thread runs.
             thread: The caller.
 
@@ -119,11 +119,11 @@ class Call:
         return self.name in _CANCELLATION_POINTS
 
     def older(self) -> Call | None:
-        """Return what the library calls instead where the kernel has no such call; None if it does not."""
+        """Return the call that the library makes instead on kernels without this one; None = there is none."""
         return None
 
     def is_silent(self, _target: Target) -> bool:
-        """Return whether a kernel that has the call logs nothing of it."""
+        """Return whether a kernel that has the call does not log it."""
         return False
 
 
@@ -134,7 +134,7 @@ def message_words(message: bytes, prefix: str) -> dict[str, int]:
 
 
 def code_address(function: Any, thread: Thread | None) -> int:
-    """Return a made-up but stable code address of a function: from its line, not from Python's memory."""
+    """Return a made-up but stable code address of a function, derived from its line."""
     code = getattr(function, "__code__", None)
     line = code.co_firstlineno if code is not None else 1
     base = 0x8048000 if thread is None or thread.process.bits == 32 else 0x3D5000_0000

@@ -1,4 +1,4 @@
-"""Channels and connections: made, connected, queried about, closed."""
+"""Kernel calls for channels and connections: create, connect, query, close."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ __all__ = [
 
 
 def close_channel(kernel: KernelServices, cpu: Cpu, channel: Channel) -> None:
-    """Send everybody who waits at a channel away with ESRCH."""
+    """Unblock all threads that wait at a channel with ESRCH."""
     for envelope in list(channel.senders):
         _dismiss(kernel, cpu, envelope, Errno.ESRCH)
     channel.senders.clear()
@@ -46,7 +46,7 @@ def close_channel(kernel: KernelServices, cpu: Cpu, channel: Channel) -> None:
 
 
 def _tell_of_loss(kernel: KernelServices, cpu: Cpu, process: Process, lost: Channel) -> None:
-    """Send a process that asked for it a pulse for each of its connections whose channel is gone."""
+    """Send a process that requested it a pulse for each of its connections to a lost channel."""
     listener = next((c for c in process.channels.values() if c.flags & CHF_COID_DISCONNECT), None)
     for connection in process.connections.values() if listener is not None else ():
         if connection.channel is lost and listener is not None:
@@ -55,7 +55,7 @@ def _tell_of_loss(kernel: KernelServices, cpu: Cpu, process: Process, lost: Chan
 
 
 def disconnect(kernel: KernelServices, cpu: Cpu, connection: Connection) -> None:
-    """Send the server that asked for it a pulse, as the last connection of a client to its channel is closed."""
+    """Close the last connection of a client to a channel: send the server a pulse if it requested that."""
     channel, client = connection.channel, connection.owner
     others = any(c.channel is channel for c in client.connections.values() if c is not connection)
     if channel.flags & CHF_DISCONNECT and not others and not channel.process.is_dead:
@@ -82,7 +82,7 @@ def connect(process: Process, channel: Channel, side_channel: bool = True) -> Co
 
 @dataclass(slots=True)
 class ChannelCreate(Call):
-    """Make a channel; result: chid."""
+    """Create a channel; result: chid."""
 
     name = "CHANNEL_CREATE"
     fixed_priority: bool = False
@@ -97,7 +97,7 @@ class ChannelCreate(Call):
         return {"flags": self.all_flags()}
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
-        """Make a channel in the caller's process."""
+        """Create a channel in the caller's process."""
         kernel.enter(cpu, thread, self)
         process = thread.process
         channel = Channel(process, process.next_chid, self.all_flags())
@@ -139,7 +139,7 @@ class ConnectAttach(Call):
     pid: int
     chid: int
     side_channel: bool = True
-    nd: int = 0  # another node: pid and chid are then those of the network manager that leads there
+    nd: int = 0  # another node: pid and chid are then those of the network manager for it
 
     def arguments(self, _thread: Thread) -> dict[str, int]:
         """Return node, pid, chid and index."""
@@ -147,7 +147,7 @@ class ConnectAttach(Call):
         return {"nd": self.nd, "pid": self.pid, "chid": self.chid, "index": index}
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
-        """Connect the caller's process to a channel of another, or of its own (pid 0).
+        """Connect the caller's process to a channel of another process, or of its own (pid 0).
 
         Raises:
             QnxError: ESRCH (no such channel in the process).
@@ -189,14 +189,14 @@ class ConnectDetach(Call):
 
 @dataclass(slots=True)
 class ConnectServerInfo(Call):
-    """Query the server of a connection, or of the next one there is; result: its coid."""
+    """Query the server of a connection, or of the next existing one; result: its coid."""
 
     name = "CONNECT_SERVER_INFO"
     pid: int
     coid: int
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
-        """Return the connection found.
+        """Return the server's ids.
 
         Raises:
             QnxError: ESRCH (no process); EINVAL (no connection from that number on).
@@ -220,14 +220,14 @@ class ConnectServerInfo(Call):
 
 @dataclass(slots=True)
 class ConnectClientInfo(Call):
-    """Query who a client is; result: its pid. Everybody is root."""
+    """Query a client; result: its pid. All users are root."""
 
     name = "CONNECT_CLIENT_INFO"
     scoid: int
     ngroups: int = 0
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
-        """Look the client up by the number under which the server knows it.
+        """Look the client up by its scoid.
 
         Raises:
             QnxError: EINVAL (no client).

@@ -1,4 +1,4 @@
-"""What the processor refuses: memory, stacks and register sets that are not there yet, and faults that are signals."""
+"""Faults: access to missing memory, stacks and register sets, and faults that become signals."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from satview.capture.sim.parts.threads import Cpu, Thread
 
 __all__ = ["SignalFault", "Touch"]
 
-_RETRY_CYCLES = 40  # until the instruction that faulted has run
+_RETRY_CYCLES = 40  # to repeat the instruction that faulted
 
 
 @dataclass(slots=True)
 class Touch(Call):
-    """Use memory that is not there yet, or registers that need room to be saved; not a kernel call.
+    """Access missing memory, or use registers that need memory to be saved; not a kernel call.
 
     Attributes:
-        address: Of the memory.
+        address: Address of the memory.
         is_context: It is the first use of the floating point unit.
     """
 
@@ -28,7 +28,7 @@ class Touch(Call):
     is_context: bool = False
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
-        """Wait until the process manager has provided it."""
+        """Wait until the process manager has provided the memory."""
         thread.value = None
         thread.remaining = _RETRY_CYCLES
         if not self.is_context:
@@ -39,22 +39,22 @@ class Touch(Call):
                 "vaddr": self.address & 0xFFFFFFFF,
             }
             kernel.record.system(cpu.index, kernel.stamp(), "PAGEWAIT", values)
-        what = "register set" if self.is_context else "page"
-        kernel.block(cpu, thread, "WAITCTX" if self.is_context else "WAITPAGE", what)
+        resource = "register set" if self.is_context else "page"
+        kernel.block(cpu, thread, "WAITCTX" if self.is_context else "WAITPAGE", resource)
         kernel.history.cause = -1  # no event of a call, a timer or an interrupt
         request(kernel, cpu, thread)
 
 
 @dataclass(slots=True)
 class SignalFault(Call):
-    """Do what the processor refuses: the kernel makes a signal of it, up to 7.x as a call of its own.
+    """Cause a processor exception, which the kernel turns into a signal, up to 7.x by a call of its own.
 
     Without a handler the signal ends the process.
 
     Attributes:
         signo: SIGILL 4, SIGTRAP 5, SIGFPE 8, SIGBUS 10, SIGSEGV 11.
-        code: What was wrong with it, `si_code`.
-        addr: Where.
+        code: Reason, `si_code`.
+        addr: Address.
     """
 
     name = "SIGNAL_FAULT"
@@ -67,7 +67,7 @@ class SignalFault(Call):
         return {"sigcode": self.signo | self.code << 8, "addr": self.addr}
 
     def older(self) -> Call:
-        """Log no call."""
+        """Return the call itself, which such kernels do not log."""
         return self
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:

@@ -1,4 +1,4 @@
-"""Kernel calls that attach, mask and wait for interrupts, and those of the trace interface as programs call them."""
+"""Kernel calls that attach, mask and wait for interrupts, and those of the trace interface."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Handler = Callable[[], Sigevent | None]
 
 @dataclass(slots=True)
 class InterruptAttach(Call):
-    """Attach a handler that runs in the interrupt and may return an event; gone in 8.0 (ENOTSUP). Result: id.
+    """Attach a handler that runs in the interrupt and may return an event; not in 8.0 (ENOTSUP). Result: id.
 
     EPERM without I/O privilege.
     """
@@ -98,7 +98,7 @@ class InterruptDetach(Call):
         return {"id": self.ident}
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
-        """Detach.
+        """Detach a handler or event.
 
         Raises:
             QnxError: EINVAL (no attachment).
@@ -126,7 +126,7 @@ class InterruptDetachFunc(Call):
         return {"intr": self.vector, "handler_p": code_address(self.handler, thread)}
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
-        """Detach.
+        """Detach a handler.
 
         Raises:
             QnxError: EINVAL (the process has not attached that function there).
@@ -158,7 +158,7 @@ class InterruptWait(Call):
 
 @dataclass(slots=True)
 class _MaskCall(Call):
-    """Has a vector, and the id of what is attached there."""
+    """Base of calls with a vector and the id of an attachment."""
 
     vector: int
     ident: int = 0
@@ -170,12 +170,12 @@ class _MaskCall(Call):
 
 @dataclass(slots=True)
 class InterruptUnmask(_MaskCall):
-    """Let the interrupt come again after an event masked it."""
+    """Unmask an interrupt that was masked when its event was delivered."""
 
     name = "INTERRUPT_UNMASK"
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
-        """Let an interrupt through again; one that came meanwhile is delivered now."""
+        """Unmask the interrupt; one that came meanwhile is delivered now."""
         kernel.enter(cpu, thread, self)
         kernel.complete(thread, 0, mask_level=0)
         source = kernel.sources.get(self.vector)
@@ -190,13 +190,13 @@ class InterruptUnmask(_MaskCall):
 
 @dataclass(slots=True)
 class InterruptMask(_MaskCall):
-    """Keep an interrupt from the caller's process until `InterruptUnmask`; result: how often it is masked now."""
+    """Mask an interrupt for the caller's process until `InterruptUnmask`; result: the mask count."""
 
     name = "INTERRUPT_MASK"
     ident: int = -1
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
-        """Mask what the process has attached there.
+        """Mask the attachments of the process.
 
         Raises:
             QnxError: EINVAL (nothing attached to interrupt).
@@ -219,7 +219,7 @@ class TraceEvent(Call):
     """The call of the trace interface; see `capture.trace_event`.
 
     Attributes:
-        location: Where a program made it, until the kernel gets it: one that is thrown away before was not yielded.
+        location: Where a program created it, until the kernel gets it: an object deleted before was not yielded.
     """
 
     name = "TRACE_EVENT"
@@ -239,11 +239,11 @@ class TraceEvent(Call):
             WATCH.thrown_away(self.location)
 
     def is_silent(self, target: Target) -> bool:
-        """From 6.4 on nothing is logged of calls that insert an event but that event."""
+        """Return True for calls that insert an event, as from 6.4 on only that event is logged."""
         return self.mode & 0x0FFFFFFF in _INSERTS and not target.is_old
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
-        """Hand the call to the trace control."""
+        """Pass the call to the trace control."""
         self.location = ""  # it was yielded
         kernel.enter(cpu, thread, self)
         kernel.history.caller = (thread.pid, thread.tid)
@@ -260,16 +260,17 @@ class TraceEvent(Call):
         numbers = [arg if isinstance(arg, int) else 0x8047B00 for arg in self.args[:4]]
         names = ("class", "event", "data_1", "data_2")
         values = {"mode": self.mode, **dict(zip(names, numbers, strict=False))}
-        # 6.x names the same words after the mode that inserts an event as it is.
+        # In 6.x these words are named after the mode that inserts an unchanged event.
         return {**values, "class[header]": values.get("class", 0), "event[time_off]": values.get("event", 0)}
 
 
 @dataclass(slots=True)
 class InterruptHookTrace(Call):
-    """Hear of full trace buffers: `handler(buffer index << 13 | sequence & 0x7ff)` returns an event, or None.
+    """Attach a handler for full trace buffers; it returns an event or None.
 
-    Several handlers may hook the interrupt; all are called. A new one comes first, with `_NTO_INTR_FLAGS_END` last.
-    Result: an id for InterruptDetach(); EPERM without I/O privilege.
+    Its argument is `buffer index << 13 | sequence & 0x7ff`. Several handlers may hook the interrupt; all are called. A
+    new one is called first, with `_NTO_INTR_FLAGS_END` last. Result: an id for InterruptDetach(); EPERM without I/O
+    privilege.
     """
 
     name = "INTERRUPT_ATTACH"
@@ -277,11 +278,11 @@ class InterruptHookTrace(Call):
     flags: int = 0
 
     def arguments(self, thread: Thread) -> dict[str, int]:
-        """Return the synthetic interrupt and the address."""
+        """Return the synthetic interrupt, the address and the flags."""
         return {"intr": 0x80000000, "handler_p": code_address(self.handler, thread), "flags": self.flags}
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
-        """Hook the synthetic interrupt; its event is delivered once the kernel has left what it does."""
+        """Hook the synthetic interrupt; its event is delivered once the kernel has left its current operation."""
         kernel.enter(cpu, thread, self)
         check_io(kernel, thread)
         ident = kernel.interrupts.new_ident()

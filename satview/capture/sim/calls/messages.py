@@ -1,4 +1,4 @@
-"""Kernel calls for messages: send, receive, reply, and what a server may do with a message it has received."""
+"""Kernel calls for messages: send, receive, reply, and other operations on a received message."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = [
 ]  # fmt: skip
 
 
-# How messages and pulses reach a server, and the priority and partition that travel with them.
+# Delivery of messages and pulses to a server, and inheritance of priority and partition.
 
 
 _COPY_NS_PER_KIB = 120
@@ -26,7 +26,7 @@ _COPY_NS_PER_KIB = 120
 
 @dataclass(slots=True)
 class Received:
-    """What MsgReceive returns. A pulse has rcvid 0, `code` and `value`; a message `message` and `payload`."""
+    """Result of MsgReceive. A pulse has rcvid 0, `code` and `value`; a message has `message` and `payload`."""
 
     rcvid: int
     message: bytes = b""
@@ -55,7 +55,7 @@ class SentMessage(Protocol):
 
 @dataclass(slots=True)
 class Envelope:
-    """A message on its way; `server` is who received it."""
+    """A message being sent; `server` is the thread that received it."""
 
     client: Thread
     connection: Connection
@@ -68,15 +68,15 @@ class Envelope:
 
     @property
     def label(self) -> str:
-        """What the client waits for."""
+        """Description of what the client waits for."""
         return f"reply of {self.connection.channel.process.short_name}"
 
     def holder(self) -> tuple[Thread, ...]:
-        """Return the thread that has to answer."""
+        """Return the thread that must reply."""
         return (self.server,) if self.server is not None else ()
 
     def info(self) -> dict[str, int]:
-        """Return what the kernel shows the server about the message, under the names of the event table."""
+        """Return the kernel's information about the message for the server, under the names of the event table."""
         size = len(self.call.message)
         return {
             "info->pid": self.client.pid,
@@ -104,23 +104,23 @@ class PulseInFlight:
 
 @dataclass(slots=True)
 class ChannelWait:
-    """What a thread in MsgReceive waits for."""
+    """The wait of a thread in MsgReceive."""
 
     channel: Channel
 
     @property
     def label(self) -> str:
-        """Channel and process."""
+        """Description of the channel."""
         return f"message on channel {self.channel.chid}"
 
 
 @dataclass
 class NetWait:
-    """What a thread waits for whose reply, pulse or signal is on its way to another node.
+    """The wait of a thread whose reply, pulse or signal is being sent to another node.
 
     Attributes:
         link: Connection to the channel of the network manager that sends it.
-        client: Thread of that manager for which it is; None for a pulse.
+        client: Thread of that manager it is for; None for a pulse.
     """
 
     link: Connection
@@ -128,16 +128,16 @@ class NetWait:
 
     @property
     def label(self) -> str:
-        """What the network manager has to do."""
+        """Description of what the network manager must do."""
         return f"transmission by {self.link.channel.process.short_name}"
 
     def holder(self) -> tuple[Thread, ...]:
-        """Return the thread that transmits it, if one is known."""
+        """Return the thread that transmits it, if known."""
         return (self.client,) if self.client is not None else ()
 
 
 def live_connection(thread: Thread, coid: int) -> Connection:
-    """Return a connection of a thread's process whose server still lives.
+    """Return a connection of a thread's process whose server is still alive.
 
     Raises:
         QnxError: EBADF or ESRCH; there is no such connection, or its server is gone.
@@ -152,10 +152,10 @@ def live_connection(thread: Thread, coid: int) -> Connection:
 
 
 def received_message(thread: Thread, rcvid: int) -> Envelope:
-    """Return the message that some thread of the caller's process has received under an id.
+    """Return the message that a thread of the caller's process has received under an rcvid.
 
     Raises:
-        QnxError: ESRCH; no thread has one.
+        QnxError: ESRCH; no thread has it.
     """
     for server in thread.process.threads.values():
         if rcvid in server.serving:
@@ -165,10 +165,10 @@ def received_message(thread: Thread, rcvid: int) -> Envelope:
 
 
 def take_message(thread: Thread, rcvid: int) -> Envelope:
-    """Return the message with an id and take it from the thread that has received it, as it is about to be answered.
+    """Return the message with an rcvid, and remove it from the thread that received it, as it is being replied to.
 
     Raises:
-        QnxError: ESRCH; no thread has one, or its client is gone.
+        QnxError: ESRCH; no thread has it, or its client is gone.
     """
     envelope = received_message(thread, rcvid)
     for server in thread.process.threads.values():
@@ -180,7 +180,7 @@ def take_message(thread: Thread, rcvid: int) -> Envelope:
 
 
 def spend_copying(kernel: KernelServices, length: int) -> None:
-    """Let the kernel copy that many bytes of message data."""
+    """Spend the time that the kernel needs to copy that many bytes."""
     kernel.spend(length * _COPY_NS_PER_KIB >> 10)
 
 
@@ -191,21 +191,21 @@ def busy_servers(channel: Channel) -> list[Thread]:
 
 
 def hurry(kernel: KernelServices, cpu: Cpu, channel: Channel) -> None:
-    """Let the busy servers of a channel inherit the priority of what waits there."""
+    """Raise the busy servers of a channel to the priority of what waits there."""
     if not channel.fixed_priority:
         for server in busy_servers(channel):
             pass_on_priority(kernel, cpu, server)
 
 
 def take_receiver(channel: Channel) -> Thread:
-    """Return the thread that has waited longest among the most urgent."""
+    """Remove and return the receiver with the highest priority that has waited longest."""
     best = max(channel.receivers, key=lambda t: t.base_priority)
     channel.receivers.remove(best)
     return best
 
 
 def adopt_priority(kernel: KernelServices, cpu: Cpu, server: Thread, channel: Channel, priority: int) -> None:
-    """Let a server run at the priority of what it received, unless its channel is fixed."""
+    """Set a server to the priority of the received message or pulse, unless its channel has fixed priority."""
     if channel.fixed_priority or priority <= 0:
         return
     server.base_priority = priority
@@ -213,7 +213,7 @@ def adopt_priority(kernel: KernelServices, cpu: Cpu, server: Thread, channel: Ch
 
 
 def task_for(kernel: KernelServices, cpu: Cpu, server: Thread, envelope: Envelope) -> None:
-    """Let a server run at the priority and in the partition of the client whose message it received."""
+    """Give a server the priority and the partition of the client whose message it received."""
     channel = envelope.connection.channel
     if not channel.fixed_priority:
         kernel.scheduler.serve(cpu, server, envelope.client, envelope)
@@ -221,7 +221,7 @@ def task_for(kernel: KernelServices, cpu: Cpu, server: Thread, envelope: Envelop
 
 
 def hand_over(kernel: KernelServices, server: Thread, envelope: Envelope) -> None:
-    """Hand a message to the server that runs now; on its own CPU, just before its call ends."""
+    """Give a message to its receiver, on that thread's own CPU, just before its call ends."""
     if envelope.dropped:
         return
     call, client = envelope.call, envelope.client
@@ -240,13 +240,13 @@ def hand_over(kernel: KernelServices, server: Thread, envelope: Envelope) -> Non
 
 
 def end_service(kernel: KernelServices, cpu: Cpu, envelope: Envelope) -> None:
-    """End the service for a client by the thread that received its message; another thread may have replied."""
+    """End the service for a client in the thread that received its message; another thread may have replied."""
     if envelope.server is not None:
         kernel.scheduler.end_service(cpu, envelope.server, envelope)
 
 
 def receive_pulse(kernel: KernelServices, server: Thread, channel: Channel, pulse: PulseInFlight) -> None:
-    """Hand a pulse to the server that runs now."""
+    """Give a pulse to its receiver, which is running."""
     time = kernel.stamp()
     pulse.truth.received = time
     kernel.record.comm(server.cpu, time, "RPULSE", (pulse.scoid, channel.process.pid), server.pid, server.tid)
@@ -255,7 +255,7 @@ def receive_pulse(kernel: KernelServices, server: Thread, channel: Channel, puls
 
 
 def send_on(kernel: KernelServices, cpu: Cpu, thread: Thread, client: Thread) -> None:
-    """Let a server wait until its reply is on its way to another node, if its client stands for a thread there."""
+    """Block a server until its reply is sent to another node, if its client represents a thread there."""
     channel = next(iter(client.process.channels.values()), None)
     if client.vtid and channel is not None:
         way = NetWait(Connection(client.process, 0, channel, 0), client)
@@ -273,14 +273,14 @@ class MsgSend(Call):
     coid: int
     message: bytes = b""
     reply_bytes: int = 64
-    payload: Any = None  # handed to the server as it is; represents what the message says
+    payload: Any = None  # passed to the server unchanged; stands for the content of the message
 
     def arguments(self, _thread: Thread) -> dict[str, int]:
         """Return coid, parts and the first words."""
         return {"coid": self.coid, "sparts": 1, "rparts": 1, **message_words(self.message, "msg")}
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
-        """Send: to a waiting server at once, which takes over the CPU if it can, else into the channel's queue."""
+        """Send: directly to a waiting server, which takes over the CPU if it can, or else into the channel's queue."""
         kernel.enter(cpu, thread, self)
         connection = live_connection(thread, self.coid)
         channel = connection.channel
@@ -310,7 +310,7 @@ class MsgSend(Call):
 
 @dataclass(slots=True)
 class MsgSendnc(MsgSend):
-    """Send a message; as `MsgSend`, but no point at which the thread can be cancelled."""
+    """Send a message as `MsgSend`, but the thread cannot be cancelled in it."""
 
     name = "MSG_SENDVNC"
 
@@ -329,7 +329,7 @@ class MsgReceive(Call):
         return {"chid": self.chid, "rparts": self.parts}
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
-        """Receive what waits, the most urgent first, or wait.
+        """Receive the most urgent message or pulse, or wait for one.
 
         Raises:
             QnxError: ESRCH (no channel).
@@ -375,7 +375,7 @@ def _take_queued(kernel: KernelServices, cpu: Cpu, server: Thread, envelope: Env
 
 @dataclass(slots=True)
 class MsgReply(Call):
-    """Answer a client."""
+    """Reply to a client."""
 
     name = "MSG_REPLYV"
     rcvid: int
@@ -393,7 +393,7 @@ class MsgReply(Call):
         }
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
-        """Answer a client and make it ready."""
+        """Reply to a client and make it ready."""
         kernel.enter(cpu, thread, self)
         envelope = take_message(thread, self.rcvid)
         spend_copying(kernel, len(self.message))
@@ -413,7 +413,7 @@ class MsgReply(Call):
 
 @dataclass(slots=True)
 class MsgError(Call):
-    """Answer a client with an error number."""
+    """Reply to a client with an error number."""
 
     name = "MSG_ERROR"
     rcvid: int
@@ -424,7 +424,7 @@ class MsgError(Call):
         return {"rcvid": self.rcvid, "err": self.error}
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
-        """Answer a client with an error."""
+        """Reply to a client with an error."""
         kernel.enter(cpu, thread, self)
         envelope = take_message(thread, self.rcvid)
         client = envelope.client
@@ -462,12 +462,12 @@ class MsgRead(Call):
 
 @dataclass(slots=True)
 class MsgReadIov(MsgRead):
-    """Read the addresses of a client's message parts; here its bytes, as parts have none (up to 7.x)."""
+    """Read the addresses of a client's message parts (up to 7.x); here the bytes, as simulated parts lack addresses."""
 
     name = "MSG_READIOV"
 
     def arguments(self, _thread: Thread) -> dict[str, int]:
-        """Return rcvid, parts and offset; releases whose list is not known log the first two words as they are."""
+        """Return rcvid, parts and offset; releases with an unknown list log the first two words."""
         return {"rcvid": self.rcvid, "parts": 1, "offset": self.offset, "word 0": self.rcvid, "word 1": 1}
 
 
@@ -480,12 +480,12 @@ class MsgReadWrite(Call):
     destination: int
 
     def arguments(self, _thread: Thread) -> dict[str, int]:
-        """Return both rcvids; releases whose list is not known log them as raw words."""
+        """Return both rcvids; releases with an unknown list log them as raw words."""
         words = {"word 0": self.source, "word 1": self.destination}
         return {"src_rcvid": self.source, "dst_rcvid": self.destination, **words}
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
-        """Copy what fits."""
+        """Copy as much as fits."""
         kernel.enter(cpu, thread, self)
         data = received_message(thread, self.source).call.message
         destination = received_message(thread, self.destination)
@@ -520,14 +520,14 @@ class MsgWrite(Call):
 
 @dataclass(slots=True)
 class MsgInfo(Call):
-    """Query who sent a message; result: a dict with pid, tid, chid, scoid, coid, msglen, priority."""
+    """Query the sender of a message; result: a dict with pid, tid, chid, scoid, coid, msglen, priority."""
 
     name = "MSG_INFO"
     rcvid: int
     info_p: int = _INFO_ADDRESS
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
-        """Return what the kernel keeps of the message."""
+        """Return the kernel's information about the message."""
         kernel.enter(cpu, thread, self)
         info = received_message(thread, self.rcvid).info()
         result = {name.removeprefix("info->"): value for name, value in info.items()}
@@ -536,13 +536,13 @@ class MsgInfo(Call):
 
 @dataclass(slots=True)
 class MsgCurrent(Call):
-    """Go on at the priority of the client of another message."""
+    """Continue at the priority of the client of another message."""
 
     name = "MSG_CURRENT"
     rcvid: int
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
-        """Take over the client's priority."""
+        """Adopt the client's priority."""
         kernel.enter(cpu, thread, self)
         thread.base_priority = received_message(thread, self.rcvid).client.priority
         kernel.scheduler.set_priority(cpu, thread, thread.base_priority)
@@ -551,7 +551,7 @@ class MsgCurrent(Call):
 
 @dataclass(slots=True)
 class MsgKeyData(Call):
-    """Pass data through a client and know it again; result: the new key (up to 7.x)."""
+    """Create or check a key for data that a client passes on; result: the new key (up to 7.x)."""
 
     name = "MSG_KEYDATA"
     rcvid: int
@@ -559,7 +559,7 @@ class MsgKeyData(Call):
     key: int = 0
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
-        """Return a key that depends on client and data; 0 if the given one is right."""
+        """Return a key that depends on client and rcvid; 0 if the given key is right."""
         kernel.enter(cpu, thread, self)
         client = received_message(thread, self.rcvid).client
         right = zlib.crc32(f"{client.pid} {client.tid} {self.rcvid}".encode()) & 0x7FFFFFFF

@@ -1,4 +1,4 @@
-"""Mutexes and condition variables, with priority inheritance; and calls that make or remove any such object."""
+"""Kernel calls for synchronization objects: mutexes with inheritance, condition variables, semaphores, locks."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ __all__ = [
     "SemWait", "SyncCreate", "SyncDestroy", "SyncMutexRevive", "SyncTypeDestroy",
 ]  # fmt: skip
 
-LIBRARY_CYCLES = 40  # of user code that takes or gives an object without contention: the kernel is not entered
+LIBRARY_CYCLES = 40  # user code to take or release an object without contention, without entering the kernel
 
 
 def check_exists(kernel: KernelServices, cpu: Cpu, thread: Thread, call: Call, thing: SyncObject) -> None:
-    """Refuse a call on an object that SyncDestroy() has removed.
+    """Raise an error for a call on an object that SyncDestroy() has removed.
 
     Raises:
         QnxError: EINVAL; it is removed.
@@ -51,7 +51,7 @@ def _wait_for(kernel: KernelServices, cpu: Cpu, thread: Thread, mutex: Mutex) ->
 
 
 def hand_on(kernel: KernelServices, cpu: Cpu, mutex: Mutex) -> None:
-    """Give a mutex to its most urgent waiter, or to nobody; the old owner falls back to its own priority."""
+    """Give a mutex to its most urgent waiter, if any; the old owner falls back to its own priority."""
     old = mutex.owner
     if old is not None:
         _release(kernel, old, mutex)
@@ -66,7 +66,7 @@ def hand_on(kernel: KernelServices, cpu: Cpu, mutex: Mutex) -> None:
 
 
 def forget_waiter(kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
-    """Take a thread out of whatever object it waits for: its time is up, a signal came, or it died."""
+    """Remove a thread from the object it waits for: after a timeout, a signal or its death."""
     thing = thread.waiting_on
     if isinstance(thing, SyncObject) and thread in thing.waiters:
         thing.waiters.remove(thread)
@@ -81,7 +81,7 @@ def forget_waiter(kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
 def retake(
     kernel: KernelServices, cpu: Cpu, condvar: Condvar, waiter: Thread, waker: Thread | None, outcome: str = "ok"
 ) -> None:
-    """Let a thread that waited on a condition variable take its mutex, or wait for that."""
+    """Let a thread that waited on a condition variable take its mutex, or wait for it."""
     mutex = condvar.mutex_of.pop(waiter)
     if mutex.owner is None:
         _acquire(kernel, waiter, mutex)
@@ -95,7 +95,7 @@ def retake(
 
 @dataclass(slots=True)
 class MutexLock(Call):
-    """Lock; only a wait enters the kernel, as the library takes a free mutex itself."""
+    """Lock a mutex; enters the kernel only to wait, as the library takes a free mutex itself."""
 
     name = "SYNC_MUTEX_LOCK"
     mutex: Mutex
@@ -131,7 +131,7 @@ class MutexLock(Call):
 
 @dataclass(slots=True)
 class MutexUnlock(Call):
-    """Unlock; enters the kernel only if somebody waits."""
+    """Unlock a mutex; enters the kernel only if a thread waits for it."""
 
     name = "SYNC_MUTEX_UNLOCK"
     mutex: Mutex
@@ -141,7 +141,7 @@ class MutexUnlock(Call):
         return self.mutex.values()
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
-        """Give up a mutex; if somebody waits, the kernel hands it on.
+        """Release a mutex; if threads wait, the kernel gives it to one.
 
         Raises:
             QnxError: EPERM (the mutex belongs to another thread).
@@ -162,7 +162,7 @@ class MutexUnlock(Call):
 
 @dataclass(slots=True)
 class CondWait(Call):
-    """Give up the mutex, wait for a signal, take the mutex again."""
+    """Release the mutex, wait for a signal, take the mutex again."""
 
     name = "SYNC_CONDVAR_WAIT"
     condvar: Condvar
@@ -178,7 +178,7 @@ class CondWait(Call):
         }
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
-        """Give up the mutex and wait.
+        """Release the mutex and wait.
 
         Raises:
             QnxError: EPERM (the mutex is not locked by the caller).
@@ -207,7 +207,7 @@ class CondSignal(Call):
         return {**self.condvar.values("sync->"), "all": int(self.everybody)}
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
-        """Wake one waiter or all; each needs its mutex first. Without a waiter the signal is lost, as POSIX has it."""
+        """Wake one waiter or all; each needs its mutex first. Without a waiter the signal is lost, as in POSIX."""
         kernel.enter(cpu, thread, self)
         kernel.complete(thread)
         condvar = self.condvar
@@ -219,7 +219,7 @@ class CondSignal(Call):
 
 @dataclass(slots=True)
 class SyncCreate(Call):
-    """Let the kernel know an object; needed for those with attributes only."""
+    """Register an object with the kernel; only needed for objects with attributes."""
 
     name = "SYNC_CREATE"
     sync: SyncObject
@@ -229,7 +229,7 @@ class SyncCreate(Call):
         return {**self.sync.values(), "clockid": CLOCK_MONOTONIC}
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
-        """Make it usable (again)."""
+        """Make the object usable (again)."""
         kernel.enter(cpu, thread, self)
         self.sync.is_destroyed = False
         kernel.complete(thread)
@@ -247,10 +247,10 @@ class SyncDestroy(Call):
         return self.sync.values()
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
-        """Refuse if it is in use.
+        """Destroy the object if it is not in use.
 
         Raises:
-            QnxError: EINVAL (the mutex is destroyed already); EBUSY (threads wait for it, or hold it).
+            QnxError: EINVAL (the object is destroyed already); EBUSY (threads wait for it, or hold it).
         """
         kernel.enter(cpu, thread, self)
         if self.sync.is_destroyed:
@@ -263,12 +263,12 @@ class SyncDestroy(Call):
 
 @dataclass(slots=True)
 class SyncTypeDestroy(SyncDestroy):
-    """Remove an object (8.0, where a call of its own knows its type)."""
+    """Destroy an object by type; in 8.0 this is a call of its own."""
 
     name = "SYNC_TYPE_DESTROY"
 
     def older(self) -> Call:
-        """Remove it by the call of all releases."""
+        """Return the call of all releases."""
         return SyncDestroy(self.sync)
 
 
@@ -303,7 +303,7 @@ class SyncMutexRevive(Call):
 
 @dataclass(slots=True)
 class SemWait(Call):
-    """Take one from a semaphore; enters the kernel only if there is none."""
+    """Decrement a semaphore; enters the kernel only if it is 0."""
 
     name = "SYNC_SEM_WAIT"
     semaphore: Semaphore
@@ -313,7 +313,7 @@ class SemWait(Call):
         return self.semaphore.values()
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
-        """Take one, or wait until there is one."""
+        """Decrement the semaphore, or wait until it is above 0."""
         semaphore = self.semaphore
         check_exists(kernel, cpu, thread, self, semaphore)
         if semaphore.count > 0:
@@ -329,7 +329,7 @@ class SemWait(Call):
 
 @dataclass(slots=True)
 class SemPost(Call):
-    """Add one to a semaphore."""
+    """Increment a semaphore."""
 
     name = "SYNC_SEM_POST"
     semaphore: Semaphore
@@ -339,7 +339,7 @@ class SemPost(Call):
         return self.semaphore.values()
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
-        """Add one and wake the most urgent waiter."""
+        """Increment the semaphore, or wake the most urgent waiter."""
         check_exists(kernel, cpu, thread, self, self.semaphore)
         kernel.enter(cpu, thread, self)
         kernel.complete(thread)
@@ -351,14 +351,14 @@ class SemPost(Call):
 
 @dataclass(slots=True)
 class LibraryWait(Call):
-    """A thread waits at an object that is none of the kernel's: inside the library it is a condition variable."""
+    """Wait at an object that the kernel does not know: the library waits on a condition variable."""
 
     name = "SYNC_CONDVAR_WAIT"
     thing: SyncObject
 
     @property
     def is_cancellation_point(self) -> bool:
-        """False: nobody is cancelled at a barrier or a lock."""
+        """Always False: threads are not cancelled at a barrier or a lock."""
         return False
 
     def arguments(self, _thread: Thread) -> dict[str, int]:
@@ -368,7 +368,7 @@ class LibraryWait(Call):
 
 @dataclass(slots=True)
 class LibraryWake(Call):
-    """Those who wait at such an object are woken."""
+    """Wake the threads that wait at such an object."""
 
     name = "SYNC_CONDVAR_SIGNAL"
     thing: SyncObject
@@ -384,7 +384,7 @@ def _native(kernel: KernelServices, state: str) -> str:
 
 @dataclass(slots=True)
 class BarrierWait(Call):
-    """Wait until as many threads have come as the barrier counts. A kernel object from 8.0 on."""
+    """Wait until as many threads have arrived as the barrier counts. A kernel object from 8.0 on."""
 
     name = "SYNC_BARRIER_WAIT"
     barrier: Barrier
@@ -394,11 +394,11 @@ class BarrierWait(Call):
         return self.barrier.values("sync->")
 
     def older(self) -> Call:
-        """All but the last wait; the last wakes them."""
+        """Return a wait, or for the last thread a call that wakes the others."""
         return LibraryWake(self.barrier) if self.barrier.lacks_one else LibraryWait(self.barrier)
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
-        """Wait until all have come; the last one wakes the others."""
+        """Wait until all threads have arrived; the last one wakes the others."""
         barrier = self.barrier
         is_last = barrier.lacks_one
         kernel.enter(cpu, thread, self)
@@ -432,11 +432,11 @@ class RwLockAcquire(Call):
         return {**self.lock.values("sync->"), "op": 1 + self.write}
 
     def older(self) -> Call:
-        """Wait."""
+        """Return a wait."""
         return LibraryWait(self.lock)
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
-        """Lock for reading or writing, or queue up."""
+        """Lock for reading or writing, or wait in the queue."""
         lock = self.lock
         is_free = lock.writer is None and not lock.queue and not (self.write and lock.readers)
         if is_free:
@@ -454,7 +454,7 @@ class RwLockAcquire(Call):
 
 @dataclass(slots=True)
 class RwLockRelease(Call):
-    """Give up a reader/writer lock."""
+    """Release a reader/writer lock."""
 
     name = "SYNC_RWLOCK"
     lock: RwLock
@@ -464,11 +464,11 @@ class RwLockRelease(Call):
         return {**self.lock.values("sync->"), "op": 3}
 
     def older(self) -> Call:
-        """Wake the waiters."""
+        """Return a call that wakes the waiters."""
         return LibraryWake(self.lock)
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
-        """Give up the lock and let in the next in the queue.
+        """Release the lock and admit the next in the queue.
 
         Raises:
             QnxError: EPERM (the lock is not held by the caller).

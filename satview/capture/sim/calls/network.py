@@ -1,8 +1,8 @@
-"""Kernel calls of a network manager, whose threads stand for threads of other nodes (up to 7.x).
+"""Kernel calls of a network manager, whose threads represent threads of other nodes (up to 7.x).
 
-While one sends what came over the network, its virtual thread shows what the thread of the other node waits for. Who
-replies to it waits in NET_REPLY, and who sends a pulse to another node in NET_SEND, until the manager has sent it on:
-`Ring0(transmitted)`.
+While a manager thread sends a message that came over the network, its virtual thread shows what the thread of the other
+node waits for. A server that replies to it waits in NET_REPLY, and a thread that sends a pulse to another node in
+NET_SEND, until the manager has sent it on: `Ring0(transmitted)`.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _LAST_TID = 0x7FFFFFFF
 
 @dataclass(slots=True)
 class NetVtid(Call):
-    """Let the caller stand for a thread of another node from now on; `vtid` 0 = for none any more."""
+    """Let the caller represent a thread of another node from now on; `vtid` 0 = no thread any more."""
 
     name = "NET_VTID"
     vtid: int
@@ -39,10 +39,10 @@ class NetVtid(Call):
     info_p: int = 0x8047C00
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
-        """Make the virtual thread, or remove it.
+        """Create the virtual thread, or remove it.
 
         Raises:
-            QnxError: EINVAL (no number of a thread); EBUSY (another thread of the process stands for it).
+            QnxError: EINVAL (not a thread number); EBUSY (another thread of the process represents it).
         """
         kernel.enter(cpu, thread, self)
         if not isinstance(self.vtid, int) or not 0 <= self.vtid <= _LAST_TID:
@@ -59,7 +59,7 @@ class NetVtid(Call):
 
 
 def show_virtual(kernel: KernelServices, cpu: Cpu, thread: Thread, state: str) -> None:
-    """Emit a state of the virtual thread that a thread stands for."""
+    """Emit a state of the virtual thread that a thread represents."""
     time = kernel.stamp()
     kernel.history.virtual(time, thread, state, cpu.index)
     kernel.record.virtual_thread(cpu.index, time, thread, state)
@@ -67,13 +67,13 @@ def show_virtual(kernel: KernelServices, cpu: Cpu, thread: Thread, state: str) -
 
 @dataclass(slots=True)
 class NetUnblock(Call):
-    """The thread of another node would like to go on: ask the server that has its message."""
+    """Ask the server that has the message of a thread of another node to unblock it."""
 
     name = "NET_UNBLOCK"
     vtid: int
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
-        """Send the server an unblock pulse if its channel has asked for them.
+        """Send the server an unblock pulse if its channel requested them.
 
         Raises:
             QnxError: ESRCH (no such virtual thread).
@@ -88,13 +88,13 @@ class NetUnblock(Call):
 
 @dataclass(slots=True)
 class NetSignalKill(SignalKill):
-    """Pass on a signal that a process of another node sends."""
+    """Pass on a signal from a process of another node."""
 
     name = "NET_SIGNAL_KILL"
 
 
 def transmitted(kernel: KernelServices, cpu: Cpu) -> int:
-    """Let all threads go on that wait for the process that runs to send something; return how many. For `Ring0`."""
+    """Wake all threads that wait for the running process to send something; return their number. For `Ring0`."""
     manager = cpu.thread
     count = 0
     for process in kernel.processes.values():

@@ -1,4 +1,4 @@
-"""Kernel calls that change no state of a thread: rows of data, made by their names in the event table."""
+"""Kernel calls that change no state of a thread: rows of a table, by their names in the event table."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from satview.events.wire import WireClass
 __all__ = ["PLAIN_CALLS", "KernelCall"]
 
 _Values = Mapping[str, int]
-_RAW = ("word 0", "word 1")  # arguments of a call whose list no source has
+_RAW = ("word 0", "word 1")  # arguments of a call with an unknown list
 
 
 def _channel(_kernel: KernelServices, thread: Thread, values: _Values) -> None:
@@ -51,10 +51,10 @@ def _unused(_kernel: KernelServices, _thread: Thread, _values: _Values) -> None:
 
 
 def _nothing(_kernel: KernelServices, _thread: Thread, _values: _Values) -> None:
-    """Check nothing: the sources do not say what could be wrong."""
+    """Check nothing, as the sources name no error conditions."""
 
 
-# Calls by what must be there for them to succeed.
+# Calls by their precondition.
 _ROWS: tuple[tuple[Callable[[KernelServices, Thread, _Values], None], str], ...] = (
     (_channel, "CHANCON_ATTR CHANNEL_CTL"),
     (_connection, "NET_CRED"),
@@ -80,7 +80,7 @@ PLAIN_CALLS = {name: check for check, names in _ROWS for name in names.split()}
 
 @cache
 def _argument_names(release: Release, call: str, event: int) -> frozenset[str]:
-    """Return the arguments that the lists of a release give the entry of a call, or with `KER_EXIT_OFFSET` its exit."""
+    """Return the argument names of a release for the entry of a call, or with `KER_EXIT_OFFSET` for its exit."""
     book = catalogue(release)
     code = wire.code(WireClass.KER_CALL, (book.kernel_call_number(call) or 0) + event)
     specs = (book.spec(code), book.spec(code | wire.KER_64BIT))
@@ -94,10 +94,10 @@ class KernelCall(Call):
 
     Attributes:
         name: `CLOCK_ID`.
-        values: Its arguments by their names in the event table, others are 0: `{"pid": 1}`. A call whose list no source
-            has takes `word 0` and `word 1`.
-        returns: What its exit shows, by name; of a call whose list no source has only `ret_val`.
-        error: The kernel refuses it with this error.
+        values: Arguments by their names in the event table, others are 0: `{"pid": 1}`. A call with an unknown list
+            takes `word 0` and `word 1`.
+        returns: Values of its exit, by name; only `ret_val` for a call with an unknown list.
+        error: Error number with which the kernel rejects it; 0 = none.
     """
 
     name: str
@@ -106,20 +106,20 @@ class KernelCall(Call):
     error: int = 0
 
     def arguments(self, _thread: Thread) -> dict[str, int]:
-        """Return the arguments as they were given."""
+        """Return the given arguments."""
         return {canonical(name): value for name, value in self.values.items()}
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
         """Enter the kernel and leave it.
 
         Raises:
-            QnxError: EINVAL (an argument that the call does not have, or a call that is no row here); ENOSYS (a number
-                that no call has); what else its row says must be there.
+            QnxError: EINVAL (an argument that the call does not have, or a call that is not in the table); ENOSYS (a
+                number that no call has); or an error of its precondition.
         """
         check = PLAIN_CALLS.get(self.name)
         if check is None:
-            what = f"yielded KernelCall({self.name!r:.40}), which is no call, or has a class of its own"
-            kernel.fault(thread, what, thread.location())
+            fault = f"yielded KernelCall({self.name!r:.40}), which is no call, or has a class of its own"
+            kernel.fault(thread, fault, thread.location())
             raise QnxError(Errno.EINVAL)
         if kernel.target.has_call(self.name):
             self._check_names(kernel, thread)
@@ -135,6 +135,6 @@ class KernelCall(Call):
         leave = _argument_names(release, self.name, wire.KER_EXIT_OFFSET) or frozenset(("ret_val",))
         unknown = {canonical(name) for name in self.values} - entry | {canonical(name) for name in self.returns} - leave
         if unknown:
-            what = f"yielded KernelCall({self.name!r}) with {', '.join(sorted(unknown))}, which it does not have"
-            kernel.fault(thread, what, thread.location())
+            fault = f"yielded KernelCall({self.name!r}) with {', '.join(sorted(unknown))}, which it does not have"
+            kernel.fault(thread, fault, thread.location())
             raise QnxError(Errno.EINVAL)

@@ -1,4 +1,4 @@
-"""Kernel calls by which threads start, await, name, bind, cancel and privilege each other."""
+"""Kernel calls for threads and processes: create, join, name, set CPUs, cancel, and I/O privilege."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class ManagerCall(Call):
 
 @dataclass(slots=True)
 class Spawn(ManagerCall):
-    """Start a process: a message to the process manager, which does it. Result: pid."""
+    """Start a process, by a message to the process manager. Result: pid."""
 
     name = "MSG_SENDV"
     message_type = 0x0E
@@ -51,12 +51,12 @@ class Spawn(ManagerCall):
     body: Body
     args: tuple[Any, ...] = ()
     priority: int = -1
-    bits: int = 0  # 0 = that of the caller
+    bits: int = 0  # 0 = as the caller
 
 
 @dataclass(slots=True)
 class Fork(ManagerCall):
-    """Start a process of the caller's name, whose only thread runs `body`: a program cannot be copied half-way.
+    """Start a process with the caller's name, whose only thread runs `body`, as a program cannot be copied half-way.
 
     Result: pid.
     """
@@ -80,7 +80,7 @@ class Exec(ManagerCall):
 
 @dataclass(slots=True)
 class WaitPid(ManagerCall):
-    """Wait for a child process to end; result: its value."""
+    """Wait for a child process to end; result: its exit value."""
 
     name = "MSG_SENDV"
     message_type = 0x0F
@@ -89,7 +89,7 @@ class WaitPid(ManagerCall):
 
 @dataclass(slots=True)
 class Mmap(ManagerCall):
-    """Map memory, a file if `file` names one: a message to the process manager. Result: the address."""
+    """Map memory, or a file if `file` names one, by a message to the process manager. Result: the address."""
 
     name = "MSG_SENDVNC"
     message_type = 0x40
@@ -102,7 +102,7 @@ class Mmap(ManagerCall):
 
 @dataclass(slots=True)
 class Dlopen(Mmap):
-    """Map a library and have its name logged, as dlopen() does. Result: the address."""
+    """Map a library and log its name, like dlopen(). Result: the address."""
 
     length: int = 0x11000
     file: str = "libm.so.2"
@@ -110,7 +110,7 @@ class Dlopen(Mmap):
 
 @dataclass(slots=True)
 class Munmap(ManagerCall):
-    """Give memory back: a message to the process manager."""
+    """Unmap memory, by a message to the process manager."""
 
     name = "MSG_SENDVNC"
     message_type = 0x41
@@ -121,34 +121,34 @@ class Munmap(ManagerCall):
 
 @dataclass(slots=True)
 class Ring0(Call):
-    """The process manager runs a function in the kernel's mode; the callable gets kernel and CPU."""
+    """Run a function of the process manager in kernel mode; the function gets kernel and CPU."""
 
     name = "RING0"
     function: Callable[[KernelServices, Cpu], Any]
 
     def arguments(self, thread: Thread) -> dict[str, int]:
-        """Return addresses."""
+        """Return the addresses."""
         return {"func_p": code_address(self.function, thread), "arg_p": 0}
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
-        """Run a function of the process manager in the kernel's mode."""
+        """Run the function in kernel mode."""
         kernel.enter(cpu, thread, self)
         value = kernel.guard(thread, "Ring0 function", lambda: self.function(kernel, cpu))
         kernel.complete(thread, value, ret_val=value if isinstance(value, int) else 0)
 
 
-# Threads and processes come and go.
+# Creation and end of threads and processes.
 
 
 MANAGER_PRIORITY = 10
 _HIGHEST_PRIORITY = 255
 _THREADS_HOLD, _THREADS_CONT, _ONE_THREAD_HOLD, _ONE_THREAD_CONT = 2, 3, 8, 9  # _NTO_TCTL_*
-_DEATH = 2  # pulse code by which the kernel shows the manager of a process without threads
+_DEATH = 2  # code of the pulse that tells the process manager that a process has no threads left
 
 
 @dataclass(slots=True)
 class ThreadDestroy(Call):
-    """A thread ends itself."""
+    """End of a thread by itself."""
 
     name = "THREAD_DESTROY"
 
@@ -159,7 +159,7 @@ class ThreadDestroy(Call):
 
 @dataclass(slots=True)
 class ThreadDestroyAll(Call):
-    """The last thread of a process ends itself; up to 7.x."""
+    """End of the last thread of a process; up to 7.x."""
 
     name = "THREAD_DESTROYALL"
 
@@ -174,12 +174,12 @@ def add_process(kernel: KernelServices, name: str, parent: int = 0, bits: int = 
 
 
 def _new_pid(kernel: KernelServices) -> int:
-    """Return a number as QNX makes them: index in the low bits, a growing count above, so none comes back soon."""
+    """Return a pid as QNX creates them: index in the low bits, a growing count above, so that none is reused soon."""
     index = len(kernel.processes) + 1
     if index < 4 and index not in kernel.processes:
         return index
     while (pid := index + 4096 * (index + kernel.random.randrange(1, 30))) in kernel.processes:
-        index += 1  # numbers of processes that a target which stays has forgotten come back
+        index += 1  # on a target that keeps running, pids of ended processes are reused
     return pid
 
 
@@ -191,7 +191,7 @@ def add_thread(
     name: str = "",
     runmask: int = ANY_CPU,
 ) -> Thread:
-    """Add a thread to a process; it is nowhere until it is started."""
+    """Add a thread to a process; it has no state until it is started."""
     thread = Thread(process, process.next_tid, program, priority, policy, name, runmask)
     process.next_tid += 1
     process.threads[thread.tid] = thread
@@ -199,7 +199,7 @@ def add_thread(
 
 
 def new_process(kernel: KernelServices, name: str, parent: int = 1, bits: int = 0) -> Process:
-    """Make a process without threads that is connected to the process manager."""
+    """Create a process without threads that is connected to the process manager."""
     process = add_process(kernel, name, parent, bits)
     manager = kernel.processes[1].channels[1]
     manager.process.scoids += 1
@@ -222,7 +222,7 @@ def _report(kernel: KernelServices, cpu: Cpu, thread: Thread, event: str) -> Non
 
 
 def start(kernel: KernelServices, cpu: Cpu, thread: Thread, is_boot: bool = False) -> None:
-    """Bring a new thread to life: created, named, ready."""
+    """Start a new thread: create and name it, and make it ready."""
     create(kernel, cpu, thread)
     if thread.name and not is_boot:
         kernel.record.thread_name(cpu.index, kernel.stamp(), thread)
@@ -230,7 +230,7 @@ def start(kernel: KernelServices, cpu: Cpu, thread: Thread, is_boot: bool = Fals
 
 
 def _start_without_stack(kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
-    """Bring a new thread to life that waits in STACK until the process manager has made its stack."""
+    """Start a new thread that waits in STACK until the process manager has created its stack."""
     create(kernel, cpu, thread)
     if thread.name:
         kernel.record.thread_name(cpu.index, kernel.stamp(), thread)
@@ -240,20 +240,20 @@ def _start_without_stack(kernel: KernelServices, cpu: Cpu, thread: Thread) -> No
     request(kernel, cpu, thread)
 
 
-# What the process manager provides later: pages, register sets, stacks.
+# Pages, register sets and stacks that the process manager provides on demand.
 
-CODE_FAULT = 3  # pulse by which the kernel asks for it
+CODE_FAULT = 3  # code of the pulse by which the kernel requests them
 _PROVIDED = ("WAITPAGE", "WAITCTX", "STACK")
 
 
 def request(kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
-    """Have the process manager provide what a thread lacks."""
+    """Request from the process manager what a thread lacks."""
     link = Connection(thread.process, 0, kernel.processes[1].channels[1], 0)
     send_pulse(kernel, cpu, link, "SPULSE_EXE", MANAGER_PRIORITY, CODE_FAULT, thread.pid)
 
 
 def provide(pid: int, kernel: KernelServices, cpu: Cpu) -> int:
-    """Let the threads of a process go on that lacked something; return how many. The process manager's part."""
+    """Wake the threads of a process that lacked something; return their number. Run by the process manager."""
     kernel.spend(8_000)
     process = kernel.processes.get(pid)
     lacking = [t for t in process.threads.values() if t.state in _PROVIDED] if process is not None else []
@@ -263,7 +263,7 @@ def provide(pid: int, kernel: KernelServices, cpu: Cpu) -> int:
 
 
 def end_of_program(kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
-    """A thread's program has ended: the thread dies, with it perhaps its process."""
+    """End a thread whose program has ended, and its process with the last thread."""
     process = thread.process
     kernel.enter(cpu, thread, ThreadDestroy())
     is_last = all(t is thread or t.state == "DEAD" for t in process.threads.values())
@@ -278,7 +278,7 @@ def end_of_program(kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
 
 
 def bury(kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
-    """Take a thread out of life, wherever it is."""
+    """End a thread, in whatever state it is."""
     _report(kernel, cpu, thread, "DESTROY")
     if thread.cpu >= 0:
         other = kernel.cpus[thread.cpu]
@@ -301,7 +301,7 @@ def bury(kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
 
 
 def _end_process(kernel: KernelServices, cpu: Cpu, process: Process, cause: int) -> None:
-    """Close what a process without threads has; `cause` is when the event was logged because of which it ends."""
+    """Close everything of a process without threads; `cause` is the time of the event that ended it."""
     process.is_dead = True
     main = min(process.threads)
     process.exit_value = process.threads[main].exit_value
@@ -319,7 +319,7 @@ def _end_process(kernel: KernelServices, cpu: Cpu, process: Process, cause: int)
 
 
 def close_all(kernel: KernelServices, cpu: Cpu, process: Process) -> None:
-    """Close the channels of a process that ends or runs another program, stop its timers, detach its interrupts."""
+    """Close the channels, stop the timers and detach the interrupts of a process that ends or runs another program."""
     for channel in process.channels.values():
         close_channel(kernel, cpu, channel)
     for timer in process.timers.values():
@@ -342,7 +342,7 @@ def kill(kernel: KernelServices, cpu: Cpu, process: Process, signo: int) -> None
 
 
 def hold(kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
-    """Stop a thread until `let_go`: at once if it could run, else as soon as it could. The kernel's own never stop."""
+    """Stop a thread until `let_go`: at once if it could run, else as soon as it can. Kernel threads never stop."""
     if thread.is_held or thread.state == "DEAD" or thread.pid == 1:
         return
     thread.is_held = True
@@ -361,7 +361,7 @@ def hold(kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
 
 
 def let_go(kernel: KernelServices, cpu: Cpu, thread: Thread, waker: Thread | None) -> None:
-    """Let a thread go on that is held."""
+    """Continue a thread that is held."""
     if thread.is_held:
         thread.is_held = False
         if thread.state == "STOPPED":
@@ -369,18 +369,18 @@ def let_go(kernel: KernelServices, cpu: Cpu, thread: Thread, waker: Thread | Non
 
 
 def find_thread(kernel: KernelServices, thread: Thread, pid: int, tid: int) -> Thread:
-    """Return a thread by its ids; pid 0 = of the caller's process, tid 0 = the caller, or any of another process.
+    """Return a thread by its ids; pid 0 = the caller's process, tid 0 = the caller, or any thread of another process.
 
     Raises:
         QnxError: ESRCH; there is none, or it is dead.
     """
     process = kernel.processes.get(pid) if pid else thread.process
-    thread_there = process.threads.get(tid) if process is not None and tid else thread if not pid else None
-    if process is not None and thread_there is None and not tid:
-        thread_there = next(iter(process.threads.values()), None)
-    if thread_there is None or thread_there.state == "DEAD":
+    other = process.threads.get(tid) if process is not None and tid else thread if not pid else None
+    if process is not None and other is None and not tid:
+        other = next(iter(process.threads.values()), None)
+    if other is None or other.state == "DEAD":
         raise QnxError(Errno.ESRCH, f"no thread {tid} in process {pid}" if pid else f"no thread {tid}")
-    return thread_there
+    return other
 
 
 @dataclass(slots=True)
@@ -394,7 +394,7 @@ class ThreadCreate(Call):
     policy: Policy = Policy.RR
     thread_name: str = ""
     runmask: int = ANY_CPU
-    has_stack: bool = True  # False: the process manager makes it, and the new thread waits in STACK (up to 7.x)
+    has_stack: bool = True  # False: the process manager creates it while the new thread waits in STACK (up to 7.x)
 
     def arguments(self, thread: Thread) -> dict[str, int]:
         """Return addresses, policy and priority."""
@@ -412,7 +412,8 @@ class ThreadCreate(Call):
         """Start a thread in the caller's process.
 
         Raises:
-            QnxError: EINVAL (the body is no generator function, a priority above 255, a runmask that is no number).
+            QnxError: EINVAL (the body is no generator function, the priority is above 255, or the runmask is not a
+                number).
         """
         kernel.enter(cpu, thread, self)
         if not isinstance(self.runmask, int) or not self.priority <= _HIGHEST_PRIORITY:
@@ -435,7 +436,7 @@ class ThreadCreate(Call):
 
 @dataclass(slots=True)
 class ThreadJoin(Call):
-    """Wait for a thread of this process to end; result: its value."""
+    """Wait for a thread of this process to end; result: its exit value."""
 
     name = "THREAD_JOIN"
     tid: int
@@ -448,8 +449,8 @@ class ThreadJoin(Call):
         """Wait for another thread's end.
 
         Raises:
-            QnxError: ESRCH if other is None else EDEADLK (thread); EINVAL (thread the mutex is detached, or joined by
-                another thread).
+            QnxError: ESRCH (no such thread); EDEADLK (it is the caller); EINVAL (it is detached, or joined by another
+                thread).
         """
         kernel.enter(cpu, thread, self)
         other = thread.process.threads.get(self.tid)
@@ -514,13 +515,13 @@ class ThreadRunmask(Call):
 
 @dataclass(slots=True)
 class ThreadDetach(Call):
-    """Let a thread end without anybody joining it; tid 0 = the caller."""
+    """Detach a thread, so that it need not be joined; tid 0 = the caller."""
 
     name = "THREAD_DETACH"
     tid: int = 0
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
-        """Mark the thread; a second time is an error.
+        """Mark the thread as detached.
 
         Raises:
             QnxError: EINVAL (it is detached already).
@@ -539,14 +540,14 @@ class ThreadDetach(Call):
 
 @dataclass(slots=True)
 class ThreadCancel(Call):
-    """Let a thread end itself as soon as it waits; its program gets `ThreadCancelled` at the `yield`."""
+    """Cancel a thread as soon as it waits; its program gets `ThreadCancelled` at the `yield`."""
 
     name = "THREAD_CANCEL"
     tid: int
     canstub_p: int = 0x78120
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
-        """Take the thread out of its wait, or note it for the next one."""
+        """End the thread's wait, or mark it for its next one."""
         kernel.enter(cpu, thread, self)
         kernel.cancel(cpu, find_thread(kernel, thread, 0, self.tid))
         kernel.complete(thread)
@@ -554,10 +555,10 @@ class ThreadCancel(Call):
 
 @dataclass(slots=True)
 class ThreadCtl(Call):
-    """Change how a thread runs. `_NTO_TCTL_IO`, the default, gives the caller I/O privilege.
+    """Control a thread. `_NTO_TCTL_IO`, the default, gives the caller I/O privilege.
 
     `_NTO_TCTL_ONE_THREAD_HOLD` and `_CONT` stop and continue the thread `data_p`, `_NTO_TCTL_THREADS_HOLD` and `_CONT`
-    all others of the process. Names and CPUs have calls of their own; the other commands have no effect.
+    all other threads of the process. Names and CPUs have calls of their own; other commands have no effect.
     """
 
     name = "THREAD_CTL"
@@ -565,7 +566,7 @@ class ThreadCtl(Call):
     data_p: int = 0
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
-        """Grant I/O privilege (everybody is root here), or stop and continue threads.
+        """Grant I/O privilege (all users are root), or stop and continue threads.
 
         Raises:
             QnxError: ESRCH (no such thread).
@@ -574,7 +575,7 @@ class ThreadCtl(Call):
         self.apply(kernel, cpu, thread, thread)
 
     def apply(self, kernel: KernelServices, cpu: Cpu, thread: Thread, subject: Thread) -> None:
-        """Do to a thread, or to one of its process, what the command says, for a caller."""
+        """Apply the command of a caller to a thread, or to threads of its process."""
         kernel.complete(thread)
         if self.cmd == TCTL_IO:
             subject.has_io = True
@@ -595,14 +596,14 @@ class ThreadCtl(Call):
 
 @dataclass(slots=True)
 class ThreadCtlExt(ThreadCtl):
-    """Change how a thread of any process runs (7.x on)."""
+    """Control a thread of any process (7.x on)."""
 
     name = "THREAD_CTLEXT"
     pid: int = 0
     tid: int = 0
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
-        """Do it to that thread.
+        """Apply the command to that thread.
 
         Raises:
             QnxError: ESRCH (no such thread).

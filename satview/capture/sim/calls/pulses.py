@@ -1,4 +1,4 @@
-"""Pulses and events: short notes that never wait, from threads, timers, interrupts and the kernel itself."""
+"""Pulses and sigevents: sent without waiting by threads, timers, interrupts and the kernel itself."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ from satview.capture.sim.parts.truth import Pulse
 __all__ = ["MsgDeliverEvent", "MsgSendPulse", "MsgSendPulsePtr", "MsgVerifyEvent"]
 
 
-# Codes of the kernel's own pulses, and the priority at which it sends them.
+# Codes and priority of the kernel's own pulses.
 CODE_UNBLOCK, CODE_DISCONNECT, CODE_COID_DEATH, CODE_NET_UNBLOCK = -1, -2, -4, -6
 PULSE_PRIORITY = 10
-_NOWHERE = (0xFFFFFFFF, 0)  # what the trace has of a pulse to a network manager instead of scoid and pid
+_NOWHERE = (0xFFFFFFFF, 0)  # logged for a pulse to a network manager instead of scoid and pid
 
 
 def send_pulse(
@@ -40,7 +40,7 @@ def send_pulse(
     value: int,
     sender: Thread | None = None,
 ) -> None:
-    """Put a pulse into a channel, or straight into a waiting thread; `event` shows which kind is emitted."""
+    """Put a pulse into a channel, or give it to a waiting thread; `event` is the kind of event to log."""
     channel = connection.channel
     scoid = SIDE_CHANNEL | connection.scoid
     time = kernel.stamp()
@@ -65,7 +65,7 @@ def send_pulse(
 def deliver(
     kernel: KernelServices, cpu: Cpu, process: Process, target: Thread | None, event: Sigevent, pulse: str
 ) -> None:
-    """Carry out a sigevent that a process set up."""
+    """Carry out a sigevent that a process has set up."""
     if process.is_dead:
         return
     if event.kind == "pulse":
@@ -79,7 +79,7 @@ def deliver(
 
 
 def wake_for_interrupt(kernel: KernelServices, cpu: Cpu, target: Thread) -> None:
-    """End a thread's InterruptWait, or let its next one return at once."""
+    """Wake a thread from InterruptWait, or let its next one return at once."""
     if target.state == "INTR":
         kernel.complete(target)
         kernel.wake(cpu, target)
@@ -93,7 +93,7 @@ class MsgSendPulse(Call):
 
     name = "MSG_SEND_PULSE"
     coid: int
-    priority: int = -1  # -1 = that of the sender
+    priority: int = -1  # -1 = as the sender
     code: int = 1
     value: int = 0
 
@@ -120,13 +120,13 @@ class MsgSendPulsePtr(MsgSendPulse):
     name = "MSG_SEND_PULSEPTR"
 
     def older(self) -> Call:
-        """Send a pulse with a number."""
+        """Return a call that sends a pulse with a number."""
         return MsgSendPulse(self.coid, self.priority, self.code, self.value)
 
 
 @dataclass(slots=True)
 class MsgDeliverEvent(Call):
-    """Notify a client of what it waits for."""
+    """Deliver an event to a client."""
 
     name = "MSG_DELIVER_EVENT"
     rcvid: int
@@ -137,7 +137,7 @@ class MsgDeliverEvent(Call):
         return {"rcvid": self.rcvid, **event_values(self.event)}
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
-        """Deliver an event to the client behind a rcvid."""
+        """Deliver an event to the client with a rcvid."""
         kernel.enter(cpu, thread, self)
         envelope = received_message(thread, self.rcvid)
         kernel.complete(thread)
@@ -151,7 +151,7 @@ class MsgVerifyEvent(MsgDeliverEvent):
     name = "MSG_VERIFY_EVENT"
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
-        """Refuse a pulse to a connection that the client does not have.
+        """Raise an error for a pulse to a connection that the client does not have.
 
         Raises:
             QnxError: EBADF (the client has no connection).

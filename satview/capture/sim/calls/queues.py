@@ -1,4 +1,4 @@
-"""Message queues and pipes, which are objects of the kernel from 8.0 on."""
+"""Message queues and pipes, which are kernel objects from 8.0 on."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ def _open_queue(thread: Thread, fd: int) -> BoundedQueue:
 
 @dataclass(slots=True)
 class MsgQueueOpen(Call):
-    """Open a message queue; result: its descriptor. No source has the words of the call."""
+    """Open a message queue; result: its descriptor. The arguments of the call are unknown."""
 
     name = "MSG_QUEUE_OPEN"
     queue: BoundedQueue
 
     def arguments(self, _thread: Thread) -> dict[str, int]:
-        """Return nothing that is known."""
+        """Return no arguments."""
         return {}
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
@@ -53,11 +53,11 @@ class MsgQueueClose(Call):
     fd: int
 
     def arguments(self, _thread: Thread) -> dict[str, int]:
-        """Return the queue, in a call without a list as a raw word."""
+        """Return the queue, as a raw word if the call's list is unknown."""
         return {"queueid": self.fd, "word 0": self.fd}
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
-        """Take the descriptor back; what is in the queue stays there.
+        """Release the descriptor; messages stay in the queue.
 
         Raises:
             QnxError: EBADF (no such queue).
@@ -70,14 +70,14 @@ class MsgQueueClose(Call):
 
 @dataclass(slots=True)
 class MsgQueueCtl(Call):
-    """Query a message queue; result: how many messages are in it."""
+    """Query a message queue; result: its number of messages."""
 
     name = "MSG_QUEUE_CTL"
     fd: int
     cmd: int = 0
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
-        """Count the messages.
+        """Return the number of messages.
 
         Raises:
             QnxError: EBADF (no such queue).
@@ -103,7 +103,7 @@ class MsgQueueSend(Call):
         return {"fd": self.fd, "msglen": len(self.message), "priority": self.priority, **words, "word 0": self.fd}
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
-        """Hand the message to a thread that waits for one, or leave it in the queue, or wait for room.
+        """Give the message to a waiting receiver, or put it into the queue, or wait for room.
 
         Raises:
             QnxError: EBADF (no such queue).
@@ -125,7 +125,7 @@ class MsgQueueSend(Call):
 
 
 def _receive(kernel: KernelServices, thread: Thread, entry: tuple[int, bytes]) -> None:
-    """Complete a receiving call with what it received."""
+    """Complete a receiving call with a message."""
     priority, message = entry
     size = len(message)
     words: dict[str, Any] = message_words(message, "msg")
@@ -134,18 +134,18 @@ def _receive(kernel: KernelServices, thread: Thread, entry: tuple[int, bytes]) -
 
 @dataclass(slots=True)
 class MsgQueueReceive(Call):
-    """Take the most urgent message from a queue; waits in MQ_RECEIVE while there is none. Result: the message."""
+    """Take the most urgent message from a queue; waits in MQ_RECEIVE while it is empty. Result: the message."""
 
     name = "MSG_QUEUE_RECEIVE"
     waits_in = "MQ_RECEIVE"  # while there is nothing
     fd: int
 
     def arguments(self, _thread: Thread) -> dict[str, int]:
-        """Return the descriptor, in a call without a list as a raw word."""
+        """Return the descriptor, as a raw word if the call's list is unknown."""
         return {"fd": self.fd, "word 0": self.fd}
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
-        """Take what is there and let in a thread that waits for room, or wait.
+        """Take a message and admit a thread that waits for room, or wait.
 
         Raises:
             QnxError: EBADF (no such queue).
@@ -163,7 +163,7 @@ class MsgQueueReceive(Call):
             kernel.wake(cpu, sender, waker=thread)
 
 
-# Pipes. No source says which call a thread in PIPE is in, nor what the words of these calls are: here they wait in
+# Pipes. It is unknown which call a thread in PIPE is in, and what the arguments of these calls are: here they wait in
 # PIPE_CTL, and the first word is the descriptor.
 
 

@@ -14,17 +14,17 @@ from satview.capture.sim.parts.threads import WINDOW_MS, Cpu, Partition, Policy,
 
 __all__ = ["SchedCtl", "SchedGet", "SchedInfo", "SchedJoinPartition", "SchedSet", "SchedYield"]
 
-_PRIVILEGED = 64  # priority from which on a program needs privileges
+_PRIVILEGED = 64  # lowest priority for which a program needs privileges
 
 
 @dataclass(slots=True)
 class SchedYield(Call):
-    """Let others of the same priority run."""
+    """Let other threads of the same priority run."""
 
     name = "SCHED_YIELD"
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
-        """Go to the end of the queue of one's priority."""
+        """Move the caller to the end of the ready queue of its priority."""
         kernel.enter(cpu, thread, self)
         kernel.complete(thread)
         cpu.is_yielding = True
@@ -32,7 +32,7 @@ class SchedYield(Call):
 
 @dataclass(slots=True)
 class SchedSet(Call):
-    """Set priority and policy of the calling thread; the last four are for sporadic scheduling."""
+    """Set priority and policy of the calling thread; the last four fields are for sporadic scheduling."""
 
     name = "SCHED_SET"
     priority: int
@@ -138,8 +138,11 @@ def _last_bankruptcy(kernel: KernelServices, _thread: Thread, _partition: Partit
 
 
 def _whose(_kernel: KernelServices, thread: Thread, _partition: Partition | None) -> dict[str, int]:
-    own, now = thread.own_partition, thread.partition
-    idents = {"original_partition_id": own.ident if own else 0, "inherited_partition_id": now.ident if now else 0}
+    own, current = thread.own_partition, thread.partition
+    idents = {
+        "original_partition_id": own.ident if own else 0,
+        "inherited_partition_id": current.ident if current else 0,
+    }
     return {"pid": thread.pid, "tid": thread.tid, **idents, "flags": int(thread.is_critical)}
 
 
@@ -174,7 +177,7 @@ def _priorities(_kernel: KernelServices, _thread: Thread, _partition: Partition 
 
 _MOST_PARTITIONS = 32
 _LOW_LATENCY = 63
-# What SchedCtl() can be asked for: the event that shows it, what the event says, whether that is about a partition.
+# Queries of SchedCtl(): the event that logs the answer, its arguments, and whether it is about a partition.
 _Answer = Callable[[KernelServices, Thread, Partition | None], dict[str, int]]
 _QUERIES: dict[str, tuple[str, _Answer, bool]] = {
     "parameters": ("APS_INFO", _parameters, False),
@@ -190,14 +193,14 @@ _QUERIES: dict[str, tuple[str, _Answer, bool]] = {
 
 @dataclass(slots=True)
 class SchedCtl(Call):
-    """Ask the partition scheduler for something, and have the answer logged as an event of its own (7.x on).
+    """Query the partition scheduler, which logs the answer as an event of its own (7.x on).
 
-    Result: the arguments of that event. No source has the numbers of the commands: the word is logged as 0.
+    Result: the arguments of that event. The numbers of the commands are unknown: the word is logged as 0.
 
     Attributes:
         query: `parameters`, `partition`, `partition statistics`, `overall statistics`, `thread`, `process`,
             `configure`; `join` moves the caller into the partition.
-        partition: Its number, where the query is about one.
+        partition: Its number, if the query is about a partition.
     """
 
     name = "SCHED_CTL"
@@ -205,11 +208,11 @@ class SchedCtl(Call):
     partition: int = 0
 
     def arguments(self, _thread: Thread) -> dict[str, int]:
-        """Return the address of what the caller asks for."""
+        """Return the address of the answer."""
         return {"data_p": 0x8047D00}
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
-        """Answer.
+        """Answer the query.
 
         Raises:
             QnxError: ENOSYS (no partition scheduler); EINVAL (no such query or partition).
@@ -253,14 +256,14 @@ class SchedGet(Call):
 
 @dataclass(slots=True)
 class SchedInfo(Call):
-    """Query the bounds of a policy; result `(lowest, highest priority, time slice in ns)`."""
+    """Query the limits of a policy; result `(lowest, highest priority, time slice in ns)`."""
 
     name = "SCHED_INFO"
     pid: int = 0
     policy: int = Policy.RR
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
-        """Return the bounds.
+        """Return the limits.
 
         Raises:
             QnxError: EINVAL (no such policy).

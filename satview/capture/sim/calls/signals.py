@@ -1,4 +1,4 @@
-"""Signals: sending, waiting, handlers that run as programs of their own, and calls that they interrupt."""
+"""Signals: sending, waiting, handlers that run as programs of their own, and interrupted calls."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = [
 SIG_BLOCK, SIG_UNBLOCK, SIG_SETMASK = 0, 1, 2
 _STOP_BY_DEFAULT = frozenset({24, 26, 27})  # SIGTSTP, SIGTTIN, SIGTTOU
 IGNORED_BY_DEFAULT = frozenset({18, 20, 21})  # SIGCHLD, SIGWINCH, SIGURG
-# States in which a signal waits until the thread runs again; the last four are not of its own choice.
+# States in which a signal stays pending until the thread runs again; the thread did not choose the last four.
 _NOT_BLOCKED = ("READY", "RUNNING", "DEAD", "STOPPED", "WAITPAGE", "WAITCTX", "STACK")
 _SIGKILL = 9
 
@@ -35,7 +35,7 @@ def post(kernel: KernelServices, cpu: Cpu, process: Process, target: Thread | No
 
 
 def route(kernel: KernelServices, cpu: Cpu, thread: Thread, signo: int, code: int) -> None:
-    """Do with a signal what its thread and process have set up."""
+    """Process a signal as its thread and process have set up."""
     process = thread.process
     is_stop = signo == SIGSTOP or (signo in _STOP_BY_DEFAULT and signo not in process.handlers)
     if is_stop or signo == SIGCONT:
@@ -71,7 +71,7 @@ def _receiver_of(process: Process, signo: int) -> Thread | None:
 
 
 def start_handler(kernel: KernelServices, thread: Thread) -> None:
-    """Start the handler of the oldest pending signal on top of what a thread does."""
+    """Start the handler of the oldest pending signal, on top of the thread's program."""
     signo, _ = thread.pending_signals.pop(0)
     body = thread.process.handlers.get(signo)
     if body is None:
@@ -89,7 +89,7 @@ def _signal_bits(signals: tuple[int, ...], prefix: str) -> dict[str, int]:
 
 @dataclass(slots=True)
 class HandlerEnd(Call):
-    """A signal handler returns."""
+    """Return from a signal handler."""
 
     name = "SIGNAL_RETURN"
 
@@ -98,7 +98,7 @@ class HandlerEnd(Call):
         return {"s_p": 0x8047AC0}
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
-        """Go back to what the signal interrupted."""
+        """Continue what the signal interrupted."""
         kernel.enter(cpu, thread, self)
         kernel.complete(thread)
 
@@ -146,7 +146,7 @@ class SignalKillSigval(SignalKill):
     name = "SIGNAL_KILL_SIGVAL"
 
     def older(self) -> Call:
-        """Send it without the value's type."""
+        """Return a call that sends the signal without the type of its value."""
         return SignalKill(self.pid, self.tid, self.signo, self.code, self.value)
 
 
@@ -224,11 +224,11 @@ class SignalProcmask(Call):
     signals: tuple[int, ...] = ()
 
     def arguments(self, _thread: Thread) -> dict[str, int]:
-        """Return operation and signals; pid and tid 0 represent the caller."""
+        """Return operation and signals; pid and tid 0 stand for the caller."""
         return {"how": self.how, **_signal_bits(self.signals, "sig_blocked")}
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
-        """Change the mask; signals that came while they were blocked come now.
+        """Change the mask, and deliver signals that are no longer blocked.
 
         Raises:
             QnxError: EINVAL (no such operation).

@@ -49,7 +49,7 @@ class ClockTime(Call):
 
 @dataclass(slots=True)
 class ClockPeriod(Call):
-    """Query the period of the tick in nanoseconds, or set it; result: the old one. 8.0 has none: 1 ms."""
+    """Query or set the period of the clock tick in nanoseconds; result: the old one. 8.0 has no tick: 1 ms."""
 
     name = "CLOCK_PERIOD"
     new_ns: int = 0
@@ -59,10 +59,10 @@ class ClockPeriod(Call):
         return {"new->nsec": self.new_ns}
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
-        """Change the clock's gap from the tick after the next on.
+        """Change the period from the tick after the next on.
 
         Raises:
-            QnxError: EINVAL (a tick length that the clock does not have).
+            QnxError: EINVAL (an impossible period).
         """
         kernel.enter(cpu, thread, self)
         clock = kernel.sources[CLOCK_VECTOR]
@@ -76,7 +76,7 @@ class ClockPeriod(Call):
 
 @dataclass(slots=True)
 class ClockAdjust(Call):
-    """Query the adjustment of the time of day under way, or begin one: so much per tick, for so many ticks."""
+    """Query the current adjustment of the time of day, or begin one: an increment per tick, and a number of ticks."""
 
     name = "CLOCK_ADJUST"
     tick_count: int = 0
@@ -87,13 +87,13 @@ class ClockAdjust(Call):
         return {"new->tick_count": self.tick_count, "new->tick_nsec_inc": self.tick_nsec_inc}
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
-        """Keep the new adjustment; no program here reads the time of day."""
+        """Store the new adjustment, which has no effect, as no program reads the time of day."""
         kernel.enter(cpu, thread, self)
         old, kernel.clock_adjust = kernel.clock_adjust, (self.tick_count, self.tick_nsec_inc)
         kernel.complete(thread, old, **{"old->tick_count": old[0], "old->tick_nsec_inc": old[1]})
 
 
-# What expires: timers, sleeps and timeouts of blocking calls, and the clock they run by.
+# Expiry of timers, sleeps and timeouts of blocking calls.
 
 
 Fire = Callable[[Cpu], None]
@@ -102,17 +102,17 @@ FLAGS_THREAD, FLAGS_PROCESS = 0x110, 0x111
 
 
 class Timers:
-    """Everything that waits for a time. With a clock tick it expires on ticks, as up to 7.x; without, exactly then."""
+    """Everything that waits for a time. With a clock tick (up to 7.x) it expires on ticks, else at the exact time."""
 
     def __init__(self, kernel: KernelServices) -> None:
         self.kernel = kernel
         self._due: list[tuple[int, int, Fire]] = []
         self._sequence = 0
-        self.pending = 0  # started and not yet fired
-        self.clock_interrupt = -1  # when the last one came
+        self.pending = 0  # number started and not yet fired
+        self.clock_interrupt = -1  # time of the last one
 
     def set_off(self, timer: Timer, ns: int) -> None:
-        """Let a timer expire after a time, and then at its interval."""
+        """Start a timer that expires after a time, and then at its interval."""
         _start(self.kernel, timer, self.kernel.now + self.kernel.target.cycles(ns))
 
     def start(self, deadline: int, fire: Fire) -> None:
@@ -130,14 +130,14 @@ class Timers:
         self.kernel.kernel_entry(self.kernel.cpus[0], fire)
 
     def expire(self, cpu: Cpu) -> None:
-        """Fire what is due; called after the clock interrupt."""
+        """Fire everything that is due; called after the clock interrupt."""
         now = self.kernel.now
         while self._due and self._due[0][0] <= now:
             self.pending -= 1
             heapq.heappop(self._due)[2](cpu)
 
     def arm_timeout(self, thread: Thread) -> None:
-        """Start the timeout that TimerTimeout set up for the wait a thread has just begun."""
+        """Start the timeout set by TimerTimeout for a wait that has just begun."""
         kernel = self.kernel
         thread.timeout_token += 1
         token = thread.timeout_token
@@ -153,17 +153,17 @@ class Timers:
 
 
 def log_expiry(kernel: KernelServices, cpu: Cpu, thread: Thread, ident: int, flags: int) -> None:
-    """Log an expiry; where the kernel has no event for it the clock interrupt is what is seen."""
+    """Log an expiry; on kernels without an event for it, the cause is the clock interrupt."""
     time = kernel.stamp()
     kernel.record.timer(cpu.index, time, thread, ident, flags)
     kernel.history.cause = time if kernel.target.logs_timers else kernel.timers.clock_interrupt
 
 
 def ask_to_unblock(kernel: KernelServices, cpu: Cpu, thread: Thread) -> bool:
-    """Tell the server that has received a thread's message, and wants to know, that the thread would like to go on.
+    """Send an unblock pulse to the server that has received a thread's message, if its channel requested them.
 
     Returns:
-        Whether the thread has to wait for the server's reply.
+        Whether the thread must wait for the server's reply.
     """
     thing = thread.waiting_on
     if not isinstance(thing, Envelope) or thing.server is None:
@@ -175,7 +175,7 @@ def ask_to_unblock(kernel: KernelServices, cpu: Cpu, thread: Thread) -> bool:
 
 
 def unblock(kernel: KernelServices, cpu: Cpu, thread: Thread, error: Errno, outcome: str) -> bool:
-    """End a wait from outside: the call fails with `error`. A condition variable's waiter must get its mutex first.
+    """End a wait from outside: the call fails with `error`. A waiter on a condition variable must get its mutex first.
 
     Returns:
         Whether the wait has ended: a server may have to be asked first.
@@ -225,7 +225,7 @@ _INFO_ADDRESS = 0x8047C80
 
 @dataclass(slots=True)
 class Sleep(Call):
-    """Sleep at least so long."""
+    """Sleep for at least this time."""
 
     name = "TIMER_TIMEOUT"
     ns: int
@@ -260,7 +260,7 @@ class Sleep(Call):
 
 @dataclass(slots=True)
 class TimerTimeout(Call):
-    """Limit the next blocking call: in one of these states it ends with ETIMEDOUT after so long."""
+    """Limit the next blocking call: in one of these states it ends with ETIMEDOUT after this time."""
 
     name = "TIMER_TIMEOUT"
     states: tuple[str, ...]
@@ -285,7 +285,7 @@ class TimerTimeout(Call):
 
 @dataclass(slots=True)
 class TimerCreate(Call):
-    """Make a timer that delivers an event; result: its number."""
+    """Create a timer that delivers an event; result: its number."""
 
     name = "TIMER_CREATE"
     event: Sigevent
@@ -295,7 +295,7 @@ class TimerCreate(Call):
         return {"timer_id": CLOCK_MONOTONIC, "id": CLOCK_MONOTONIC, **event_values(self.event)}
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
-        """Make a timer of the caller's process."""
+        """Create a timer of the caller's process."""
         kernel.enter(cpu, thread, self)
         process = thread.process
         timer = Timer(process.next_timer, process, thread, self.event)
@@ -373,7 +373,7 @@ def _left_ns(kernel: KernelServices, timer: Timer | None) -> int:
 
 @dataclass(slots=True)
 class TimerInfo(Call):
-    """Query a timer, or the next one there is; result `(number, ns left, interval ns)`."""
+    """Query a timer, or the next existing one; result `(number, ns left, interval ns)`."""
 
     name = "TIMER_INFO"
     id: int
@@ -381,7 +381,7 @@ class TimerInfo(Call):
     info_p: int = _INFO_ADDRESS
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
-        """Return what is left.
+        """Return the remaining time.
 
         Raises:
             QnxError: EINVAL (no timer from that number on).
@@ -408,7 +408,7 @@ class TimerInfo(Call):
 
 @dataclass(slots=True)
 class TimerAlarm(Call):
-    """Send SIGALRM to the caller's process after a time (0 = not any more); result: ns that the last one had left."""
+    """Send SIGALRM to the caller's process after a time (0 = cancel); result: remaining ns of the previous alarm."""
 
     name = "TIMER_ALARM"
     ns: int
@@ -426,7 +426,7 @@ class TimerAlarm(Call):
         }
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
-        """Start the alarm of the process again."""
+        """Restart the alarm of the process."""
         kernel.enter(cpu, thread, self)
         process = thread.process
         left = _left_ns(kernel, process.alarm)

@@ -1,1 +1,1 @@
-"""The simulated machine: CPUs, the scheduler, programs, and what drives them."""
+"""The simulated machine: CPUs, the scheduler, programs, and the loop that runs them."""

@@ -1,7 +1,7 @@
-"""The machine: clock, CPUs, event heap, and the way of every thread into the kernel and out again.
+"""The machine: clock, CPUs, event heap, and how threads enter and leave the kernel.
 
-One kernel operation happens at a time (QNX up to 7.x holds one kernel lock), so the clock that stamps events only moves
-forward; CPUs overlap in user code. What an event costs does not depend on whether it is recorded: the same seed gives
+One kernel operation runs at a time (QNX up to 7.x has one kernel lock), so the clock that stamps events only moves
+forward; CPUs overlap in user code. The cost of an event does not depend on whether it is recorded: the same seed gives
 the same history under every filter.
 """
 
@@ -28,13 +28,13 @@ from satview.capture.sim.parts.target import Target
 from satview.capture.sim.parts.threads import Cpu, Partition, PendingCall, Process, Thread
 from satview.capture.sim.parts.truth import Delivery, HandlerSpan, InterruptSpan, Truth, TruthKeeper
 
-# The interrupt controller: takes interrupts, runs handlers, delivers events; the clock tick, service threads.
+# The interrupt controller: takes interrupts, runs handlers, delivers events; clock tick and service threads.
 
 
 _ENTRY_NS = 250
 _LONGEST_NS = 1 << 62
-_NOW_UNI, _NOW_SMP = 0x80, 0x800  # "inside the kernel" beside the nesting depth
-# The event an interrupt is to deliver, when the interrupt was logged, and the handler that returned the event.
+_NOW_UNI, _NOW_SMP = 0x80, 0x800  # flag "inside the kernel", combined with the nesting depth
+# Attachment, event to deliver, time when the interrupt was logged, and the handler that returned the event.
 _Due = tuple[Attachment, Sigevent, int, HandlerSpan | None]
 
 
@@ -49,7 +49,7 @@ class InterruptController:
         kernel.due = self._due
 
     def add(self, source: InterruptSource) -> None:
-        """Connect a source; one that a handler requested earlier keeps its handlers."""
+        """Connect a source; handlers attached to its vector before are kept."""
         known = self.kernel.sources.get(source.vector)
         if known is not None:
             source.attachments = known.attachments
@@ -68,27 +68,27 @@ class InterruptController:
             self.kernel.at(after + max(1, self.kernel.target.cycles(gap_ns)), self._due, (source, after, gap_ns))
 
     def _gap_of(self, source: InterruptSource) -> int | None:
-        """Return the time to the next interrupt of a source; one that shows no time is silent from now on."""
-        what, location = "", ""
+        """Return the time to the next interrupt of a source; a source that returns no valid time becomes silent."""
+        fault, location = "", ""
         try:
             gap_ns = source.gap_ns()
         except KeyboardInterrupt:
             raise
         except BaseException as error:  # noqa: BLE001  -- the workload's fault, not the simulation's
-            what, location = f"raised {one_line(error)}", location_of(error)
+            fault, location = f"raised {one_line(error)}", location_of(error)
         else:
             if gap_ns is None:
                 return None
             if isinstance(gap_ns, (int, float)) and 0 <= gap_ns < _LONGEST_NS:
                 return int(gap_ns)
-            what = f"gave {gap_ns!r:.40}, which is no time in nanoseconds"
-        self.kernel.fault(f"of device {source.vector}", what, location)
+            fault = f"gave {gap_ns!r:.40}, which is no time in nanoseconds"
+        self.kernel.fault(f"of device {source.vector}", fault, location)
         return None
 
     def _due(self, argument: tuple[InterruptSource, int, int]) -> None:
-        # Two steps, so that the action on the heap at the moment itself is `service` with the source alone.
+        # Two steps, so that the heap entry at the time of the interrupt is `service` with only the source.
         source, after, gap_ns = argument
-        # What came while the last one was still being served is one interrupt, not many.
+        # Interrupts that come while the last one is being served count as one.
         self._schedule(source, max(after + self.kernel.target.cycles(int(gap_ns)), self.kernel.now))
         self.kernel.at(self.kernel.now, self.service, source)
 
@@ -105,7 +105,7 @@ class InterruptController:
         kernel.leave(cpu)
 
     def _take(self, cpu: Cpu, source: InterruptSource) -> list[_Due]:
-        """Run the interrupt itself: entry, handlers, exit. Returns the events that the kernel is to deliver."""
+        """Run the interrupt itself: entry, handlers, exit. Return the events that the kernel must deliver."""
         kernel = self.kernel
         if source.is_silent:
             return []
@@ -141,7 +141,7 @@ class InterruptController:
         return events
 
     def _handle(self, cpu: Cpu, attachment: Attachment, interrupt: int, handlers: list[HandlerSpan]) -> Sigevent | None:
-        """Run the handler of an attachment and note when; return the event that is to be delivered."""
+        """Run the handler of an attachment and record its time; return the event to deliver."""
         kernel = self.kernel
         if attachment.handler is None:
             return self._event_of(attachment)
@@ -157,17 +157,17 @@ class InterruptController:
             code_address(attachment.handler, attachment.thread),
         )
         kernel.spend(attachment.handler_ns)
-        said = kernel.guard(attachment.thread, "interrupt handler", attachment.handler)
-        event = said if isinstance(said, Sigevent) else None
-        if said is not event:
-            kernel.fault(attachment.thread, f"interrupt handler returned {said!r:.40}, which is no Sigevent", "")
+        result = kernel.guard(attachment.thread, "interrupt handler", attachment.handler)
+        event = result if isinstance(result, Sigevent) else None
+        if result is not event:
+            kernel.fault(attachment.thread, f"interrupt handler returned {result!r:.40}, which is no Sigevent", "")
         span.exit = kernel.stamp()
         kernel.record.handler_exit(cpu.index, span.exit, attachment.vector, event)
         return event
 
     @staticmethod
     def _event_of(attachment: Attachment) -> Sigevent | None:
-        """Return the event of an attachment without handler, unless it is masked; then remember that it came."""
+        """Return the event of an attachment without handler; None if it is masked, which is remembered."""
         if attachment.is_masked:
             attachment.is_latched = True
             return None
@@ -175,7 +175,7 @@ class InterruptController:
         return attachment.event
 
     def _deliver_all(self, cpu: Cpu, source: InterruptSource) -> list[_Due]:
-        """8.0: no handlers; each attached event goes to its service thread."""
+        """Return the events of all attachments for their service threads (8.0, which has no handlers)."""
         kernel = self.kernel
         events: list[_Due] = []
         for attachment in source.attachments:
@@ -208,7 +208,7 @@ class InterruptController:
         handler: Callable[[], Sigevent | None] | None,
         handler_ns: int = 0,
     ) -> Attachment:
-        """Attach to a vector; a vector without a device just never fires."""
+        """Attach to a vector; a vector without a device never fires."""
         source = self.kernel.sources.get(vector)
         if source is None:
             source = self.kernel.sources[vector] = InterruptSource(vector, 0, lambda: None)
@@ -217,13 +217,13 @@ class InterruptController:
         return attachment
 
     def new_ident(self) -> int:
-        """Return an id for an attachment; InterruptDetach() takes it."""
+        """Return a new attachment id for InterruptDetach()."""
         ident = self._next_ident
         self._next_ident += 1
         return ident
 
     def detach(self, ident: int, process: Process) -> bool:
-        """Detach by id; False if the process has no such attachment."""
+        """Detach by id; return False if the process has no such attachment."""
         for source in self.kernel.sources.values():
             for attachment in source.attachments:
                 if attachment.ident == ident and attachment.process is process:
@@ -232,13 +232,13 @@ class InterruptController:
         return self.trace_hooks.detach(ident, process)
 
     def detach_all(self, process: Process) -> None:
-        """Detach everything of a process that dies."""
+        """Remove all attachments of a process that dies."""
         for source in self.kernel.sources.values():
             source.attachments[:] = [a for a in source.attachments if a.process is not process]
         self.trace_hooks.detach_all(process)
 
 
-# Costs in nanoseconds, about those of a 2.5 GHz machine.
+# Costs in nanoseconds, similar to a 2.5 GHz machine.
 SWITCH_NS = (300, 900)
 USER_NS = (150, 900)
 IPI_NS = (900, 2200)
@@ -249,8 +249,8 @@ class Machine(ProgramRunner):
 
     Args:
         target: Release, CPUs, clock.
-        seed: Of everything that varies.
-        recorder: Gets every event.
+        seed: Seed of everything that varies.
+        recorder: Receives every event.
         start_cycles: Counter value at which the simulation begins.
     """
 
@@ -276,26 +276,26 @@ class Machine(ProgramRunner):
 
     @property
     def slice_ns(self) -> int:
-        """Length of a time slice of round robin."""
+        """Length of a round robin time slice."""
         return SLICE_TICKS * (self.target.tick_ns or 1_000_000)
 
     @property
     def truth(self) -> Truth:
-        """What really happened so far."""
+        """The true history so far."""
         return self.history.truth
 
     def post_signal(self, cpu: Cpu, process: Process, target: Thread | None, signo: int, code: int) -> None:
-        """Send a signal; here so that messages need not know signals."""
+        """Send a signal; a method, so that message code does not depend on signals."""
         signals.post(self, cpu, process, target, signo, code)
 
     def stop_waiting(self, cpu: Cpu, thread: Thread) -> None:
-        """Take a thread that is about to die out of whatever it waits for."""
+        """End the wait of a thread that is about to die."""
         thread.is_held = False
         if thread.state not in ("READY", "RUNNING", "DEAD"):
             unblock(self, cpu, thread, Errno.EINTR, "dead")
 
     def finish_silently(self, thread: Thread) -> None:
-        """End the call a thread is in, with its exit event, but without going back to its program."""
+        """End a thread's call with its exit event, but without returning to its program."""
         call, thread.call = thread.call, None
         time = self.stamp()
         self.history.call_ends(time, thread, thread.exit_error)
@@ -305,20 +305,20 @@ class Machine(ProgramRunner):
     # Into the kernel and out
 
     def kernel_entry(self, cpu: Cpu, function: Callable[[Cpu], None]) -> None:
-        """Interrupt the user code of a CPU, run kernel code there, and go on with the thread that is due."""
+        """Interrupt the user code of a CPU, run kernel code there, and continue with the thread that is due."""
         self.hold(cpu)
         function(cpu)
         self.leave(cpu)
 
     def hold(self, cpu: Cpu) -> None:
-        """Stop the user code of a CPU and note how much of it is left."""
+        """Stop the user code of a CPU and record its remaining time."""
         cpu.token += 1
         thread = cpu.thread
         if thread is not None and cpu.until is not None:
             thread.remaining = max(0, cpu.until - self.now)
 
     def leave(self, cpu: Cpu) -> None:
-        """Give the CPU to the thread that is due and let its user code go on."""
+        """Give the CPU to the thread that is due and continue its user code."""
         self.scheduler.dispatch(cpu)
         thread = cpu.thread
         if thread is None:
@@ -334,7 +334,7 @@ class Machine(ProgramRunner):
         self.at(cpu.until, self._step, (cpu, cpu.token))
 
     def _finish(self, cpu: Cpu, thread: Thread) -> None:
-        """Complete the call a thread is in: what remains to be done on its own CPU, then the exit event."""
+        """Complete a thread's call: the work that must run on its own CPU, then the exit event."""
         if thread.finish is not None:
             finish, thread.finish = thread.finish, None
             finish()
@@ -348,7 +348,7 @@ class Machine(ProgramRunner):
         thread.remaining = self.vary(self._user_cost)
 
     def _step(self, argument: tuple[Cpu, int]) -> None:
-        """The user code of a CPU has come to its next call."""
+        """Process the next call of the user code on a CPU."""
         cpu, token = argument
         thread = cpu.thread
         if token != cpu.token or thread is None:
@@ -384,10 +384,10 @@ class Machine(ProgramRunner):
             self.fail(thread, Errno.EFAULT)
 
     def enter(self, cpu: Cpu, thread: Thread, call: PendingCall) -> None:
-        """Emit the entry of a call; each call does it itself, as some never reach the kernel.
+        """Emit the entry of a call. Each call does this itself, as some never reach the kernel.
 
         Raises:
-            QnxError: ENOSYS; the release has no such call, and its library no older one to call instead.
+            QnxError: ENOSYS; the release has no such call, and its library has no older one to call instead.
         """
         if not self.target.has_call(call.name):
             older = call.older()
@@ -401,7 +401,7 @@ class Machine(ProgramRunner):
         self.record.kernel_enter(cpu.index, time, thread, call)
 
     def interrupted(self, cpu: Cpu, thread: Thread) -> None:
-        """End the call a thread is in without an exit event: its arguments are gone."""
+        """End the call a thread is in without an exit event: its exit arguments are lost."""
         call, thread.call = thread.call, None
         thread.finish = None
         if call is None:
@@ -412,7 +412,7 @@ class Machine(ProgramRunner):
 
     @staticmethod
     def complete(thread: Thread, value: Any = 0, **values: int) -> None:
-        """Set the outcome of the call a thread is in; `values` are those of the exit event."""
+        """Set the outcome of the call a thread is in; `values` are the arguments of the exit event."""
         thread.value = value
         thread.error = None
         thread.exit_error = 0
@@ -420,7 +420,7 @@ class Machine(ProgramRunner):
 
     @staticmethod
     def fail(thread: Thread, number: Errno, detail: str = "") -> None:
-        """Let the call a thread is in fail."""
+        """Set an error as the outcome of the call a thread is in."""
         thread.value = None
         thread.error = QnxError(number, detail)
         thread.exit_error = int(number)
@@ -428,7 +428,7 @@ class Machine(ProgramRunner):
     # States
 
     def set_state(self, cpu: Cpu, thread: Thread, state: str, on_cpu: int | None = None) -> int:
-        """Enter a state and emit it; return its time."""
+        """Set and emit the state of a thread; return the time of the event."""
         thread.state = state
         index = cpu.index if on_cpu is None else on_cpu
         time = self.stamp()
@@ -453,7 +453,7 @@ class Machine(ProgramRunner):
     def change_wait(
         self, cpu: Cpu, thread: Thread, state: str, on: Any, owners: tuple[Thread, ...], waker: Thread | None = None
     ) -> None:
-        """Let a blocked thread go from one wait into the next (SEND to REPLY, CONDVAR to MUTEX)."""
+        """Move a blocked thread from one wait directly to another (SEND to REPLY, CONDVAR to MUTEX)."""
         thread.waiting_on = on
         time = self.set_state(cpu, thread, state)
         self.history.wait_ends(time, thread, "ok", waker)
@@ -477,18 +477,18 @@ class Machine(ProgramRunner):
             self.history.wait_begins(time, thread, "STOPPED", "SIGCONT", ())
 
     def cancel(self, cpu: Cpu, thread: Thread) -> None:
-        """Let a thread end itself: now if it waits where it may be cancelled, else at the next such call."""
+        """Cancel a thread: now if it is blocked at a cancellation point, else at the next such call."""
         thread.is_cancelled = True
         if thread.call is not None and thread.call.is_cancellation_point and thread.waiting_on is not None:
             unblock(self, cpu, thread, Errno.EINTR, "cancelled")
             thread.error = ThreadCancelled()
 
     def switch_cost(self) -> None:
-        """Spend what a context switch takes."""
+        """Advance the clock by the cost of a context switch."""
         self.now += self.vary(self._switch_cost)
 
     def send_ipi(self, cpu: Cpu, priority: int) -> None:
-        """Have another CPU look at the ready queue."""
+        """Make another CPU check the ready queue."""
         cpu.claimed = max(cpu.claimed, priority)
         if not cpu.ipi_pending:
             cpu.ipi_pending = True
@@ -503,7 +503,7 @@ class Machine(ProgramRunner):
         self.leave(cpu)
 
     def close(self) -> None:
-        """Write down what is still open: who runs now."""
+        """Record the runs of the threads that are still running at the end."""
         for cpu in self.cpus:
             if cpu.thread is not None:
                 self.history.ran(cpu, cpu.thread, cpu.thread.run_since, self.now)

@@ -1,4 +1,4 @@
-"""The programs of threads: what they yield next, and what they do wrong."""
+"""The programs of threads: fetching what they yield, and recording their mistakes."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ from satview.capture.sim.parts.threads import Body, Channel, Cpu, Policy, Proces
 from satview.events.spec import Release
 from satview.events.words import name_bytes
 
-# The process manager: a pool of threads that start processes, map memory, and clean up after those that have died.
+# The process manager: a pool of threads that start processes, map memory and clean up after dead processes.
 
 
 MANAGER_WORKERS = 6
@@ -75,35 +75,35 @@ def _idle() -> Program:
 
 
 def _worker() -> Program:
-    """Serve the process manager's channel: start processes, clean up dead ones, answer those who wait for them."""
+    """Serve the process manager's channel: start processes, clean up dead ones, reply to threads that wait for them."""
     while True:
-        got = yield MsgReceive(1)
-        if got.is_pulse and got.code == CODE_FAULT:
-            yield Ring0(partial(provide, got.value))
-        elif got.is_pulse:
-            dead = yield Ring0(partial(_reap, got.value))
+        received = yield MsgReceive(1)
+        if received.is_pulse and received.code == CODE_FAULT:
+            yield Ring0(partial(provide, received.value))
+        elif received.is_pulse:
+            dead = yield Ring0(partial(_reap, received.value))
             for rcvid, value in dead.waiters:
                 yield from _answer(rcvid, value)
             if dead.is_awaited:
-                yield Ring0(partial(_tell_parent, got.value))
-        elif isinstance(got.payload, (Spawn, Fork)):
+                yield Ring0(partial(_tell_parent, received.value))
+        elif isinstance(received.payload, (Spawn, Fork)):
             yield Compute(40_000)
-            pid = yield Ring0(partial(_create, got.payload, got.pid))
-            yield MsgReply(got.rcvid, payload=pid)
-        elif isinstance(got.payload, Exec):
+            pid = yield Ring0(partial(_create, received.payload, received.pid))
+            yield MsgReply(received.rcvid, payload=pid)
+        elif isinstance(received.payload, Exec):
             yield Compute(60_000)
-            yield Ring0(partial(_replace, got.payload, got.pid, got.tid))
-            yield from _answer(got.rcvid, None)
-        elif isinstance(got.payload, Mmap):
-            address = yield Ring0(partial(_map, got.payload, got.pid))
-            yield MsgReply(got.rcvid, payload=address)
-        elif isinstance(got.payload, Munmap):
-            yield Ring0(partial(_unmap, got.payload, got.pid))
-            yield MsgReply(got.rcvid, payload=0)
-        elif isinstance(got.payload, WaitPid):
-            yield from _wait_for_child(got)
+            yield Ring0(partial(_replace, received.payload, received.pid, received.tid))
+            yield from _answer(received.rcvid, None)
+        elif isinstance(received.payload, Mmap):
+            address = yield Ring0(partial(_map, received.payload, received.pid))
+            yield MsgReply(received.rcvid, payload=address)
+        elif isinstance(received.payload, Munmap):
+            yield Ring0(partial(_unmap, received.payload, received.pid))
+            yield MsgReply(received.rcvid, payload=0)
+        elif isinstance(received.payload, WaitPid):
+            yield from _wait_for_child(received)
         else:
-            yield MsgReply(got.rcvid)
+            yield MsgReply(received.rcvid)
 
 
 def _answer(rcvid: int, payload: Any) -> Program:
@@ -115,12 +115,12 @@ def _answer(rcvid: int, payload: Any) -> Program:
             raise
 
 
-def _wait_for_child(got: Received) -> Program:
-    known = yield Ring0(partial(_note_waiter, got.payload.pid, got.rcvid))
+def _wait_for_child(received: Received) -> Program:
+    known = yield Ring0(partial(_note_waiter, received.payload.pid, received.rcvid))
     if known is None:
-        yield MsgError(got.rcvid, Errno.ECHILD)
+        yield MsgError(received.rcvid, Errno.ECHILD)
     elif known:
-        yield MsgReply(got.rcvid, payload=known[0])
+        yield MsgReply(received.rcvid, payload=known[0])
 
 
 def _note_waiter(pid: int, rcvid: int, kernel: KernelServices, cpu: Cpu) -> tuple[Any, ...] | None:  # noqa: ARG001
@@ -134,7 +134,7 @@ def _note_waiter(pid: int, rcvid: int, kernel: KernelServices, cpu: Cpu) -> tupl
 
 
 def _create(call: Spawn | Fork, parent: int, kernel: KernelServices, cpu: Cpu) -> int:
-    """Make a process with its first thread."""
+    """Create a process with its first thread."""
     spawn = call if isinstance(call, Spawn) else Spawn(kernel.processes[parent].name, call.body, call.args)
     bits = spawn.bits or kernel.processes[parent].bits
     process = new_process(kernel, spawn.program, parent, bits)
@@ -162,7 +162,7 @@ def _create(call: Spawn | Fork, parent: int, kernel: KernelServices, cpu: Cpu) -
 
 
 def _wait_for_thread(kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
-    """Let a new thread set itself up while the worker that created it waits for that; it never was READY."""
+    """Let a new thread set itself up while the worker that created it waits; the new thread is never READY."""
     worker = cpu.thread
     if worker is None:
         raise AssertionError("the worker runs this")
@@ -182,10 +182,10 @@ def _wait_for_thread(kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
 
 
 def _replace(call: Exec, pid: int, tid: int, kernel: KernelServices, cpu: Cpu) -> int:
-    """Let a process run another program: its caller alone goes on, and there the call ends without an exit."""
+    """Replace the program of a process (exec): only the caller survives, and its call ends without an exit event."""
     process = kernel.processes[pid]
     caller = process.threads[tid]
-    if caller.state != "REPLY":  # a signal has ended its wait, or it
+    if caller.state != "REPLY":  # a signal has ended its wait, or the thread
         return int(Errno.ESRCH)
     cause = kernel.history.cause
     for thread in list(process.threads.values()):
@@ -223,7 +223,7 @@ def _load(kernel: KernelServices, body: Body, args: tuple[Any, ...]) -> Program:
 
 
 def _begin(body: Body, args: tuple[Any, ...]) -> Program:
-    """Run a program; what is wrong with its function is its own fault, and not that of who starts it."""
+    """Run a program; this frame makes its errors count as its own, not as those of the thread that started it."""
     return (yield from body(*args))
 
 
@@ -248,14 +248,14 @@ def _unmap(call: Munmap, pid: int, kernel: KernelServices, cpu: Cpu) -> int:
 
 
 class _Dead(NamedTuple):
-    """Who is to hear of the end of a process: rcvids of those who wait for it, with its value; its parent."""
+    """A dead process: rcvids and replies of the threads that wait for it, and whether its parent wants SIGCHLD."""
 
     waiters: list[tuple[int, Any]]
     is_awaited: bool
 
 
 def _reap(pid: int, kernel: KernelServices, cpu: Cpu) -> _Dead:
-    """Remove what is left of a dead process."""
+    """Remove the remains of a dead process."""
     process = kernel.processes[pid]
     kernel.spend(30_000)
     kernel.record.unmapped(cpu.index, kernel.stamp(), process, 0, _EVERYTHING)
@@ -269,7 +269,7 @@ def _reap(pid: int, kernel: KernelServices, cpu: Cpu) -> _Dead:
 
 
 def _has_use_for(process: Process, signo: int) -> bool:
-    """Return whether a signal that is ignored by default does anything in a process: others are not even sent it."""
+    """Return whether a signal with the default action "ignore" has an effect on a process; otherwise it is not sent."""
     threads = process.threads.values()
     return not process.is_dead and (
         process.handlers.get(signo) is not None
@@ -284,7 +284,7 @@ def _tell_parent(pid: int, kernel: KernelServices, cpu: Cpu) -> int:
     return 0
 
 
-LEAST_NS = 150  # of user code between two calls: time passes even in a loop around nothing
+LEAST_NS = 150  # minimum user code between two calls, so that time passes even in an empty loop
 MAX_FAULTS = 1000
 _LONGEST = 1 << 62
 
@@ -293,7 +293,7 @@ class ProgramRunner(EventLoop):
     """The part of a machine that runs user code.
 
     Attributes:
-        faults: What programs did wrong.
+        faults: Mistakes of programs.
     """
 
     def __init__(self, target: Target, seed: int, start_cycles: int) -> None:
@@ -303,7 +303,7 @@ class ProgramRunner(EventLoop):
         self._least = target.cycles(LEAST_NS)
 
     def next_item(self, thread: Thread) -> Any:
-        """Return what a program yields next, None when it has ended; report calls that it made and did not yield."""
+        """Return what a program yields next, None when it has ended; report calls that it created but did not yield."""
         faults, WATCH.is_on = len(self.faults), True
         try:
             item = self._resume(thread)
@@ -314,14 +314,14 @@ class ProgramRunner(EventLoop):
         return item
 
     def report_forgotten(self, culprit: Thread | str, is_reported: bool = True) -> None:
-        """Note the calls that a program or a handler made and did not yield, each location once."""
+        """Record the calls that a program or a handler created but did not yield, each location once."""
         for location in WATCH.take():
             if is_reported and location not in self._forgotten:
                 self._forgotten.add(location)
                 self.fault(culprit, ADVICE, location)
 
     def _resume(self, thread: Thread) -> Any:
-        """Return the next thing the program yields; None when it has ended, by itself or by its own fault."""
+        """Return the next item the program yields; None when it has ended, normally or by an exception."""
         value, error = thread.value, thread.error
         thread.value = thread.error = None
         try:
@@ -349,7 +349,7 @@ class ProgramRunner(EventLoop):
         return None
 
     def compute_cycles(self, thread: Thread, item: Compute) -> int:
-        """Return how long user code runs, in cycles; a time that is none is the program's fault."""
+        """Return how long user code runs, in cycles; an invalid time is recorded as the program's fault."""
         try:
             if item.ns < 0:
                 raise ValueError
@@ -359,7 +359,7 @@ class ProgramRunner(EventLoop):
             return self._least
 
     def guard(self, thread: Thread, what: str, function: Callable[[], Any]) -> Any:
-        """Call a function that a program handed to the kernel; what it raises is that program's fault."""
+        """Call a function that a program passed to the kernel; an exception is recorded as that program's fault."""
         try:
             return function()
         except KeyboardInterrupt:
@@ -369,7 +369,7 @@ class ProgramRunner(EventLoop):
             return None
 
     def fault(self, culprit: Thread | str, what: str, location: str) -> None:
-        """Note what a program did wrong; one that does so for ever is not noted for ever."""
+        """Record a mistake of a program, up to `MAX_FAULTS` in all."""
         if len(self.faults) < MAX_FAULTS:
             label = culprit if isinstance(culprit, str) else culprit.label
             self.faults.append(WorkloadError(label, location, what))

@@ -1,4 +1,4 @@
-"""Who runs: ready queues by priority, preemption, hand-off, time slices, sporadic budgets, CPU affinity, partitions."""
+"""The scheduler: ready queues, preemption, hand-off, time slices, sporadic budgets, CPU affinity, partitions."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from satview.capture.sim.parts.threads import WINDOW_MS, Cpu, Partition, Policy,
 
 
 class PartitionScheduler:
-    """Keeps the accounts of the partitions of a kernel."""
+    """Accounts for the CPU time of a kernel's partitions."""
 
     def __init__(self, kernel: KernelServices) -> None:
         self.kernel = kernel
         self.window = kernel.target.cycles(WINDOW_MS * 1_000_000)
 
     def add(self, name: str, budget_percent: int, critical_ms: int = 0) -> Partition:
-        """Make a partition; its share comes out of the System partition's."""
+        """Add a partition; its share is taken from the System partition."""
         partitions = self.kernel.partitions
         partition = Partition(len(partitions), name, budget_percent, critical_ms)
         if partitions:
@@ -27,7 +27,7 @@ class PartitionScheduler:
         return partition
 
     def budget(self, partition: Partition) -> int:
-        """Return a partition's budget in cycles per window, all CPUs together."""
+        """Return a partition's budget in cycles per window, summed over all CPUs."""
         return self.window * len(self.kernel.cpus) * partition.budget_percent // 100
 
     def may_run(self, thread: Thread) -> bool:
@@ -41,7 +41,7 @@ class PartitionScheduler:
         return thread.is_critical and partition.critical_used < limit
 
     def charge(self, cpu: Cpu, thread: Thread, start: int, end: int) -> None:
-        """Book the time a thread had a CPU; time without budget as a critical thread goes on the critical account."""
+        """Charge CPU time to a thread's partition, or without budget, if it is critical, to the critical budget."""
         partition = thread.partition
         if partition is None:
             return
@@ -58,23 +58,22 @@ class PartitionScheduler:
         partition.used_total += used
 
     def lend(self, server: Thread, client: Thread, lender: object) -> bool:
-        """Let a server run in the partition of a client, until `take_back`; return whether that changes anything.
+        """Move a server to the partition of a client until `take_back`; return whether that changes anything.
 
         Args:
-            server: Who received.
-            client: Who waits for it; it may itself run in the partition of another.
+            server: The thread that received.
+            client: The thread that waits for it; it may itself run in a borrowed partition.
             lender: The message.
         """
         server.lender = lender
         return self._move(server, client.partition, client.is_critical)
 
     def take_back(self, server: Thread, lender: object = None) -> bool:
-        """Put a server back into its own partition; return whether that changes anything.
+        """Move a server back to its own partition; return whether that changes anything.
 
         Args:
-            server: Who served.
-            lender: The message that is answered: a server that works for another one stays there. None = whatever it
-                works for.
+            server: The thread that served.
+            lender: The message that is replied to; no change if the server works for another. None = for any message.
         """
         if server.lender is None or (lender is not None and server.lender is not lender):
             return False
@@ -82,7 +81,7 @@ class PartitionScheduler:
         return self._move(server, server.own_partition, server.is_critical_itself)
 
     def _move(self, thread: Thread, partition: Partition | None, is_critical: bool) -> bool:
-        """Change the partition of a thread; what it used until now is charged to the one it leaves."""
+        """Change the partition of a thread; its CPU time until now is charged to the old one."""
         if thread.partition is partition and thread.is_critical == is_critical:
             return False
         if thread.state == "RUNNING" and thread.cpu >= 0:
@@ -104,7 +103,7 @@ class PartitionScheduler:
         self.kernel.record.partition_bankrupt(cpu.index, time, thread, partition)
 
     def forget_old(self) -> None:
-        """Give all partitions back what they used before the window."""
+        """Drop the CPU time from before the window in all partitions."""
         for partition in self.kernel.partitions:
             self._forget_old(partition)
 
@@ -114,14 +113,14 @@ SLICE_TICKS = 4
 
 
 class ReadyQueue:
-    """Threads that could run, one queue per priority, and a bit per queue that is not empty."""
+    """Ready threads: one queue per priority, and a bit set of the queues that are not empty."""
 
     def __init__(self) -> None:
         self._queues: list[deque[Thread]] = [deque() for _ in range(PRIORITIES)]
         self._bits = 0
 
     def push(self, thread: Thread, in_front: bool = False) -> None:
-        """Add a thread at the end of its priority's queue, or in front if it lost the CPU to a higher one."""
+        """Append a thread to the queue of its priority, or put it in front if it was preempted."""
         queue = self._queues[thread.priority]
         if in_front:
             queue.appendleft(thread)
@@ -130,18 +129,18 @@ class ReadyQueue:
         self._bits |= 1 << thread.priority
 
     def remove(self, thread: Thread) -> None:
-        """Take a thread out."""
+        """Remove a thread."""
         queue = self._queues[thread.priority]
         queue.remove(thread)
         if not queue:
             self._bits &= ~(1 << thread.priority)
 
     def waiting(self) -> list[Thread]:
-        """Return all queued threads except idle threads, the most urgent first."""
+        """Return all queued threads except idle threads, highest priority first."""
         return [thread for queue in reversed(self._queues) for thread in queue if not thread.is_idle]
 
     def best(self, cpu: int, partitions: PartitionScheduler | None = None, above: int = -1) -> Thread | None:
-        """Return the thread that should have a CPU next, None if none above a priority may run there."""
+        """Return the thread that should get a CPU next; None if no thread above the given priority may run there."""
         bits = self._bits >> (above + 1) << (above + 1)
         while bits:
             priority = bits.bit_length() - 1
@@ -176,10 +175,10 @@ class Scheduler:
         return new.priority > old.priority or (is_yielding and new.priority == old.priority)
 
     def dispatch(self, cpu: Cpu) -> None:
-        """Switch a CPU to the thread that is due there, if that is not the one it has."""
+        """Switch a CPU to the thread that should run there, unless it already does."""
         expected, cpu.expected = cpu.expected, 0
         self._switch(cpu)
-        if expected > 1:  # it has taken one of them
+        if expected > 1:  # the switch took only one of them
             for thread in self.ready.waiting():
                 self._find_cpu(cpu, thread)
 
@@ -220,7 +219,7 @@ class Scheduler:
             thread.sporadic.active_since = thread.run_since
 
     def release(self, cpu: Cpu, thread: Thread) -> None:
-        """Take the CPU from the thread that has it; its new state follows at once."""
+        """Take the CPU from its thread; the caller sets the thread's new state at once."""
         kernel = self.kernel
         cpu.thread = None
         thread.cpu = -1
@@ -228,7 +227,7 @@ class Scheduler:
         self.charge(cpu, thread, is_leaving=True)
 
     def make_ready(self, cpu: Cpu, thread: Thread) -> int:
-        """Put a thread into its queue and find it a CPU, unless it is held; return the time of the event."""
+        """Make a thread ready and find a CPU for it, unless it is held; return the time of the event."""
         if thread.is_held:
             return self.kernel.set_state(cpu, thread, "STOPPED")
         time = self.kernel.set_state(cpu, thread, "READY")
@@ -237,7 +236,7 @@ class Scheduler:
         return time
 
     def forget(self, thread: Thread) -> None:
-        """Take a ready thread out of its queue, as it dies."""
+        """Remove a ready thread from its queue, as it dies."""
         for cpu in self.kernel.cpus:
             if cpu.handoff is thread:
                 cpu.handoff = None
@@ -245,7 +244,7 @@ class Scheduler:
         self.ready.remove(thread)
 
     def _find_cpu(self, here: Cpu, thread: Thread) -> None:
-        """Interrupt another CPU that does something less urgent, unless this one will take the thread itself."""
+        """Interrupt another CPU that runs at lower priority, unless this CPU will take the thread itself."""
         if here.thread is None and thread.runmask >> here.index & 1 and here.handoff is None:
             here.expected += 1
             return
@@ -282,24 +281,24 @@ class Scheduler:
                 self.kernel.send_ipi(self.kernel.cpus[thread.cpu], -1)
 
     def serve(self, cpu: Cpu, server: Thread, client: Thread, message: object) -> None:
-        """Let a server that received a message run in the partition of its client."""
+        """Run a server that received a message in the partition of its client."""
         if self.partitions is not None and self.partitions.lend(server, client, message):
             self._show(cpu, server)
 
     def end_service(self, cpu: Cpu, server: Thread, message: object = None) -> None:
-        """Put a server back into its own partition, if it works for that message; None = for any."""
+        """Move a server back to its own partition, if it works for the given message; None = for any message."""
         if self.partitions is not None and self.partitions.take_back(server, message):
             self._show(cpu, server)
 
     def _show(self, cpu: Cpu, thread: Thread) -> None:
-        """Report the new partition of a running thread, as of a new priority; a blocked one has it when it runs."""
+        """Log the new partition of a running thread, like a new priority; a blocked thread shows it when it runs."""
         if thread.state == "RUNNING" and thread.cpu >= 0:
             self.kernel.set_state(cpu, thread, "RUNNING", on_cpu=thread.cpu)
             if thread.cpu != cpu.index:
                 self.kernel.send_ipi(self.kernel.cpus[thread.cpu], -1)
 
     def tick(self, here: Cpu) -> None:
-        """Account for one tick on all CPUs: slices of round robin, sporadic budgets, partitions."""
+        """Account for one tick on all CPUs: round-robin time slices, sporadic budgets, partitions."""
         kernel = self.kernel
         for cpu in kernel.cpus:
             thread = cpu.thread
@@ -333,12 +332,12 @@ class Scheduler:
     # Sporadic scheduling
 
     def _take_priority(self, cpu: Cpu, thread: Thread) -> None:
-        """Let a thread fall to its low priority once its budget is used up."""
+        """Lower a thread to its low priority once its sporadic budget is used up."""
         if thread.sporadic is not None and thread.sporadic.left <= 0 and thread.priority > thread.sporadic.low:
             self.set_priority(cpu, thread, thread.sporadic.low)
 
     def _charge_sporadic(self, thread: Thread, used: int, is_leaving: bool) -> None:
-        """Charge time to the sporadic budget; what an activation used is replenished one period after its begin."""
+        """Charge time to the sporadic budget; an activation's use is replenished one period after its start."""
         account = thread.sporadic
         if account is None or thread.priority <= account.low:
             return
@@ -368,7 +367,7 @@ class Scheduler:
         self.kernel.kernel_entry(self.kernel.cpus[max(thread.last_cpu, 0)], lambda cpu: self._raise(cpu, thread))
 
     def _raise(self, cpu: Cpu, thread: Thread) -> None:
-        """Give a thread its high priority back; from now on its time counts again."""
+        """Restore the high priority of a thread; its time is charged to the budget again from now on."""
         account = thread.sporadic
         if account is None:
             return

@@ -1,1 +1,1 @@
-"""What the simulated kernel is made of: threads, objects, time, and the record of what happened."""
+"""The parts of the simulated kernel: threads, objects, time, and the history of events."""

@@ -1,4 +1,4 @@
-"""Errors of the simulated machine: QNX error numbers, and what a faulty workload did."""
+"""Errors of the simulated machine: QNX error numbers, and mistakes of workloads."""
 
 from __future__ import annotations
 
@@ -64,15 +64,15 @@ class QnxError(OSError):
 
 
 class ThreadCancelled(BaseException):
-    """Raised at the `yield` of a thread that another one cancels, so that its `finally` runs; not for `except`."""
+    """Raised at the `yield` of a cancelled thread so that its `finally` blocks run; `except Exception` ignores it."""
 
 
 class WorkloadError(SatviewError):
-    """A workload did what no program can do; names the thread and the line.
+    """A workload did something that a program cannot do; names the thread and the line.
 
     Attributes:
         thread: `process tid` of the culprit.
-        location: File and line of its program, `name.py:12`; empty where there is none.
+        location: File and line of its program, `name.py:12`; empty if unknown.
     """
 
     def __init__(self, thread: str, location: str, what: str) -> None:
@@ -83,7 +83,7 @@ class WorkloadError(SatviewError):
 
 
 def location_of(fault: BaseException) -> str:
-    """Return file and line where an exception began, `name.py:12`; of a program's code rather than the simulation's."""
+    """Return where an exception began, as `name.py:12`, in the program's code rather than the simulation's."""
     trace, ours, theirs = fault.__traceback__, "", ""
     while trace is not None:
         location = f"{trace.tb_frame.f_code.co_filename.replace(chr(92), '/').rsplit('/', 1)[-1]}:{trace.tb_lineno}"

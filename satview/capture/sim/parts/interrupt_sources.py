@@ -1,4 +1,4 @@
-"""Where interrupts come from, and what is attached to them: handlers, events, hooks of the trace interrupt."""
+"""Sources of interrupts, and what is attached to them: handlers, events, hooks of the trace interrupt."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ class InterruptSource:
     """A device that raises interrupts.
 
     Attributes:
-        gap_ns: Called for the time to the next one; None from it ends them.
-        is_clock: The tick, or in 8.0 the silent beat that only serves time slices.
+        gap_ns: Returns the time to the next interrupt; None ends them.
+        is_clock: True for the tick, or in 8.0 the silent beat that only ends time slices.
     """
 
     __slots__ = ("attachments", "cpu", "gap_ns", "is_active", "is_clock", "is_silent", "vector")
@@ -63,7 +63,7 @@ FLAGS_END = 0x1  # _NTO_INTR_FLAGS_END
 
 
 class FullBuffer(Protocol):
-    """A trace buffer of which its hooks hear."""
+    """A full trace buffer as its hooks see it."""
 
     index: int
     sequence: int
@@ -77,7 +77,7 @@ class _TraceHook:
 
 
 class TraceHooks:
-    """The handlers in the order in which they are called: a new one comes first, unless its flags say otherwise.
+    """The trace hooks in the order in which they are called: newest first, unless the flags say otherwise.
 
     Source: manual of InterruptHookTrace().
     """
@@ -94,17 +94,17 @@ class TraceHooks:
             self._hooks.insert(0, hook)
 
     def detach(self, ident: int, process: Process) -> bool:
-        """Remove a handler by its id; return whether the process has one with it."""
+        """Remove a handler by its id; return whether the process had one with that id."""
         others = [hook for hook in self._hooks if hook.ident != ident or hook.process is not process]
         was_there = len(others) < len(self._hooks)
         self._hooks = others
         return was_there
 
     def detach_all(self, process: Process) -> None:
-        """Remove the handlers of a process that dies."""
+        """Remove the handlers of a dying process."""
         self._hooks = [hook for hook in self._hooks if hook.process is not process]
 
     def call(self, buffer: FullBuffer) -> None:
-        """Call all handlers, one after the other."""
+        """Call all handlers in order."""
         for hook in tuple(self._hooks):
             hook.handler(buffer)

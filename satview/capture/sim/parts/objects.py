@@ -1,4 +1,4 @@
-"""Synchronisation objects: what the kernel keeps of a mutex, condition variable, semaphore, barrier, lock."""
+"""Synchronization objects as the kernel stores them: mutex, condition variable, semaphore, barrier, lock."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _FIRST_ADDRESS = 0x804A000
 
 
 class SyncObject:
-    """A synchronisation object in user memory; `name` serves reports, the address comes from it.
+    """A synchronization object in user memory; `name` identifies it in reports and determines its address.
 
     Attributes:
         waiters: Threads blocked on it, in order of arrival.
@@ -26,7 +26,7 @@ class SyncObject:
 
     @property
     def label(self) -> str:
-        """Kind and name."""
+        """Type and name."""
         return f"{type(self).__name__.lower()} {self.name}"
 
     def values(self, prefix: str = "") -> dict[str, int]:
@@ -34,7 +34,7 @@ class SyncObject:
         return {"sync_p": self.address, f"{prefix}count": 0, f"{prefix}owner": 0}
 
     def take_best(self) -> Thread:
-        """Take out the waiter with the highest priority, the oldest of those."""
+        """Remove and return the waiter with the highest priority, the oldest of equal ones."""
         best = max(range(len(self.waiters)), key=lambda i: (self.waiters[i].priority, -i))
         return self.waiters.pop(best)
 
@@ -43,7 +43,7 @@ class Mutex(SyncObject):
     """A mutex; `inherit=False` makes one without priority inheritance.
 
     Attributes:
-        ceiling: Priority at which its holder runs, at least: the kernel locks and unlocks it then; 0 = none.
+        ceiling: Minimum priority at which its holder runs; the kernel then locks and unlocks it. 0 = none.
     """
 
     def __init__(self, name: str, inherit: bool = True, ceiling: int = 0) -> None:
@@ -53,7 +53,7 @@ class Mutex(SyncObject):
         self.owner: Thread | None = None
 
     def owner_word(self) -> int:
-        """Return owner and waiters flag as they are in memory."""
+        """Return owner and waiters flag as stored in memory."""
         if self.owner is None:
             return 0
         word = (self.owner.tid << 16 | self.owner.pid & 0xFFFF) & 0x7FFFFFFF
@@ -90,7 +90,7 @@ class Semaphore(SyncObject):
 
 
 class Barrier(SyncObject):
-    """Lets `count` threads meet."""
+    """Blocks threads until `count` of them have arrived."""
 
     def __init__(self, name: str, count: int) -> None:
         super().__init__(name)
@@ -98,12 +98,12 @@ class Barrier(SyncObject):
 
     @property
     def lacks_one(self) -> bool:
-        """True if all have come but one."""
+        """True if only one thread is missing."""
         return len(self.waiters) + 1 >= self.count
 
 
 class RwLock(SyncObject):
-    """Many readers or one writer; waiting writers go first."""
+    """A readers/writer lock; waiting writers go first."""
 
     def __init__(self, name: str) -> None:
         super().__init__(name)
@@ -113,11 +113,11 @@ class RwLock(SyncObject):
 
 
 class BoundedQueue(SyncObject):
-    """A message queue or a pipe: a place for so many entries, the most urgent first.
+    """A message queue or pipe with limited capacity, ordered by priority.
 
     Attributes:
         items: (priority, message) of each entry.
-        waiting_entries: What the threads in `waiters` have to put in; empty while those wait for an entry.
+        waiting_entries: The entries that threads in `waiters` want to add; empty while these wait for an entry.
     """
 
     def __init__(self, name: str, capacity: int) -> None:
@@ -127,13 +127,13 @@ class BoundedQueue(SyncObject):
         self.waiting_entries: dict[Thread, tuple[int, bytes]] = {}
 
     def put(self, entry: tuple[int, bytes]) -> None:
-        """Add an entry behind those that are as urgent."""
+        """Add an entry behind those of the same priority."""
         position = next((i for i, (priority, _) in enumerate(self.items) if priority < entry[0]), len(self.items))
         self.items.insert(position, entry)
 
 
 def lock_state(thing: Any) -> tuple[Thread, ...]:
-    """Return the threads that hold what somebody waits for; empty where nobody can be blamed."""
+    """Return the threads that hold an object that another thread waits for; empty if there is no holder."""
     if isinstance(thing, Mutex):
         return (thing.owner,) if thing.owner is not None else ()
     if isinstance(thing, RwLock):

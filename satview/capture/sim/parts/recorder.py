@@ -1,4 +1,4 @@
-"""What a machine needs of the recorder of its events."""
+"""The interface of the recorder of a machine's events, and the event loop."""
 
 from __future__ import annotations
 
@@ -14,26 +14,26 @@ from satview.capture.sim.parts.sigevent import Sigevent
 from satview.capture.sim.parts.target import Target
 from satview.capture.sim.parts.threads import Cpu, Partition, PendingCall, Process, Thread
 
-# Simulated time: a clock that only moves forward, a heap of what happens next, and lengths that vary by seed.
+# Simulated time: a clock that only moves forward, a heap of future actions, and durations that vary by seed.
 
 
 Action = Callable[[Any], None]
 _JITTER = 4096
-EVENT_NS = (60, 260)  # what one event costs, about that of a 2.5 GHz machine
+EVENT_NS = (60, 260)  # cost of one event, about as on a 2.5 GHz machine
 _POLL = 0x3FF
 _NESTED_AT_MOST = 16
 
 
 class EventLoop:
-    """Clock and heap of a machine.
+    """Clock and action heap of a machine.
 
     Attributes:
         now: Cycles; the stamp of the last event, or later.
-        deferred: Kernel code that interrupts left behind, to run once the kernel is free.
+        deferred: Kernel code scheduled by interrupts, to run once the kernel is free.
         nesting: Above 0 inside an interrupt.
         is_polling: The interrupt came while the kernel was running.
         service, due: The actions of hardware interrupts, which may come between two slots.
-        events_due: Heap of what happens next: (time, number, action, argument).
+        events_due: Heap of future actions: (time, number, action, argument).
     """
 
     def __init__(self, target: Target, seed: int, start_cycles: int) -> None:
@@ -53,19 +53,19 @@ class EventLoop:
         self._event_cost = self.bounds(EVENT_NS)
 
     def bounds(self, ns: tuple[int, int]) -> tuple[int, int]:
-        """Return (lowest, spread) in cycles of a range in nanoseconds."""
+        """Return a range in nanoseconds as (lowest, spread) in cycles."""
         low = max(1, self.target.cycles(ns[0]))
         return low, max(1, self.target.cycles(ns[1]) - low)
 
     def vary(self, cost: tuple[int, int]) -> int:
-        """Return a length between the bounds (lowest, spread) in cycles."""
+        """Return a duration between the bounds (lowest, spread) in cycles."""
         self._jitter_at = position = (self._jitter_at + 1) % _JITTER
         return cost[0] + int(cost[1] * self._jitter[position])
 
     def stamp(self) -> int:
         """Move the clock past one event and return its time; no two are equal.
 
-        Interrupts that are due come first: the kernel lets them in at every event, recorded or not.
+        Interrupts that are due come first: the kernel allows them at every event, recorded or not.
         """
         if not self.nesting and self.events_due and self.events_due[0][0] <= self.now:
             self.poll_nested()
@@ -77,7 +77,7 @@ class EventLoop:
         return self.now
 
     def spend(self, ns: int) -> None:
-        """Let the kernel run for a time."""
+        """Advance the clock by kernel time."""
         self.now += self.target.cycles(ns)
 
     def at(self, time: int, action: Action, argument: Any = None) -> None:
@@ -86,13 +86,13 @@ class EventLoop:
         heapq.heappush(self.events_due, (time, self._sequence, action, argument))
 
     def kernel_entry(self, cpu: Cpu, function: Callable[[Cpu], None]) -> None:
-        """Run kernel code on a CPU; the machine knows how."""
+        """Run kernel code on a CPU; implemented by the machine."""
         raise NotImplementedError
 
     def run(
         self, until: int, cancelled: Callable[[], bool] | None = None, progress: Callable[[int], None] | None = None
     ) -> None:
-        """Simulate up to a time, until nothing can happen any more, or until `stop()`."""
+        """Simulate until a time, until no action is left, or until `stop()`."""
         heap, pop = self.events_due, heapq.heappop
         count = 0
         while heap and not self.is_stopped:
@@ -120,12 +120,12 @@ class EventLoop:
     def poll_nested(self) -> None:
         """Take hardware interrupts that are due now: between two slots of a long event, or before the next event.
 
-        Neither costs time by itself, so what is recorded decides where their slots are, but not when they come.
+        Neither takes time by itself, so the filters affect where the interrupts' slots are, but not when they come.
         """
         if self.nesting:
             return
         heap = self.events_due
-        for _ in range(_NESTED_AT_MOST):  # a device that never rests must not hold the event for ever
+        for _ in range(_NESTED_AT_MOST):  # a device that never stops must not block the event for ever
             if not heap or heap[0][0] > self.now or heap[0][2] not in (self.service, self.due):
                 return
             _, _, action, source = heapq.heappop(heap)
@@ -136,15 +136,15 @@ class EventLoop:
                 self.is_polling = False
 
 
-# Finds calls of TraceEvent() whose `yield` was forgotten: the object is made, and thrown away unused.
+# Finds calls of TraceEvent() whose `yield` was forgotten: the object is created and dropped unused.
 
 
 class CallWatch:
-    """Collects the locations of such calls while a program runs.
+    """Collects the locations of calls without `yield` while a program runs.
 
     Attributes:
-        is_on: A program or a handler runs, so that objects made now are its own.
-        locations: Noted since the last `take()`, each once.
+        is_on: A program or a handler is running, so objects created now are its own.
+        locations: Recorded since the last `take()`, each once.
     """
 
     __slots__ = ("is_on", "locations")
@@ -161,12 +161,12 @@ class CallWatch:
         return f"{frame.f_code.co_filename.replace(chr(92), '/').rsplit('/', 1)[-1]}:{frame.f_lineno}"
 
     def thrown_away(self, location: str) -> None:
-        """Note that an object made there is gone without having been yielded."""
+        """Record that an object created there was dropped without having been yielded."""
         if self.is_on:
             self.locations[location] = None
 
     def take(self) -> tuple[str, ...]:
-        """Return the locations noted since the last time, each once."""
+        """Return and clear the recorded locations, each once."""
         if not self.locations:
             return ()
         locations = tuple(self.locations)
@@ -188,7 +188,7 @@ class Mapping(Protocol):
 
 
 class Recorder(Protocol):
-    """Gets every event with its CPU and time (cycles); the recorder decides whether it is written."""
+    """Receives every event with its CPU and time (cycles), and decides whether to write it."""
 
     def kernel_enter(self, cpu: int, time: int, thread: Thread, call: PendingCall) -> None:
         """A kernel call begins."""
@@ -200,19 +200,19 @@ class Recorder(Protocol):
         """A kernel call ends without its arguments."""
 
     def thread_state(self, cpu: int, time: int, thread: Thread) -> None:
-        """A thread enters the state it now has."""
+        """A thread enters its current state."""
 
     def thread_life(self, cpu: int, time: int, thread: Thread, event: str) -> None:
-        """CREATE or DESTROY of a thread."""
+        """A thread is created (CREATE) or destroyed (DESTROY)."""
 
     def thread_name(self, cpu: int, time: int, thread: Thread) -> None:
         """A thread has been named."""
 
     def process_life(self, cpu: int, time: int, process: Process, event: str) -> None:
-        """PROCCREATE, PROCCREATE_NAME, PROCDESTROY or PROCDESTROY_NAME."""
+        """A process changes: CREATE, CREATE_NAME, DESTROY or DESTROY_NAME."""
 
     def comm(self, cpu: int, time: int, event: str, words: tuple[int, ...], pid: int, tid: int) -> None:
-        """A message, pulse or signal; pid and tid are those that filters compare, tid 0 for the kernel's pulses."""
+        """A message, pulse or signal; filters compare pid and tid, tid is 0 for the kernel's pulses."""
 
     def interrupt_enter(self, cpu: int, time: int, vector: int, address: int) -> None:
         """An interrupt begins."""
@@ -233,7 +233,7 @@ class Recorder(Protocol):
         """A timer has expired (7.x on)."""
 
     def ipi(self, cpu: int, time: int, thread: Thread) -> None:
-        """An inter-processor interrupt has come."""
+        """An inter-processor interrupt has arrived."""
 
     def partition_bankrupt(self, cpu: int, time: int, thread: Thread, partition: Partition) -> None:
         """A critical thread has used up its partition's critical budget."""
@@ -242,13 +242,13 @@ class Recorder(Protocol):
         """Memory has been mapped (6.4 on)."""
 
     def unmapped(self, cpu: int, time: int, process: Process, address: int, length: int) -> None:
-        """Memory has been given back (6.4 on)."""
+        """Memory has been unmapped (6.4 on)."""
 
     def system(self, cpu: int, time: int, name: str, values: dict[str, int | bytes]) -> None:
-        """An event of class SYSTEM by name and arguments, if the release has it."""
+        """An event of class SYSTEM with its name and arguments, if the release has it."""
 
     def virtual_thread(self, cpu: int, time: int, thread: Thread, state: str) -> None:
-        """The virtual thread that a thread stands for enters a state (up to 7.x)."""
+        """The virtual thread that a thread represents enters a state (up to 7.x)."""
 
     def path(self, cpu: int, time: int, thread: Thread, text: str) -> None:
         """A path name is resolved."""
@@ -258,10 +258,10 @@ class Recorder(Protocol):
 
 
 def polled(recorder: Recorder, loop: EventLoop) -> Recorder:
-    """Return a recorder that lets interrupts in after every event.
+    """Return a recorder that allows interrupts after every event.
 
-    They also come between two slots of a long event, and how long an event is depends on the filter. Without a look
-    after each event they would come later under a filter that leaves it out, and history would depend on filters.
+    They also come between two slots of a long event, whose length depends on the filter. Without polling after each
+    event they would come later when a filter drops it, and the simulated history would depend on filters.
     """
     due = loop.events_due
 

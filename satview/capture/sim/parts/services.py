@@ -1,7 +1,7 @@
-"""What kernel calls and the parts of the kernel may request of the machine that they run on.
+"""Interfaces of the machine for kernel calls and other parts of the kernel.
 
-The machine fits these protocols by its shape. Each module imports them instead of the machine, so no module imports
-one that imports it.
+The machine matches these protocols structurally. Modules import them instead of the machine, which avoids import
+cycles.
 """
 
 from __future__ import annotations
@@ -21,53 +21,53 @@ from satview.capture.sim.parts.truth import Truth, TruthKeeper
 
 
 class SchedulerServices(Protocol):
-    """Which thread has which CPU; see `Scheduler`."""
+    """Assigns CPUs to threads; see `Scheduler`."""
 
     def make_ready(self, cpu: Cpu, thread: Thread) -> int:
-        """Put a thread into its queue and find it a CPU; return the time of the event, in cycles."""
+        """Make a thread ready and find a CPU for it; return the time of the event, in cycles."""
 
     def release(self, cpu: Cpu, thread: Thread) -> None:
-        """Take the CPU from the thread that has it; its new state follows at once."""
+        """Take the CPU from its thread; the caller sets the thread's new state at once."""
 
     def forget(self, thread: Thread) -> None:
-        """Take a ready thread out of its queue, as it dies."""
+        """Remove a ready thread from its queue, as it dies."""
 
     def set_priority(self, cpu: Cpu, thread: Thread, priority: int) -> None:
         """Change an effective priority, 1 to 255."""
 
     def serve(self, cpu: Cpu, server: Thread, client: Thread, message: object) -> None:
-        """Let a server that received a message run in the partition of its client."""
+        """Run a server that received a message in the partition of its client."""
 
     def end_service(self, cpu: Cpu, server: Thread, message: object = None) -> None:
-        """Put a server back into its own partition, if it works for that message; None = for any."""
+        """Move a server back to its own partition, if it works for the given message; None = for any message."""
 
     def charge(self, cpu: Cpu, thread: Thread, is_leaving: bool = False) -> None:
-        """Book what a thread has used of its CPU and is not booked yet."""
+        """Charge the CPU time that a thread has used since the last charge."""
 
     def tick(self, here: Cpu) -> None:
         """Account for one tick on all CPUs."""
 
 
 class TimerServices(Protocol):
-    """What waits for a time; see `Timers`."""
+    """Everything that waits for a time; see `Timers`."""
 
     clock_interrupt: int
 
     def start(self, deadline: int, fire: Callable[[Cpu], None]) -> None:
-        """Call `fire(cpu)` in the kernel once the deadline, in cycles, has passed."""
+        """Call `fire(cpu)` in the kernel after the deadline, in cycles."""
 
     def set_off(self, timer: Timer, ns: int) -> None:
         """Let a timer expire after a time, and then at its interval."""
 
     def arm_timeout(self, thread: Thread) -> None:
-        """Start the timeout that TimerTimeout set up for the wait a thread has just begun."""
+        """Start the timeout set by TimerTimeout for the wait that a thread has just begun."""
 
     def expire(self, cpu: Cpu) -> None:
-        """Fire what is due."""
+        """Fire all timers that are due."""
 
 
 class InterruptServices(Protocol):
-    """What is attached to interrupts; see `Interrupts`."""
+    """Handlers and events attached to interrupts; see `Interrupts`."""
 
     trace_hooks: TraceHooks
 
@@ -82,13 +82,13 @@ class InterruptServices(Protocol):
         """Attach a handler or an event to a vector."""
 
     def new_ident(self) -> int:
-        """Return an id for an attachment."""
+        """Return a new id for an attachment."""
 
     def detach(self, ident: int, process: Process) -> bool:
         """Detach by id; return whether the process has such an attachment."""
 
     def detach_all(self, process: Process) -> None:
-        """Detach everything of a process that dies."""
+        """Detach everything of a dying process."""
 
 
 class KernelServices(Protocol):
@@ -97,7 +97,7 @@ class KernelServices(Protocol):
     Attributes:
         now: Cycles; the stamp of the last event, or later.
         deferred: Kernel code to run once the kernel is free.
-        trace_event: Carries out TraceEvent(): mode, arguments, CPU, pid, whether the caller has I/O privilege.
+        trace_event: Executes TraceEvent(): mode, arguments, CPU, pid, whether the caller has I/O privilege.
     """
 
     target: Target
@@ -120,23 +120,23 @@ class KernelServices(Protocol):
 
     @property
     def scheduler(self) -> SchedulerServices:
-        """Which thread has which CPU."""
+        """Assigns CPUs to threads."""
 
     @property
     def timers(self) -> TimerServices:
-        """What waits for a time."""
+        """Everything that waits for a time."""
 
     @property
     def interrupts(self) -> InterruptServices:
-        """What is attached to interrupts."""
+        """Handlers and events attached to interrupts."""
 
     @property
     def truth(self) -> Truth:
-        """What really happened so far."""
+        """The true history so far."""
 
     @property
     def slice_ns(self) -> int:
-        """Length of a time slice of round robin."""
+        """Length of a round-robin time slice."""
 
     # Time
 
@@ -144,10 +144,10 @@ class KernelServices(Protocol):
         """Move the clock past one event and return its time in cycles; no two are equal."""
 
     def spend(self, ns: int) -> None:
-        """Let the kernel run for a time."""
+        """Advance the clock by kernel time."""
 
     def vary(self, cost: tuple[int, int]) -> int:
-        """Return a length between the bounds (lowest, spread) in cycles."""
+        """Return a duration between the bounds (lowest, spread) in cycles."""
 
     def at(self, time: int, action: Callable[[Any], None], argument: Any = None) -> None:
         """Call `action(argument)` at a time in cycles."""
@@ -155,25 +155,25 @@ class KernelServices(Protocol):
     # Into the kernel and out
 
     def kernel_entry(self, cpu: Cpu, function: Callable[[Cpu], None]) -> None:
-        """Interrupt the user code of a CPU, run kernel code there, and go on with the thread that is due."""
+        """Interrupt the user code of a CPU, run kernel code there, and continue with the thread that should run."""
 
     def hold(self, cpu: Cpu) -> None:
-        """Stop the user code of a CPU and note how much of it is left."""
+        """Stop the user code of a CPU and store how much of it is left."""
 
     def leave(self, cpu: Cpu) -> None:
-        """Give the CPU to the thread that is due and let its user code go on."""
+        """Give the CPU to the thread that should run and continue its user code."""
 
     def enter(self, cpu: Cpu, thread: Thread, call: PendingCall) -> None:
-        """Emit the entry of a call; raises `QnxError` where the release has no such call."""
+        """Emit the entry of a call; raises `QnxError` if the release has no such call."""
 
     def complete(self, thread: Thread, value: Any = 0, **values: int) -> None:
-        """Set the outcome of the call a thread is in; `values` are those of the exit event."""
+        """Set the outcome of the call a thread is in; `values` are the arguments of the exit event."""
 
     def fail(self, thread: Thread, number: Errno, detail: str = "") -> None:
-        """Let the call that another thread is in fail; a call that itself fails raises `QnxError`."""
+        """Set an error as the outcome of another thread's call; a call that itself fails raises `QnxError`."""
 
     def finish_silently(self, thread: Thread) -> None:
-        """End the call a thread is in, with its exit event, but without going back to its program."""
+        """End the call a thread is in, with its exit event, but without resuming its program."""
 
     def interrupted(self, cpu: Cpu, thread: Thread) -> None:
         """End the call a thread is in without an exit event."""
@@ -181,7 +181,7 @@ class KernelServices(Protocol):
     # States
 
     def set_state(self, cpu: Cpu, thread: Thread, state: str, on_cpu: int | None = None) -> int:
-        """Enter a state and emit it; return its time in cycles."""
+        """Set and emit the state of a thread; return the time of the event in cycles."""
 
     def block(self, cpu: Cpu, thread: Thread, state: str, on: Any, owners: tuple[Thread, ...] = ()) -> None:
         """Block the thread that runs on a CPU; the CPU is free afterwards."""
@@ -189,7 +189,7 @@ class KernelServices(Protocol):
     def change_wait(
         self, cpu: Cpu, thread: Thread, state: str, on: Any, owners: tuple[Thread, ...], waker: Thread | None = None
     ) -> None:
-        """Let a blocked thread go from one wait into the next."""
+        """Move a blocked thread from one wait directly to another."""
 
     def wake(
         self, cpu: Cpu, thread: Thread, waker: Thread | None = None, outcome: str = "ok", handoff: bool = False
@@ -197,24 +197,24 @@ class KernelServices(Protocol):
         """Make a blocked thread ready; the outcome of its call is already set."""
 
     def stop_waiting(self, cpu: Cpu, thread: Thread) -> None:
-        """Take a thread that is about to die out of whatever it waits for."""
+        """Remove a thread that is about to die from the object it waits for."""
 
     def cancel(self, cpu: Cpu, thread: Thread) -> None:
-        """Let a thread end itself at its next cancellation point."""
+        """Cancel a thread at its next cancellation point."""
 
     def post_signal(self, cpu: Cpu, process: Process, target: Thread | None, signo: int, code: int) -> None:
         """Send a signal."""
 
     def switch_cost(self) -> None:
-        """Spend what a context switch takes."""
+        """Advance the clock by the cost of a context switch."""
 
     def send_ipi(self, cpu: Cpu, priority: int) -> None:
-        """Have another CPU look at the ready queue."""
+        """Make another CPU check the ready queue."""
 
     # Faults of programs
 
     def guard(self, thread: Thread, what: str, function: Callable[[], Any]) -> Any:
-        """Call a function that a program handed to the kernel; what it raises is that program's fault."""
+        """Call a function that a program passed to the kernel; an exception is recorded as that program's fault."""
 
     def fault(self, culprit: Thread | str, what: str, location: str) -> None:
-        """Note what a program did wrong."""
+        """Record a mistake of a program."""

@@ -1,4 +1,4 @@
-"""How a thread is to be notified: the sigevent structure."""
+"""The sigevent structure: how a thread is to be notified."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class Sigevent:
 
     Attributes:
         kind: `pulse`, `intr` (wakes InterruptWait), `signal` or `unblock`.
-        coid: Connection the pulse goes to, in the process that set up the event.
+        coid: Connection for the pulse, in the process that set up the event.
     """
 
     kind: str = "intr"
@@ -28,12 +28,12 @@ class Sigevent:
 
     @property
     def notify(self) -> int:
-        """Number of the kind in a sigevent structure."""
+        """Number of `kind` in a sigevent structure."""
         return self.NOTIFY.get(self.kind, 0)
 
 
 def event_values(event: Sigevent | None) -> dict[str, int]:
-    """Return a sigevent under the names of the event table."""
+    """Return the fields of a sigevent under their event table names."""
     if event is None:
         return {}
     return {

@@ -1,4 +1,4 @@
-"""What differs between the targets: release, clock, buffers, which events the kernel has."""
+"""The differences between targets: release, clock, buffers, available events."""
 
 from __future__ import annotations
 
@@ -17,28 +17,29 @@ from satview.events.wire import MAX_CPUS
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """One simulated target.
+    """A simulated target.
 
     Source of the figures: kernel event trace format, sections 4 to 6; capture side, section 4.
 
     Attributes:
-        release: Key of the tables.
+        release: Selects the event tables.
         sys_release: Text for TRACE_SYS_RELEASE.
         machine: Text for TRACE_MACHINE.
-        cycles_per_s: Rate of the counter behind the stamps.
+        cycles_per_s: Frequency of the counter behind the stamps.
         cpus: 1 to 64.
-        slots_per_buffer: Slots that fit a 16 KiB kernel buffer behind its header.
-        mark_linear, mark_ring: Slots at which a buffer is closed.
+        slots_per_buffer: Slots that fit in a 16 KiB kernel buffer after its header.
+        mark_linear, mark_ring: Slot count at which a buffer is closed.
         tick_ns: Period of the clock interrupt; timers expire with it. 0 = no tick, timers are exact.
         time_read_early: True if the TIME payload was read some cycles before the slot's stamp.
-        has_buffer_end: Buffers end with BUFFER_END, and belong to one CPU each.
-        has_handlers: Interrupt handlers and event handlers exist (gone in 8.0).
-        is_64bit: Kernel and, unless a process says otherwise, programs are 64-bit.
+        has_buffer_end: Buffers end with BUFFER_END, and each belongs to one CPU.
+        has_handlers: Interrupt handlers and event handlers exist (removed in 8.0).
+        is_64bit: The kernel and, by default, programs are 64-bit.
         big_endian: Byte order of 64-bit payload values and of the file.
-        needs_privilege: Handlers are for threads with I/O privilege only, as on a target.
-        skew_ns: How far the counters of two CPUs may be apart. The kernel of 6.4 subtracts what it measured at boot, to
-            some ten nanoseconds; later ones read one clock that all CPUs share.
-        boot_s: When it booted, in seconds since 1970: in June 2024, whenever that is simulated.
+        needs_privilege: Only threads with I/O privilege may have handlers, as on a real target.
+        skew_ns: Maximum offset between the counters of two CPUs. The 6.4 kernel subtracts the offsets it measured at
+            boot,
+            to within some ten nanoseconds; later ones read one clock that all CPUs share.
+        boot_s: Boot time in seconds since 1970: in June 2024, whatever the date of the simulation.
     """
 
     release: Release
@@ -61,22 +62,22 @@ class Target:
 
     @property
     def waits_for_threads(self) -> bool:
-        """True up to 7.x: who creates a process waits in WAITTHREAD until its first thread has set itself up."""
+        """True up to 7.x: the creator of a process waits in WAITTHREAD until its first thread has set itself up."""
         return self.release != Release.QNX_8
 
     @property
     def has_network(self) -> bool:
-        """True up to 7.x: nodes of a network send each other messages, and threads wait for that."""
+        """True up to 7.x: nodes of a network send each other messages, and threads wait for these."""
         return self.release != Release.QNX_8
 
     @property
     def has_global_clock(self) -> bool:
-        """True if the system page may promise one clock for all CPUs."""
+        """True if the system page may declare one clock for all CPUs."""
         return self.skew_ns == 0 or self.cpus == 1
 
     @property
     def is_old(self) -> bool:
-        """True before 6.4: no BUFFER and handler events, INTENTER shows the kernel state, insertions show as calls."""
+        """True before 6.4: no BUFFER and handler events, INTENTER has the kernel state, insertions appear as calls."""
         return self.release == Release.QNX_6 and self.sys_release < "6.4"
 
     @property
@@ -85,7 +86,7 @@ class Target:
         return self.release is not Release.QNX_6
 
     def has_call(self, name: str) -> bool:
-        """Return whether the kernel of the release has a kernel call."""
+        """Return whether the kernel of the release has a given call."""
         return _has_call(self.release, name)
 
     def cycles(self, ns: int) -> int:
@@ -93,7 +94,7 @@ class Target:
         return max(0, ns * self.cycles_per_s // NS_PER_S)
 
     def skews(self, seed: int) -> tuple[int, ...]:
-        """Return how far the counter of each CPU is ahead of the first one's, in cycles; the same for the same seed."""
+        """Return the counter offset of each CPU from CPU 0, in cycles; reproducible for a seed."""
         chance, most = random.Random(~seed), self.cycles(self.skew_ns)  # noqa: S311  -- repeatable, not secret
         return (0, *(chance.randint(-most // 2, most // 2) for _ in range(self.cpus - 1)))
 
@@ -129,16 +130,16 @@ MAX_SKEW_NS: Final = 100_000_000
 
 
 def target(release: Release, cpus: int = 1, sys_release: str = "", skew_ns: int | None = None) -> Target:
-    """Return the target of a release with that many CPUs.
+    """Return a target of a release.
 
     Args:
-        release: Which tables.
+        release: Selects the event tables.
         cpus: 1 to 64.
         sys_release: Exact release, such as `6.2.1`; empty = the usual one.
-        skew_ns: Of the CPUs' counters; None = as the release has it.
+        skew_ns: Maximum offset between the CPUs' counters; None = default of the release.
 
     Raises:
-        UsageError: No such target, not 1 to 64 CPUs, or a skew beyond a tenth of a second.
+        UsageError: No such target, not 1 to 64 CPUs, or a skew above a tenth of a second.
     """
     if release not in _BASE:
         raise UsageError(f"no target for release {release}; there are {', '.join(_BASE)}")

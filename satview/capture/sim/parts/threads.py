@@ -1,4 +1,4 @@
-"""Processes, threads, CPUs, channels and connections: the plain records the kernel works on."""
+"""Processes, threads, CPUs, channels and connections: the plain data records of the kernel."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ IDLE_PRIORITY = 0
 
 
 class Policy(IntEnum):
-    """Scheduling policies with their numbers on the wire."""
+    """Scheduling policies; the values are those in traces."""
 
     FIFO = 1
     RR = 2
@@ -26,7 +26,7 @@ class Policy(IntEnum):
 
 
 class PendingCall(Protocol):
-    """The kernel call that a thread is in, as its record and the recorder see it; see `Call`."""
+    """The kernel call that a thread is in, as `Thread` and the recorder see it; see `Call`."""
 
     @property
     def name(self) -> str:
@@ -37,16 +37,16 @@ class PendingCall(Protocol):
         """True if a thread may be cancelled in it."""
 
     def arguments(self, thread: Thread, /) -> dict[str, int]:
-        """Return the arguments of the entry event under their names in the event table."""
+        """Return the arguments of the entry event under their event table names."""
 
     def older(self) -> PendingCall | None:
-        """Return what the library calls instead where the kernel has no such call; None if it does not."""
+        """Return the call that the library makes instead if the kernel lacks this one; None if there is none."""
 
     def is_silent(self, target: Target, /) -> bool:
-        """Return whether a kernel that has the call logs nothing of it."""
+        """Return whether a kernel that has the call logs no events for it."""
 
 
-WINDOW_MS = 100  # over which partitions have their budgets
+WINDOW_MS = 100  # averaging window of partition budgets
 
 
 class Partition:
@@ -71,7 +71,7 @@ class Process:
     """A process.
 
     Attributes:
-        bits: 32 or 64; decides the form of its wide kernel-call events.
+        bits: 32 or 64; determines the form of its wide kernel-call events.
     """
 
     __slots__ = (
@@ -92,7 +92,7 @@ class Process:
         self.timers: dict[int, Timer] = {}
         self.alarm: Timer | None = None
         self.handlers: dict[int, Body | None] = {}  # signal number to handler; None = ignored
-        self.waiters: list[int] = []  # rcvids of those who wait for its end
+        self.waiters: list[int] = []  # rcvids of threads that wait for its end
         self.exit_value: Any = None
         self.next_tid = 1
         self.next_chid = 1
@@ -101,17 +101,17 @@ class Process:
         self.next_file = 3
         self.next_timer = 0
         self.scoids = 0
-        self.next_address = 0x3029_0000_00 if bits == 64 else 0xB030_0000  # of the next mapping
+        self.next_address = 0x3029_0000_00 if bits == 64 else 0xB030_0000  # of mappings
         self.is_dead = False
 
     @property
     def short_name(self) -> str:
-        """Name without folders."""
+        """Name without directories."""
         return self.name.rsplit("/", 1)[-1]
 
 
 class Sporadic:
-    """Parameters and account of sporadic scheduling, all times in cycles."""
+    """Parameters and budget account of sporadic scheduling, all times in cycles."""
 
     __slots__ = ("active_since", "budget", "high", "left", "low", "max_replenishments", "pending", "period", "used")
 
@@ -124,21 +124,21 @@ class Sporadic:
         self.left = budget
         self.active_since: int | None = None
         self.pending = 0
-        self.used = 0  # by the present activation
+        self.used = 0  # by the current activation
 
 
 class Thread:
-    """A thread: a Python generator that yields kernel calls, and what the kernel knows of it.
+    """A thread: a Python generator that yields kernel calls, and the kernel's state for it.
 
     Attributes:
-        priority: Effective priority, inherited ones included.
-        base_priority: Priority it was given, or took over from the message it serves.
+        priority: Effective priority, including inheritance.
+        base_priority: Assigned priority, or that of the message it serves.
         state: State name without prefix: `RUNNING`, `REPLY`.
-        remaining: Cycles of user code before it comes back with its next call; None = for ever.
-        finish: What to do when it runs again after a blocking call: emits and returns the call's outcome.
-        waiting_on: Kernel object it is blocked on; None unless it is.
-        partition: Whose budget it uses: its own, or while it serves that of the client. None without partitions.
-        own_partition, is_critical_itself: Those it goes back to.
+        remaining: Cycles of user code before its next call; None = for ever.
+        finish: Called when it runs again after a blocking call: emits and returns the call's outcome.
+        waiting_on: Kernel object it is blocked on; None if it is not blocked.
+        partition: Partition charged for its CPU time: its own, or the client's while serving. None without partitions.
+        own_partition, is_critical_itself: Values to restore after serving.
         lender: The message whose client lent it the partition; None while it is in its own.
     """
 
@@ -181,12 +181,12 @@ class Thread:
         self.value: Any = None  # goes into the generator at its next step
         self.error: BaseException | None = None
         self.call: PendingCall | None = None  # the kernel call it is in
-        self.exit_values: dict[str, int] = {}  # of the exit event of its call
+        self.exit_values: dict[str, int] = {}  # arguments of the exit event of its call
         self.exit_error = 0
         self.finish: Callable[[], None] | None = None
         self.waiting_on: Any = None
         self.run_since = 0
-        self.charged_until = 0  # up to when its run is booked with budget and partition
+        self.charged_until = 0  # time up to which budget and partition are charged
         self.held: list[Any] = []  # mutexes it owns that others may wait for
         self.serving: dict[int, Any] = {}
         self.received_from: Channel | None = None
@@ -200,18 +200,18 @@ class Thread:
         self.pending_signals: list[tuple[int, int]] = []
         self.wait_signals: frozenset[int] = frozenset()
         self.blocked_signals: frozenset[int] = frozenset()
-        self.held_signals: list[tuple[int, int]] = []  # came while they were blocked
-        self.is_cancelled = False  # to end itself at its next cancellation point
+        self.held_signals: list[tuple[int, int]] = []  # arrived while blocked
+        self.is_cancelled = False  # ends at its next cancellation point
         self.is_detached = False
         self.signal_frames: list[tuple[Program, Any, BaseException | None, int | None]] = []
         self.unmasked_intr = 0
-        self.vtid = 0  # the thread of another node that it stands for; 0 = none
-        self.virtual_state = ""  # the last one shown of that
+        self.vtid = 0  # the thread of another node that it represents; 0 = none
+        self.virtual_state = ""  # the last logged state of that thread
         self.is_held = False  # to be STOPPED instead of READY
 
     @property
     def pid(self) -> int:
-        """Number of its process."""
+        """Pid of its process."""
         return self.process.pid
 
     @property
@@ -221,11 +221,11 @@ class Thread:
 
     @property
     def label(self) -> str:
-        """`process tid`, for reports."""
+        """`process tid`, and the name if any, for reports."""
         return f"{self.process.short_name} {self.tid}" + (f" ({self.name})" if self.name else "")
 
     def location(self) -> str:
-        """Return `FILE:LINE` of the innermost frame in which its program is suspended; empty once it has ended."""
+        """Return `FILE:LINE` of the innermost frame where its program is suspended; empty once it has ended."""
         generator: Any = self.generator
         while getattr(generator, "gi_yieldfrom", None) is not None and hasattr(generator.gi_yieldfrom, "gi_frame"):
             generator = generator.gi_yieldfrom
@@ -235,13 +235,13 @@ class Thread:
         return f"{frame.f_code.co_filename.replace(chr(92), '/').rsplit('/', 1)[-1]}:{frame.f_lineno}"
 
 
-# Flags of ChannelCreate(): keep the server's priority; a pulse as a client wants to go on, as a client closes its last
-# connection, as the server of one of the process's own connections is gone.
+# Flags of ChannelCreate(): keep the server's priority; a pulse when a client wants to unblock, when a client closes its
+# last connection, when the server of one of the process's own connections is gone.
 CHF_FIXED_PRIORITY, CHF_UNBLOCK, CHF_DISCONNECT, CHF_COID_DISCONNECT = 0x1, 0x2, 0x8, 0x40
 
 
 class Channel:
-    """Where messages and pulses arrive."""
+    """Receives messages and pulses."""
 
     __slots__ = ("chid", "fixed_priority", "flags", "process", "pulses", "receivers", "senders")
 
@@ -256,7 +256,7 @@ class Channel:
 
 
 class Connection:
-    """A client's way to a channel; `scoid` is what the server knows it by."""
+    """A client's connection to a channel; `scoid` is the server's id for it."""
 
     __slots__ = ("channel", "coid", "flags", "nd", "owner", "scoid")
 
@@ -266,7 +266,7 @@ class Connection:
         self.channel = channel
         self.scoid = scoid
         self.flags = 0
-        self.nd = 0  # node of the server; others than 0 are reached through the network manager, whose channel it is
+        self.nd = 0  # node of the server; if not 0, the channel is that of the network manager
 
 
 class Timer:
@@ -285,15 +285,15 @@ class Timer:
 
 
 class Cpu:
-    """One processor.
+    """A processor.
 
     Attributes:
-        thread: Who runs; None only inside the kernel, between a block and the next switch.
+        thread: The running thread; None only inside the kernel, between a block and the next switch.
         until: When its thread's user code ends; None = never (idle).
-        token: Outdates continue events of earlier spans of user code.
-        handoff: Thread to switch to without a detour over the ready queue.
-        claimed: Priority promised to a thread that was sent here; -1 = none.
-        expected: How many threads that became ready here count on its next switch; it takes one of them.
+        token: Invalidates continue events of earlier spans of user code.
+        handoff: Thread to switch to directly, bypassing the ready queue.
+        claimed: Priority of a thread for which an IPI was sent here; -1 = none.
+        expected: How many newly ready threads wait for this CPU's next switch, which takes one of them.
     """
 
     __slots__ = (

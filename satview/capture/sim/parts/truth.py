@@ -1,4 +1,4 @@
-"""What really happened in a simulation, separate from any trace, so that traces and analyses can be judged."""
+"""The true history of a simulation, independent of any trace, as reference for traces and analyses."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Run:
 
 @dataclass(slots=True)
 class StateChange:
-    """A thread entered a state; `priority` is its effective one then."""
+    """A thread entered a state; `priority` is its effective priority then."""
 
     time: int
     thread: ThreadId
@@ -33,10 +33,10 @@ class StateChange:
 
 @dataclass(slots=True)
 class TrueMessage:
-    """One message of `size` bytes and its three times in cycles; -1 = never.
+    """A message of `size` bytes and its three times in cycles; -1 = never.
 
-    `status` is the reply's, or minus the error number. `parent` is when the message was sent that the client itself was
-    serving then, the one received last; -1 = none.
+    `status` is that of the reply, or the negative error number. `parent` is the send time of the message that the
+    client itself was serving then (the last received); -1 = none.
     """
 
     client: ThreadId
@@ -53,16 +53,16 @@ class TrueMessage:
 
 @dataclass(slots=True)
 class TrueWait:
-    """A thread was blocked: in which state, on what, because of which threads, how long, and how it ended.
+    """A thread was blocked: its state, the object, the threads that caused it, and how it ended.
 
     Attributes:
-        owners: Threads that held what it waited for when the wait began; empty where nobody does (a timer, a condvar).
+        owners: Threads that held the object when the wait began; empty for a timer or condvar.
         end: -1 = still waiting at the end.
         outcome: `ok`, `timeout`, `signal`, `dead`.
         waker: Thread whose call ended it; None for timers and interrupts.
-        cause: When the event was logged that ended it: the message, pulse, reply or signal, else the kernel call, timer
+        cause: Time of the logged event that ended it: the message, pulse, reply or signal, else the kernel call, timer
             expiry or interrupt; -1 = none.
-        address: Of the synchronisation object; 0 for other waits.
+        address: Address of the synchronization object; 0 for other waits.
     """
 
     thread: ThreadId
@@ -79,7 +79,7 @@ class TrueWait:
 
 @dataclass(slots=True)
 class Hold:
-    """A thread had a mutex from `start` to `end` (cycles; -1 = to the end)."""
+    """A thread held a mutex from `start` to `end` (cycles; -1 = until the end of the simulation)."""
 
     thread: ThreadId
     address: int
@@ -92,11 +92,11 @@ class CallSpan:
     """A kernel call from entry to exit.
 
     Attributes:
-        name: That of the call that the kernel of the release has: where it lacks one, the library makes an older one.
-        is_logged: False if no trace ever shows it: the kernel does not know it, or logs nothing of it.
-        exit: -1 = it never came back.
-        error: As the program sees it, 0 = fine.
-        is_interrupted: A signal ended it; instead of the exit is an event without an error number.
+        name: Name of the call that the kernel executes: if the release lacks a call, the library makes an older one.
+        is_logged: False if it is never traced: the kernel lacks it, or logs no events for it.
+        exit: -1 = it never returned.
+        error: As the program sees it, 0 = success.
+        is_interrupted: A signal ended it; instead of the exit there is an event without an error number.
     """
 
     thread: ThreadId
@@ -110,7 +110,7 @@ class CallSpan:
 
 @dataclass(slots=True)
 class InterruptSpan:
-    """An interrupt on a CPU, from entry to exit; `handlers` are the entries of its handlers. Up to 7.x."""
+    """An interrupt on a CPU, from entry to exit; `handlers` are the entry times of its handlers. Up to 7.x."""
 
     cpu: int
     vector: int
@@ -125,7 +125,7 @@ class HandlerSpan:
 
     Attributes:
         interrupt: When the entry of its interrupt was logged.
-        pulse: When the pulse was logged that its event became; -1 = none.
+        pulse: When the pulse sent by its event was logged; -1 = none.
         woken: Thread whose InterruptWait() its event ended; None = none.
     """
 
@@ -140,7 +140,7 @@ class HandlerSpan:
 
 @dataclass(slots=True)
 class Delivery:
-    """An interrupt is delivered to its service thread; `ident` is that of the attachment. From 8.0 on."""
+    """Delivery of an interrupt to its service thread; `ident` is that of the attachment. From 8.0 on."""
 
     cpu: int
     ident: int
@@ -151,7 +151,7 @@ class Delivery:
 class Pulse:
     """A pulse: when sent, when received (-1 = never).
 
-    `origin` is when the event was logged that had it sent: a kernel call, a timer expiry or an interrupt.
+    `origin` is the time of the logged event that caused it: a kernel call, a timer expiry or an interrupt.
     """
 
     scoid: int
@@ -163,17 +163,17 @@ class Pulse:
 
 @dataclass(slots=True)
 class Truth:
-    """Everything, in the order in which it began, runs and interrupts in that in which they ended.
+    """The complete history, ordered by begin; runs and interrupts are ordered by end.
 
     Times are cycles of the target's clock.
 
     Attributes:
-        skew_cycles: Per CPU, how far its own counter is ahead: what its stamps have more than the times here.
+        skew_cycles: Counter offset of each CPU: its stamps minus the times here.
     """
 
     runs: list[Run] = field(default_factory=list)
     states: list[StateChange] = field(default_factory=list)
-    lives: list[StateChange] = field(default_factory=list)  # CREATE and DESTROY; idle threads were always there
+    lives: list[StateChange] = field(default_factory=list)  # CREATE and DESTROY; idle threads always exist
     messages: list[TrueMessage] = field(default_factory=list)
     pulses: list[Pulse] = field(default_factory=list)
     waits: list[TrueWait] = field(default_factory=list)
@@ -194,7 +194,7 @@ class Truth:
     skew_cycles: tuple[int, ...] = ()
 
     def forget(self) -> None:
-        """Drop everything so far where it will not be read: a long capture needs no more memory than a short one."""
+        """Clear the history if it will not be read, so that a long capture needs no more memory than a short one."""
         for column in fields(self):
             value = getattr(self, column.name)
             if isinstance(value, list):
@@ -205,16 +205,16 @@ class Truth:
         return [change for change in self.states if change.thread == thread]
 
 
-# Keeps the truth while a machine runs: opens and closes waits, calls and runs.
+# Records the truth while a machine runs: opens and closes waits, calls and runs.
 
 
 class TruthKeeper:
     """Writes a `Truth`.
 
     Attributes:
-        truth: What has been written.
-        caller: pid and tid behind the current TraceEvent().
-        cause: When the event was logged that what happens now follows from; -1 = none.
+        truth: The history so far.
+        caller: pid and tid of the caller of the current TraceEvent().
+        cause: Time of the logged event that causes what happens now; -1 = none.
     """
 
     def __init__(self, start_cycles: int) -> None:
@@ -226,45 +226,45 @@ class TruthKeeper:
         self._calls: dict[Thread, CallSpan] = {}
 
     def state(self, time: int, thread: Thread, state: str, cpu: int) -> None:
-        """Note a change of state."""
+        """Record a change of state."""
         self.truth.states.append(StateChange(time, (thread.process.pid, thread.tid), state, cpu, thread.priority))
 
     def virtual(self, time: int, thread: Thread, state: str, cpu: int) -> None:
-        """Note a state of the virtual thread that a thread stands for."""
+        """Record a state of the virtual thread that a thread represents."""
         change = StateChange(time, (thread.process.pid, thread.vtid), state, cpu, thread.priority)
         self.truth.virtual.append(change)
 
     def life(self, time: int, thread: Thread, event: str, cpu: int) -> None:
-        """Note that a thread is created or destroyed; a state follows."""
+        """Record the creation or destruction of a thread; a state follows."""
         self.truth.lives.append(StateChange(time, (thread.process.pid, thread.tid), event, cpu, thread.priority))
-        if event == "DESTROY":  # what it has begun stays open, and is not kept for it
+        if event == "DESTROY":  # its open spans stay without an end
             self._calls.pop(thread, None)
             self._waits.pop(thread, None)
             for key in [key for key in self._holds if key[1] is thread]:
                 del self._holds[key]
 
     def call_begins(self, time: int, thread: Thread, name: str, is_logged: bool) -> None:
-        """Note the entry of a kernel call."""
+        """Record the entry of a kernel call."""
         self.cause = time
         span = self._calls[thread] = CallSpan((thread.process.pid, thread.tid), name, time, is_logged)
         self.truth.calls.append(span)
 
     def call_ends(self, time: int, thread: Thread, error: int, is_interrupted: bool = False) -> None:
-        """Note its exit."""
+        """Record the exit of a kernel call."""
         span = self._calls.pop(thread, None)
         if span is not None:
             span.exit, span.error, span.is_interrupted = time, error, is_interrupted
 
     def wait_begins(self, time: int, thread: Thread, state: str, on: Any, owners: tuple[Thread, ...]) -> None:
-        """Note that a thread is blocked."""
-        whose = tuple((owner.process.pid, owner.tid) for owner in owners)
+        """Record that a thread is blocked."""
+        owner_ids = tuple((owner.process.pid, owner.tid) for owner in owners)
         address = getattr(on, "address", 0)
-        wait = TrueWait((thread.process.pid, thread.tid), state, describe(on), whose, time, address=address)
+        wait = TrueWait((thread.process.pid, thread.tid), state, describe(on), owner_ids, time, address=address)
         self._waits[thread] = wait
         self.truth.waits.append(wait)
 
     def wait_ends(self, time: int, thread: Thread, outcome: str, waker: Thread | None) -> None:
-        """Note that it is not any more."""
+        """Record the end of a thread's wait."""
         wait = self._waits.pop(thread, None)
         if wait is not None:
             wait.end = time
@@ -273,25 +273,25 @@ class TruthKeeper:
             wait.waker = (waker.process.pid, waker.tid) if waker is not None else None
 
     def got_mutex(self, time: int, thread: Thread, address: int) -> None:
-        """Note that a thread has a mutex now."""
+        """Record that a thread now holds a mutex."""
         hold = self._holds[address, thread] = Hold((thread.process.pid, thread.tid), address, time)
         self.truth.holds.append(hold)
 
     def gave_mutex_up(self, time: int, thread: Thread, address: int) -> None:
-        """Note that it has not any more."""
+        """Record that a thread no longer holds a mutex."""
         hold = self._holds.pop((address, thread), None)
         if hold is not None:
             hold.end = time
 
     def ran(self, cpu: Cpu, thread: Thread, start: int, end: int) -> None:
-        """Note that a thread had a CPU."""
+        """Record that a thread had a CPU."""
         self.truth.runs.append(Run(cpu.index, (thread.process.pid, thread.tid), start, end))
 
     def mark(self, time: int, code: int) -> None:
-        """Note a user event."""
+        """Record a user event."""
         self.truth.marks.append((time, code, self.caller))
 
 
 def describe(thing: Any) -> str:
-    """Return a short name of what somebody waits for."""
+    """Return a short name of an object that a thread waits for."""
     return str(getattr(thing, "label", thing))

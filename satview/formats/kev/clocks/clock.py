@@ -1,8 +1,8 @@
 """Rebuilds the 64-bit clock of every event from its 32-bit stamp.
 
-Source: kernel event trace format, section 5.3. Per CPU there is a reference: the latest 64-bit time placed on it. A
-stamp is placed between the rollovers that put it at most a quarter of a rollover period before the reference and less
-than three quarters after it; a CONTROL TIME event sets the reference. The compiled core walks over the events.
+Source: kernel event trace format, section 5.3. Each CPU has a reference: the latest 64-bit time assigned on it. A stamp
+is extended so that it is at most a quarter of a rollover period before the reference and less than three quarters after
+it; a CONTROL TIME event sets the reference. The compiled core walks over the events.
 """
 
 from __future__ import annotations
@@ -19,21 +19,21 @@ from satview.formats.kev.clocks.clock_review import ClockReview
 from satview.formats.kev.clocks.consensus import CROSSING, SEED, TIME, ClockVerdicts, WalkNotes
 from satview.formats.kev.clocks.rollover import ROLLOVER, SLACK
 
-LATEST: Final = 1 << 62  # beyond this a TIME event is damage: no counter has run that long
-_LAG: Final = 1 << 26  # cycles between the clock in a TIME event and its stamp, generously; a real one has 0x32c
+LATEST: Final = 1 << 62  # a larger TIME value is damaged: no counter has run that long
+_LAG: Final = 1 << 26  # upper limit of cycles between the clock in a TIME event and its stamp; in practice 0x32c
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ClockChunk:
-    """What the clock has to know of a chunk of events.
+    """Input of the clock for a chunk of events.
 
     Attributes:
-        stamps: uint32 (n,), low halves; damaged ones of TIME events are mended.
+        stamps: uint32 (n,), low halves; damaged stamps of TIME events are repaired.
         cpus: uint8 (n,).
         time_rows: Positions of the TIME events, ascending.
-        time_values: int64, their payload as `time_values` gives it; negative = unusable.
+        time_values: int64, their payload as `time_values` returns it; negative = unusable.
         same_as_next: Positions of BUFFER events that share their stamp with the next event of the chunk: they take its
-            time and leave the clock alone.
+            time and do not move the clock.
         first_row: Number of the chunk's first event, for reports.
     """
 
@@ -54,7 +54,7 @@ class ClockChunk:
         buffer_rows: NDArray[np.intp],
         first_row: int,
     ) -> ClockChunk:
-        """Return the record of a chunk.
+        """Return the input for a chunk.
 
         Args:
             slots: uint32 (k, 4), the first slot of each TIME event.
@@ -74,13 +74,13 @@ class ClockChunk:
 
     @property
     def takes_part(self) -> NDArray[np.bool_]:
-        """The events that move the clock, bool (n,)."""
+        """Events that move the clock, bool (n,)."""
         mask = np.ones(len(self.stamps), np.bool_)
         mask[self.same_as_next] = False
         return mask
 
     def without(self, held: int) -> ClockChunk:
-        """Return the chunk without its first events."""
+        """Return the chunk without its first `held` events."""
         if not held:
             return self
         is_time, is_shared = self.time_rows >= held, self.same_as_next >= held
@@ -101,11 +101,11 @@ def _with_stamps_mended(
     *,
     is_unusable: NDArray[np.bool_],
 ) -> NDArray[np.uint32]:
-    """Return stamps in which those of unusable TIME events are the lower halves of their payloads, where that is right.
+    """Return stamps with those of unusable TIME events replaced by the low half of their payload, if that is sound.
 
-    The kernel writes a TIME event right before the event that needs it (section 5.2), so of a stamp and a lower half
-    that contradict each other the one nearer to the next event is the sound one. A damaged stamp left as it is would
-    make the clock of its CPU pass rollovers that never were.
+    The kernel writes a TIME event right before the event that needs it (section 5.2), so if stamp and low half
+    contradict each other, the one nearer to the next event is sound. A damaged stamp would make the clock of its CPU
+    pass rollovers that never happened.
     """
     sound = np.ones(len(stamps), np.bool_)
     sound[time_rows[is_unusable]] = False
@@ -113,7 +113,7 @@ def _with_stamps_mended(
     if not len(near):
         return stamps
     rows = time_rows[is_unusable]
-    behind = stamps[near[np.minimum(np.searchsorted(near, rows), len(near) - 1)]]  # at the end, the one in front
+    behind = stamps[near[np.minimum(np.searchsorted(near, rows), len(near) - 1)]]  # at the end, the stamp before
     payload = lower[is_unusable]
     is_wrong = _distance(payload, behind) < _distance(stamps[rows], behind)
     mended = stamps.copy()
@@ -122,17 +122,17 @@ def _with_stamps_mended(
 
 
 def _distance(stamps: NDArray[np.uint32], others: NDArray[np.uint32]) -> NDArray[np.int64]:
-    """Return how far stamps are from others, on the shorter way around the counter."""
+    """Return the distances between stamps, the shorter way around the counter."""
     return np.abs((stamps - others).astype(np.int32).astype(np.int64))
 
 
 def time_values(upper: NDArray[np.uint32], lower: NDArray[np.uint32], stamps: NDArray[np.uint32]) -> NDArray[np.int64]:
-    """Return the 64-bit clock in TIME events, cycles, -1 for values that no kernel writes; same shape.
+    """Return the 64-bit clock in TIME events, cycles, same shape; -1 for values that no kernel writes.
 
     Args:
         upper: First payload words.
         lower: Second payload words.
-        stamps: Of the TIME slots: read right after the clock.
+        stamps: Stamps of the TIME slots, read right after the clock.
     """
     values = upper.astype(np.int64) << 32 | lower
     # The counter in the payload is read before the slot's own stamp (section 5.2), so a real pair is a little apart;
@@ -141,8 +141,8 @@ def time_values(upper: NDArray[np.uint32], lower: NDArray[np.uint32], stamps: ND
     return values
 
 
-_UNSET: Final = -1 << 62  # no time, while small negative ones are: stamps from before a counter's zero
-_END_EVENTS: Final = 4096  # where to look for the last event of each CPU
+_UNSET: Final = -1 << 62  # no time; small negative values are times before a counter's zero
+_END_EVENTS: Final = 4096  # number of last events searched for the last one of each CPU
 
 
 @dataclass(slots=True)
@@ -152,12 +152,12 @@ class ClockRebuilder:
     Every TIME event is believed at once; `review` decides later which of them were damaged.
 
     Attributes:
-        references: Per CPU the reference; -2^62 = no slot of that CPU yet.
-        last: Last time placed on any CPU; seeds CPUs that had no TIME yet.
+        references: Reference of each CPU; -2^62 = no slot of that CPU yet.
+        last: Last time assigned on any CPU; seeds CPUs that had no TIME yet.
         has_time: Whether any usable TIME event was met.
         ignored: Rows of TIME events with an impossible value.
-        rows: Events so far.
-        review: Judges TIME events, all of them together.
+        rows: Number of events so far.
+        review: Judges all TIME events together.
     """
 
     references: list[int] = field(default_factory=lambda: [_UNSET] * MAX_CPUS)
@@ -170,35 +170,35 @@ class ClockRebuilder:
     _recent: list[tuple[int, NDArray[np.uint8]]] = field(default_factory=list)  # first row and CPUs of the last chunks
 
     def __deepcopy__(self, memo: dict[int, object]) -> ClockRebuilder:
-        """Return a clock that goes on alone; arrays are shared, for nobody changes them."""
+        """Return an independent copy; arrays are shared, as they are never changed."""
         review = self.review.__deepcopy__(memo)
         return ClockRebuilder(list(self.references), self.last, self.has_time, list(self.ignored), self.rows, review,
                               list(self._ignored_cpus), list(self._recent))  # fmt: skip
 
     def start_from(self, time: int) -> None:
-        """Set the clock of every CPU that has none yet, before the first chunk."""
+        """Set the time that seeds all CPUs, before the first chunk."""
         self.last = time
 
     def hold(self, chunk: ClockChunk, held: int, value: int, out: NDArray[np.int64]) -> ClockChunk:
-        """Set the times of the events in front of the first usable TIME of the file, backwards from it.
+        """Set the times of the events before the first usable TIME of the file, backwards from it.
 
         Args:
             chunk: The first events of the file.
-            held: How many of them that are.
-            value: The time of that TIME event.
-            out: (n,), receives their times.
+            held: Number of events before that TIME event.
+            value: Time of that TIME event.
+            out: (n,), receives the times.
 
         Returns:
-            The others.
+            The chunk without these events.
         """
         if held:
             self._ignore(chunk.time_rows[chunk.time_rows < held], chunk)
             stamps, cpus = chunk.stamps[:held], chunk.cpus[:held]
             out[:held] = held_times(stamps, value)
-            if np.any(chunk.time_rows < held):  # one there is damaged: a rollover may have been behind it
+            if np.any(chunk.time_rows < held):  # a TIME there is damaged: a rollover may have followed it
                 out[:held] -= _rollovers_after(stamps, cpus, out[:held]) * ROLLOVER
             held_cpus, first_rows = np.unique(cpus, return_index=True)
-            is_other = ~np.isin(held_cpus, chunk.cpus[held : held + 1])  # those of its own CPU are where it is
+            is_other = ~np.isin(held_cpus, chunk.cpus[held : held + 1])  # its own CPU needs no reference from them
             held_cpus, first_rows = held_cpus[is_other], first_rows[is_other]
             for cpu in held_cpus.tolist():
                 self.references[cpu] = max(self.references[cpu], int(out[:held][cpus == cpu].max()))
@@ -210,22 +210,22 @@ class ClockRebuilder:
         return chunk.without(held)
 
     def _ignore(self, rows: NDArray[np.intp], chunk: ClockChunk) -> None:
-        """Note TIME events of a chunk with an impossible value."""
+        """Record TIME events of a chunk with an impossible value."""
         self.ignored += (rows + chunk.first_row).tolist()
         self._ignored_cpus += chunk.cpus[rows].tolist()
 
     def verdicts(self) -> ClockVerdicts:
-        """Return corrections and reports for all events so far, as if none followed."""
+        """Return corrections and reports for all events so far, as if no more followed."""
         verdicts = self.review.verdicts(self._ends(), is_damaged=bool(self.ignored))
         lost = self.review.after_lost(self.ignored, self._ignored_cpus, verdicts.corrections)
         return replace(verdicts, doubtful=verdicts.doubtful + lost)
 
     def verdicts_before(self, row: int, ends: dict[int, tuple[int, int]]) -> ClockVerdicts:
-        """Return corrections and reports for the events before a row, as if those from there on were not in the file.
+        """Return corrections and reports for the events before a row, as if the file ended there.
 
         Args:
             row: The first event that is left out.
-            ends: CPU to row and time of its last event before it.
+            ends: CPU to row and time of its last event before `row`.
         """
         ignored = [
             (time_row, cpu) for time_row, cpu in zip(self.ignored, self._ignored_cpus, strict=True) if time_row < row
@@ -236,12 +236,12 @@ class ClockRebuilder:
         return replace(verdicts, doubtful=verdicts.doubtful + review.after_lost(rows, cpus, verdicts.corrections))
 
     def settle(self) -> None:
-        """Decide what cannot wait for any longer, for a reader that hands on events before it has all."""
+        """Make decisions final that cannot wait, for a reader that passes events on before it has read all."""
         if self.review.is_due(self.rows):
             self.review.settle(self.rows, self._ends())
 
     def _ends(self) -> dict[int, tuple[int, int]]:
-        """Return row and time of the last event of each CPU that has one among the last events of all."""
+        """Return row and time of the last event of each CPU, for CPUs with an event near the end."""
         ends: dict[int, tuple[int, int]] = {}
         for start, chunk_cpus in self._recent:
             first_row = max(start, self.rows - _END_EVENTS)
@@ -255,7 +255,7 @@ class ClockRebuilder:
         """Set the times of the events of a chunk.
 
         Args:
-            chunk: Its n events; chunks come in the order of the file.
+            chunk: Its n events; chunks come in file order.
             out: (n,), receives the times in cycles.
         """
         self.rows = chunk.first_row + len(chunk.stamps)
@@ -280,10 +280,12 @@ class ClockRebuilder:
         )
         self.references = references.tolist()
         if len(log):
-            self._hand_on(log, chunk, out, before)
+            self._pass_to_review(log, chunk, out, before)
 
-    def _hand_on(self, log: NDArray[np.int64], chunk: ClockChunk, out: NDArray[np.int64], cpu_before: int) -> None:
-        """Hand the log of the walk to the review.
+    def _pass_to_review(
+        self, log: NDArray[np.int64], chunk: ClockChunk, out: NDArray[np.int64], cpu_before: int
+    ) -> None:
+        """Pass the log of the walk to the review.
 
         Args:
             log: int64 (m, 4), as clock.c describes it.
@@ -291,12 +293,12 @@ class ClockRebuilder:
             out: (n,), their times.
             cpu_before: CPU of the event before them, -1 = none.
         """
-        # A crossing shows late.
+        # At the same row, a crossing comes after other entries.
         kind, row, amount, extra = log[np.lexsort((log[:, 0] == loading.LOG_CROSSING, log[:, 1]))].T
         is_time = kind == loading.LOG_TIME
         value = out[row]
         value[is_time] = chunk.time_values[np.searchsorted(chunk.time_rows, row[is_time])]
-        # Nothing leads to the file's first TIME.
+        # The file's first TIME has no time before it to compare with.
         before = np.where(row + chunk.first_row == self.review.start_row, value, amount)
         gap = (value - before) & (ROLLOVER - 1)
         gap -= np.where(gap >= ROLLOVER - SLACK, ROLLOVER, 0)
@@ -318,7 +320,7 @@ def _cpu_before(row: int, chunk: ClockChunk, cpu_before: int) -> int:
 
 
 def _rollovers_after(stamps: NDArray[np.uint32], cpus: NDArray[np.uint8], time: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return how many rollovers more than their times say a CPU passed behind each of its events, int64 (n,)."""
+    """Return how many rollovers, missing in the times, each event's CPU passed after it, int64 (n,)."""
     order = np.argsort(cpus, kind="stable")
     sorted_stamps = stamps[order].astype(np.int64)
     steps = (sorted_stamps[1:] - sorted_stamps[:-1]) & (ROLLOVER - 1)
@@ -327,12 +329,12 @@ def _rollovers_after(stamps: NDArray[np.uint32], cpus: NDArray[np.uint8], time: 
     total = np.append(np.cumsum(missing[::-1])[::-1], 0)
     behind = np.empty(len(order), np.int64)
     behind[order] = total
-    behind -= total[np.searchsorted(cpus[order], cpus, side="right") - 1]  # what its last event has is of other CPUs
+    behind -= total[np.searchsorted(cpus[order], cpus, side="right") - 1]  # the sum over the CPUs sorted after it
     return behind
 
 
 def held_times(stamps: NDArray[np.uint32], value: int) -> NDArray[np.int64]:
-    """Return times of events that precede the first TIME of the file, placed backwards from its payload value.
+    """Return the times of events before the first TIME of the file, backwards from its value.
 
     Returns:
         int64 (n,), cycles.

@@ -1,10 +1,10 @@
-"""Decides which TIME events to believe, and corrects the times that damaged ones gave.
+"""Decides which TIME events to believe, and corrects times that were derived from damaged ones.
 
 A damaged TIME event would move all events of its CPU up to the next TIME by days. `ClockRebuilder` believes every TIME
-event at once and hands all of them to `ClockReview`, which answers later with corrections in whole rollovers: what all
-CPUs, the stamps, the buffers and the header agree on (`consensus`). All readers apply the same ones, but for a pipe: it
-cannot wait for the end, and decides after `LOOK_AHEAD_EVENTS`. A damaged stamp puts its own event far from its
-neighbours (`misplaced`).
+event at once and passes all of them to `ClockReview`, which later returns corrections in whole rollovers: those on
+which all CPUs, the stamps, the buffers and the header agree (`consensus`). All readers apply the same ones, except for
+a pipe: it cannot wait for the end, and decides after `LOOK_AHEAD_EVENTS`. A damaged stamp puts its own event far from
+its neighbours (`misplaced`).
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ from satview.formats.kev.clocks.consensus import (
 from satview.formats.kev.clocks.rollover import ROLLOVER
 
 LOOK_AHEAD_EVENTS: Final = 1 << 16  # a TIME comes with every kernel buffer, so after some hundred events
-START_EVENTS: Final = 1 << 13  # what a reader that cannot wait holds back at first: ten kernel buffers
+START_EVENTS: Final = 1 << 13  # held back at first by a reader that cannot wait: ten kernel buffers
 _ESTABLISHED: Final = 8  # TIME events of a CPU that agree, after which no reader waits for more
-_NEAR_CYCLES: Final = 1 << 24  # 6 ms at 2.6 GHz, 0.9 s at 19.2 MHz: far more than CPUs and late events differ by
+_NEAR_CYCLES: Final = 1 << 24  # 6 ms at 2.6 GHz, 0.9 s at 19.2 MHz: far more than clocks differ and events are late
 _NEIGHBOUR_ROWS: Final = 64  # where to look for the events of the same CPU
 _MISPLACED_MAX: Final = 20_000
 _CHUNK: Final = 1 << 16
@@ -41,12 +41,12 @@ _NONE: Final = WalkNotes(*(np.empty(0, np.int64) for _ in WalkNotes._fields))
 
 @dataclass(slots=True)
 class ClockReview:
-    """TIME events of a trace, and what was decided about them.
+    """The TIME events of a trace, and decisions about them.
 
     Attributes:
-        surroundings: What is known besides.
+        surroundings: What else is known about the clock.
         start_row: Row of the first usable TIME of the file, -1 = none yet.
-        settled: What is decided for good, by a reader that cannot wait.
+        settled: Final decisions, of a reader that cannot wait.
     """
 
     surroundings: Surroundings = field(default_factory=Surroundings)
@@ -58,14 +58,14 @@ class ClockReview:
     _standing: dict[int, int] = field(default_factory=dict)
 
     def __deepcopy__(self, _: object) -> ClockReview:
-        """Return a review that goes on alone; what was noted is shared, for nobody changes it."""
+        """Return an independent copy; recorded arrays are shared, as they are never changed."""
         breaks = {cpu: list(rows) for cpu, rows in self.surroundings.breaks.items()}
         surroundings = replace(self.surroundings, breaks=breaks)
         return ClockReview(surroundings, self.start_row, self.settled, list(self._parts), self._first_odd_row,
                            self._settled_row, dict(self._standing))  # fmt: skip
 
     def before(self, row: int) -> ClockReview:
-        """Return a review of what was noted of the events before a row."""
+        """Return a review of the events before a row."""
         breaks = {
             cpu: [break_row for break_row in rows if break_row < row] for cpu, rows in self.surroundings.breaks.items()
         }
@@ -76,12 +76,12 @@ class ClockReview:
         return review
 
     def add_breaks(self, breaks: list[tuple[int, int]]) -> None:
-        """Note (row, CPU or -1 for all) where buffers are missing or out of order, ascending."""
+        """Record (row, CPU or -1 for all) where buffers are missing or out of order, ascending."""
         for row, cpu in breaks:
             self.surroundings.breaks.setdefault(cpu, []).append(row)
 
     def add(self, claims: WalkNotes) -> None:
-        """Note what the walk met in a chunk."""
+        """Record the notes of the walk along a chunk."""
         self._parts.append(claims)
         if self._first_odd_row is None:
             is_odd = np.where(claims.kind == TIME, claims.rollovers != 0, claims.kind == CROSSING)
@@ -89,14 +89,14 @@ class ClockReview:
                 self._first_odd_row = int(claims.row[np.argmax(is_odd)])
 
     def verdicts(self, ends: dict[int, tuple[int, int]], *, is_damaged: bool = False) -> ClockVerdicts:
-        """Return all verdicts if nothing follows; what was noted stays.
+        """Return all verdicts, as if no events followed; recorded notes stay.
 
         Args:
-            ends: CPU to row and time of its last event, of the CPUs where that is known.
+            ends: CPU to row and time of its last event, where known.
             is_damaged: TIME events with an impossible value were met.
         """
         settled = self.settled
-        if self._first_odd_row is None and not (is_damaged and self._parts):  # as nearly always
+        if self._first_odd_row is None and not (is_damaged and self._parts):  # the usual case
             return settled
         new = Consensus(self._claims(), self._standing, self.surroundings, ends).verdicts()
         return ClockVerdicts(
@@ -110,15 +110,15 @@ class ClockReview:
         return self._parts[0] if self._parts else _NONE
 
     def after_lost(self, rows: list[int], cpus: list[int], corrections: list[Correction]) -> list[tuple[int, int, int]]:
-        """Return the doubts about events behind TIME events with an impossible value: rollovers may have passed there.
+        """Return doubts about events after TIME events with an impossible value, where rollovers may be missing.
 
-        The next TIME event of the CPU shows whether they did; as `ClockVerdicts.doubtful`. Without one, each may be
-        one.
+        The next TIME event of the CPU shows whether they are. Without one, each impossible value may hide one. The form
+        is that of `ClockVerdicts.doubtful`.
 
         Args:
-            rows: Of those TIME events.
-            cpus: Theirs.
-            corrections: What is added to times.
+            rows: Rows of those TIME events.
+            cpus: Their CPUs.
+            corrections: Corrections of the times.
         """
         doubts, claims = [], self._claims()
         for cpu in sorted(set(cpus)):
@@ -138,18 +138,20 @@ class ClockReview:
         return doubts
 
     def final_corrections(self) -> list[Correction]:
-        """Return the settled corrections; those without an end have one where their CPU goes on being judged."""
+        """Return the settled corrections; an open end is set to where the next judged events of that CPU begin."""
         if not self.settled.corrections:
             return []
         claims = self._claims()
         is_new = claims.row >= self._settled_row
         cpus, first_claims = np.unique(claims.cpu[is_new], return_index=True)
         ends = dict(zip(cpus.tolist(), claims.row[is_new][first_claims].tolist(), strict=True))
-        return [Correction(one.cpu, one.first_row, min(one.end_row, ends.get(one.cpu, one.end_row)), one.rollovers)
-                if one.end_row == NEVER else one for one in self.settled.corrections]  # fmt: skip
+        return [
+            replace(correction, end_row=ends.get(correction.cpu, NEVER)) if correction.end_row == NEVER else correction
+            for correction in self.settled.corrections
+        ]
 
     def waits_from(self, row: int) -> int | None:
-        """Return the first row whose time may still change, for a reader that has come to a row; None if none does."""
+        """Return the first row whose time may still change, for a reader at a given row; None if there is none."""
         if row <= START_EVENTS and self._parts:
             claims = self._claims()
             counts = np.bincount(claims.cpu, claims.kind == TIME)
@@ -160,38 +162,42 @@ class ClockReview:
         return self._first_odd_row
 
     def is_due(self, row: int) -> bool:
-        """Return whether a reader that has come to a row cannot wait for what comes behind it."""
+        """Return whether a reader at a given row cannot wait for more events."""
         waits_since = self._settled_row if self._first_odd_row is None else self._first_odd_row
         return row - waits_since > LOOK_AHEAD_EVENTS
 
     def settle(self, row: int, ends: dict[int, tuple[int, int]]) -> None:
-        """Decide for good about all that was noted.
+        """Make all decisions final.
 
         Args:
-            row: Events so far.
-            ends: As `verdicts` takes them.
+            row: Number of events so far.
+            ends: As for `verdicts`.
         """
         claims = self._claims()
         self.settled = self.verdicts(ends)
-        shifts = {one.cpu: one.rollovers for one in self.settled.corrections
-                  if one.end_row == NEVER}  # fmt: skip
-        latest, kept = {}, []
+        shifts = {correction.cpu: correction.rollovers for correction in self.settled.corrections
+                  if correction.end_row == NEVER}  # fmt: skip
+        latest, latest_notes = {}, []
         for cpu in np.unique(claims.cpu).tolist():
             rows = np.flatnonzero((claims.cpu == cpu) & (claims.kind == TIME))
             if len(rows):
                 latest[cpu] = shifts.get(cpu, 0)
                 last = claims.rows(rows[-1:])
-                kept.append(last._replace(
+                latest_notes.append(last._replace(
                     value=last.value + latest[cpu] * ROLLOVER, rollovers=np.zeros(1, np.int64),
                     source=np.full(1, -1), weight=np.full(1, min(_ESTABLISHED, int(claims.weight[rows].sum()))),
                 ))  # fmt: skip
-        self._parts = [WalkNotes(*map(np.concatenate, zip(*kept, strict=True)))] if kept else []
+        self._parts = [WalkNotes(*map(np.concatenate, zip(*latest_notes, strict=True)))] if latest_notes else []
         self._standing, self._first_odd_row, self._settled_row = latest, None, row
 
 
 def _added(corrections: list[Correction], cpu: int, row: int) -> int:
-    """Return the rollovers that are added to the time of an event."""
-    return sum(one.rollovers for one in corrections if one.cpu == cpu and one.first_row <= row < one.end_row)
+    """Return the rollovers added to the time of an event."""
+    return sum(
+        correction.rollovers
+        for correction in corrections
+        if correction.cpu == cpu and correction.first_row <= row < correction.end_row
+    )
 
 
 def misplaced(
@@ -207,15 +213,15 @@ def misplaced(
         rows: (k,), rows that a sort by time would move, ascending: no others can be misplaced.
 
     Returns:
-        Rows (m,), and int64 (m,) cycles from the event before on the CPU; subtracted, they put them between the two.
+        Rows (m,), and int64 (m,) cycles from the event before on the CPU; subtracting them puts the events in between.
     """
     rows = rows[slice(*np.searchsorted(rows, (1, len(time) - 1)).tolist())]
-    # In pieces that stay in the cache: where CPUs log into buffers of their own, these are all events.
+    # In pieces that stay in the cache: if each CPU has its own buffers, these are all events.
     far = [ordering.far_rows(time, rows[start : start + _CHUNK], _NEAR_CYCLES) for start in range(0, len(rows), _CHUNK)]
-    if not 0 < sum(map(len, far)) <= _MISPLACED_MAX:  # clocks that differ from CPU to CPU, or rubbish
+    if not 0 < sum(map(len, far)) <= _MISPLACED_MAX:  # more means that the clocks of CPUs differ, or garbage
         return rows[:0], rows[:0]
     rows = np.concatenate(far)
-    # Neighbours in the file may be of other CPUs, whose clocks may differ: compare with those of its own.
+    # Neighbours in the file may be of other CPUs, whose clocks may differ: compare with neighbours on the same CPU.
     steps = np.arange(1, _NEIGHBOUR_ROWS + 1)
     previous, following = (
         _same_cpu(cpu, rows, np.clip(rows[:, None] + sign * steps, 0, len(time) - 1)) for sign in (-1, 1)
@@ -224,13 +230,13 @@ def misplaced(
     distance = np.minimum(np.abs(before), np.abs(after))
     agree = np.abs(after - before) < distance // 4
     is_far = (distance > _NEAR_CYCLES) & agree & ((before > 0) == (after > 0))
-    # Of neighbours nobody knows which is wrong.
+    # If neighbours are both misplaced, it is unknown which of them is wrong.
     is_far &= ~(np.isin(previous, rows[is_far]) | np.isin(following, rows[is_far]))
     return rows[is_far], before[is_far]
 
 
 def _same_cpu(cpu: NDArray[np.uint8], rows: NDArray[np.intp], others: NDArray[np.intp]) -> NDArray[np.intp]:
-    """Return for each row the first of the others that has its CPU, the row itself for none."""
+    """Return for each row the first of the others on its CPU, or the row itself if there is none."""
     is_same = cpu[others] == cpu[rows][:, None]
     nearest = others[np.arange(len(rows)), np.argmax(is_same, axis=1)]
     return np.where(is_same.any(axis=1), nearest, rows)
@@ -243,9 +249,9 @@ def correct(
     code: NDArray[np.unsignedinteger],
     first_row: int = 0,
 ) -> None:
-    """Add corrections to the times of events.
+    """Apply corrections to the times of events.
 
-    A BUFFER event that has the time of the event after it keeps it.
+    A BUFFER event with the time of the event after it keeps that time.
 
     Args:
         corrections: Of the whole file.

@@ -1,14 +1,16 @@
-"""Places the TIME events of a trace by consensus: which of them to believe when they contradict each other.
+"""Decides by consensus which TIME events to believe when they contradict each other.
 
-Per CPU, TIME events and the stamps between them agree on how often the counter rolled over. Where they do not, the CPU
-changes its level: the number of rollovers between its TIME events and where stamps alone lead. TIME events in a row
-that share a level are a run. A run that is damaged (the same bit flipped in several TIME events) is on a level of its
-own, and contradicts the runs around it, the other CPUs, or both.
+The TIME events of a CPU and the stamps between them agree on how often the counter rolled over. Where they do not, the
+CPU changes its level: the number of rollovers between its TIME events and the times that stamps alone give. Successive
+TIME events on the same level are a run. A run that is damaged (the same bit flipped in several TIME events) has a level
+of its own, and contradicts the runs around it, the other CPUs, or both.
 
-For every CPU the cheapest sequence of levels is found (`_cheapest`), by what each assumption costs, in damaged TIME
-events: not to believe a TIME event costs 1; a pause of whole rollovers costs as many bits as the stamps would have to
-agree by chance with no pause at all; a counter does not go back. Then the CPUs judge each other, those that fewest
-agree with first. Where the second best sequence costs hardly more, the events are in doubt, and the doubt is reported.
+For every CPU the cheapest sequence of levels is found (`_cheapest`). Costs of assumptions are measured in damaged TIME
+events: rejecting a TIME event costs 1; a pause of whole rollovers costs as many bits as the stamps would have to
+agree by chance with no pause at all; a counter that goes back costs much. Then the CPUs judge each other, beginning
+with those that the fewest support. If the second best sequence costs hardly more, the events are in doubt, which is
+reported.
+
 Source: kernel event trace format, sections 5.1 to 5.5; the costs are explained where they are defined.
 """
 
@@ -24,38 +26,38 @@ from satview.core.loading import cheapest_path
 from satview.formats.kev.clocks.rollover import ROLLOVER, SLACK
 
 TIME: Final = 0
-CROSSING: Final = 1  # events pass a rollover without the TIME that belongs there
-SEED: Final = 2  # a CPU without a TIME is placed by the clock of another one
+CROSSING: Final = 1  # events pass a rollover without the TIME event that should be there
+SEED: Final = 2  # a CPU without a TIME event gets its time from the clock of another CPU
 
 # Costs, in damaged TIME events.
-_MOST_DAMAGED: Final = 12.0  # so many TIME events that agree weigh as much as any number of them
-_PAUSE: Final = 0.5  # whole rollovers without events, where the stamps behind them are not those of no pause
-_LONGEST_TIE: Final = 6.5  # the same, where they are: more than five flips in a row are believed, as unproven
+_MOST_DAMAGED: Final = 12.0  # upper limit for the weight of TIME events that agree
+_PAUSE: Final = 0.5  # a pause of whole rollovers, after which stamps differ from those without a pause
+_LONGEST_TIE: Final = 6.5  # the same if they do not differ: more than five flips in a row are believed, as unproven
 _BACK: Final = 10.0  # a counter that goes back
-_RETURN: Final = 20.0  # the same, to a level that the CPU had before
-_EXCUSED_BACK: Final = 3.0  # the same where buffers are out of order, or files were joined
-_OTHER_CPU: Final = 13.0  # one CPU whose clock contradicts
-_ANCHOR: Final = 4.0  # a CPU without a TIME was not where the other CPU was
-_LOST_TIME: Final = 0.9  # a stamp is damaged, and no TIME behind a rollover is missing
+_RETURN: Final = 20.0  # a counter that goes back to a level that the CPU had before
+_EXCUSED_BACK: Final = 3.0  # a counter that goes back where buffers are out of order, or files were joined
+_OTHER_CPU: Final = 13.0  # another CPU whose clock contradicts
+_ANCHOR: Final = 4.0  # a CPU without a TIME event was at another time than the CPU that seeded it
+_LOST_TIME: Final = 0.9  # a stamp is damaged, rather than a TIME event after a rollover missing
 _IMPOSSIBLE: Final = 1000.0
 _HEADER: Final = 1.0  # the trace begins at another time than the header says
-DOUBT: Final = 5.0  # a sequence that costs at most so much more may be the true one
+DOUBT: Final = 5.0  # a sequence that costs at most this much more may be the true one
 
-_BURST_BITS: Final = 3  # events come in bursts, so that a silence eight times the mean is nothing
-_LATE_CYCLES: Final = 1 << 24  # by so much stamps of a CPU go back with nothing wrong (section 6.1)
+_BURST_BITS: Final = 3  # events come in bursts, so a silence of eight times the mean is normal
+_LATE_CYCLES: Final = 1 << 24  # stamps of a CPU may go back by this much without an error (section 6.1)
 _EXCUSED_ROLLOVERS: Final = 64  # the longest pause that lost buffers explain (106 s at 2.6 GHz, 4 h at 19.2 MHz)
 _FEW_CLAIMS: Final = 5  # TIME events on one side of a pause that do not prove it
-_MOST_CONTRADICTIONS: Final = 1 << 10  # of one CPU; more are rubbish, and not worth a search
-_MOST_RUNS: Final = 1 << 17  # the same where the CPU was only silent: two days of pauses at 2.6 GHz
+_MOST_CONTRADICTIONS: Final = 1 << 10  # of one CPU; more are garbage, and not worth a search
+_MOST_RUNS: Final = 1 << 17  # of one CPU, also if they only differ by pauses: two days of these at 2.6 GHz
 _ASKED: Final = 5  # claims of a run that other CPUs are compared with
-_HEAVY_LEVELS: Final = 4  # levels of a CPU, besides those of a run itself, on which the run may be
-_HEADER_SHARE: Final = 16  # the counter starts so near to boot, as a share of the time since
+_HEAVY_LEVELS: Final = 4  # levels of a CPU with most TIME events, which are candidates for every run
+_HEADER_SHARE: Final = 16  # the counter starts within 1/16 of the uptime after boot
 NEVER: Final = int(np.iinfo(np.int64).max)
 
 
 @dataclass(frozen=True, slots=True)
 class Correction:
-    """Events of one CPU whose times are wrong by whole rollovers; rows count events in file order."""
+    """A range of events of one CPU whose times are wrong by whole rollovers; rows are in file order."""
 
     cpu: int
     first_row: int
@@ -65,15 +67,15 @@ class Correction:
 
 @dataclass(frozen=True, slots=True)
 class ClockVerdicts:
-    """What the review found; all lists but the first hold (row in file order, CPU, cycles or rollovers).
+    """Result of the review; all lists but the first hold (row in file order, CPU, cycles or rollovers).
 
     Attributes:
         corrections: To be added to the times.
         steps: TIME events that went back by a rollover or more, and by how many cycles.
-        reseeded: First TIME events of CPUs that contradict by a rollover or more where their events were placed.
+        reseeded: First TIME events of CPUs that differ by a rollover or more from the times their events were given.
         damaged: TIME events that are contradicted, and by how many rollovers.
         doubtful: First TIME events of runs that may be off, and by how many rollovers at most.
-        unproven: TIME events that are rollovers late, with few on one side that could confirm or contradict it.
+        unproven: TIME events that are rollovers late, with few TIME events on one side to confirm or contradict them.
     """
 
     corrections: list[Correction] = field(default_factory=list)
@@ -85,17 +87,17 @@ class ClockVerdicts:
 
 
 class WalkNotes(NamedTuple):
-    """What the walk along the stamps noted, in file order; every column is int64 (n,).
+    """Notes of the walk along the stamps, in file order; every column is int64 (n,).
 
     Attributes:
-        row: In file order.
-        cpu: Whose clock it is about.
+        row: Row in file order.
+        cpu: CPU whose clock it concerns.
         kind: `TIME`, `CROSSING` or `SEED`.
-        value: The time it claims or is placed at, cycles.
-        rollovers: From where the stamps lead to there; of a crossing those that were passed.
-        gap: What remains of the distance from the CPU's reference, cycles, from -2^30 to 3 * 2^30.
-        source: CPU whose clock stood in for that of a CPU without one, -1 = it had one.
-        weight: TIME events that it stands for; 0 of a crossing or seed.
+        value: Time that it claims or is assigned, cycles.
+        rollovers: Rollovers from the time that the stamps give to that time; of a crossing, rollovers passed.
+        gap: Remaining distance from the CPU's reference, cycles, from -2^30 to 3 * 2^30.
+        source: CPU whose clock was used for a CPU without one, -1 = it had one.
+        weight: Number of TIME events it represents; 0 for a crossing or seed.
     """
 
     row: NDArray[np.int64]
@@ -108,22 +110,13 @@ class WalkNotes(NamedTuple):
     weight: NDArray[np.int64]
 
     def rows(self, selection: NDArray[np.generic]) -> WalkNotes:
-        """Return some of them."""
+        """Return a selection of rows."""
         return WalkNotes(*(column[selection] for column in self))
 
 
 @dataclass(slots=True)
 class Surroundings:
-    """What is known of a trace besides its TIME events.
-
-    Attributes:
-        breaks: CPU, or -1 for all, to the rows where buffers are missing or out of order, ascending.
-        has_common_clock: Its CPUs share one counter.
-        has_shared_buffers: They log into the same buffers, so that the order of the file is nearly that of time.
-        uptime_cycles: When the capture began, by the header's dates; None = it does not say.
-        cycles_per_s: Rate of the clock; 0 = not known.
-        says_ring: The logger's arguments say that it kept a ring.
-    """
+    """Known facts about the clocks of a trace besides its TIME events."""
 
     breaks: dict[int, list[int]] = field(default_factory=dict)
     has_common_clock: bool = True
@@ -134,12 +127,12 @@ class Surroundings:
 
 
 class _Times(NamedTuple):
-    """When a CPU logged TIME events, and its last event where that is known.
+    """Times of the TIME events of a CPU, and of its last event if known.
 
     Attributes:
         row: int64 (n,).
         time: int64 (n,), corrected, cycles.
-        of_claims: Those of TIME events.
+        of_claims: Times of the TIME events only.
         earliest: The smallest; later than everything if there is none.
         latest: The largest; earlier than everything if there is none.
     """
@@ -157,15 +150,15 @@ class _Clock:
 
     Attributes:
         cpu: Its number.
-        claims: What was noted about it.
-        most_bits: As many bits as the stamps behind a gap may show that there was no pause.
-        run: (claims,), the run of each.
-        run_start: (runs,), the claim that begins each.
-        level: (runs,), rollovers by which its TIME events are off where stamps lead from the CPU's first event on.
-        weight: (runs,), TIME events.
-        passed: (runs,), rollovers that each passed without the TIME that belongs there.
-        is_excused: bool (runs,), buffers are missing or out of order in front of it.
-        placed: (runs,), the level on which it is placed.
+        claims: Notes of the walk about it.
+        most_bits: Upper limit of bits by which the stamps after a gap may show that there was no pause.
+        run: (claims,), the run of each claim.
+        run_start: (runs,), the first claim of each run.
+        level: (runs,), rollovers between its TIME events and the times that stamps give from the CPU's first event on.
+        weight: (runs,), number of TIME events.
+        passed: (runs,), rollovers that each passed without the TIME event that should be there.
+        is_excused: bool (runs,), buffers are missing or out of order before it.
+        placed: (runs,), the level that was decided.
         doubt: (runs,), rollovers by which that may be wrong.
         ends: Row and time of its last event, if known.
     """
@@ -189,15 +182,15 @@ class _Clock:
     @classmethod
     def of(cls, every: WalkNotes, own: NDArray[np.intp], standing: int, surroundings: Surroundings,
            ends: tuple[int, int] | None) -> _Clock:  # fmt: skip
-        """Return the runs of a CPU whose claims are at some positions, ascending.
+        """Return the runs of the CPU with the claims at some positions, ascending.
 
-        To its times behind its first claim `standing` rollovers were added.
+        `standing` rollovers were already added to its times after its first claim.
         """
         cpu = int(every.cpu[own[0]])
         claims, most_bits = every.rows(own), _LONGEST_TIE
         if len(own) > 1:
-            # Events up to the next claim of any CPU are its own where each has its buffers, and too many where not;
-            # there the other CPUs show whether it was silent.
+            # The events up to the next claim of any CPU are all its own only if each CPU has its own buffers; if not,
+            # they are too many, but the other CPUs show whether it was silent.
             events = every.row[own[:-1] + 1] - every.row[own[:-1]]
             cycles = np.diff(claims.value) % ROLLOVER
             pace = max(1.0, float(np.median(cycles / np.maximum(events, 1))))
@@ -209,14 +202,14 @@ class _Clock:
         level = np.cumsum(jumps)
         begins = np.ones(len(claims.row), np.bool_)
         begins[1:] = (level[1:] != level[:-1]) | ~is_time[1:] | ~is_time[:-1]
-        # Crossings one behind the other are one.
+        # Successive crossings count as one.
         begins[1:] &= (claims.kind[1:] != CROSSING) | (claims.kind[:-1] != CROSSING)
         first_claims = np.flatnonzero(begins)
         run = np.cumsum(begins) - 1
         rows, times = claims.row[first_claims], np.maximum.accumulate(np.where(is_time, claims.row, -1))
-        before = times[first_claims - 1]  # the TIME event in front of it; nothing leads to the first run
+        before = times[first_claims - 1]  # the TIME event before it; the first run has none
         is_excused = np.zeros(len(first_claims), np.bool_)
-        # Where one CPU lost buffers, the others may have been silent for as long: a pause of all is why it lost some.
+        # If one CPU lost buffers during a pause of all CPUs, the others may have been silent for as long.
         for places in (
             surroundings.breaks.values()
             if surroundings.has_common_clock
@@ -243,14 +236,14 @@ class _Clock:
         )
 
     def column(self, name: str) -> NDArray[np.int64]:
-        """Return a column of the claims that begin its runs, int64 (runs,)."""
+        """Return a column of the claims that begin the runs, int64 (runs,)."""
         values: NDArray[np.int64] = getattr(self.claims, name)[self.run_start]
         return values
 
     def ties(self) -> NDArray[np.float64]:
-        """Return by how many bits the stamps in front of each run show that there was no pause of whole rollovers.
+        """Return by how many bits the stamps before each run show that there was no pause of whole rollovers.
 
-        Those of a CPU with few events show little: it is silent for long now and then.
+        Stamps of a CPU with few events show little, as it is often silent for long.
 
         Returns:
             float64 (runs,).
@@ -258,11 +251,11 @@ class _Clock:
         gap = self.column("gap")
         bits = np.clip(np.log2(ROLLOVER / np.maximum(np.abs(gap), 1)) - 1, _PAUSE, self.most_bits)
         if self.weight[-1] == 1 and self.claims.kind[0] != SEED:
-            bits[-1] /= 2  # nothing follows that could show damage, and a pause before the last TIME is usual
-        return np.where(gap < -_LATE_CYCLES, _PAUSE, bits)  # without a pause they would go back
+            bits[-1] /= 2  # no later event could show damage, and a pause before the last TIME is common
+        return np.where(gap < -_LATE_CYCLES, _PAUSE, bits)  # without a pause, stamps would go back
 
     def is_rubbish(self) -> bool:
-        """Return whether it contradicts itself more often than any real clock; pauses of whole rollovers do not."""
+        """Return whether the CPU contradicts itself more often than a real clock; whole pauses do not count."""
         is_crossing = self.column("kind") == CROSSING
         contradictions = int(np.count_nonzero(is_crossing[1:] | (np.diff(self.level) < 0)))
         return contradictions > _MOST_CONTRADICTIONS or len(self.level) > _MOST_RUNS
@@ -273,13 +266,13 @@ class _Clock:
         return int(self.placed[run] - self.level[run])
 
     def place(self, levels: NDArray[np.int64]) -> None:
-        """Place its runs on other levels, int64 (runs,)."""
+        """Set the levels of its runs, int64 (runs,)."""
         self.placed, self._times, self._sorted_times, self._silences = levels, None, None, None
 
     def times(self) -> _Times:
         """Return the corrected times of its TIME events and of its last event.
 
-        They are cached until it is placed elsewhere: every other CPU looks at them.
+        They are cached until `place` changes them, as every other CPU reads them.
         """
         if self._times is None:
             self._times = self._made_times()
@@ -292,7 +285,7 @@ class _Clock:
         return self._sorted_times
 
     def silences(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Return when it logs nothing for a rollover, as enough TIME events on each side prove, int64 (n,) each.
+        """Return start and end of silences of a rollover or more with enough TIME events on each side, int64 (n,) each.
 
         They are cached as `times` are.
         """
@@ -304,11 +297,11 @@ class _Clock:
         return self._silences
 
     def begin(self) -> int:
-        """Return the corrected time of its first event that is known."""
+        """Return the corrected time of its first known event."""
         return int(self.claims.value[0]) + int(self.placed[0] - self.level[0]) * ROLLOVER
 
     def span(self) -> tuple[int, int]:
-        """Return the corrected times of its first and of its last event that are known."""
+        """Return the corrected times of its first and last known events."""
         begin = self.begin()
         return begin, max(begin, self.times().latest)
 
@@ -324,12 +317,12 @@ class _Clock:
 
 
 class Consensus:
-    """The clocks of all CPUs of a trace, placed.
+    """The clocks of all CPUs of a trace, with the levels decided.
 
     Args:
         claims: In file order.
-        standing: CPU to the rollovers that were added to its times before; its first claim includes them.
-        surroundings: What else is known.
+        standing: CPU to the rollovers that were already added to its times; its first claim includes them.
+        surroundings: What else is known about the clocks.
         ends: CPU to row and time of its last event.
     """
 
@@ -353,26 +346,26 @@ class Consensus:
         timed = []
         for clock in self.clocks.values():
             if clock.is_rubbish():
-                _place_rubbish(clock)  # it judges nobody
+                _place_garbage(clock)  # it judges nobody
             elif clock.weight.any():
                 timed.append(clock)
-        if len(timed) == 1 and timed[0].weight.sum() <= 2:  # of two TIME events nobody knows which is damaged
+        if len(timed) == 1 and timed[0].weight.sum() <= 2:  # with two TIME events it is unknown which is damaged
             timed[0].doubt = np.abs(timed[0].level - timed[0].level[0])
             return
         for clock in timed:
             self._choose(clock, [])
         is_common = self._surroundings.has_common_clock
-        others = {clock.cpu: [one for one in timed if one is not clock and is_common] for clock in timed}
+        others = {clock.cpu: [other for other in timed if other is not clock and is_common] for clock in timed}
         if is_common:
-            for _ in range(2):  # who moved in the first round judges again
+            for _ in range(2):  # twice, so that clocks that moved in the first round judge again
                 for clock in sorted(timed, key=self._trust):
                     self._choose(clock, others[clock.cpu])
         self._place_seeded(others, timed)
 
     def _place_seeded(self, others: dict[int, list[_Clock]], timed: list[_Clock]) -> None:
-        """Place CPUs that had no clock: each by another one, which may have been placed by a third one before."""
+        """Place CPUs that had no clock by the clock that seeded them, which may itself have been seeded."""
         seeded = [clock for clock in self.clocks.values() if clock.claims.kind[0] == SEED]
-        for clock in sorted(seeded, key=lambda one: int(one.claims.row[0])):
+        for clock in sorted(seeded, key=lambda seeded_clock: int(seeded_clock.claims.row[0])):
             if clock.cpu in others:
                 self._choose(clock, others[clock.cpu])
             elif not clock.weight.any():
@@ -381,11 +374,11 @@ class Consensus:
                     self._place_within(clock, timed)
 
     def _trust(self, clock: _Clock) -> tuple[float, int, int]:
-        """Return how far a CPU is to be believed, as a key to sort by."""
+        """Return how far a CPU can be believed, as a sort key."""
         others = [other for other in self.clocks.values() if other is not clock and other.weight.any()]
         agreeing = self._agreeing(clock, clock.placed[:, None], others)
         uptime = self._surroundings.uptime_cycles
-        # Of two each contradicts the other, so what they say of themselves counts.
+        # With two CPUs, each contradicts the other, so only their own consistency counts.
         share = len(others) > 1 and float(np.average(agreeing[:, 0], weights=clock.weight))
         return (
             share,
@@ -394,23 +387,23 @@ class Consensus:
         )
 
     def _anchor(self, clock: _Clock) -> int:
-        """Return the rollovers that were added to the clock from which a CPU without one was placed."""
+        """Return the rollovers that were added to the clock that seeded a CPU."""
         source = self.clocks.get(int(clock.claims.source[0])) or self.clocks.get(self._start)
         return 0 if source is None or source is clock else source.shift_at(int(clock.claims.row[0]))
 
     def _choose(self, clock: _Clock, others: list[_Clock]) -> None:
-        """Place the runs of a CPU, given where the others are."""
+        """Place the runs of a CPU, given the times of the others."""
         candidates = self._candidates(clock, others)
         cost = np.where(candidates == clock.level[:, None], 0.0, np.minimum(clock.weight, _MOST_DAMAGED)[:, None])
         if clock.claims.kind[0] == SEED:
-            # Where each CPU has buffers of its own, the one before in the file may be of any time.
+            # If each CPU has its own buffers, the CPU before it in the file may be at any other time.
             anchor = _ANCHOR if self._surroundings.has_shared_buffers else _PAUSE / 2
             cost[0] = np.where(candidates[0] == clock.level[0] + self._anchor(clock), 0.0, anchor)
         if others:
             agreeing = self._agreeing(clock, candidates, others)
             cost += _OTHER_CPU * (agreeing.max(axis=1, keepdims=True) - agreeing)
         if len(others) == 1:
-            # One against one settles nothing, and a board may have a counter for each.
+            # One CPU against one decides nothing, and a board may have a counter for each.
             is_foreign = ~np.isin(candidates, clock.level)
             is_foreign &= np.abs(candidates - clock.level[:, None]) <= _EXCUSED_ROLLOVERS
             cost = np.where(is_foreign, cost[:, :1] + DOUBT - 1, cost)
@@ -426,7 +419,7 @@ class Consensus:
         clock.doubt = np.where(clock.weight > 0, doubt, 0)
 
     def _is_silence_of_others(self, clock: _Clock, others: list[_Clock]) -> NDArray[np.bool_]:
-        """Return whether each step of a CPU to its next run is a pause that another one proves to have had too.
+        """Return, for each step of a CPU to its next run, whether another CPU proves the same pause.
 
         A kernel without a tick logs nothing while nothing happens, on any CPU.
         """
@@ -437,20 +430,20 @@ class Consensus:
             if not len(begins):
                 continue
             nearest = np.searchsorted(begins, start)
-            for step in range(-3, 3):  # each is a rollover long at least, so that more are not so near
+            for step in range(-3, 3):  # each is at least a rollover long, so no others can be as near
                 near = np.clip(nearest + step, 0, len(begins) - 1)
                 is_shared |= (np.abs(start - begins[near]) <= 2 * ROLLOVER) & (np.abs(end - ends[near]) <= 2 * ROLLOVER)
         return is_shared
 
     def _candidates(self, clock: _Clock, others: list[_Clock]) -> NDArray[np.int64]:
-        """Return levels on which each run of a CPU may be, int64 (runs, k); the first is its own."""
+        """Return candidate levels for each run of a CPU, int64 (runs, k); the first is its own."""
         level = clock.level
         distinct, inverse = np.unique(level, return_inverse=True)
         heavy = distinct[np.argsort(-np.bincount(inverse, clock.weight), kind="stable")[:_HEAVY_LEVELS]]
-        # Behind a crossing that was none, the CPU is the passed rollovers before its level.
+        # If a crossing did not happen, the level after it is lower by the passed rollovers.
         is_crossing = clock.column("kind") == CROSSING
         columns = [level, np.where(is_crossing, level - clock.passed, np.append(level[1:], level[-1]))]
-        columns += [np.full(len(level), one) for one in heavy.tolist()]
+        columns += [np.full(len(level), heavy_level) for heavy_level in heavy.tolist()]
         if clock.claims.kind[0] == SEED:
             columns.append(np.full(len(level), level[0] + self._anchor(clock)))
         if others:
@@ -458,46 +451,46 @@ class Consensus:
         return np.stack(columns, axis=1)
 
     def _towards(self, clock: _Clock, others: list[_Clock]) -> NDArray[np.int64]:
-        """Return by how many rollovers each run of a CPU is off the others, as most of them say, int64 (runs,)."""
+        """Return by how many rollovers each run of a CPU is off, according to most other CPUs, int64 (runs,)."""
         rows, values, shifts = clock.column("row"), clock.column("value"), []
         for other in others:
             theirs = other.times()
             near = theirs.time[np.maximum(np.searchsorted(theirs.row, rows) - 1, 0)]
-            # Where the other was: a buffer that came late.
+            # Where the other CPU was earlier: the buffer came late.
             is_late = (values >= theirs.earliest - SLACK) & (values < near)
             shifts.append(np.where(is_late, 0, -((values - near + SLACK) // ROLLOVER)))
         middle: NDArray[np.int64] = np.sort(np.stack(shifts), axis=0)[len(shifts) // 2]
         return middle
 
     def _agreeing(self, clock: _Clock, candidates: NDArray[np.int64], others: list[_Clock]) -> NDArray[np.float64]:
-        """Return how many other CPUs agree with each run of a CPU on each of its levels, float64 (runs, k).
+        """Return how many other CPUs agree with each run of a CPU on each candidate level, float64 (runs, k).
 
-        One that was there before, as if a buffer came late, agrees half with the latest of these levels. Of a long run
-        the mean of some claims counts: at the beginning of a file nothing comes before them.
+        A CPU that was there before, as if a buffer came late, agrees half with the latest of these levels. For a long
+        run, the mean over several claims counts, as at the beginning of a file no other CPU comes before them.
         """
-        last = np.append(clock.run_start[1:], len(clock.run)) - 1
-        some = (
-            clock.run_start[:, None] + (last - clock.run_start)[:, None] * np.arange(_ASKED) // (_ASKED - 1)
+        last_claim = np.append(clock.run_start[1:], len(clock.run)) - 1
+        claim_rows = (
+            clock.run_start[:, None] + (last_claim - clock.run_start)[:, None] * np.arange(_ASKED) // (_ASKED - 1)
         ).ravel()
-        runs = clock.run[some]
-        time = clock.claims.value[some, None] + (candidates - clock.level[:, None])[runs] * ROLLOVER
+        runs = clock.run[claim_rows]
+        time = clock.claims.value[claim_rows, None] + (candidates - clock.level[:, None])[runs] * ROLLOVER
         agree = np.zeros(time.shape)
         if self._surroundings.has_shared_buffers:
             for other in others:
                 row, theirs, _, earliest, _ = other.times()
-                following = np.searchsorted(row, clock.claims.row[some])[:, None]
+                following = np.searchsorted(row, clock.claims.row[claim_rows])[:, None]
                 before = np.where(following > 0, theirs[np.maximum(following - 1, 0)], -NEVER // 2)
                 after = np.where(following < len(row), theirs[np.minimum(following, len(row) - 1)], NEVER // 2)
-                # Where they step back, buffers are out of order, and the run may be on either side.
+                # If times go back, buffers are out of order, and the run may be on either side.
                 fits = ((time >= before - SLACK) & (time <= after + SLACK)) | (before > after + SLACK)
                 late = np.where((time < before - SLACK) & (time >= earliest - SLACK), time, -NEVER)
                 agree += np.where(fits, 1.0, 0.5 * ((late == late.max(axis=1, keepdims=True)) & (late > -NEVER)))
         elif others:
-            # Each has buffers of its own, so the order of the file says nothing; but all began and ended together.
+            # With a buffer per CPU, file order means nothing; but all CPUs began and ended together.
             begin, end = _reach(others)
             agree += ((time >= begin - ROLLOVER) & (time <= end + ROLLOVER)) * len(others)
-        mean: NDArray[np.float64] = agree.reshape(len(last), _ASKED, -1).mean(axis=1)
-        mean[clock.column("kind") == SEED] = 0  # it was placed by one of them
+        mean: NDArray[np.float64] = agree.reshape(len(last_claim), _ASKED, -1).mean(axis=1)
+        mean[clock.column("kind") == SEED] = 0  # it was seeded by one of them
         return mean
 
     def _contradicts_header(self, clock: _Clock, candidates: NDArray[np.int64]) -> NDArray[np.float64]:
@@ -509,7 +502,7 @@ class Consensus:
         return np.where((off.min() <= near) & (off > near), _HEADER, 0.0)
 
     def verdicts(self) -> ClockVerdicts:
-        """Return what follows for the events."""
+        """Return the verdicts for all events."""
         verdicts = ClockVerdicts()
         for clock in self.clocks.values():
             _add_verdicts(verdicts, clock)
@@ -524,12 +517,12 @@ class Consensus:
         unproven_steps: dict[int, int] = {}
         for _, cpu, step in verdicts.unproven:
             unproven_steps[cpu] = max(step, unproven_steps.get(cpu, 0))
-        # What may be an unproven pause too long is said there.
+        # Doubts about unproven pauses are reported there.
         verdicts.doubtful[:] = [entry for entry in verdicts.doubtful if entry[2] > unproven_steps.get(entry[1], 0)]
         return verdicts
 
     def _place_within(self, clock: _Clock, timed: list[_Clock]) -> None:
-        """Put a CPU without a TIME that has buffers of its own where the others are, if it begins behind them."""
+        """Move a CPU without TIME events into the time range of the others if it begins after it."""
         if timed:
             begin, end = _reach(timed)
             behind = clock.begin() - end
@@ -538,25 +531,25 @@ class Consensus:
                 clock.place(clock.placed - rollovers)
 
     def _doubt_alone(self, clock: _Clock) -> None:
-        """Doubt where a CPU is that has no sound TIME event: when its buffers were written only those would show."""
+        """Mark a CPU without any sound TIME event as doubtful; only those would show when its buffers were written."""
         if np.any((clock.weight > 0) & (clock.placed == clock.level)):
             return
-        others = [one for one in self.clocks.values() if one is not clock and one.weight.any()]
+        others = [other for other in self.clocks.values() if other is not clock and other.weight.any()]
         if others:
             begin, end = _reach(others)
             clock.doubt = np.maximum(clock.doubt, (end - begin) // ROLLOVER + 1)
 
     def _doubt_outside(self, clock: _Clock) -> None:
-        """Doubt where a CPU is that has few TIME events and was at work while all others were not.
+        """Mark a CPU with few TIME events as doubtful if it was active outside the active time of the others.
 
-        They may all be damaged: the order of the file does not show where the CPU belongs. CPUs with more TIME events
-        than that say when the others were at work, most of the others where there is none.
+        All its TIME events may be damaged, and file order does not show where the CPU belongs. CPUs with more TIME
+        events define the active time; if there are none, most of the others do.
         """
         if clock.weight.sum() > _FEW_CLAIMS or not self._surroundings.has_common_clock:
             return
-        others = [one for one in self.clocks.values() if one is not clock and one.weight.any()]
-        sure = [one for one in others if one.weight[one.placed == one.level].sum() > _FEW_CLAIMS]
-        spans = sorted(one.span() for one in sure or others)
+        others = [other for other in self.clocks.values() if other is not clock and other.weight.any()]
+        sure = [other for other in others if other.weight[other.placed == other.level].sum() > _FEW_CLAIMS]
+        spans = sorted(other.span() for other in sure or others)
         if not spans:
             return
         (begin, end), half = clock.span(), 0 if sure else len(spans) // 2
@@ -569,7 +562,7 @@ class Consensus:
         """Return the runs of a CPU that begin after a pause of whole rollovers.
 
         Returns:
-            Run, time up to which the pause lasts at least, and whether another CPU went on meanwhile, of each.
+            For each: the run, the earliest end of the pause, and whether another CPU was active meanwhile.
         """
         steps, is_time = np.diff(clock.placed), clock.weight > 0
         runs = np.flatnonzero((steps > 0) & is_time[1:] & is_time[:-1]) + 1
@@ -584,18 +577,18 @@ class Consensus:
         return list(zip(runs.tolist(), ends.tolist(), is_alone.tolist(), strict=True))
 
     def _is_only_silent(self, clock: _Clock) -> bool:
-        """Return whether a CPU contradicts nothing: it is silent at times, while others go on or prove to be silent.
+        """Return whether a CPU has pauses but no contradictions: in each pause others were active, or were silent too.
 
-        One that begins before most others, or ends after them, may have been moved there.
+        It must not begin before most others, or end after them, as it may have been moved there.
         """
-        others = [one for one in self.clocks.values() if one is not clock and one.weight.any()]
+        others = [other for other in self.clocks.values() if other is not clock and other.weight.any()]
         if not others or not self._surroundings.has_common_clock:
             return False
         is_plain = bool(np.all(clock.placed == clock.level)) and bool(np.all(np.diff(clock.placed) >= 0))
         pauses = self._pauses(clock) if is_plain else []
         if not pauses:
             return False
-        spans = [one.span() for one in (clock, *others)]
+        spans = [other.span() for other in (clock, *others)]
         (begin, end), begins, ends = spans[0], *zip(*spans[1:], strict=True)
         half = len(others) // 2
         is_within = begin >= sorted(begins)[half] - SLACK and end <= sorted(ends)[-1 - half] + SLACK
@@ -603,23 +596,25 @@ class Consensus:
         return is_within and all(is_alone or is_shared[run - 1] for run, _, is_alone in pauses)
 
     def _add_unproven(self, verdicts: ClockVerdicts) -> None:
-        """Note pauses of all CPUs that few TIME events before or after them prove."""
+        """Report pauses that only few TIME events before or after them prove."""
         all_pauses = {cpu: self._pauses(clock) for cpu, clock in self.clocks.items()}
         if not any(all_pauses.values()):
             return
         times = np.sort(np.concatenate([clock.times().of_claims for clock in self.clocks.values()]), kind="stable")
         for cpu, clock in self.clocks.items():
             bits = clock.ties()
-            is_shared = self._is_silence_of_others(clock, [one for one in self.clocks.values() if one is not clock])
+            is_shared = self._is_silence_of_others(
+                clock, [other for other in self.clocks.values() if other is not clock]
+            )
             for run, end, is_alone in all_pauses[cpu]:
                 early = int(np.searchsorted(times, end))
                 ties = bits[run] >= _LONGEST_TIE and not clock.is_excused[run]
                 step = int(clock.placed[run] - clock.placed[run - 1])
                 if clock.is_excused[run] and step <= _EXCUSED_ROLLOVERS:
-                    continue  # the buffers that are missing explain it
+                    continue  # missing buffers explain the pause
                 if is_shared[run - 1] and self._surroundings.has_common_clock:
                     continue
-                # Events close to the TIME are no contradiction: the silence was before them, and showed no turnover.
+                # Events close to the TIME do not contradict: the pause was before them, and showed no rollover.
                 few = _MOST_DAMAGED if ties else _FEW_CLAIMS
                 if not is_alone and min(early, len(times) - early) <= few:
                     verdicts.unproven.append((int(clock.column("row")[run]), cpu, step))
@@ -628,11 +623,11 @@ class Consensus:
 def _reach(clocks: list[_Clock]) -> tuple[int, int]:
     """Return the earliest and the latest corrected time of several CPUs that have TIME events."""
     times = [clock.times() for clock in clocks]
-    return min(one.earliest for one in times), max(one.latest for one in times)
+    return min(clock_times.earliest for clock_times in times), max(clock_times.latest for clock_times in times)
 
 
 def _with_crossings_joined(claims: WalkNotes) -> WalkNotes:
-    """Return claims in which crossings of a CPU with nothing of it in between are one: chunks cut them."""
+    """Return claims with successive crossings of a CPU merged into one, as chunk borders split them."""
     if not np.any(claims.kind == CROSSING):
         return claims
     by_cpu = np.argsort(claims.cpu, kind="stable")
@@ -645,7 +640,7 @@ def _with_crossings_joined(claims: WalkNotes) -> WalkNotes:
 
 
 def _step_costs(clock: _Clock, steps: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Return what the steps between levels of runs cost, float64 (runs - 1, k, k), as `steps`."""
+    """Return the costs of the steps between candidate levels of successive runs, float64 (runs - 1, k, k)."""
     level = clock.level
     _, first_runs = np.unique(level, return_index=True)
     is_return = np.ones(len(level), np.bool_)
@@ -654,7 +649,7 @@ def _step_costs(clock: _Clock, steps: NDArray[np.int64]) -> NDArray[np.float64]:
     is_excused = clock.is_excused[1:, None, None]
     ahead = np.where(is_excused & (steps <= _EXCUSED_ROLLOVERS), _PAUSE, clock.ties()[1:, None, None])
     cost = np.where(steps > 0, ahead, np.where(steps < 0, back, 0.0))
-    if clock.claims.kind[0] == SEED and len(cost):  # another CPU's clock is no counter that goes back
+    if clock.claims.kind[0] == SEED and len(cost):  # the seed is another CPU's clock, not a counter that goes back
         cost[0] = np.where(steps[0] != 0, clock.ties()[1], 0.0)
     is_crossing = (clock.column("kind") == CROSSING)[1:, None, None]
     passed = clock.passed[1:, None, None]
@@ -666,7 +661,7 @@ def _step_costs(clock: _Clock, steps: NDArray[np.int64]) -> NDArray[np.float64]:
 def _cheapest(
     candidates: NDArray[np.int64], cost: NDArray[np.float64], step_cost: NDArray[np.float64]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the cheapest sequence of levels, and how far those are from it that cost hardly more.
+    """Return the cheapest sequence of levels, and its distance from the candidates that cost hardly more.
 
     Args:
         candidates: (runs, k).
@@ -682,8 +677,8 @@ def _cheapest(
     return levels, np.where(total - total.min() <= DOUBT, off, 0).max(axis=1)
 
 
-def _place_rubbish(clock: _Clock) -> None:
-    """Place a clock that contradicts itself too often: by stamps, save those on a level that many TIME events have."""
+def _place_garbage(clock: _Clock) -> None:
+    """Place a clock that contradicts itself too often: by stamps alone, except on levels with many TIME events."""
     _, inverse = np.unique(clock.level, return_inverse=True)
     is_heavy = (np.bincount(inverse, clock.weight) >= _MOST_DAMAGED)[inverse]
     latest = np.maximum.accumulate(np.where(is_heavy, np.arange(len(is_heavy)), 0))
@@ -692,7 +687,7 @@ def _place_rubbish(clock: _Clock) -> None:
 
 
 def _add_verdicts(verdicts: ClockVerdicts, clock: _Clock) -> None:
-    """Add what follows from where the runs of a CPU are placed."""
+    """Add the verdicts that follow from the levels of a CPU."""
     shift, cpu = clock.placed - clock.level, clock.cpu
     rows, kinds = clock.column("row"), clock.column("kind")
     starts = np.append(0, rows[1:])

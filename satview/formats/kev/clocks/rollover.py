@@ -1,4 +1,4 @@
-"""Extends 32-bit stamps to the 64-bit counter that they are the low half of.
+"""Extends 32-bit stamps to the 64-bit counter whose low half they are.
 
 Source: kernel event trace format, section 5.3. A stamp is at most a quarter of a rollover period before the reference
 of its CPU and less than three quarters after it; the reference is the latest time found so far.
@@ -13,13 +13,13 @@ from numpy.typing import NDArray
 
 ROLLOVER: Final = 1 << 32  # cycles from one rollover of the 32-bit stamp to the next
 SLACK: Final = 1 << 30
-# At 2.6 GHz the stamps of a silent CPU come round after 1.65 s.
-_MOST_SPANS: Final = 8  # rollovers of one CPU between two TIMEs; more only in rubbish, then one by one
+# At 2.6 GHz stamps roll over every 1.65 s.
+_MOST_SPANS: Final = 8  # rollovers of one CPU between two TIMEs; more are garbage, and handled one by one
 
 
 def unwrap(reference: int, stamp: int) -> int:
     """Return the 64-bit time of a stamp, given its CPU's reference."""
-    # Asymmetric on purpose: a late block steps back by little, while a CPU may be silent for long (section 5.4).
+    # Asymmetric on purpose: a late block goes back only a little, while a CPU may be silent for long (section 5.4).
     ahead = (stamp - reference) % ROLLOVER
     return reference + ahead if ahead < ROLLOVER - SLACK else reference - (ROLLOVER - ahead)
 
@@ -31,13 +31,13 @@ def unwrap_segments(
     time_at: NDArray[np.intp],
     out: NDArray[np.int64],
 ) -> NDArray[np.int64]:
-    """Set the 64-bit times of one CPU; every TIME event among them begins a segment with a reference of its own.
+    """Set the 64-bit times of one CPU; every TIME event begins a segment with a reference of its own.
 
     Args:
-        starts: int64, (k + 1,), the reference at first and what each TIME event sets it to.
+        starts: int64, (k + 1,), the initial reference and that of each TIME event.
         stamps: uint32, of all events.
         rows: Positions of the CPU's events, ascending.
-        time_at: (k,), which of them are TIME events, ascending.
+        time_at: (k,), indices of the TIME events in `rows`, ascending.
         out: int64, receives the times at `rows`.
 
     Returns:
@@ -53,7 +53,7 @@ def unwrap_segments(
     out[rows] = start
     # The stamp of a TIME event is read a little after the counter, so it does not move the reference.
     ahead[time_at] = 0
-    # The running maximum within segments: each one is lifted clear of those before it.
+    # The running maximum within segments: each segment is lifted above those before it.
     # Distances within a segment are below 2^33, so lifted segments cannot reach each other.
     lift = np.repeat(np.arange(len(starts)) << 33, sizes)
     latest = np.maximum(ahead, 0)
@@ -63,7 +63,7 @@ def unwrap_segments(
     filled, last = sizes > 0, np.cumsum(sizes) - 1
     ends = starts.copy()
     ends[filled] += latest[last[filled]]
-    # A segment of more than half a rollover may hold stamps that the reference has left behind: those go step by step.
+    # In a segment of more than half a rollover, stamps may be too far from the reference: it is done in steps.
     behind = np.concatenate(([0], latest[:-1]))
     behind[time_at] = 0
     left = np.flatnonzero(ahead < behind - SLACK)

@@ -1,1 +1,1 @@
-"""Slots of 16 bytes: where they are read, how they make events and buffers."""
+"""Slots of 16 bytes: reading them, and assembling them to events and buffers."""

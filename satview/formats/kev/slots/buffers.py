@@ -1,4 +1,4 @@
-"""Kernel buffers: their sequence, gaps between them, marks of lost events.
+"""Kernel buffers: their sequence, gaps between them, and reports of lost events.
 
 Source: kernel event trace format, section 6. Sequence numbers are global up to 7.x and per CPU in 8.0.
 """
@@ -20,9 +20,9 @@ from satview.store.tables import BufferTable, EventTable
 
 @dataclass(frozen=True, slots=True)
 class EventRegion:
-    """Where the slots lie: offset of the first one in the file, and how many there are.
+    """The slots of a file: offset of the first one, and how many there are.
 
-    `byte_of_slot` gives the offset of each where they do not follow each other.
+    `byte_of_slot` returns the offset of each slot if they are not contiguous.
     """
 
     offset: int
@@ -36,18 +36,18 @@ class EventRegion:
         return self.offset + slot * wire.SLOT_BYTES
 
 
-_FAR: Final = 1 << 16  # no logger misses so many buffers at once and then has one from before
+_FAR: Final = 1 << 16  # a jump of this many numbers and back is damage, as no logger loses so many buffers
 
 
 def _sequences(cpu: NDArray[np.uint8], release: Release) -> list[NDArray[np.intp]]:
-    """Return the buffers whose numbers count on together: those of each CPU in 8.0, else all."""
+    """Return groups of buffers with consecutive numbers: one per CPU in 8.0, else one of all."""
     if release == Release.QNX_8:
         return [np.flatnonzero(cpu == number) for number in np.unique(cpu)]
     return [np.arange(len(cpu))] if len(cpu) else []
 
 
 def predecessors(cpu: NDArray[np.uint8], time_cycles: NDArray[np.int64], release: Release) -> NDArray[np.intp]:
-    """Return for every buffer the one that the kernel filled before it, -1 for the first; they may be out of order.
+    """Return for every buffer the one that the kernel filled before it, -1 for the first; file order may differ.
 
     Returns:
         intp (buffers,).
@@ -64,8 +64,8 @@ def predecessors(cpu: NDArray[np.uint8], time_cycles: NDArray[np.int64], release
 def missing_before(sequence: NDArray[np.uint32], before: NDArray[np.intp]) -> NDArray[np.uint32]:
     """Return how many numbers are missing between every buffer and its predecessor.
 
-    A number is damaged if it is far from the one before, and the one behind it counts on from that: nothing is missing
-    before it. Nearer ones may be of blocks that are out of order, of a file that lost many.
+    A number is damaged if it is far from the one before, but the one after continues from that: nothing is missing
+    before it. Smaller jumps may come from blocks out of order in a file that lost many buffers.
 
     Returns:
         uint32 (buffers,).
@@ -82,7 +82,7 @@ def missing_before(sequence: NDArray[np.uint32], before: NDArray[np.intp]) -> ND
     is_wrong &= (numbers[middle] <= numbers[earlier]) | (numbers[middle] >= numbers[later])
     later, middle, earlier = later[is_wrong], middle[is_wrong], earlier[is_wrong]
     missing[middle] = 0
-    missing[later] = numbers[later] - numbers[earlier] - 2  # the damaged one has one of the numbers in between
+    missing[later] = numbers[later] - numbers[earlier] - 2  # the damaged buffer has a number in between
     return np.maximum(missing, 0).astype(np.uint32)
 
 
@@ -95,7 +95,7 @@ def buffer_table(
         rows: Rows of the BUFFER events.
         words: (len(rows), 2): sequence number and slot count of each.
         events: In time order.
-        release: Decides whether sequences run per CPU.
+        release: Determines whether numbers are counted per CPU.
     """
     order = np.argsort(events.slot[rows], kind="stable")  # file order
     rows, words = rows[order], words[order]
@@ -111,13 +111,13 @@ def buffer_table(
 
 
 def report_buffers(buffers: BufferTable, region: EventRegion, release: Release, problems: Problems) -> None:
-    """List gaps, buffers out of order, and buffers that are shorter or longer than they say."""
+    """Report gaps, buffers out of order, and buffers of another length than they announce."""
     before = predecessors(buffers.cpu, buffers.time_cycles, release)
     for group in _sequences(buffers.cpu, release):
-        # The first number of a file is no gap: the kernel counts on over several captures (section 6.1).
+        # The first number of a file is not a gap: the kernel counts through several captures (section 6.1).
         step = np.diff(buffers.sequence[group].astype(np.int64), prepend=int(buffers.sequence[group[0]]) - 1)
         if release == Release.QNX_8 and buffers.sequence[group[-1]] == 1:
-            step[-1] = 1  # what is handed over at STOP counts from 1 again
+            step[-1] = 1  # the buffer handed over at STOP counts from 1 again
         lost = buffers.lost_before[group] > 0
         lossy, moved = np.flatnonzero(lost), np.flatnonzero((step != 1) & ~lost)
         spelled_out = np.sort(np.concatenate((lossy[: problems.limit], moved[: problems.limit])))
@@ -133,7 +133,7 @@ def report_buffers(buffers: BufferTable, region: EventRegion, release: Release, 
 def _report_step(
     buffers: BufferTable, row: int, in_file: int, in_time: int, region: EventRegion, problems: Problems
 ) -> None:
-    """Report one buffer after a gap, or out of order; the others are those before it in the file and in time."""
+    """Report one buffer after a gap or out of order; `in_file` and `in_time` are its predecessors."""
     position, time, lost = (
         region.byte(int(buffers.slot[row])),
         int(buffers.time_cycles[row]),
@@ -154,7 +154,7 @@ def _report_lengths(buffers: BufferTable, region: EventRegion, problems: Problem
     # 0: the buffer was not handed over, so the kernel never filled in its count, as in a ring (section 6.1).
     wrong = (announced != 0) & (lengths != announced)
     if len(wrong):
-        wrong[-1] = announced[-1] > lengths[-1]  # slots after the last buffer may be a buffer that was never announced
+        wrong[-1] = announced[-1] > lengths[-1]  # further slots may belong to an unannounced buffer
     rows = np.flatnonzero(wrong)
     for i in rows[: problems.limit].tolist():
         problems.add(
@@ -175,15 +175,15 @@ def report_control_events(
     region: EventRegion,
     problems: Problems,
 ) -> None:
-    """List damaged BUFFER_END marks and DROPPED events.
+    """Report damaged BUFFER_END marks and DROPPED events.
 
     Args:
         code: (n,), of the CONTROL events.
         words: (n, 2), their first two payload words.
-        slot: (n,), where they are.
+        slot: (n,), their slot numbers.
         time_cycles: (n,).
         region: For byte offsets.
-        problems: Receives the findings.
+        problems: Receives the reports.
     """
     broken = (code == wire.CONTROL_BUFFER_END) & np.any(words != wire.BUFFER_END_COOKIE, axis=1)
     for slug, is_such, text in (
@@ -198,10 +198,10 @@ def report_control_events(
 
 
 def report_ring_tail(events: EventTable, cycles_per_s: int, region: EventRegion, problems: Problems) -> None:
-    """Say where a ring capture ends: slots written while the ring was saved follow after a pause of over a second.
+    """Report where a ring capture ends: slots written while the ring was saved follow a pause of over a second.
 
-    A hint from another reader's experience (format description, 5.5): the longest pause between neighbouring events in
-    the file, names and control events left out, if it is longer than a second.
+    A heuristic from another reader (format description, 5.5): the longest pause between neighbouring events in the
+    file, without names and control events, if it is longer than a second.
     """
     kind = events.code >> wire.CLASS_SHIFT
     rows = np.flatnonzero(

@@ -1,12 +1,13 @@
-"""Puts combine events together: links neighbouring slots, then repairs what is apart.
+"""Reassembles combine events: links adjacent slots, then matches separated ones.
 
-Source: kernel event trace format, section 3.3. Almost every slot of a combine event follows the one before it; there
-one comparison with the previous slot is enough. A run of tail slots whose predecessor is another event becomes a
-fragment, and only fragments are matched with the events left open, oldest first.
+Source: kernel event trace format, section 3.3. Almost every slot of a combine event follows the previous slot of that
+event, which a single comparison shows. Only runs of tail slots that follow another event are matched with the open
+events, oldest first.
 
-A tail belongs to the oldest open event of its key even if it follows another one. Stamps of a CPU differ, so only
-damage makes such a pair; those events are found by their time, and their tails are matched as if they stood apart. An
-event is given up once its CPU's clock is a rollover away, back or ahead, for then its stamp may have come round again.
+A tail belongs to the oldest open event of its key even if it follows another event. Stamps of a CPU differ, so only
+damage gives two events with one key; these are found by their time, and their tails are matched as if they were
+separated. An event is dropped once its CPU's clock is a rollover away, back or ahead, as its stamp may then be used
+again.
 """
 
 from __future__ import annotations
@@ -22,16 +23,16 @@ from satview.base.column_arrays import ColumnTable
 from satview.events.wire import CPU_MASK, CPU_SHIFT
 from satview.formats.kev.clocks.rollover import ROLLOVER
 
-KEY_MASK: Final = np.uint32(0x3FFFFFFF)  # CPU, class and event: all but the structure bits
+KEY_MASK: Final = np.uint32(0x3FFFFFFF)  # CPU, class and event: all except the structure bits
 _BLOCK_ROWS: Final = 1 << 12  # a tenth of a second of a busy system, far less than a rollover
 _LONG_AGO: Final = -(1 << 62)
-MAX_SLOTS: Final = 1 << 20  # of one event; more is damage, and is said
+MAX_SLOTS: Final = 1 << 20  # of one event; more is damage, and reported
 
 
 def keys(headers: NDArray[np.uint32], stamps: NDArray[np.uint32]) -> NDArray[np.uint64]:
-    """Return what all slots of one combine event share, as one number per slot: CPU, class, event and stamp.
+    """Return the key that all slots of one combine event share, one number per slot: CPU, class, event and stamp.
 
-    The stamp is its upper half: so the keys of a file nearly ascend, and are sorted in a fraction of the time.
+    The stamp is its upper half, so that the keys of a file nearly ascend, and are sorted in a fraction of the time.
 
     Returns:
         uint64 (slots,).
@@ -40,20 +41,20 @@ def keys(headers: NDArray[np.uint32], stamps: NDArray[np.uint32]) -> NDArray[np.
 
 
 def contested(event_keys: NDArray[np.uint64], is_open: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Return which events share their key with another one whose end is missing or does not follow it, (n,)."""
+    """Return which events share their key with another event whose end is missing or does not follow it, (n,)."""
     open_keys = np.unique(event_keys[is_open])
     if not len(open_keys):
         return np.zeros(len(event_keys), np.bool_)
     position = np.searchsorted(open_keys, event_keys)
     position[position == len(open_keys)] = 0
-    is_one = open_keys[position] == event_keys
-    # Two or more events of one key: only then it matters which of them is open.
-    counts = np.bincount(position[is_one], minlength=len(open_keys))
-    return np.asarray(is_one & (counts[position] > 1))
+    is_open_key = open_keys[position] == event_keys
+    # Only with two or more events of one key does it matter which of them is open.
+    counts = np.bincount(position[is_open_key], minlength=len(open_keys))
+    return np.asarray(is_open_key & (counts[position] > 1))
 
 
-def is_given_up(now: NDArray[np.int64], begun: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Return which open events are given up, by the clock of their CPU and the time at which they began, in cycles.
+def is_expired(now: NDArray[np.int64], begun: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Return which open events are dropped, by the clock of their CPU and their start, in cycles.
 
     Returns:
         bool (n,).
@@ -63,7 +64,7 @@ def is_given_up(now: NDArray[np.int64], begun: NDArray[np.int64]) -> NDArray[np.
 
 @dataclass(frozen=True, slots=True)
 class Unmatched(ColumnTable):
-    """What links alone could not match; one row each, in file order.
+    """Slots that links alone could not match; one row per event or run of tails, in file order.
 
     Attributes:
         slot: int64, first slot.
@@ -85,7 +86,7 @@ class Unmatched(ColumnTable):
 
     @classmethod
     def none(cls) -> Unmatched:
-        """Return a table of no rows."""
+        """Return an empty table."""
         whole = np.empty(0, np.int64)
         return cls(whole, whole, whole.astype(np.uint32), whole.astype(np.uint32), whole.astype(np.bool_), whole, whole)
 
@@ -98,15 +99,15 @@ def split(
     headers: NDArray[np.uint32],
     stamps: NDArray[np.uint32],
 ) -> Unmatched:
-    """Take the tails that follow some events away from them, so that they are matched like those that are apart.
+    """Separate the tails that follow some events from them, so that they are matched like distant tails.
 
     Args:
-        unmatched: What is unmatched so far.
+        unmatched: Rows unmatched so far.
         rows: (k,), rows of the events in file order, ascending.
         slot: Their first slots.
         counts: Their adjacent slots.
-        headers: Of their first slots.
-        stamps: Theirs.
+        headers: Headers of their first slots.
+        stamps: Their stamps.
     """
     is_open = np.isin(rows, unmatched.event)
     others = ~np.isin(unmatched.event, rows) | (unmatched.event < 0)
@@ -120,7 +121,7 @@ def split(
 
 @dataclass(frozen=True, slots=True)
 class Matched:
-    """The repair: which runs of tails continue which events.
+    """Result of the match: which runs of tails continue which events.
 
     Attributes:
         owner: int64, shape (n,): per unmatched row the event (row in file order) it belongs to; -1 = orphan.
@@ -136,13 +137,13 @@ def match(
 ) -> Matched:
     """Match runs of tails with open events of the same key, first come first served.
 
-    Within a key the k-th closing run closes the k-th open event, unless nothing was open when it came.
+    Within a key the k-th closing run closes the k-th open event, unless no event was open when it came.
 
     Args:
-        unmatched: What is to be matched.
+        unmatched: Rows to match.
         event_times: int64 (events,), cycles, in file order.
         event_cpus: uint8 (events,).
-        ascends: The times never decrease, which makes finding out faster which events are given up.
+        ascends: The times never decrease, which makes it faster to find dropped events.
     """
     n = len(unmatched.slot)
     owner = unmatched.event.copy()
@@ -156,7 +157,7 @@ def match(
     if is_rest.any():
         _match_queues(owner, unmatched, order[is_rest], begins[is_rest])
     is_changed = _expire(owner, unmatched, order, begins, event_times, event_cpus, ascends=ascends)
-    # Events of pairs have their end; of the others, or where some were given up, it is looked up.
+    # Events of pairs have their end; for others, and if any were dropped, search for it.
     doubtful = unmatched.event if is_changed else unmatched.event[order[is_rest]]
     heads = np.sort(doubtful[doubtful >= 0])
     finished = np.sort(owner[(unmatched.event < 0) & (owner >= 0) & unmatched.closes]) if len(heads) else heads
@@ -166,16 +167,16 @@ def match(
 def _match_pairs(
     owner: NDArray[np.int64], unmatched: Unmatched, order: NDArray[np.intp], begins: NDArray[np.bool_]
 ) -> NDArray[np.bool_]:
-    """Match what is an open event and one run of tails, which ends it, alone with their key: nearly all of it.
+    """Match open events and runs of tails that end them if there are no others with their key: nearly all.
 
     Args:
         owner: int64 (n,), receives the owners.
-        unmatched: What is to be matched.
-        order: (n,), its rows by key, in file order within each.
+        unmatched: Rows to match.
+        order: (n,), its rows by key, in file order within each key.
         begins: bool (n,), where a key begins.
 
     Returns:
-        bool (n,), which are of other keys, in this order.
+        bool (n,), which rows are of other keys, in this order.
     """
     pairs = np.flatnonzero(begins & np.append(~begins[1:], False) & np.append(begins[2:], [True, True])[: len(begins)])
     heads, tails = order[pairs], order[pairs + 1]
@@ -190,10 +191,10 @@ def _match_pairs(
 def _match_queues(
     owner: NDArray[np.int64], unmatched: Unmatched, order: NDArray[np.intp], begins: NDArray[np.bool_]
 ) -> None:
-    """Match the rows of some keys, as `_match_pairs`: the queues of section 3.3 without a loop.
+    """Match the rows of some keys, arguments as `_match_pairs`: the queues of section 3.3 without a loop.
 
-    Heads count what was opened, closing tails what was closed; the k-th tail that closes belongs to the k-th head, less
-    tails that came while nothing was open.
+    Heads count opened events, closing tails closed ones; the k-th closing tail belongs to the k-th head, minus tails
+    that came while no event was open.
     """
     n, segment = len(order), np.cumsum(begins) - 1
     is_head = unmatched.event[order] >= 0
@@ -213,7 +214,7 @@ def _match_queues(
 
 
 def contains(ascending: NDArray[np.int64], values: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Return which values are in an ascending array; faster than a set look-up where the values ascend as well.
+    """Return which values are in an ascending array; faster than a set look-up if the values ascend too.
 
     Returns:
         bool (n,).
@@ -226,14 +227,14 @@ def contains(ascending: NDArray[np.int64], values: NDArray[np.int64]) -> NDArray
 
 
 def _within(counts: NDArray[np.intp], segment: NDArray[np.intp], begins: NDArray[np.bool_]) -> NDArray[np.intp]:
-    """Return running counts that begin again in every segment."""
+    """Return running counts that restart in every segment."""
     base = np.concatenate(([0], counts))[np.flatnonzero(begins)]
     return counts - base[segment]
 
 
 def _running_excess(excess: NDArray[np.intp], segment: NDArray[np.intp], n: int) -> NDArray[np.intp]:
     """Return per segment the running maximum of `excess`, never below 0."""
-    # No excess is larger than n, so that what is lifted in a segment is never above what is in the next one.
+    # No excess is larger than n, so values lifted in a segment are never above those in the next one.
     lifted = np.maximum(excess, 0) + segment * n
     return np.maximum.accumulate(lifted) - segment * n
 
@@ -248,15 +249,15 @@ def _expire(
     *,
     ascends: bool,
 ) -> bool:
-    """Give up on events whose CPU is a rollover away: their stamp may have come round again; return whether any is."""
+    """Remove tails from events whose CPU is a rollover away by then; return whether there are any."""
     tails = np.flatnonzero((unmatched.event < 0) & (owner >= 0))
     tails = tails[_may_be_given_up(unmatched.before[tails], owner[tails], event_times, ascends=ascends)]
     if not len(tails):
         return False
-    aged = is_given_up(_cpu_times(unmatched, tails, event_times, event_cpus), event_times[owner[tails]])
+    aged = is_expired(_cpu_times(unmatched, tails, event_times, event_cpus), event_times[owner[tails]])
     if not aged.any():
         return False
-    # Giving up shifts the queue for all that follows in it, so the few keys concerned are walked step by step.
+    # Dropping an event shifts the rest of its queue, so the few keys concerned are processed one by one.
     segment = np.cumsum(begins, dtype=np.intp)
     segment_of = np.empty_like(segment)
     segment_of[order] = segment
@@ -270,13 +271,13 @@ def _expire(
 def _may_be_given_up(
     before: NDArray[np.int64], owner: NDArray[np.int64], event_times: NDArray[np.int64], *, ascends: bool
 ) -> NDArray[np.bool_]:
-    """Return where any clock was a rollover away from an event between its row and the row `before`, roughly.
+    """Return roughly where any clock was a rollover away from an event between its row and the row `before`.
 
-    By blocks of rows: two of them decide nearly always, and what cannot be excluded is looked at exactly. Where times
-    never decrease, that of `before` is the latest.
+    Two blocks of rows decide nearly always; what they cannot exclude is examined exactly later. If times never
+    decrease, that of `before` is the latest.
     """
     if ascends:
-        return is_given_up(event_times[before], event_times[owner])
+        return is_expired(event_times[before], event_times[owner])
     if not len(before):
         return np.zeros(0, np.bool_)
     starts = np.arange(0, len(event_times), _BLOCK_ROWS)
@@ -286,7 +287,7 @@ def _may_be_given_up(
     lowest = np.where(is_near, np.minimum(low[first_block], low[last_block]), low.min())
     highest = np.where(is_near, np.maximum(high[first_block], high[last_block]), high.max())
     begun = event_times[owner]
-    return np.asarray(is_given_up(lowest, begun) | is_given_up(highest, begun))
+    return np.asarray(is_expired(lowest, begun) | is_expired(highest, begun))
 
 
 def _owners_one_by_one(
@@ -321,7 +322,7 @@ def _owners_one_by_one(
 def _cpu_times(
     unmatched: Unmatched, rows: NDArray[np.intp], event_times: NDArray[np.int64], event_cpus: NDArray[np.uint8]
 ) -> NDArray[np.int64]:
-    """Return for unmatched rows when the last event before them on their CPU began; long ago if there is none."""
+    """Return for unmatched rows the start of the last event before them on their CPU; long ago if there is none."""
     cpus = (unmatched.header[rows] >> np.uint32(CPU_SHIFT) & np.uint32(CPU_MASK)).astype(np.uint8)
     return last_times(cpus, unmatched.before[rows], event_times, event_cpus, np.full(CPU_MASK + 1, _LONG_AGO))
 
@@ -333,14 +334,14 @@ def last_times(
     event_cpus: NDArray[np.uint8],
     earlier: NDArray[np.int64],
 ) -> NDArray[np.int64]:
-    """Return the times of the last events of some CPUs up to some rows, in cycles, shape (len(cpus),).
+    """Return the time of the last event of a CPU up to a row, for many pairs, in cycles, shape (len(cpus),).
 
     Args:
         cpus: The CPUs.
         before: The last row that counts for each.
         event_times: Of all events, in file order.
         event_cpus: Of all events.
-        earlier: (64,), per CPU the time where none of these events is its own.
+        earlier: (64,), per CPU the time to use if it has no such event.
     """
     times = earlier[cpus]
     for cpu in np.unique(cpus).tolist():

@@ -1,11 +1,11 @@
-"""Where the slots of a trace are read from: a file, by positioned reads, or an array in memory.
+"""Sources of the slots of a trace: a file, by positioned reads, or an array in memory.
 
-A file is never mapped. A page of a map that its file has lost ends the program with a bus error at the next look,
-whatever Python does about it: a check before each look leaves a gap (of commands whose file was cut while they ran, 5
-of 16 died), and a signal handler in Python never runs, for the look that faulted is repeated first. A positioned read
-of a lost page gives fewer bytes or an error, both of which can be reported. Its price, on 46 M slots (743 MB, warm, two
-busy cores): all headers in chunks of 2^17 slots 0.30 s against 0.11 s through a map; a payload word of every third
-slot 0.22 s against 0.08 s; a single slot 2.0 us against 0.1 us, where decoding that event takes 20 us or more.
+A file is never mapped. If a mapped file is truncated, the next access to a lost page ends the program with a bus error:
+a check before each access leaves a gap (of 16 commands whose file was truncated while they ran, 5 died), and a signal
+handler in Python never runs, as the faulting access is repeated first. A positioned read of a lost page gives fewer
+bytes or an error, both of which can be reported. Its price, on 46 M slots (743 MB, warm, two busy cores): all headers
+in chunks of 2^17 slots 0.30 s against 0.11 s through a map; a payload word of every third slot 0.22 s against 0.08 s; a
+single slot 2.0 us against 0.1 us, where decoding that event takes 20 us or more.
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ from satview.core import loading
 from satview.events.wire import SLOT_BYTES
 
 _START_BYTES: Final = 4096
-_BLOCK_SHIFT: Final = 16  # slots of one read: a megabyte, which stays in the second-level cache
-_GAP: Final = 8192  # slots nobody requested that cost no more to read than another call
-_CORE_GAP: Final = 512  # the same, where the call comes from the core
+_BLOCK_SHIFT: Final = 16  # log2 of the slots of one read: a megabyte, which stays in the second-level cache
+_GAP: Final = 8192  # unneeded slots that cost no more to read than another call
+_CORE_GAP: Final = 512  # the same for calls from the core
 
 
 class SlotSource(Protocol):
-    """The slots of one trace, in host order whatever the file's order is."""
+    """The slots of one trace, always in host byte order."""
 
     def __len__(self) -> int:
         """Return how many slots there are."""
 
     def check(self) -> None:
-        """Raise SourceChangedError if the slots are not those that were opened any more."""
+        """Raise SourceChangedError if the slots are no longer those that were opened."""
 
     def close(self) -> None:
         """Close the file, if there is one."""
@@ -46,16 +46,16 @@ class SlotSource(Protocol):
         """Return slots from `start` on, shape (end - start, 4), not to be changed.
 
         Args:
-            start: The first.
-            end: Behind the last.
-            scratch: May be filled with them instead of new memory; at least (end - start, 4).
+            start: First slot.
+            end: Slot after the last.
+            scratch: May be filled and returned instead of new memory; at least (end - start, 4).
         """
 
     def take(self, slot_numbers: NDArray[np.int64], word: int) -> NDArray[np.uint32]:
-        """Return word 0 to 3 of some slots, shape (len(slot_numbers),)."""
+        """Return word 0 to 3 of slots, shape (len(slot_numbers),)."""
 
     def take_halves(self, slot_numbers: NDArray[np.int64], half: int) -> NDArray[np.uint32]:
-        """Return words 0 and 1 (half 0), or 2 and 3, of some slots, shape (slots, 2), at the price of one."""
+        """Return words 0 and 1 (half 0), or 2 and 3, of slots, shape (slots, 2), as fast as one word."""
 
 
 class MemorySlots:
@@ -72,10 +72,10 @@ class MemorySlots:
         return len(self._slots)
 
     def check(self) -> None:
-        """Do nothing: memory stays."""
+        """Do nothing: memory does not change."""
 
     def close(self) -> None:
-        """Do nothing: memory stays."""
+        """Do nothing."""
 
     def read(self, start: int, end: int, scratch: NDArray[np.uint32] | None = None) -> NDArray[np.uint32]:  # noqa: ARG002
         """Return slots, as `SlotSource.read`.
@@ -101,11 +101,11 @@ class MemorySlots:
 
 
 class SourceFile:
-    """An open file that somebody else may cut, write over, replace or take away.
+    """An open file that other programs may truncate, overwrite, replace or remove.
 
     Args:
         path: The file.
-        size: How many of its bytes belong to the trace.
+        size: Number of its bytes that belong to the trace.
 
     Raises:
         OSError: It cannot be opened.
@@ -113,7 +113,7 @@ class SourceFile:
 
     def __init__(self, path: Path, size: int) -> None:
         self._path, self.size = path, size
-        # Stays the opened file even if another one takes its name; closed with this object.
+        # Remains the opened file even if another takes its name; closed with this object.
         self._file = os.open(path, os.O_RDONLY | getattr(os, "O_BINARY", 0))
         self._closer = weakref.finalize(self, os.close, self._file)
         self._lock = threading.Lock()
@@ -121,32 +121,32 @@ class SourceFile:
         self._seen_ns = os.fstat(self._file).st_mtime_ns
 
     def close(self) -> None:
-        """Close the file: from then on its bytes cannot be read any more."""
+        """Close the file; its bytes cannot be read any more."""
         self._file = -1
         self._closer()
 
     @property
     def identity(self) -> tuple[int, int]:
-        """Device and number of the file, which a file that takes its name does not share."""
+        """Device and inode number of the file, which differ for a file that replaced it."""
         status = os.fstat(self._file)
         return status.st_dev, status.st_ino
 
     @property
     def size_now(self) -> int:
-        """Bytes that the file has now."""
+        """Current size of the file in bytes."""
         return os.fstat(self._file).st_size
 
     def check(self) -> None:
-        """Return whether the file still has the bytes that were opened. Costs a microsecond.
+        """Raise an error if the file no longer has the bytes that were opened. Takes a microsecond.
 
         Raises:
-            SourceChangedError: It is shorter, or another one by its first bytes, or cannot be queried.
+            SourceChangedError: It is shorter, or another file by its first bytes, or cannot be queried.
         """
         try:
             status = os.fstat(self._file)
             if status.st_size < self.size:
                 self._refuse_cut(status.st_size)
-            # A logger that still writes changes the time too: only other bytes at the start show another file.
+            # A logger that still writes changes the time too: only the bytes at the start show another file.
             if status.st_mtime_ns != self._seen_ns:
                 if self._at_most(len(self._start), 0) != self._start:
                     self._refuse(0, "it was written over after it had been opened")
@@ -194,12 +194,12 @@ class SourceFile:
     def take_halves(
         self, slot_numbers: NDArray[np.int64], offset: int, slots: int, half: int
     ) -> NDArray[np.uint64] | None:
-        """Return words 0 and 1, or 2 and 3, of some slots as one number each; None if they cannot all be read.
+        """Return words 0 and 1, or 2 and 3, of slots as one number each; None if any cannot be read.
 
         Args:
             slot_numbers: int64 (n,), ascending.
             offset: Byte offset of slot 0.
-            slots: How many there are.
+            slots: Number of slots in the file.
             half: 0 or 1.
         """
         return loading.take_halves(self._file, offset, slot_numbers, slots, half, _CORE_GAP, 1 << _BLOCK_SHIFT)
@@ -222,7 +222,7 @@ class SourceFile:
 
 
 class _SlotsOfFile(ABC):
-    """What slots in a file have in common, wherever they lie in it."""
+    """Base of slots in a file."""
 
     def __init__(self, file: SourceFile) -> None:
         self._file = file
@@ -237,7 +237,7 @@ class _SlotsOfFile(ABC):
 
     @abstractmethod
     def take_halves(self, slot_numbers: NDArray[np.int64], half: int) -> NDArray[np.uint32]:
-        """Return words 0 and 1 (half 0), or 2 and 3, of some slots, shape (len(slot_numbers), 2), at the price of one.
+        """Return words 0 and 1 (half 0), or 2 and 3, of slots, shape (len(slot_numbers), 2), as fast as one word.
 
         Raises:
             IndexError, SourceChangedError: As `read`.
@@ -245,10 +245,10 @@ class _SlotsOfFile(ABC):
 
     @abstractmethod
     def fill(self, out: NDArray[np.uint32], start: int) -> None:
-        """Fill an array, (n, 4), with slots from one on, which are there."""
+        """Fill an array, (n, 4), with existing slots from `start` on."""
 
     def check(self) -> None:
-        """Raise SourceChangedError if the file is not the one that was opened any more."""
+        """Raise SourceChangedError if the file is no longer the one that was opened."""
         self._file.check()
 
     def close(self) -> None:
@@ -272,7 +272,7 @@ class _SlotsOfFile(ABC):
         return out
 
     def take(self, slot_numbers: NDArray[np.int64], word: int) -> NDArray[np.uint32]:
-        """Return one word of some slots; those near each other are read in one go.
+        """Return one word of slots; slots near each other are read together.
 
         Returns:
             uint32 (n,).
@@ -284,12 +284,12 @@ class _SlotsOfFile(ABC):
 
 
 class FileSlots(_SlotsOfFile):
-    """Slots in a file, read when requested; nothing is cached.
+    """Contiguous slots in a file, read when requested, without a cache.
 
     Args:
         file: The file.
         offset: Byte offset of the first slot.
-        count: Slots.
+        count: Number of slots.
         byte_order: Of the file.
     """
 
@@ -306,14 +306,14 @@ class FileSlots(_SlotsOfFile):
         return self._offset + slot * SLOT_BYTES
 
     def fill(self, out: NDArray[np.uint32], start: int) -> None:
-        """Fill an array, (n, 4), with slots from one on, which are there."""
+        """Fill an array, (n, 4), with existing slots from `start` on."""
         if len(out):
             self._file.read_into(out, self.byte(start))
         if not self._is_native:
             out.byteswap(inplace=True)
 
     def take_halves(self, slot_numbers: NDArray[np.int64], half: int) -> NDArray[np.uint32]:
-        """Return words 0 and 1 (half 0), or 2 and 3, of some slots, as for all slots of a file."""
+        """Return words 0 and 1 (half 0), or 2 and 3, of slots, as `SlotSource.take_halves`."""
         slot_numbers = np.asarray(slot_numbers, np.int64)
         if len(slot_numbers) > 1 and (slot_numbers[1:] < slot_numbers[:-1]).any():
             order = np.argsort(slot_numbers, kind="stable")
@@ -321,7 +321,7 @@ class FileSlots(_SlotsOfFile):
             mixed[order] = self.take_halves(slot_numbers[order], half)
             return mixed
         halves = self._file.take_halves(slot_numbers, self._offset, self._count, half)
-        if halves is None:  # not everything can be read: this way says where and why
+        if halves is None:  # some cannot be read: the slower way raises an error with offset and reason
             return self._halves_by_runs(slot_numbers, half)
         words = halves.view(np.uint32).reshape(len(slot_numbers), 2)
         return words if self._is_native else words.byteswap(inplace=True)
@@ -343,12 +343,12 @@ class FileSlots(_SlotsOfFile):
 
 
 class ScatteredSlots(_SlotsOfFile):
-    """Slots that lie in several places of a file, as one row of slots; read when requested, nothing is cached.
+    """Slots in several places of a file, as one sequence, read when requested, without a cache.
 
     Args:
         file: The file.
         offsets: int64 (n,), byte offset of the first slot of each run.
-        counts: int64 (n,), slots of each run; they follow each other in this order.
+        counts: int64 (n,), number of slots of each run, in sequence order.
         byte_order: Of the file.
     """
 
@@ -364,7 +364,7 @@ class ScatteredSlots(_SlotsOfFile):
 
     @property
     def first(self) -> NDArray[np.int64]:
-        """Number of the first slot of each run, and how many slots there are, int64 (n + 1,)."""
+        """Number of the first slot of each run, and the total, int64 (n + 1,)."""
         return self._first
 
     def byte(self, slot: int) -> int:
@@ -373,7 +373,7 @@ class ScatteredSlots(_SlotsOfFile):
         return int(self._offsets[run]) + (slot - int(self._first[run])) * SLOT_BYTES
 
     def fill(self, out: NDArray[np.uint32], start: int) -> None:
-        """Fill an array, (n, 4), with slots from one on, which are there."""
+        """Fill an array, (n, 4), with existing slots from `start` on."""
         slot, end = start, start + len(out)
         while slot < end:
             run = int(np.searchsorted(self._first[1:], slot, "right"))
@@ -382,7 +382,7 @@ class ScatteredSlots(_SlotsOfFile):
             slot = stop
 
     def take_halves(self, slot_numbers: NDArray[np.int64], half: int) -> NDArray[np.uint32]:
-        """Return words 0 and 1 (half 0), or 2 and 3, of some slots, as for all slots of a file."""
+        """Return words 0 and 1 (half 0), or 2 and 3, of slots, as `SlotSource.take_halves`."""
         out = np.empty((len(slot_numbers), 2), np.uint32)
         order = np.argsort(slot_numbers, kind="stable")
         edges = np.searchsorted(slot_numbers[order], self._first)
@@ -397,5 +397,5 @@ class ScatteredSlots(_SlotsOfFile):
 
 
 def source_of(slots: NDArray[np.uint32] | SlotSource) -> SlotSource:
-    """Return slots as a source."""
+    """Return an array of slots, or a source, as a source."""
     return MemorySlots(slots) if isinstance(slots, np.ndarray) else slots
