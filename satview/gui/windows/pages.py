@@ -1,4 +1,4 @@
-"""What a window shows while no trace is open: welcome, loading, failed. Needs no numpy, so it shows at once."""
+"""Pages shown while no trace is open: welcome, loading, failed. They need no numpy, so they show at once."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ def _label(text: str, role: str, parent: QWidget) -> QLabel:
 
 
 def _button(text: str, parent: QWidget) -> QPushButton:
-    # Not by the constructor with a text: PySide6 looks at QIcon and its names of 150 icons for that.
+    # The constructor that takes a text makes PySide6 load QIcon and its 150 icon names.
     button = QPushButton(parent)
     button.setText(text)
     return button
 
 
 class _Card(QWidget):
-    """A page with one card in its middle."""
+    """A page with a card in its middle."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -41,7 +41,7 @@ class _Card(QWidget):
         self.box = QVBoxLayout(card)
         self.box.setContentsMargins(28, 24, 28, 24)
         self.box.setSpacing(10)
-        # Without an alignment flag on the card: with one, Qt forgets that wrapped text needs height for its width.
+        # No alignment flag on the card: with a flag, Qt ignores the height that wrapped text needs for its width.
         across = line_up(QHBoxLayout(), None, card, None)
         outer = QVBoxLayout(self)
         outer.addStretch(2)
@@ -50,12 +50,12 @@ class _Card(QWidget):
 
 
 class WelcomePage(_Card):
-    """Nothing is open: say what can be opened, and what was opened last.
+    """The page of an empty window: what can be opened, and the recent files.
 
     Signals:
-        open_requested: The button for a file was pressed.
-        capture_requested: The button for a new capture was pressed.
-        sample_requested: The button for the trace that comes with satview was pressed.
+        open_requested: The button "Open trace" was clicked.
+        capture_requested: The button "New capture" was clicked.
+        sample_requested: The button "Open a sample" was clicked.
         file_requested: A recent file was clicked.
     """
 
@@ -94,7 +94,7 @@ class WelcomePage(_Card):
         self._fill()
 
     def complete(self) -> None:
-        """Show what takes enumerations of Qt, which are there once the window shows."""
+        """Show the parts that need Qt enumerations, which are loaded after the window shows."""
         self._is_complete = True
         for button in self.findChildren(_RecentButton):
             button.complete()
@@ -119,7 +119,7 @@ class WelcomePage(_Card):
 
 
 class _RecentButton(QPushButton):
-    """One recent file: its name, and its folder elided."""
+    """A recent file: its name and its elided folder."""
 
     def __init__(self, file: Path, signal: SignalInstance, parent: QWidget) -> None:
         super().__init__(parent)
@@ -132,7 +132,7 @@ class _RecentButton(QPushButton):
         self.clicked.connect(self._on_clicked)
 
     def complete(self) -> None:
-        """Add the folder, and the hand above what can be clicked."""
+        """Add the folder and the pointing-hand cursor."""
         metrics, file = self.fontMetrics(), self._file
         room_px = max(40, _CARD_PX - 90 - metrics.horizontalAdvance(file.name))
         folder = metrics.elidedText(str(file.parent), QtCore.Qt.TextElideMode.ElideMiddle, room_px)
@@ -145,10 +145,10 @@ class _RecentButton(QPushButton):
 
 
 class LoadingPage(_Card):
-    """A file is being read.
+    """The page shown while a file is read.
 
     Signals:
-        cancel_requested: The button was pressed.
+        cancel_requested: The button "Cancel" was clicked.
     """
 
     cancel_requested = Signal()
@@ -166,30 +166,30 @@ class LoadingPage(_Card):
         self.box.addWidget(self.cancel, alignment=QtCore.Qt.AlignmentFlag.AlignRight)
 
     def begin(self, path: Path) -> None:
-        """Return which file is read."""
+        """Show the name and size of the file."""
         self.title.setText(f"Opening {_short(path.name)}")
         self.text.setText(_size_text(path))
         self.bar.setRange(0, 0)
 
     def wait(self, why: str) -> None:
-        """Show what a followed file lacks before it can be shown."""
+        """Show why a followed file cannot be shown yet."""
         self.title.setText("Waiting for a capture")
         self.text.setText(f"{why}.")
         self.bar.setRange(0, 0)
 
     @Slot(float)
     def set_progress(self, share: float) -> None:
-        """Show how much of it is read."""
+        """Show the share that has been read, 0 to 1."""
         self.bar.setRange(0, 1000)
         self.bar.setValue(round(share * 1000))
 
 
 class FailedPage(_Card):
-    """A file could not be read: what, where, what to do.
+    """The page of a file that could not be read: the error, its position and the remedy.
 
     Signals:
-        open_requested: The button for another file was pressed.
-        retry_requested: The button to try again was pressed.
+        open_requested: The button "Open another" was clicked.
+        retry_requested: The button "Try again" was clicked.
     """
 
     open_requested = Signal()
@@ -214,7 +214,7 @@ class FailedPage(_Card):
         self.box.addLayout(row)
 
     def show_error(self, path: Path, error: Exception) -> None:
-        """Show an error."""
+        """Show why a file cannot be opened."""
         self.title.setText(f"{_short(path.name)} cannot be opened")
         if isinstance(error, TraceFormatError):
             what, remedy = error.what, error.remedy
