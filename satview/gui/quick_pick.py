@@ -1,4 +1,4 @@
-"""A line and a list over the window: commands by name, lanes by name."""
+"""Pickers that float over the window: a searchable list of commands or lanes, and a prompt for one line."""
 
 from __future__ import annotations
 
@@ -27,20 +27,20 @@ from satview.gui.widgets import Notice, PlainLabel, line_up
 _ROWS_MAX: Final = 200
 _WIDTH_PX: Final = 520
 _HEIGHT_PX: Final = 380
-_LEAST_PX: Final = 60  # for what is said where nothing fits
-_BESIDE_PX: Final = 3  # of a row, above and below
-_NOTE_PX: Final = 10  # beside a note
+_LEAST_PX: Final = 60  # height of the text shown if nothing matches
+_BESIDE_PX: Final = 3  # margin above and below the text of a row
+_NOTE_PX: Final = 10  # margin beside a note
 _OPTION: Final = int(Qt.ItemDataRole.UserRole)
 
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """One entry.
+    """One entry of a `QuickPick`.
 
     Attributes:
-        text: What is searched and shown.
-        note: Shown at the right: keys, numbers.
-        run: What happens when it is selected.
+        text: Text to show and search.
+        note: Text at the right, such as keys or numbers.
+        run: Called when the entry is selected.
     """
 
     text: str
@@ -49,16 +49,16 @@ class Option:
 
 
 class QuickPick(QFrame):
-    """Closes itself when something is selected, on Escape, and when it loses the focus."""
+    """A searchable list over the window. It closes on selection, on Escape, and when it loses the focus."""
 
     def __init__(self, options: list[Option], placeholder: str, nothing: str, parent: QWidget) -> None:
-        """Show all selections.
+        """Show all options.
 
         Args:
-            options: What can be selected.
-            placeholder: What to type, shown while nothing is.
-            nothing: Said instead of the list when no selection fits what was typed.
-            parent: The window that it floats over.
+            options: Entries to select from.
+            placeholder: Hint in the empty input field.
+            nothing: Text shown when no entry matches.
+            parent: The window below.
         """
         super().__init__(parent)
         self.setProperty("role", "floating")
@@ -90,7 +90,7 @@ class QuickPick(QFrame):
         self.line.setFocus()
 
     def eventFilter(self, _watched: QObject, event: QEvent) -> bool:
-        """Let arrows move in the list while the line has the focus."""
+        """Handle keys of the input field: arrows move in the list, Enter selects, Escape closes."""
         if _is_override(event):
             return True
         if event.type() == QEvent.Type.KeyPress and isinstance(event, QKeyEvent):
@@ -138,7 +138,7 @@ class QuickPick(QFrame):
 
 
 class _Rows(QStyledItemDelegate):
-    """Draws entries with their notes at the right: a widget for each would hold the window for a tenth of a second."""
+    """Draws entries with their notes at the right; a widget per entry would block the window for 0.1 s."""
 
     def sizeHint(self, option: QStyleOptionViewItem, index: QModelIndex | QPersistentModelIndex) -> QSize:
         """Return the size of a row."""
@@ -164,7 +164,7 @@ class _Rows(QStyledItemDelegate):
 
 
 def score(text: str, requested: str) -> int:
-    """Return how well a text fits what was typed: 0 = not at all; whole words beat letters in order."""
+    """Return how well a text matches the input: 0 = not at all; whole words score higher than scattered letters."""
     text, requested = text.casefold(), requested.casefold().strip()
     if not requested:
         return 1
@@ -188,7 +188,7 @@ def score(text: str, requested: str) -> int:
 
 
 def _is_override(event: QEvent) -> bool:
-    """Claim Escape before the window's own command for it does."""
+    """Return whether the event is Escape about to be taken by a command of the window, and claim it."""
     if (
         event.type() == QEvent.Type.ShortcutOverride
         and isinstance(event, QKeyEvent)
@@ -200,7 +200,7 @@ def _is_override(event: QEvent) -> bool:
 
 
 class LinePrompt(QFrame):
-    """A prompt for one line over the window; what is wrong with it is under the line."""
+    """A prompt for one line over the window; errors show below the line."""
 
     def __init__(
         self, title: str, placeholder: str, accept: Callable[[str], None], parent: QWidget, text: str = ""
@@ -222,7 +222,7 @@ class LinePrompt(QFrame):
         self.line.setFocus()
 
     def eventFilter(self, _watched: QObject, event: QEvent) -> bool:
-        """Take Enter and Escape; close when the keyboard goes elsewhere."""
+        """Handle Enter and Escape; close when the focus is lost."""
         if _is_override(event):
             return True
         if event.type() == QEvent.Type.KeyPress and isinstance(event, QKeyEvent):

@@ -1,4 +1,4 @@
-"""How a window comes to look as a saved session, a link or the command line says."""
+"""Applies a saved session or a link to a window: session commands, and what is shown first of a new trace."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ _PATTERN = f"Sessions (*{SUFFIX})"
 
 
 class SessionCommands:
-    """Binds the commands of one window."""
+    """Commands that save, apply and remove sessions."""
 
     def __init__(self, window: CommandWindow) -> None:
         self._window = window
 
     def bind(self, registry: CommandRegistry) -> None:
-        """Bind all of them."""
+        """Bind all commands of this class."""
         registry.bind("file.save_session", self._save)
         registry.bind("file.use_session", self._choose)
         registry.bind("file.remove_session", self._choose_to_remove)
@@ -82,29 +82,29 @@ class SessionCommands:
 
 
 def use_session(window: CommandWindow, name: str) -> None:
-    """Let the open trace of a window look as a saved session says.
+    """Apply a saved session to the open trace of a window.
 
     Args:
         window: The window.
-        name: Of the session, or of its file.
+        name: Name of the session, or of its file.
 
     Raises:
-        UsageError: There is none, or it cannot be used.
+        UsageError: The session does not exist or cannot be used.
     """
     if window.workspace is not None:
         put_session(window.workspace, window.shared.files.load(name))
 
 
-# What a window shows first of a trace, as the command line or a link requests.
+# The first view of a trace, as the command line or a link requests.
 
 
 def look_at(views: Workspace, link: TraceLink) -> None:
     """Go to the range and event of a link.
 
     Raises:
-        UsageError: A range says nothing, or there is no such event.
+        UsageError: A range is malformed, or there is no such event.
     """
-    from satview.base.time_text import parse_range  # brings numpy, which no first window waits for
+    from satview.base.time_text import parse_range  # imports numpy, which the first window does not wait for
 
     axis = views.opened.trace.time_axis
     if link.event is not None:
@@ -116,10 +116,10 @@ def look_at(views: Workspace, link: TraceLink) -> None:
 
 
 def show_link(window: CommandWindow, link: TraceLink) -> None:
-    """Let a window that shows the file of a link look as it says: session, second trace, range and event.
+    """Apply a link to a window that shows its file: session, second trace, range and event.
 
     Raises:
-        UsageError: As `look_at`; there is no such session, or the second trace is the first.
+        UsageError: As `look_at`; the session does not exist, or the second trace is the first.
     """
     if window.workspace is not None:
         if link.session:
@@ -130,14 +130,14 @@ def show_link(window: CommandWindow, link: TraceLink) -> None:
 
 
 class FirstLooks(QObject):
-    """Lets windows that are opening a trace go to the requested position, once it shows."""
+    """Applies links to windows once they show their traces."""
 
     def __init__(self, parent: QObject) -> None:
         super().__init__(parent)
         self._waiting: dict[Session, tuple[CommandWindow, TraceLink]] = {}
 
     def watch(self, window: CommandWindow, link: TraceLink) -> None:
-        """Go there as soon as the window has its trace."""
+        """Apply a link as soon as the window has its trace."""
         if link.has_position:
             if window.session not in self._waiting:
                 window.session.stage_changed.connect(self._on_stage)
@@ -151,7 +151,7 @@ class FirstLooks(QObject):
         session.stage_changed.disconnect(self._on_stage)
         waiting = self._waiting.pop(session)
         if session.stage is Stage.READY:
-            # One pass of the event loop later: by then the window has made its views.
+            # One turn of the event loop later, when the window has created its views.
             QTimer.singleShot(0, self, partial(self._go, *waiting))
 
     def _go(self, window: CommandWindow, link: TraceLink) -> None:

@@ -1,4 +1,4 @@
-"""What the commands do that need no open trace: files, windows, themes, help."""
+"""Commands that need no open trace: files, captures, windows, themes, help."""
 
 from __future__ import annotations
 
@@ -40,11 +40,11 @@ if TYPE_CHECKING:
     from satview.gui.windows.command_window import CommandWindow
 
 
-# All keys on one page over the window, printed from the bindings of that window, searchable.
+# The page of all keys over the window.
 
 
 class KeyOverlay(QFrame):
-    """The overlay; Escape or ? closes it."""
+    """A searchable page of all key bindings, shown over the window; Escape or ? closes it."""
 
     def __init__(self, registry: CommandRegistry, actions: CommandActions, theme: Theme, parent: QWidget) -> None:
         super().__init__(parent)
@@ -69,7 +69,7 @@ class KeyOverlay(QFrame):
         self.setFocus()
 
     def event(self, event: QEvent) -> bool:
-        """Close on any key, before a command of the window takes it."""
+        """Close on any key, before a command of the window receives it."""
         if event.type() == QEvent.Type.ShortcutOverride:
             event.accept()
             return True
@@ -101,7 +101,7 @@ class KeyOverlay(QFrame):
     def _html(self, groups: list[tuple[str, list[tuple[str, str]]]]) -> str:
         if not groups:
             return f"<p style='color:{css(self._theme.faint)}'>No key is called that.</p>"
-        # Three columns of about equal length; a group stays in one piece.
+        # Three columns of about equal length; a group is not split.
         total = sum(len(rows) + 3 for _, rows in groups)
         columns: list[list[str]] = [[], [], []]
         used = 0
@@ -126,7 +126,7 @@ class KeyOverlay(QFrame):
         )
 
 
-# What the commands about captures do: the dialog, live views, the demo, and what a capture has found.
+# Commands for captures: the dialogs, live views, the demo, and the results of a capture.
 
 
 _DIALOG = "satview.gui.capture.dialog"
@@ -137,7 +137,7 @@ _NS_PER_S = 1_000_000_000
 
 
 class CaptureCommands(QObject):
-    """Binds the commands of one window and shows how its captures end."""
+    """Commands for captures; also shows the result of a capture."""
 
     def __init__(self, window: CommandWindow) -> None:
         super().__init__(window)
@@ -157,7 +157,7 @@ class CaptureCommands(QObject):
         session.reported.connect(self._report)
 
     def bind(self, registry: CommandRegistry) -> None:
-        """Bind all of them."""
+        """Bind all commands of this class."""
         registry.bind("file.new_capture", self.new_capture)
         registry.bind("file.capture_target", partial(self._open_dialog, _TARGET_DIALOG))
         registry.bind("capture.live", self._toggle_live, lambda: self._window.session.follow is not None)
@@ -167,19 +167,16 @@ class CaptureCommands(QObject):
 
     @Slot()
     def new_capture(self) -> None:
-        """Open the dialog of captures."""
+        """Open the capture dialog."""
         self.capture_with(None)
 
     def capture_with(self, rules: str | None) -> None:
-        """Open the dialog of captures, with rules that are already written, if any."""
+        """Open the capture dialog, with given rules if any."""
         self._rules = rules
         self._open_dialog(_DIALOG)
 
     def _open_dialog(self, module: str) -> None:
-        """Open a dialog.
-
-        What it is made of is imported beside the window, the first time: that takes a fifth of a second.
-        """
+        """Open the dialog of a module, which is first imported by a background task: that takes 0.2 s."""
         self._wanted = module
         if module in sys.modules:
             self._show_wanted()
@@ -219,7 +216,7 @@ class CaptureCommands(QObject):
 
     @Slot()
     def toggle_stick(self) -> None:
-        """Keep to the end, or let go of it."""
+        """Start or stop following the end of the trace."""
         session = self._window.session
         if session.follow is None or session.opened is None:
             return
@@ -229,7 +226,7 @@ class CaptureCommands(QObject):
         session.follow.set_sticking(sticks)
 
     def start_demo(self) -> None:
-        """Capture a simulated target in real time into a passing file, and follow it."""
+        """Capture a simulated target in real time into a temporary file, and follow that file."""
         if self._shows_a_trace:
             self._window.live_requested.emit(CaptureCommands.start_demo)
             return
@@ -242,7 +239,7 @@ class CaptureCommands(QObject):
 
     @Slot(object)
     def start_live(self, request: object) -> None:
-        """Begin a capture that is watched while it runs; a trace that is open keeps its window."""
+        """Start a capture and follow its file; use a new window if this one shows a trace."""
         assert isinstance(request, CaptureRequest)
         if self._shows_a_trace:
             self._window.live_requested.emit(partial(CaptureCommands.start_live, request=request))
@@ -254,7 +251,7 @@ class CaptureCommands(QObject):
         return self._window.session.stage in (Stage.READY, Stage.LOADING)
 
     def close_down(self) -> None:
-        """Stop a capture that runs, and remove the file of the demo."""
+        """Stop a running capture, and delete the file of the demo."""
         self._import.close()
         self._window.capture_job.close()
         if self._folder is not None:
@@ -290,7 +287,7 @@ class CaptureCommands(QObject):
             self.follow(path, job)
 
     def follow(self, path: Path, job: CaptureJob) -> None:
-        """Follow the file of a capture, which may run in another window, until the capture ends."""
+        """Follow the file of a capture job of this or another window until the capture ends."""
         self._followed = path
         if job is not self._window.capture_job:
             job.ended.connect(self._on_followed_ended)
@@ -305,7 +302,7 @@ class CaptureCommands(QObject):
     def _on_done(self, outcome: object) -> None:
         assert isinstance(outcome, CaptureOutcome)
         if self._followed is None and not self._is_followed_elsewhere:
-            self._window.files_requested.emit([outcome.path])  # in a window of its own if this one shows a trace
+            self._window.files_requested.emit([outcome.path])  # opens a new window if this one shows a trace
         self._report(outcome.summary)
         if outcome.findings:
             OutcomeDialog(outcome, self._window).show()
@@ -316,20 +313,20 @@ class CaptureCommands(QObject):
             raise error  # the last-resort dialog shows it
 
         order = self._window.capture_job.last_request
-        if isinstance(order, CaptureRequest) and order.is_live:  # of others, the dialog shows
+        if isinstance(order, CaptureRequest) and order.is_live:  # for other captures the dialog reports it
             self._on_followed_ended()
             dialogs.report(self._window, "Capture", f"The capture failed: {failure(error, order.path)}.")
 
 
 class WindowCommands:
-    """Binds the commands of one window."""
+    """Commands for files, windows, themes and help."""
 
     def __init__(self, window: CommandWindow, settings: Settings) -> None:
         self._window = window
         self._settings = settings
 
     def bind(self, registry: CommandRegistry) -> None:
-        """Bind all of them."""
+        """Bind all commands of this class."""
         window = self._window
         registry.bind("file.open", self._open)
         registry.bind("file.open_link", self._open_link)

@@ -1,4 +1,4 @@
-"""What a window holds while a trace is open: swimlanes in the middle, panels around them."""
+"""The views of an open trace: swimlanes in the middle, panels around them, fields in the status bar."""
 
 from __future__ import annotations
 
@@ -57,24 +57,24 @@ from satview.session.stored_json import Stored, StoredJson
 from satview.session.tasks import dismantle
 from satview.session.workspace_file import PanelLayout, from_text, to_text
 
-# The panels of a workspace, each made when somebody first looks at it.
+# The panels of a workspace, each created on first use.
 
 
 _Found = TypeVar("_Found", bound=Panel)
 
 
 class PanelSet(Mapping[str, Panel]):
-    """Name of a panel to its widget; the first access makes it.
+    """Panels by name, created on first access.
 
     Attributes:
-        made: Those that are there so far.
+        made: Panels created so far.
     """
 
     def __init__(self, make: Callable[[str], Panel]) -> None:
-        """Begin without any.
+        """Start without panels.
 
         Args:
-            make: Returns a new panel, in its dock.
+            make: Returns a new panel by name, placed in its dock.
         """
         self._make = make
         self.made: dict[str, Panel] = {}
@@ -96,33 +96,33 @@ class PanelSet(Mapping[str, Panel]):
         return len(PANELS)
 
     def of_kind(self, kind: type[_Found]) -> _Found:
-        """Return the panel of a class."""
+        """Return the panel that is an instance of a class."""
         home = f"{kind.__module__}:{kind.__qualname__}"
         panel = self[next(row.name for row in PANELS if row.home == home)]
         assert isinstance(panel, kind)
         return panel
 
 
-# Says in the status bar that something of the user is not stored yet, for as long as that is so.
+# The status bar field that reports a file of the user that cannot be saved.
 
 
 _RETRY = "satview retries every few seconds; click to retry now."
 
 
 class StoreField(QToolButton):
-    """Shows what is wrong with one file of the user; hidden while nothing is."""
+    """Shows why a file of the user is not saved, or its notice; hidden while there is neither."""
 
     def __init__(self, file: Stored, what: str, bar: QStatusBar) -> None:
-        """Prepare a field for a status bar.
+        """Create the field; it joins the status bar when it has something to show.
 
         Args:
             file: The file.
-            what: What it holds, in the plural, such as `Notes`.
-            bar: Where.
+            what: Its content, in the plural, such as `Notes`.
+            bar: The status bar.
         """
         super().__init__(bar)
         self.hide()
-        # Until the field is in it, which most never are: the bar lays itself out again for each that comes.
+        # None once the field is in the bar. Most fields never are, and the bar redoes its layout for each one added.
         self._bar: QStatusBar | None = bar
         self._file = file
         self._what = what
@@ -154,18 +154,18 @@ class StoreField(QToolButton):
             self._file.dismiss_notice()
 
 
-# The status bar: time at the mouse, cursors and range with their lengths, what shows, verdicts, problems.
+# The status bar fields: time at the mouse, cursors, selected range, visible length, verdicts, problems.
 
 
-_VERDICTS_AT_MOST: Final = 8  # that a tool tip lists
+_VERDICTS_AT_MOST: Final = 8  # in the tool tip
 
 
 class StatusFields(QWidget):
-    """Owns the fields that show while a trace is open; puts them into a status bar and takes them out again.
+    """The status bar fields of an open trace.
 
     Signals:
-        problems_requested: The number of problems of the file was clicked.
-        verdicts_requested: What is wrong in the system was clicked.
+        problems_requested: The number of file problems was clicked.
+        verdicts_requested: The verdicts were clicked.
     """
 
     problems_requested = Signal()
@@ -176,7 +176,7 @@ class StatusFields(QWidget):
         self.hide()
         self._opened = opened
         self._bar = bar
-        # Empty ones stay: the bar hides its fields behind a message, and one that is shown then is painted over that.
+        # Empty fields stay visible: a field shown while the bar displays a message would be painted over the message.
         self.mouse, self.window_field = PlainLabel(bar), PlainLabel(bar)
         self.selected, self.cursors, self.time_range = (CutLabel(bar) for _ in range(3))
         self.problems = QToolButton(bar)
@@ -203,7 +203,7 @@ class StatusFields(QWidget):
             show()
 
     def take_out(self) -> None:
-        """Leave the status bar."""
+        """Remove the fields from the status bar."""
         labels = (self.mouse, self.selected, self.cursors, self.time_range, self.window_field)
         for widget in (*labels, self.verdicts, self.problems):
             self._bar.removeWidget(widget)
@@ -212,7 +212,7 @@ class StatusFields(QWidget):
 
     @Slot()
     def _show_mouse(self) -> None:
-        """Show the time at the mouse while that is over a lane: elsewhere it is the time of nothing."""
+        """Show the time at the mouse while it is over a lane."""
         cycles, lane = self._opened.selection.mouse_cycles, self._opened.selection.mouse_lane
         self.mouse.setText(self._time(cycles) if cycles is not None and lane is not None else "\N{EM DASH}")
 
@@ -225,7 +225,7 @@ class StatusFields(QWidget):
         if selection.span is not None and selection.span.value:
             length = selection.span.end_cycles - selection.span.start_cycles
             label, words = self._opened.timeline.label(selection.span), self._length(length)
-            parts.append(label if words in label else f"{label} {words}")  # bars of activities say it
+            parts.append(label if words in label else f"{label} {words}")  # labels of activities contain the length
         self.selected.setText(" in ".join(parts))
 
     @Slot()
@@ -234,7 +234,7 @@ class StatusFields(QWidget):
         parts = [f"{letter} {self._time(cycles)}" for letter, cycles in (("A", a), ("B", b)) if cycles is not None]
         if a is not None and b is not None:
             length = length_text(b - a, self._opened.trace.clock)
-            parts.insert(0, f"\N{GREEK CAPITAL LETTER DELTA} {length}")  # first: what is last may be cut
+            parts.insert(0, f"\N{GREEK CAPITAL LETTER DELTA} {length}")  # first, because the end may be cut off
         self.cursors.setText("   ".join(parts))
 
     @Slot()
@@ -295,18 +295,18 @@ class StatusFields(QWidget):
 
 
 _RIGHT_PX: Final = 340
-_CHECK_AFTER_MS: Final = 200  # between looks whether the lanes are exact
-_CHECK_AGAIN_AFTER_MS: Final = 2000  # since a trace grew last
+_CHECK_AFTER_MS: Final = 200  # between checks whether the lanes are exact
+_CHECK_AGAIN_AFTER_MS: Final = 2000  # after the trace last grew
 _BOTTOM_PX: Final = 240
-_BOTTOM_SHARE: Final = 0.28  # at most, of the height of the window
-_NARROW_PX: Final = 1100  # below, a panel at the side takes a third of the lanes away
+_BOTTOM_SHARE: Final = 0.28  # limit as a share of the window height
+_NARROW_PX: Final = 1100  # in a narrower window a panel at the side would take a third of the lanes' width
 _LOW_PX: Final = 600
 _CLOSED_BELOW_PX: Final = 800  # in a narrower or lower window the lanes need the room of the drawer
 _AREAS: Final = {
     Side.RIGHT: Qt.DockWidgetArea.RightDockWidgetArea,
     Side.BOTTOM: Qt.DockWidgetArea.BottomDockWidgetArea,
 }
-# Of docks that can be seen: to lay one out, Qt reads the icons of its buttons from twelve files, several times.
+# For visible docks only: each layout of a dock with buttons makes Qt read their icons from twelve files.
 _WITH_BUTTONS: Final = (
     QDockWidget.DockWidgetFeature.DockWidgetMovable
     | QDockWidget.DockWidgetFeature.DockWidgetClosable
@@ -318,17 +318,17 @@ class Workspace(QWidget):
     """The views of one open trace. They share the session's objects and never call each other.
 
     Attributes:
-        area, chips, find_bar, drawer: The views that are always there.
-        panes: The lanes, and a second set of them, if shown.
-        panels: Name of the panel to its widget, made when it is first seen or used.
-        glance: What the trace is and what stands out, in the tool bar.
-        navigation, motion: The moves.
-        comparison, beside: The trace with a second one, and what opens that.
-        saved_values: Saved values of panels, by name of the panel, for those that are not made yet.
-        docks: Name of the panel to its dock.
+        area, chips, find_bar, drawer: Views that always exist.
+        panes: The lanes, and a second set of lanes if shown.
+        panels: Panels by name, created when first shown or used.
+        glance: Summary of the trace in the toolbar.
+        navigation, motion: Move the view to events and times; zoom and pan.
+        comparison, beside: Comparison with a second trace, and what opens it.
+        saved_values: Saved field values by panel name, for panels that are created later.
+        docks: Docks by panel name.
 
     Signals:
-        menu_requested: Right click in a panel: global position, name of the argument under it or empty.
+        menu_requested: Right click in a panel: global position, and the name of the argument under it or an empty text.
     """
 
     menu_requested = Signal(QPoint, str)
@@ -336,7 +336,7 @@ class Workspace(QWidget):
     def __init__(
         self, opened: OpenTrace, settings: Settings, theme: Theme, window: QMainWindow, pages: QStackedWidget
     ) -> None:
-        super().__init__(pages)  # at once: to move it there when all is in it takes Qt longer
+        super().__init__(pages)  # as parent from the start: moving a filled widget takes Qt longer
         pages.addWidget(self)
         self._settings = settings
         self._window = window
@@ -354,10 +354,10 @@ class Workspace(QWidget):
         self._restore_docks()
         window.installEventFilter(self)
         if not self.area.no_states.isHidden():
-            self.show_panel("events")  # all that such a trace shows
-        for dock in self.docks.values():  # not before they are arranged: then all show for a moment
+            self.show_panel("events")  # without states, only events can be shown
+        for dock in self.docks.values():  # after they are arranged, because all docks show for a moment before
             dock.visibilityChanged.connect(self._freshen)
-        # Once the window has laid the panels out; and in a turn of its own, not in that which draws the lanes.
+        # After the window has laid out the panels, and not in the turn of the event loop that draws the lanes.
         QTimer.singleShot(FRAME_MS, self, lambda: QTimer.singleShot(0, self, self._freshen))
 
     def _make_views(self, opened: OpenTrace) -> None:
@@ -394,16 +394,16 @@ class Workspace(QWidget):
 
     @property
     def active(self) -> Pane:
-        """The lanes that commands act on: those that had the keyboard last."""
+        """The set of lanes that commands act on: the one that last had the keyboard focus."""
         return self.panes.active
 
     @property
     def is_split(self) -> bool:
-        """True while there are two sets of lanes of the trace."""
+        """True while there are two sets of lanes of the same trace."""
         return self.panes.is_split
 
     def toggle_split(self) -> None:
-        """Show a second set of lanes below the first, or take it away."""
+        """Show a second set of lanes below the first, or remove it."""
         if self.is_split:
             self.panes.join()
         else:
@@ -411,21 +411,21 @@ class Workspace(QWidget):
             self.panes.split(self._theme)
 
     def views(self) -> tuple[OpenTrace, ...]:
-        """Return what each set of lanes of the trace shows."""
+        """Return the `OpenTrace` of each set of lanes of this trace."""
         second = self.panes.second if self.panes.is_split else None
         return (self.opened,) if second is None else (self.opened, second.opened)
 
     def panel(self, kind: type[_Found]) -> _Found:
-        """Return the panel of a class."""
+        """Return the panel that is an instance of a class."""
         return self.panels.of_kind(kind)
 
     def _make_panel(self, name: str) -> Panel:
-        """Return a new panel, in its dock."""
+        """Create a panel in its dock."""
         context = PanelContext(
             self.opened, self.navigation, self._settings, self._theme, self.area, self.find_bar.look_for, self.report,
             self.comparison,
         )  # fmt: skip
-        # In its dock from the first: to move a widget with its children costs Qt as much as to make it.
+        # The dock is the parent from the start: moving a filled widget takes Qt as long as creating it.
         panel = make_panel(next(row for row in PANELS if row.name == name), context, self.docks[name])
         panel.menu_requested.connect(self.menu_requested)
         keep_quiet(panel)
@@ -433,28 +433,29 @@ class Workspace(QWidget):
         if panel.waits_to_be_seen:
             self._stale.add(name)
         policy = panel.sizePolicy()
-        policy.setRetainSizeWhenHidden(True)  # else its dock, and all behind whose tabs it is, would shrink
+        policy.setRetainSizeWhenHidden(True)  # otherwise its dock and the other tabs of that dock would shrink
         panel.setSizePolicy(policy)
         self.docks[name].setWidget(panel)
         return panel
 
     @Slot()
     def _on_reloaded(self) -> None:
-        """Let the panels that do not follow by themselves show the refreshed trace, once they can be seen."""
+        """Reload the panels that do not follow signals, once they are visible."""
         self._stale = set(self.panels.made)
         self._freshen()
         self._check.start(_CHECK_AGAIN_AFTER_MS)
 
     @property
     def is_checking(self) -> bool:
-        """True while verdicts are looked for, or will be once the lanes are exact."""
+        """True while verdicts are being searched, or will be once the lanes are exact."""
         return self._check.isActive() or self.opened.verdicts.is_busy or self.opened.has_priorities.is_busy
 
     @Slot()
     def _look_for_verdicts(self) -> None:
-        """Look for verdicts without being requested, once the lanes have what they need, unless that would take long.
+        """Search for verdicts automatically once the lanes are exact, unless the trace is too large.
 
-        Not on a thread of low priority: while it waits for a processor with the interpreter's lock, the window waits.
+        Not on a low-priority thread: it would wait for a processor while holding the interpreter lock, and block the
+        window.
         """
         count, most = len(self.opened.trace.events), self._settings.number("verdicts/check_up_to_events")
         if self.area.is_exact:
@@ -473,16 +474,16 @@ class Workspace(QWidget):
 
     @Slot()
     def _title_verdicts(self) -> None:
-        """Show in the tab how many verdicts there are."""
+        """Show the number of verdicts in the tab."""
         answer = self.opened.verdicts.found
         count = f" ({len(answer.verdicts)})" if answer is not None and answer.verdicts else ""
         self.docks["verdicts"].setWindowTitle(f"Verdicts{count}")
 
     @Slot()
     def _freshen(self) -> None:
-        """Make the panels that can be seen and hide the others, so that none works for nobody.
+        """Create and reload the visible panels, and hide the others so that they do no work.
 
-        A dock behind a tab is visible to Qt; what is in it would be so too.
+        Qt regards a dock behind a tab as visible, and its content too.
         """
         if self._is_arranging:
             return
@@ -493,7 +494,7 @@ class Workspace(QWidget):
             if shows:
                 self.docks[name].setFeatures(_WITH_BUTTONS)
             if shows and name not in self.panels.made:
-                if has_made_one:  # the next one after the frames that wait: both take longer than one may
+                if has_made_one:  # create one panel per frame
                     QTimer.singleShot(FRAME_MS, self, self._freshen)
                     continue
                 has_made_one = True
@@ -504,7 +505,7 @@ class Workspace(QWidget):
                 self.panels[name].reload()
 
     def arrange(self) -> None:
-        """Put all panels where they are at first; in a small window all into the drawer at the bottom."""
+        """Move all panels to their initial positions; in a small window, all to the drawer at the bottom."""
         window = self._window
         window.setTabPosition(Qt.DockWidgetArea.BottomDockWidgetArea, QTabWidget.TabPosition.North)
         is_small = window.width() < _NARROW_PX or window.height() < _LOW_PX
@@ -512,11 +513,11 @@ class Workspace(QWidget):
         first_topic = next(row.topic for row in PANELS if row.name == FIRST_PANELS[Side.BOTTOM])
         layout = window.layout()
         assert layout is not None
-        layout.setEnabled(False)  # else Qt lays all docks out each time that one shows
+        layout.setEnabled(False)  # otherwise Qt lays out all docks each time one is shown
         for row in PANELS:
             dock, side = self.docks[row.name], Side.BOTTOM if is_small else row.side
             window.addDockWidget(_AREAS[side], dock)
-            if side in before:  # at once: side by side they would be wider than a small window
+            if side in before:  # immediately: side by side they would be wider than a small window
                 window.tabifyDockWidget(before[side], dock)
             before[side] = dock
             dock.setFloating(False)
@@ -536,7 +537,7 @@ class Workspace(QWidget):
         QTimer.singleShot(FRAME_MS, self, self._sizes.note)
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        """Note sizes that the user gave panels by dragging, and give them these again when the window grows."""
+        """Remember panel sizes after a drag, and restore them when the window is resized."""
         if event.type() == QEvent.Type.MouseButtonRelease:
             self._sizes.note()
         elif event.type() == QEvent.Type.Resize:
@@ -544,7 +545,7 @@ class Workspace(QWidget):
         return super().eventFilter(watched, event)
 
     def set_theme(self, theme: Theme) -> None:
-        """Draw in other colours."""
+        """Use the colours and text size of a theme."""
         self._theme = theme
         self.beside.theme = theme
         for view in (self.panes, self.chips, self.find_bar):
@@ -553,7 +554,7 @@ class Workspace(QWidget):
             panel.set_theme(theme)
 
     def show_panel(self, name: str) -> None:
-        """Show a panel, in front of those behind whose tabs it may be."""
+        """Show a panel and bring its tab to the front."""
         if name in self.drawer.members():
             self.drawer.show_panel(name)
         else:
@@ -561,11 +562,11 @@ class Workspace(QWidget):
             self.docks[name].raise_()
 
     def show_end(self) -> None:
-        """Show the end of the list of events."""
+        """Scroll to the end of the event list."""
         self.panel(EventListPanel).table.scrollToBottom()
 
     def toggle_panel(self, name: str) -> None:
-        """Hide a panel if it shows, else show it; one of the drawer takes that with it."""
+        """Hide a panel if it is visible, otherwise show it; hiding a panel of the drawer closes the drawer."""
         if not self.panel_shows(name):
             self.show_panel(name)
         elif name in self.drawer.members():
@@ -574,23 +575,23 @@ class Workspace(QWidget):
             self.docks[name].hide()
 
     def panel_shows(self, name: str) -> bool:
-        """Return whether a panel can be seen; one behind another tab cannot."""
+        """Return whether a panel is visible; a panel behind another tab is not."""
         return shows(self.docks[name])
 
     def toggle_bottom(self) -> None:
-        """Close the drawer, or open it with what it showed."""
+        """Close the drawer, or reopen it with the panel it last showed."""
         if self.drawer.front:
             self.drawer.close_drawer()
         else:
             self.drawer.open_again()
 
     def close_down(self) -> None:
-        """Store the arrangement, cancel all tasks, leave the window."""
+        """Save the panel layout, cancel all tasks and remove the docks from the window."""
         self._settings.set("window/panels", to_text(self.layout_of_panels()))
         self._stop()
         for dock in self.docks.values():
             self._window.removeDockWidget(dock)
-            dock.setObjectName("")  # at once: the next trace's docks have the same names; to move it costs Qt 5 ms
+            dock.setObjectName("")  # the next docks have the same names; reparenting would take 5 ms
             dismantle(dock)
 
     def _stop(self) -> None:
@@ -609,22 +610,22 @@ class Workspace(QWidget):
             field.deleteLater()
 
     def watch_file(self, file: StoredJson, what: str) -> None:
-        """Say in the status bar what is wrong with a file of the user, for as long as that is so."""
+        """Show in the status bar while a file of the user cannot be saved."""
         self._file_fields.append(StoreField(file, what, self._window.statusBar()))
 
     def report(self, text: str) -> None:
-        """Say something in the status bar for a few seconds."""
+        """Show a message in the status bar for a few seconds."""
         self._window.statusBar().showMessage(visible_line(text), 6000)
 
     @Slot()
     def report_plugins(self) -> None:
-        """Name the plug-ins that failed since the last call."""
+        """Show which plug-ins failed since the last call."""
         if texts := newly_switched_off():
             self.report("; ".join(texts))
 
     @Slot(str)
     def report_failure(self, text: str) -> None:
-        """Say why something could not be done; `text` begins small, as errors do."""
+        """Show why something failed; `text` begins in lower case, as error messages do."""
         self.report(text[:1].upper() + text[1:])
 
     def _dock(self, name: str, title: str) -> QDockWidget:
@@ -634,7 +635,7 @@ class Workspace(QWidget):
         return dock
 
     def layout_of_panels(self) -> PanelLayout:
-        """Return where the panels are."""
+        """Return the positions, sizes and tab groups of the panels."""
         return take_layout(self._window, self.docks)
 
     @Slot()
@@ -642,7 +643,7 @@ class Workspace(QWidget):
         scroll_tabs(self._window, self.docks)
 
     def put_panels(self, layout: PanelLayout) -> None:
-        """Put the panels where they were; only those that can be seen then are made."""
+        """Restore a panel layout; only visible panels are created."""
         self._is_arranging = True
         put_layout(self._window, self.docks, one_topic_in_each_row(layout))
         self._is_arranging = False
@@ -657,7 +658,7 @@ class Workspace(QWidget):
 
     @property
     def has_user_events(self) -> bool:
-        """Whether the command line names the file that describes events."""
+        """Whether the command line names a file with user event descriptions."""
         return self._settings.is_passing(USER_EVENTS)
 
     def _connect(self) -> None:
@@ -694,7 +695,7 @@ class Workspace(QWidget):
 
     @Slot()
     def _on_beside(self) -> None:
-        """Show what changed, with the second trace that has just come."""
+        """Show the comparison with the second trace that was just opened."""
         second = self.comparison.second
         assert second is not None
         second.marks.file.changed.connect(self._on_beside_notes)
@@ -704,7 +705,7 @@ class Workspace(QWidget):
 
     @Slot()
     def _on_beside_notes(self) -> None:
-        """Say what is wrong with the notes of the second trace; not before, as a new field paints over messages."""
+        """Report problems with the notes of the second trace, by a field made late: it is painted over messages."""
         second = self.comparison.second
         if (
             second is not None
@@ -715,7 +716,7 @@ class Workspace(QWidget):
 
     @Slot()
     def _on_one_left(self) -> None:
-        """Take away what is said of the notes of a second trace that has gone."""
+        """Remove the status bar field about the notes of the second trace."""
         field, self._beside_field = self._beside_field, None
         if field is not None:
             self._window.statusBar().removeWidget(field)
@@ -745,7 +746,7 @@ class Workspace(QWidget):
 
     @Slot(str)
     def _show_stated(self, name: str) -> None:
-        """Show the panel that says more of what the tool bar says, with the worst verdict."""
+        """Show the panel of a part of the toolbar summary; the panel Verdicts with the worst verdict."""
         self.show_panel(name)
         if name == "verdicts":
             self.panel(VerdictsPanel).show_worst()
