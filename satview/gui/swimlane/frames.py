@@ -1,4 +1,4 @@
-"""The lanes in a frame: their pictures, exact or as far as the time of a frame allows, and the names in them."""
+"""Frames of the lanes: pictures of bands of lanes, as many as fit into a frame's time, and the text in them."""
 
 from __future__ import annotations
 
@@ -54,14 +54,14 @@ from satview.timeline.event_marks import columns_of, event_positions, mark_codes
 from satview.timeline.lane_tree import LaneKind, Timeline
 from satview.timeline.spans import pixel_edges
 
-# How long work of several pieces takes, learnt from how long it took: so much in any case, and so much for each.
+# Estimates the time of a number of work pieces from measurements: a fixed cost and a cost per piece.
 
 
-# Time of other programs says nothing of what fits into a frame, where the system measures without it.
+# Thread time excludes other programs; used where the system measures it precisely enough.
 _FINE_S: Final = 1e-4
 clock = time.thread_time if time.get_clock_info("thread_time").resolution < _FINE_S else time.perf_counter
-_FORGET: Final = 0.7  # how much an observation counts when there is another one
-_LEAST: Final = 0.25  # of its mean time, a piece takes at least that, whatever a few observations seem to say
+_FORGET: Final = 0.7  # decay of a measurement's weight per newer measurement
+_LEAST: Final = 0.25  # lower bound of the cost per piece, as a share of the mean; few measurements are unreliable
 
 
 class Cost:
@@ -71,7 +71,7 @@ class Cost:
         self._weight = self._pieces = self._squares = self._time_s = self._products = 0.0
 
     def saw(self, pieces: int, time_s: float) -> None:
-        """Take into account how long some pieces took."""
+        """Add a measurement."""
         added = (1.0, pieces, pieces * pieces, time_s, pieces * time_s)
         sums = (self._weight, self._pieces, self._squares, self._time_s, self._products)
         self._weight, self._pieces, self._squares, self._time_s, self._products = (
@@ -79,7 +79,7 @@ class Cost:
         )
 
     def fitting(self, time_s: float) -> float:
-        """Return how many pieces probably take a time; a number beyond all bounds as long as nothing is known."""
+        """Return how many pieces probably fit into a time; infinite before the first measurement."""
         if self._time_s <= 0:
             return float("inf")
         mean_s = self._time_s / self._pieces
@@ -92,27 +92,27 @@ class Cost:
         return (time_s - fixed_s) / piece_s
 
 
-# What a frame shows of the lanes, and what the next ones will show if the view goes on as it moves.
+# What a frame shows of the lanes, and what the next frames will show if the motion continues.
 
 
-_JUMP: Final = 0.3  # of the width: a view that moves faster jumps, and nobody knows where it goes next
-_MOST: Final = 0.25  # of the width, on each side
-_STEP_PX: Final = 4  # logical pixels, which are whole device pixels at all usual ratios
+_JUMP: Final = 0.3  # a view that moves by a larger share of its width per frame jumps unpredictably
+_MOST: Final = 0.25  # limit of the margin on each side, as a share of the width
+_STEP_PX: Final = 4  # logical pixels; a whole number of device pixels at all usual ratios
 
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """What a frame shows of lanes.
+    """What a frame shows of the lanes.
 
     Attributes:
-        request: All lanes, the part of the trace, device pixels.
+        request: All visible lanes, the time window and the width in device pixels.
         scale: Time to logical pixels.
-        height_px: Logical pixels.
-        scroll_px: Height of the list of lanes above it.
-        ratio: Device pixels to a logical one.
-        shows_shares: Lanes show shares of time where intervals are too dense for bars.
-        is_dense: They are.
-        cpus: How many CPUs the height of lanes of processes is.
+        height_px: Height in logical pixels.
+        scroll_px: Height of the lanes scrolled out above the frame.
+        ratio: Device pixels per logical pixel.
+        shows_shares: Show shares of time in lanes whose intervals are too dense for bars.
+        is_dense: Intervals are too dense for bars at this scale.
+        cpus: Number of CPUs that the height of process lanes stands for.
     """
 
     request: LaneRequest
@@ -126,16 +126,16 @@ class Frame:
 
     @property
     def width_px(self) -> int:
-        """Device pixels."""
+        """Width in device pixels."""
         return self.request.width_px
 
     def ahead(self, before: TimeWindow | None, frames: float, limits: TimeWindow) -> Frame:
-        """Return a wider frame at the same zoom: with what the next ones will show beside it.
+        """Return a frame at the same zoom, widened on the side that the view is moving to.
 
         Args:
-            before: What the frame before this one showed; None = there was none.
-            frames: How many of the next ones.
-            limits: Beyond that no frame shows anything.
+            before: Window of the previous frame; None = there was none.
+            frames: Number of frames to look ahead.
+            limits: The frame is not widened beyond these limits.
         """
         window, width_px = self.scale.window, self.scale.width_px
         if before is None or before == window:
@@ -156,23 +156,23 @@ class Frame:
 
 
 def _margin(moved_px: float, room_px: float, frames: float, width_px: int) -> int:
-    """Return how much more to paint on a side by which so many pixels came into view."""
+    """Return the extra width to paint on a side where `moved_px` new pixels came into view."""
     if not 0 < moved_px <= _JUMP * width_px or room_px <= 0:
         return 0
     return (int(min(frames * moved_px, room_px, _MOST * width_px)) // _STEP_PX + 1) * _STEP_PX
 
 
-# The last pictures of bands of lanes, and which of them are painted again in a frame that may take only so long.
+# The last pictures of bands of lanes, and the choice of bands to repaint in a frame of limited time.
 
 
-_BAND_PX: Final = 48  # device pixels, about: some hundred kilobytes
-_OLDEST: Final = 7  # frames: a machine that is too slow to paint all lanes again in so many gets longer frames
-_PART_LASTS: Final = 0.7  # what frames painted before, beside what one painted now
-_WIDEST: Final = 16  # device pixels: a pixel that is to be stretched more than that says too little
+_BAND_PX: Final = 48  # approximate height in device pixels; a band is a few hundred kilobytes
+_OLDEST: Final = 7  # repaint every band within so many frames, even if frames take longer on a slow machine
+_PART_LASTS: Final = 0.7  # weight of earlier frames in `round_frames`
+_WIDEST: Final = 16  # limit of stretching a pixel of an older picture, in device pixels
 
 
 class Band:
-    """Lanes one below the other that are painted together; for the same lanes it is the same object.
+    """Adjacent lanes that are painted together; the same lanes yield the same object.
 
     Attributes:
         rows: The lanes.
@@ -186,15 +186,15 @@ class Band:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BandPicture:
-    """What a band showed when it was painted.
+    """A band as it was last painted.
 
     Attributes:
         window: The part of the trace.
         pixels: uint32 (height, width), device pixels.
-        image: The same.
+        image: The same memory as an image.
         stacks: Lanes that show shares or steps, by index.
-        texts: What is written into intervals.
-        is_final: All that it is made of was there.
+        texts: Texts inside intervals.
+        is_final: Complete: all its lanes had been built.
     """
 
     window: TimeWindow
@@ -205,20 +205,20 @@ class BandPicture:
     is_final: bool
 
     def shows(self, frame: Frame) -> bool:
-        """Return whether it was painted for what a frame shows."""
+        """Return whether the picture was painted for the time window and width of a frame."""
         return self.window == frame.scale.window and self.pixels.shape[1] == frame.width_px
 
     def covered(self, frame: Frame) -> CoveredColumns | None:
-        """Return what it covers of a frame."""
+        """Return the part of the picture that is visible in a frame."""
         return covered(self.window, self.pixels.shape[1], frame.scale.window, frame.width_px)
 
 
 class CoveredColumns(NamedTuple):
-    """What a picture of another window covers of a frame.
+    """The part of a picture that is visible in a frame with another window.
 
     Attributes:
-        first, last: Columns of the picture; the last one is not included.
-        left, right: Where their edges are in the frame, device pixels.
+        first, last: Columns of the picture; `last` is exclusive.
+        left, right: Positions of their edges in the frame, device pixels.
     """
 
     first: int
@@ -231,11 +231,11 @@ Paint = Callable[[Frame, Sequence[Band], Sequence[BandPicture | None]], list[Ban
 
 
 class BandPictures:
-    """Keeps the pictures of bands that show.
+    """The pictures of the visible bands.
 
     Attributes:
-        spent_s: What `paint` took the last time.
-        round_frames: In how many frames it paints all bands, about, where there is no time for all of them in one.
+        spent_s: Time of the last call of `paint`.
+        round_frames: Approximate number of frames in which all bands are painted, if they do not fit into one.
     """
 
     def __init__(self) -> None:
@@ -243,11 +243,11 @@ class BandPictures:
         self._last: dict[Band, BandPicture] = {}
         self._made_of: object = None
         self._outdated: set[Band] = set()
-        self.round_frames = 4.0  # nobody knows yet
+        self.round_frames = 4.0  # initial guess
         self._cost = Cost()
 
     def show(self, bands: Sequence[Band], made_of: object) -> bool:
-        """Say which bands show, and what pictures are made of; return whether the last ones can be shown still."""
+        """Set the visible bands and what their pictures depend on; return whether existing pictures remain valid."""
         is_same = made_of == self._made_of
         if not is_same:
             self._last, self._made_of = {}, made_of
@@ -258,25 +258,25 @@ class BandPictures:
         return is_same
 
     def outdate(self) -> None:
-        """Paint all again as soon as there is time: more is known of what they show."""
+        """Mark all pictures to be painted again when there is time, because better data is available."""
         self._outdated = set(self._last)
 
     def of(self, band: Band) -> BandPicture | None:
-        """Return the last picture of a band."""
+        """Return the last picture of a band, or None."""
         return self._last.get(band)
 
     def paint(self, bands: Sequence[Band], frame: Frame, ahead: Frame, paint: Paint, limit_s: float = inf) -> bool:
-        """Paint those bands that need it, as many as there is time for, but never too few.
+        """Paint the bands that need it, as many as the time limit allows, but at least a minimum.
 
         Args:
-            bands: All that show.
-            frame: What they are to show.
-            ahead: What they are painted for if there is no time for all of them.
+            bands: All visible bands.
+            frame: What they must show.
+            ahead: Wider frame, used if not all bands fit into the time limit.
             paint: Paints some bands for a frame, into the memory of their last pictures.
-            limit_s: How long it may take, about; below 0 = none is painted.
+            limit_s: Approximate time limit; negative = paint none.
 
         Returns:
-            Whether all are exact now.
+            Whether all bands are exact now.
         """
         first_s, waiting, painted = clock(), self._waiting(bands, frame, with_parts=limit_s == inf), 0
         end_s, what = first_s + limit_s, frame
@@ -298,11 +298,11 @@ class BandPictures:
         return painted == len(waiting) and what is frame
 
     def _waiting(self, bands: Sequence[Band], frame: Frame, *, with_parts: bool) -> list[Band]:
-        """Return the bands that are not exact: first those that show nothing, then those painted longest ago.
+        """Return the bands that are not exact: those without a usable picture first, then by age.
 
-        What a band lacked when it was painted is announced by `outdate`; frames on the screen do not look for it.
+        With a time limit (`with_parts` false), incomplete pictures are repainted only after `outdate`.
         """
-        age = {band: age_of for age_of, band in enumerate(self._last)}  # painted pictures go to the end
+        age = {band: age_of for age_of, band in enumerate(self._last)}  # the order of painting
         waiting = []
         for band in bands:
             last = self._last.get(band)
@@ -321,7 +321,7 @@ class BandPictures:
 
 
 def bands_of(rows: Sequence[LaneRow], ratio: float) -> list[Band]:
-    """Return lanes in bands, which stay what they are while the list is scrolled, but for the first and last lanes."""
+    """Return lanes grouped into bands. Scrolling changes only the first and the last band."""
     return [_band(tuple(band)) for _, band in groupby(rows, lambda row: int(row.y_px * ratio) // _BAND_PX)]
 
 
@@ -330,33 +330,33 @@ _band: Final = lru_cache(maxsize=1024)(Band)
 
 @lru_cache(maxsize=64)
 def covered(picture: TimeWindow, picture_px: int, window: TimeWindow, width_px: int) -> CoveredColumns | None:
-    """Return what a picture covers of a frame, None if that is nothing or too coarse.
+    """Return the columns of a picture that are visible in a frame; None if there are none or they are too coarse.
 
     Args:
-        picture: Which part of the trace it shows.
-        picture_px: On how many device pixels.
-        window: Which part the frame shows.
-        width_px: On how many.
+        picture: Time window of the picture.
+        picture_px: Width of the picture, device pixels.
+        window: Time window of the frame.
+        width_px: Width of the frame, device pixels.
     """
     ahead = window.start - picture.start
     begin = max(0, ahead * picture_px // picture.length)
     stop = min(picture_px, -(-(ahead + window.length) * picture_px // picture.length))
     if stop <= begin or picture.length * width_px > _WIDEST * picture_px * window.length:
         return None
-    # Exact until the division: what is left are whole cycles times pixels.
+    # Exact until the division: numerators and denominators are integers.
     left, right = ((column * picture.length - ahead * picture_px) * width_px / (picture_px * window.length)
                    for column in (begin, stop))  # fmt: skip
     return CoveredColumns(begin, stop, left, right)
 
 
 def draw_band(painter: QPainter, picture: BandPicture | None, area: QRectF, frame: Frame, theme: Theme) -> None:
-    """Draw a band where it is now: as it was painted, or what that covers of the frame.
+    """Draw a band from its last picture, moved and stretched if the frame has another window.
 
     Args:
-        painter: Of the swimlanes.
-        picture: Its last picture; None = it has none.
+        painter: Painter of the lanes.
+        picture: Last picture of the band; None = it has none.
         area: The band, logical pixels.
-        frame: What is drawn.
+        frame: The frame to draw.
         theme: Colours.
     """
     shown = picture.covered(frame) if picture is not None else None
@@ -374,20 +374,20 @@ def draw_band(painter: QPainter, picture: BandPicture | None, area: QRectF, fram
     painter.drawImage(QRectF(left, area.top(), right - left, area.height()), picture.image, source)
 
 
-# Marks of events in the colour of their class, where the events are few enough to be distinguished.
+# Event marks in the colour of their class, where events are sparse enough to be told apart.
 
 
 _MARKED_PER_FRAME: Final = 200_000
-_PX_PER_DEADLINE: Final = 40  # device pixels: nearer to each other, only those that were missed show
-_EVENTS_PER_PX: Final = 1.5  # more than that in the window, and colours would only flicker
+_PX_PER_DEADLINE: Final = 40  # device pixels; deadlines closer together show only if they were missed
+_EVENTS_PER_PX: Final = 1.5  # with more events in the window, colours would flicker
 
 
 class TickSource:
-    """Gives coloured marks for a frame.
+    """Finds the coloured event marks of a frame.
 
     Attributes:
         opened: The trace and its filter.
-        fades: Something else is highlighted.
+        fades: Fade all marks, because the legend highlights something else.
     """
 
     def __init__(self, opened: OpenTrace, theme: Theme) -> None:
@@ -397,7 +397,7 @@ class TickSource:
         self.set_theme(theme)
 
     def set_theme(self, theme: Theme) -> None:
-        """Draw in other colours."""
+        """Use the colours of a theme."""
         self._theme = theme
         catalogue = self.opened.trace.catalogue
         colours = [class_colour(spec.name, theme.is_dark) | OPAQUE for spec in catalogue.classes]
@@ -408,14 +408,14 @@ class TickSource:
 
     @property
     def above_shares(self) -> ShownMarks:
-        """Which marks show above shares: those of events that a filter selects by conditions, rules or boxes."""
+        """Which marks to show above shares: those of events selected by conditions, rules or check boxes."""
         filters = self.opened.filters
         if filters.view.by_passes is not None or (self._marks & ~filters.codes).any():
             return ShownMarks.ALL
         return ShownMarks.NONE if filters.view.marked is None and filters.view.dimmed is None else ShownMarks.TICKS
 
     def ticks(self, request: LaneRequest) -> list[Ticks]:
-        """Return the marks of what a frame shows; none where there are too many."""
+        """Return the marks of a frame; if events are too dense, only those that stay bright under a dimming filter."""
         trace, view = self.opened.trace, self.opened.filters.view
         part = trace.rows_between(request.window)
         if view.rows is not None:
@@ -435,7 +435,7 @@ class TickSource:
         return ticks
 
     def marked(self, request: LaneRequest) -> list[Ticks]:
-        """Return the events that a filter marks, in the colour of hits, however many events there are."""
+        """Return marks in the colour of search hits for events that a filter marks, however many there are."""
         marked = self.opened.filters.view.marked
         if marked is None:
             return []
@@ -446,14 +446,14 @@ class TickSource:
         ]
 
     def deadlines(self, request: LaneRequest) -> list[Ticks]:
-        """Return the deadlines of activities: those that were missed, however many, others where they are few."""
+        """Return the deadlines of activities: missed ones always, others only where they are sparse."""
         theme, edges, marks = self._theme, pixel_edges(request.window, request.width_px), []
         line = (mixed(theme.text, theme.base, FADE) if self.fades else theme.text) | OPAQUE
         for position, lane in enumerate(request.lanes):
             track = self.opened.timeline.infos[lane].track
             if track is None or track.found.deadline is None:
                 continue
-            # Of one activity, and of instances in time order: they ascend, but for the -1 of those without one.
+            # Instances of one activity are in time order, so their deadlines ascend; -1 means no deadline.
             rows = np.flatnonzero(track.found.deadline >= 0)
             moments = track.found.deadline[rows]
             part = slice(*np.searchsorted(moments, (request.window.start, request.window.end)).tolist())
@@ -469,7 +469,7 @@ class TickSource:
         return marks
 
     def _bright(self, request: LaneRequest) -> list[Ticks]:
-        """Return the events that stay bright while all others fade, however many events there are."""
+        """Return marks of the events that a filter does not dim, however many there are."""
         trace, view = self.opened.trace, self.opened.filters.view
         if view.dimmed is None or self.fades:
             return []
@@ -485,7 +485,7 @@ class TickSource:
     def _some(
         self, request: LaneRequest, rows: NDArray[np.intp]
     ) -> Iterator[tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.unsignedinteger]]]:
-        """Yield position, column and row of events, of very many but a part."""
+        """Yield lane position, pixel column and row of events; of a very large number only a sample."""
         rows = rows[:: len(rows) // _MARKED_PER_FRAME + 1]
         infos = [self.opened.timeline.infos[lane] for lane in request.lanes]
         edges = pixel_edges(request.window, request.width_px)
@@ -494,7 +494,7 @@ class TickSource:
     def _groups(
         self, view: FilterView, rows: NDArray[np.uint32]
     ) -> tuple[tuple[NDArray[np.uint32], NDArray[np.uint32]], ...]:
-        """Return colours by code with the events that have them; faded ones first, so that they are below."""
+        """Return pairs of colours by code and event rows; dimmed events first, so that they are drawn below."""
         if self.fades:
             return ((self._faded, rows),)
         if view.dimmed is None:
@@ -503,7 +503,7 @@ class TickSource:
         return ((self._faded, rows[dimmed]), (self._colours, rows[~dimmed]))
 
 
-# Paints bands of lanes: values of pixels, stacks, ticks, what a filter does, and what is written into intervals.
+# Paints bands of lanes: pixel values, stacks, event marks, filter effects, and the text in intervals.
 
 
 _TEXT_STEP_PX: Final = 3
@@ -513,18 +513,18 @@ _ALL_VALUES: Final = frozenset(range(VALUE_COUNT))
 
 
 class BandPainter:
-    """Paints bands of the lanes of a trace.
+    """Paints bands of lanes.
 
     Args:
         opened: The trace.
-        source: Gives values of pixels.
+        source: Source of pixel values.
         theme: Colours and sizes.
-        font: Of names inside intervals, but for its size.
+        font: Font of texts inside intervals, except for its size.
 
     Attributes:
-        texts: The font of names inside intervals.
-        palette: The colours of lane values.
-        version: Another number whenever what is painted looks different from then on.
+        texts: Font of texts inside intervals.
+        palette: Colours of lane values.
+        version: Changes whenever the appearance of the lanes changes.
     """
 
     def __init__(self, opened: OpenTrace, source: LaneSource, theme: Theme, font: QFont) -> None:
@@ -536,7 +536,7 @@ class BandPainter:
         self.set_theme(theme)
 
     def set_theme(self, theme: Theme) -> None:
-        """Paint in other colours and sizes."""
+        """Use the colours and text size of a theme."""
         self._theme = theme
         self._inks: dict[int | None, int] = {None: theme.text, DARK_INK: DARK_INK, LIGHT_INK: LIGHT_INK}
         font = QFont(self._font)
@@ -547,17 +547,17 @@ class BandPainter:
 
     @property
     def marks(self) -> ShownMarks:
-        """Which marks of events show above shares."""
+        """Which event marks to show above shares."""
         return self._ticks.above_shares
 
     def take_legend(self) -> None:
-        """Fade all but what the legend highlights, and hide the names of the rest."""
+        """Fade everything that the legend does not highlight, and hide the texts there."""
         keys = self._opened.legend.keys
         self._ticks.fades = bool(keys) and EVENTS not in keys
         self._make_palette()
 
     def take_filter(self) -> None:
-        """Hide states whose events the filter hides."""
+        """Hide states whose events are hidden by the filter."""
         values = self._opened.trace.catalogue.state_value_of_code
         of_states = np.flatnonzero(values != NOT_A_STATE)
         shown = values[of_states[self._opened.filters.codes[of_states]]]
@@ -568,7 +568,7 @@ class BandPainter:
         self.version += 1
 
     def take_lanes(self) -> None:
-        """Paint lanes that may be others, or be named otherwise."""
+        """Note that lanes or their names changed."""
         self.version += 1
 
     def _make_palette(self) -> None:
@@ -579,9 +579,9 @@ class BandPainter:
         """Return pictures of bands.
 
         Args:
-            frame: What they are painted for.
-            bands: Which.
-            last: Their last pictures, whose memory is used again.
+            frame: The frame to paint for.
+            bands: The bands to paint.
+            last: Their last pictures, whose memory is reused.
         """
         timeline, scale = self._opened.timeline, frame.scale
         rows = tuple(row for band in bands for row in band.rows)
@@ -612,12 +612,12 @@ class BandPainter:
         return pictures
 
     def _edges(self, rows: Sequence[LaneRow], scale: TimeScale, width_px: int) -> dict[int, NDArray[np.int64]]:
-        """Return the pixel columns where intervals begin, by the position of a lane."""
+        """Return the pixel columns where intervals begin, by lane position."""
         starts = (interval_starts(self._opened.timeline, row.index, scale, width_px) for row in rows)
         return {position: columns for position, columns in enumerate(starts) if columns is not None}
 
     def _overlay(self, part: LaneRequest) -> tuple[NDArray[np.bool_] | None, NDArray[np.bool_] | None]:
-        """Return the pixels that fade and those that are marked."""
+        """Return which pixels fade and which are marked by the filter; None = none."""
         overlay = self._source.overlay
         if overlay.does_nothing:
             return None, None
@@ -628,7 +628,7 @@ class BandPainter:
         self, bands: Sequence[Band], rows: tuple[LaneRow, ...], values: Values, scale: TimeScale,
         stacks: dict[int, Stack],
     ) -> list[PlacedTexts]:  # fmt: skip
-        """Return the labels that are switched on of each band, as many as fit into intervals."""
+        """Return the enabled labels of each band that fit into their intervals."""
         view, keys = self._opened.filters.view, self._opened.legend.keys
         nameless = self._hidden | (_ALL_VALUES - keys) if keys else self._hidden
         texts = interval_texts(self._opened.timeline, rows, values, scale, self._theme, nameless, view.by_passes,
@@ -652,7 +652,7 @@ class BandPainter:
 
 
 def show_short_interrupts(timeline: Timeline, rows: tuple[LaneRow, ...], values: Values) -> None:
-    """Mark pixels of interrupt lanes with an interrupt that is too short to dominate them; in place."""
+    """Mark pixels of interrupt lanes that contain an interrupt too short to dominate them; in place."""
     for position, row in enumerate(rows):
         if timeline.infos[row.index].kind is LaneKind.INTERRUPTS:
             values[position, values[position] == SEEN_EVENT] = SEEN_INTERRUPT
@@ -662,16 +662,16 @@ _Found = Sequence[tuple[Band, BandPicture | None]]
 
 
 class LaneLayer(QObject):
-    """Draws lanes.
+    """Draws the lanes of a frame.
 
     Attributes:
-        source: Values of pixels.
+        source: Source of pixel values.
         painter: Paints bands of lanes.
-        pictures: What it has painted.
-        stacks: The lanes that show shares of time or steps as they are on the screen, by index.
+        pictures: The last pictures of the bands.
+        stacks: Lanes on the screen that show shares or steps, by index.
 
     Signals:
-        changed: Draw again.
+        changed: The lanes must be drawn again.
     """
 
     changed = Signal()
@@ -685,37 +685,38 @@ class LaneLayer(QObject):
         self.stacks: dict[int, Stack] = {}
         self.pictures = BandPictures()
         self._sheet = TextSheet()
-        self._banded: tuple[tuple[LaneRow, ...], float] = (), 0.0  # what bands are made of, and these
+        self._banded: tuple[tuple[LaneRow, ...], float] = (), 0.0  # rows and ratio of `_bands`
         self._bands: list[Band] = []
-        self._before: TimeWindow | None = None  # what the last frame showed
+        self._before: TimeWindow | None = None  # window of the last frame
         self.source.refined.connect(self._on_more)
         opened.labels.refined.connect(self._on_more)
 
     @property
     def texts(self) -> FittedTexts:
-        """The font of names inside intervals."""
+        """Font of texts inside intervals."""
         return self.painter.texts
 
     def set_theme(self, theme: Theme) -> None:
-        """Draw in other colours and sizes."""
+        """Use the colours and text size of a theme."""
         self._theme = theme
         self.painter.set_theme(theme)
 
     @Slot()
     def _on_more(self) -> None:
-        """Draw again what is better known by now, or in more detail."""
+        """Draw again, because better or more detailed data is available."""
         self.pictures.outdate()
         self.changed.emit()
 
     def draw(self, painter: QPainter, rows: tuple[LaneRow, ...], frame: Frame, limit_s: float) -> bool:
-        """Draw the lanes that show.
+        """Draw the visible lanes.
 
         Args:
-            painter: Of the swimlanes.
+            painter: Painter of the lanes.
             rows: The lanes.
-            frame: What shows of them.
-            limit_s: How long painting them again may take, about. Lanes that there is no time for show their last
-                picture. All are painted if they look different since the last frame.
+            frame: The frame to draw.
+            limit_s: Approximate time limit for repainting. Lanes beyond it show their last picture. There is no limit
+                if
+                the appearance of the lanes changed since the last frame.
 
         Returns:
             Whether all lanes are exact.
@@ -740,9 +741,9 @@ class LaneLayer(QObject):
         return is_exact
 
     def _made_of(self, frame: Frame) -> object:
-        """Return what pictures of bands are made of, but for the part of the trace and how much is known of it."""
+        """Return what the pictures of bands depend on, except the time window and how complete the data is."""
         lanes = self._opened.lanes
-        # Between device pixels, lanes are rounded to other ones when they are scrolled.
+        # At a fractional ratio, scrolling changes how lane edges are rounded to device pixels.
         scroll_px = 0 if frame.ratio == int(frame.ratio) else frame.scroll_px
         return (self.painter.version, frame.shows_shares, frame.is_dense, frame.cpus, frame.ratio, scroll_px,
                 lanes.rows, lanes.shows_kinds, lanes.arrangement.labels)  # fmt: skip
@@ -760,7 +761,7 @@ class LaneLayer(QObject):
             painter.fillRect(QRectF(0, bottom, width, frame.height_px - bottom), colour(theme.base))
 
     def _draw_vectors(self, painter: QPainter, painted: _Found, frame: Frame) -> None:
-        """Draw rectangles, unless these are too many."""
+        """Draw the lanes as rectangles, or as an image if there are too many rectangles."""
         height = max(1, round(frame.height_px * frame.ratio))
         whole: Pixels = np.full((height, frame.width_px), self._theme.base | OPAQUE, np.uint32)
         end = 0
@@ -786,7 +787,7 @@ class LaneLayer(QObject):
         draw_placed(painter, self._sheet, placed, other, frame.scale, frame.scroll_px, line_px)
 
     def _draw_previews(self, painter: QPainter, rows: tuple[LaneRow, ...], frame: Frame) -> None:
-        """Draw lanes of CPUs that are not built yet as far as a sample of the file reported before it was read."""
+        """Draw CPU lanes that are not built yet from the preview of the file."""
         preview, timeline, scale = self._opened.preview, self._opened.timeline, frame.scale
         if preview is None:
             return
