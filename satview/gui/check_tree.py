@@ -1,4 +1,4 @@
-"""A tree of check boxes with counts and notes, a search box and the usual buttons; groups are tri-state."""
+"""A tree of check boxes with counts and notes, a search box and buttons; groups are tri-state."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _KEY: Final = int(Qt.ItemDataRole.UserRole)
 _CHECK: Final = int(Qt.ItemDataRole.CheckStateRole)
 _RIGHT: Final = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
 _NOTE: Final = 2
-_PATH: Final = _KEY + 1  # of a group: what a search finds besides its title
+_PATH: Final = _KEY + 1  # searchable text of a group besides its title
 _TIPS: Final = {
     "All": "Check everything that the search box finds",
     "None": "Uncheck everything that the search box finds",
@@ -40,12 +40,12 @@ _TIPS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Leaf:
-    """One thing that can be shown or hidden.
+    """An entry of the tree that can be shown or hidden.
 
     Attributes:
-        key: Number that the owner knows it by.
+        key: Number that identifies it.
         title: Its name.
-        count: Events of it.
+        count: Number of its events.
         note: Text of the last column.
     """
 
@@ -57,7 +57,7 @@ class Leaf:
 
 @dataclass(frozen=True, slots=True)
 class LeafGroup:
-    """Leaves under one name."""
+    """A group of leaves."""
 
     title: str
     leaves: tuple[Leaf, ...]
@@ -65,16 +65,16 @@ class LeafGroup:
 
 
 class _GroupItem(QTreeWidgetItem):
-    """A group: while Qt passes a check on to its leaves, one after the other, no signal is sent.
+    """A group. It emits one change for itself, instead of one per leaf while Qt passes its check state on.
 
     Attributes:
-        passes_on: True while it does.
+        passes_on: True while Qt passes the check state on.
     """
 
     passes_on = False
 
     def setData(self, column: int, role: int, value: object) -> None:
-        """Set the check of the group and its leaves as one change."""
+        """Set the check state of the group and its leaves as one change."""
         self.passes_on = True
         super().setData(column, role, value)
         self.passes_on = False
@@ -87,9 +87,9 @@ class CheckTree(QWidget):
     """Groups of leaves with check boxes.
 
     Signals:
-        toggled: Keys, and whether they are to show.
-        inverted: Keys that are to change from shown to hidden and back.
-        only_requested: Keys that alone are to show.
+        toggled: Keys, and whether to show them.
+        inverted: Keys to switch between shown and hidden.
+        only_requested: Keys to show exclusively.
         note_clicked: Keys whose note was clicked.
     """
 
@@ -131,16 +131,16 @@ class CheckTree(QWidget):
         cover.addWidget(self._nothing)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
-        """Put the buttons beside the search box where height is scarce."""
+        """Place the buttons beside the search box if the tree is low."""
         super().resizeEvent(event)
         box = QBoxLayout.Direction
         self._head.setDirection(box.LeftToRight if is_low(self) else box.TopToBottom)
 
     def reload(self, groups: Sequence[LeafGroup]) -> list[LeafGroup]:
-        """Show other counts and titles, and what is new at the end; what shows stays instead.
+        """Update counts and titles, and append new groups and leaves; existing ones keep their positions.
 
         Args:
-            groups: All groups, each with all its leaves; none goes away.
+            groups: All groups with all their leaves; none may be missing.
 
         Returns:
             The groups in the order of the tree.
@@ -168,7 +168,7 @@ class CheckTree(QWidget):
         return [order[position] for position in sorted(order)]
 
     def refresh(self, shown: Iterable[int]) -> None:
-        """Check exactly these keys."""
+        """Check these keys and uncheck all others."""
         requested = set(shown)
         self.tree.blockSignals(True)
         for key, item in self._leaves.items():
@@ -179,7 +179,7 @@ class CheckTree(QWidget):
         self.tree.viewport().update()
 
     def set_notes(self, notes: Mapping[int, str], of_groups: Sequence[str] = ()) -> None:
-        """Show texts in the last column: by key, and of the groups in their order."""
+        """Set texts of the last column: of leaves by key, and of groups in order."""
         self.tree.blockSignals(True)
         for key, text in notes.items():
             if self._leaves[key].text(2) != text:
@@ -193,14 +193,14 @@ class CheckTree(QWidget):
         self.tree.viewport().update()
 
     def selected_keys(self) -> list[int]:
-        """Return the keys of the selected rows; a group represents its leaves."""
+        """Return the keys of the selected rows; a group stands for its leaves."""
         keys: dict[int, None] = {}
         for item in self.tree.selectedItems():
             keys |= dict.fromkeys(leaf.data(0, _KEY) for leaf in self._leaves_of(item) if not leaf.isHidden())
         return list(keys)
 
     def menu(self) -> QMenu:
-        """Return the menu of the selected rows."""
+        """Return the context menu of the selected rows."""
         keys, rows = self.selected_keys(), self.tree.selectedItems()
         what = menu_text(rows[0].text(0)) if len(rows) == 1 else f"these {len(rows)}"
         menu = QMenu(self)
@@ -214,7 +214,7 @@ class CheckTree(QWidget):
         return menu
 
     def visible_keys(self) -> list[int]:
-        """Return the keys that the search box lets through."""
+        """Return the keys that match the search."""
         return [key for key, item in self._leaves.items() if not item.isHidden()]
 
     def _set_up_tree(self, heads: Sequence[str]) -> None:
@@ -253,7 +253,7 @@ class CheckTree(QWidget):
 
     def _add_group(self, group: LeafGroup) -> _GroupItem:
         top = _GroupItem(self.tree, [visible_line(group.title), f"{sum(leaf.count for leaf in group.leaves):,}"])
-        top.setFlags(top.flags() | Qt.ItemFlag.ItemIsAutoTristate)  # they can be checked anyway
+        top.setFlags(top.flags() | Qt.ItemFlag.ItemIsAutoTristate)
         top.setToolTip(0, tool_tip(group.tip))
         top.setData(0, _PATH, group.tip)
         top.setTextAlignment(1, _RIGHT)
@@ -298,7 +298,7 @@ class CheckTree(QWidget):
         for i in range(self.tree.topLevelItemCount()):
             top = self.tree.topLevelItem(i)
             assert top is not None
-            title = f"{top.text(0)} {top.data(0, _PATH)}".casefold()  # of a process the tip is its path
+            title = f"{top.text(0)} {top.data(0, _PATH)}".casefold()
             top_matches = all(word in title for word in words)
             any_shown = False
             for child in filter(None, map(top.child, range(top.childCount()))):
