@@ -1,4 +1,4 @@
-"""The dialogs of the menu Help: what satview is and runs with, its keys, its plug-ins."""
+"""Dialogs about the open trace, the keys and the plug-ins."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ from satview.session.commands import COMMANDS, Command, KeyBindings
 from satview.session.events.event_text import trace_rows
 from satview.store.trace import Trace
 
-# Header, system page and counts of the open trace.
+# Information about the open trace.
 
 
 Rows = Iterable[tuple[str, str]]
 
 
 class InfoDialog(QDialog):
-    """Shows what is known of the trace as a whole."""
+    """Shows header, system page and event counts of the trace."""
 
     def __init__(self, trace: Trace, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -62,7 +62,7 @@ class InfoDialog(QDialog):
 
 
 def info_sections(trace: Trace) -> list[tuple[str, list[tuple[str, str]]]]:
-    """Return titled rows of (name, value)."""
+    """Return the sections of the dialog: titles with rows of (name, value)."""
     system = trace.system
     return [
         ("Trace", list(trace_rows(trace))),
@@ -103,7 +103,7 @@ def _buffer_rows(trace: Trace) -> Rows:
         yield "Lost", f"{int(buffers.lost_before.sum()):,}"
 
 
-# All commands with their keys, to be changed by pressing others.
+# The dialog for key bindings.
 
 
 _SIZE_PX: Final = (560, 480)
@@ -111,13 +111,13 @@ _COMMAND: Final = int(Qt.ItemDataRole.UserRole)
 
 
 class KeysDialog(QDialog):
-    """Every change takes effect and is stored at once.
+    """All commands with their keys, which can be changed. Changes take effect and are stored immediately.
 
     Attributes:
-        search: Words of the commands that are listed.
+        search: Words that listed commands must contain.
         tree: The commands.
-        edit: Takes the keys that are pressed.
-        message: Whose key it is.
+        edit: Input for a key.
+        message: Which command has the key now.
     """
 
     def __init__(self, keys: KeyBindings, parent: QWidget) -> None:
@@ -157,7 +157,7 @@ class KeysDialog(QDialog):
 
     @property
     def command(self) -> Command | None:
-        """The command that is selected."""
+        """The selected command."""
         item = self.tree.currentItem()
         return None if item is None else next(row for row in COMMANDS if row.id == item.data(0, _COMMAND))
 
@@ -177,7 +177,7 @@ class KeysDialog(QDialog):
     def _button(self, text: str, tip: str, run: object) -> QPushButton:
         button = QPushButton(text, self)
         button.setToolTip(tool_tip(tip))
-        button.setAutoDefault(False)  # Return is a key like others here
+        button.setAutoDefault(False)  # Return must be available as a key
         button.clicked.connect(run)
         return button
 
@@ -214,7 +214,7 @@ class KeysDialog(QDialog):
 
     @Slot()
     def _emit_keys(self) -> None:
-        """Say whose key was pressed, before it is taken away."""
+        """Show which command has the typed key, before it is reassigned."""
         key, command = self._pressed(), self.command
         for button in (self.set_button, self.add_button):
             button.setEnabled(bool(key) and command is not None)
@@ -225,7 +225,7 @@ class KeysDialog(QDialog):
             self.message.setText("Click the line and press a key. Bold: changed keys.")
 
     def _pressed(self) -> str:
-        """Return the key in the line as the table of commands would write it."""
+        """Return the typed key in the notation of the command table."""
         return table_key(self.edit.keySequence().toString(QKeySequence.SequenceFormat.PortableText))
 
     @Slot()
@@ -254,19 +254,19 @@ class KeysDialog(QDialog):
 
 
 def native(key: str) -> str:
-    """Return a key as this system writes it."""
+    """Return a key in the notation of this platform."""
     return QKeySequence(key).toString(QKeySequence.SequenceFormat.NativeText)
 
 
 def table_key(text: str) -> str:
-    """Return the spelling of a key in the table of commands, which is not always Qt's own: `Shift+?` is `?` there."""
+    """Return a key in the notation of the command table, which may differ from Qt's: `Shift+?` is `?` there."""
     if text in ("Shift+?", "Shift++"):
         return text.removeprefix("Shift+")
     same = (key for command in COMMANDS for key in command.keys if QKeySequence(key) == QKeySequence(text))
     return next(same, text)
 
 
-# What other packages add to satview here, and what of it is switched off.
+# The dialog for plug-ins.
 
 
 _NONE = "No plug-ins are installed. docs/plugins.md explains how to write one; examples/plugins has one of each kind."
@@ -274,7 +274,7 @@ _SOME = "These come from other installed packages. A plug-in that fails is switc
 
 
 class PluginsDialog(QDialog):
-    """The plug-ins with their packages, and why some are switched off."""
+    """The installed plug-ins with their packages, and why some are switched off."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -289,7 +289,7 @@ class PluginsDialog(QDialog):
         self.tree.setHeaderLabels(["Kind", "Name", "Package", "State"])
         self.tree.setRootIsDecorated(False)
         for plugin in installed:
-            plugin.value()  # says whether it can be imported
+            plugin.value()  # imports it, and sets `fault` if that fails
             state = f"switched off: {plugin.fault}" if plugin.fault else "on"
             words = (plugin.kind.word, plugin.name, plugin.package, state)
             item = QTreeWidgetItem(self.tree, [visible_line(word) for word in words])

@@ -1,4 +1,4 @@
-"""The settings, made from their rows."""
+"""The dialogs for settings, for colours of states, and for saving a session."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ from satview.session.put_state import PARTS, check_name, names_in, session_of
 from satview.session.settings import SETTINGS, Setting, Settings
 from satview.session.workspace_file import WorkspaceState
 
-# Saves what a window shows as a session under a name: what of it, and with which patterns for names.
+# The dialog for saving a session.
 
 
 _WIDTH_PX: Final = 520
@@ -51,22 +51,22 @@ Save = Callable[[str, WorkspaceState], object]
 
 
 class SaveSessionDialog(QDialog):
-    """The dialog of the name under which a session is saved.
+    """Asks for the name and the parts of a session to save, and for name patterns to use in other traces.
 
     Attributes:
-        name: Of the session.
-        parts: Key of a part to its check box.
+        name: Input for the name.
+        parts: Check boxes by key of the part.
         table: Names with the patterns that replace them.
-        error: What is wrong.
+        error: Shows why the session cannot be saved.
     """
 
     def __init__(self, state: WorkspaceState, known: tuple[str, ...], save: Save, parent: QWidget) -> None:
-        """Show what can be saved.
+        """Show the parts that can be saved.
 
         Args:
-            state: What the window shows.
-            known: Names of sessions that are there.
-            save: Stores a session under a name; raises `SatviewError` if it cannot.
+            state: The present state of the window.
+            known: Names of existing sessions.
+            save: Stores a session under a name; raises `SatviewError` on failure.
             parent: The window.
         """
         super().__init__(parent)
@@ -150,7 +150,7 @@ class SaveSessionDialog(QDialog):
             self.close()
 
 
-# How states look: palette, hatching, and a colour and a thickness of their own where the user sets them.
+# The dialog for colours of states.
 
 
 _SIZE_PX: Final = (560, 520)
@@ -167,12 +167,12 @@ _MEANS: Final = {
 
 
 class StateLooksDialog(QDialog):
-    """Every change takes effect and is stored at once.
+    """Palette, hatching, and colour and thickness of each state. Changes take effect and are stored immediately.
 
     Attributes:
-        tree: The states, with what they look like now.
-        palette_box, hatching_box: The settings of these names.
-        colour_button, thickness_button, usual_button, all_usual_button: What can be done with a state, or all.
+        tree: The states with their present appearance.
+        palette_box, hatching_box: Editors of the settings of these names.
+        colour_button, thickness_button, usual_button, all_usual_button: Actions for the selected state, or for all.
     """
 
     def __init__(self, settings: Settings, parent: QWidget) -> None:
@@ -213,17 +213,17 @@ class StateLooksDialog(QDialog):
         settings.changed.connect(self._on_setting)
         self._fill()
         keep_quiet(self)
-        room = parent.window().parentWidget() or parent  # the window, where this one is opened from another dialog
+        room = parent.window().parentWidget() or parent  # the main window, even if opened from another dialog
         self.resize(min(_SIZE_PX[0], room.width() - 40), min(_SIZE_PX[1], room.height() - 40))
 
     @property
     def value(self) -> int:
-        """The state that is selected, a lane value."""
+        """Lane value of the selected state."""
         item = self.tree.currentItem()
         return int(item.data(0, _VALUE)) if item is not None else states.RUNNING
 
     def set_colour(self, rgb: int) -> None:
-        """Give the selected state another colour on the background that shows now, 0xRRGGBB."""
+        """Set the colour of the selected state on the present background, 0xRRGGBB."""
         is_dark, look = themes.theme_of(self._settings).is_dark, self._look()
         self._store(replace(look, dark=rgb) if is_dark else replace(look, light=rgb))
 
@@ -279,7 +279,7 @@ class StateLooksDialog(QDialog):
             self._fill()
 
     def _fill(self) -> None:
-        """Show what states look like now."""
+        """Show the present appearance of the states."""
         theme, ratio = themes.theme_of(self._settings), self.devicePixelRatioF()
         looks = read_looks(theme.looks)
         for number in range(self.tree.topLevelItemCount()):
@@ -289,7 +289,7 @@ class StateLooksDialog(QDialog):
             thick = is_thick(value, theme.looks)
             image = swatch(value, theme, _SWATCH_PX, 12 if thick else 8, ratio)
             icon = QIcon(QPixmap.fromImage(image))
-            icon.addPixmap(QPixmap.fromImage(image), QIcon.Mode.Selected)  # not tinted: this colour is the point
+            icon.addPixmap(QPixmap.fromImage(image), QIcon.Mode.Selected)  # without Qt's tint for selected rows
             item.setIcon(1, icon)
             item.setText(1, "thick" if thick else "thin")
             font = item.font(0)
@@ -325,7 +325,7 @@ class StateLooksDialog(QDialog):
 
 
 class SettingsDialog(QDialog):
-    """Every change takes effect and is stored at once."""
+    """An editor for each row of `SETTINGS`. Changes take effect and are stored immediately."""
 
     def __init__(self, settings: Settings, parent: QWidget | None = None) -> None:
         super().__init__(parent)

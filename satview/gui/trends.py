@@ -1,4 +1,4 @@
-"""The window of trends: select a figure, see it over all traces, click a trace to open it there."""
+"""The window Trends: a metric over all traces of a data set; a click opens a trace."""
 
 from __future__ import annotations
 
@@ -23,24 +23,24 @@ from satview.gui.widgets import PlainLabel, line_up
 from satview.session.tasks import Task, dismantle
 from satview.tables.query_process import close_processes
 
-# A point for each trace of a data set, over time; those far from the others are highlighted.
+# A plot with a point for each trace of a data set.
 
 
 _POINT_PX: Final = 7
 _FAR_PX: Final = 11
-_ROOM: Final = 1.08  # height of the plot in that of the tallest point
+_ROOM: Final = 1.08  # height of the plot relative to the highest point
 _LEFT_PX: Final = 76
 
 
 class TrendPlot(QWidget):
-    """The points.
+    """A metric of each trace over time; outliers are highlighted.
 
     Attributes:
         plot: The pyqtgraph widget.
-        points: What is drawn, pyqtgraph's item; its data are rows of the trend.
+        points: The drawn points; their data are rows of the trend.
 
     Signals:
-        point_requested: A point was clicked: its row.
+        point_requested: A point was clicked; sends its row.
     """
 
     point_requested = Signal(int)
@@ -60,7 +60,7 @@ class TrendPlot(QWidget):
         self.set_theme(theme)
 
     def set_theme(self, theme: Theme) -> None:
-        """Draw in other colours."""
+        """Use the colours of a theme."""
         self._theme = theme
         paint_with(self.plot, theme)
         self._draw()
@@ -79,7 +79,7 @@ class TrendPlot(QWidget):
         if traces is None or not len(known):
             return
         begins = [str(begin) for begin in traces["begin"]]
-        self._times.is_date = all(begins) and len(set(begins)) > 1  # else one after the other
+        self._times.is_date = all(begins) and len(set(begins)) > 1  # otherwise at equal distances
         x = np.array([datetime.fromisoformat(begin).replace(tzinfo=UTC).timestamp() if self._times.is_date else row
                       for row, begin in enumerate(begins)], np.float64)  # fmt: skip
         is_far = (traces["outlier"] != "")[known].tolist()
@@ -112,17 +112,17 @@ class TrendPlot(QWidget):
 
 
 class _ValueAxis(pg.AxisItem):  # type: ignore[misc]  # pyqtgraph has no type hints
-    """Values with the unit of their metric."""
+    """An axis with values in the unit of their metric."""
 
     metric: Metric | None = None
 
     def tickStrings(self, values: list[float], _scale: float, _spacing: float) -> list[str]:
-        """Return values as tables write them."""
+        """Return values as formatted in tables."""
         return ["" if self.metric is None else self.metric.text(value) for value in values]
 
 
 class _BeginAxis(pg.DateAxisItem):  # type: ignore[misc]  # pyqtgraph has no type hints
-    """When traces begin, UTC; their numbers where they do not all say."""
+    """An axis with the start times of traces, UTC; with trace numbers if some start times are unknown."""
 
     is_date = True
 
@@ -130,7 +130,7 @@ class _BeginAxis(pg.DateAxisItem):  # type: ignore[misc]  # pyqtgraph has no typ
         super().__init__("bottom", utcOffset=0)
 
     def tickValues(self, minVal: float, maxVal: float, size: float) -> Any:  # noqa: N803
-        """Return where ticks are."""
+        """Return the positions of ticks."""
         if self.is_date:
             return super().tickValues(minVal, maxVal, size)
         return pg.AxisItem.tickValues(self, minVal, maxVal, size)
@@ -154,16 +154,16 @@ _ROW_PX: Final = 22
 
 
 class TrendsWindow(QWidget):
-    """A window of one data set.
+    """A window for one data set.
 
     Attributes:
-        figure: The figures.
+        figure: Selects the metric.
         plot: The points.
-        traces, model: The same as a table; those far from the others first.
-        message: How many, or what went wrong.
+        traces, model: The traces as a table, outliers first.
+        message: Number of traces, or an error.
 
     Signals:
-        trace_requested: A trace was clicked: its `Location`.
+        trace_requested: A trace was clicked; sends its `Location`.
     """
 
     trace_requested = Signal(object)
@@ -195,11 +195,11 @@ class TrendsWindow(QWidget):
 
     @property
     def is_busy(self) -> bool:
-        """True while a figure is worked out."""
+        """True while a trend is being computed."""
         return self._task.is_busy
 
     def set_theme(self, theme: Theme) -> None:
-        """Draw in other colours."""
+        """Use the colours of a theme."""
         self._theme = theme
         self.plot.set_theme(theme)
         self.model.set_theme(theme)
@@ -250,7 +250,7 @@ class TrendsWindow(QWidget):
             self.trace_requested.emit(location(self.model.answer, index.row()))
 
     def closeEvent(self, event: QCloseEvent) -> None:
-        """Stop what runs, and go for good."""
+        """Cancel the background task, end the query processes, and destroy the window."""
         self._task.close()
         close_processes()
         super().closeEvent(event)

@@ -1,4 +1,4 @@
-"""What the trace shows exactly, what as a bound, what not at all; each with the capture that would answer it."""
+"""The panel Doctor: which analyses the trace answers exactly, as a bound or not at all, and the capture that would."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from satview.gui.widgets import CutLabel
 
 
 class DoctorPanel(AnswerPanel):
-    """One row for each analysis; what is worked out begins when the panel is first seen.
+    """One row per analysis; computed when the panel is first shown.
 
     Attributes:
-        statement: In how many analyses the trace is exact, and what is to be known of the capture.
-        copy_line, capture: Buttons that act on the selected rows, or on all that is not exact.
+        statement: Number of analyses that are exact, and notes on the capture.
+        copy_line, capture: Buttons for the selected rows, or for all rows that are not exact.
     """
 
     waits_to_be_seen = True
@@ -30,18 +30,18 @@ class DoctorPanel(AnswerPanel):
     def __init__(self, context: PanelContext, parent: QWidget | None = None) -> None:
         super().__init__(context, "Doctor", parent)
         self.setMinimumSize(120, 64)
-        self._shown: Table | None = None  # what the model has: its selected rows stay until there is another
+        self._shown: Table | None = None  # table of the model; while it is the same, selected rows stay
         self._lay_out(self._head(), self.stack)
         self.table.selectionModel().selectionChanged.connect(self._on_selection)
         self._opened.doctor.changed.connect(self._fill)
         self._fill()
 
     def reload(self) -> None:
-        """Request what the trace can show, at first and of a refreshed trace."""
+        """Request the answer, initially and after the trace was refreshed."""
         self._opened.doctor.start()
 
     def sort(self, name: str, *, descending: bool) -> None:
-        """Show the analyses in the order of a column."""
+        """Sort the analyses by a column."""
         self._shown = None
         super().sort(name, descending=descending)
 
@@ -76,7 +76,7 @@ class DoctorPanel(AnswerPanel):
         self._on_selection()
 
     def _line(self) -> CaptureLine | None:
-        """Return the capture for the selected rows; without one that for all that is not exact."""
+        """Return the capture for the selected rows, or for all rows that are not exact; None if there is none."""
         answer, rows = self.model.answer, self._rows()
         if answer is None:
             return None

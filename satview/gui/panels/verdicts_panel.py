@@ -1,4 +1,4 @@
-"""What is wrong in the trace, found without being requested: verdicts with their position, evidence and remedy."""
+"""The panel Verdicts: problems of the traced system that were found automatically, with evidence and remedy."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from satview.gui.widgets import CutLabel, PlainLabel
 
 
 class VerdictsPanel(AnswerPanel):
-    """Verdicts; below each its remedy, its cases and its events. They are looked for when the panel is first seen.
+    """Verdicts, each with its remedy, occurrences and events below. The search starts when the panel is first shown.
 
     Attributes:
-        statement: How many there are of which severity.
-        capture: Opens the dialog of captures with rules that show what this trace does not.
+        statement: Number of verdicts by severity.
+        capture: Opens the capture dialog with rules for what this trace cannot show.
         missing: What this trace cannot show, and what to capture.
     """
 
@@ -43,7 +43,7 @@ class VerdictsPanel(AnswerPanel):
         self._fill()
 
     def reload(self) -> None:
-        """Look for verdicts, at first and in a refreshed trace."""
+        """Search for verdicts, initially and after the trace was refreshed."""
         self._opened.verdicts.start()
 
     def show_worst(self) -> None:
