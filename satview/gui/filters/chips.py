@@ -1,4 +1,4 @@
-"""The filters in force as chips above the timeline: a click switches one off, the cross takes it away."""
+"""The active filters as chips above the lanes: a click switches a filter on or off, the cross removes it."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ from satview.gui.widgets import PlainLabel
 from satview.session.filtering.filter_stack import pass_title
 from satview.session.open_trace import OpenTrace
 
-# One filter in force, drawn as a chip.
+# A chip.
 
 
 @dataclass(frozen=True, slots=True)
 class ChipText:
-    """What a chip says: its text, how many events fit, its tool tip, and `on`, `mark` or `off` for its colours."""
+    """Content of a chip: text, number of matching events, tool tip, and the style `on`, `mark` or `off`."""
 
     text: str
     count: str
@@ -45,16 +45,16 @@ class ChipText:
 
 
 class Chip(QFrame):
-    """One filter; can be given to another one when its own is gone, for a new widget takes milliseconds.
+    """A chip for one filter. It is reused for another filter, because creating a widget takes milliseconds.
 
     Attributes:
-        name: Of the filter.
-        label: The part that is clicked.
-        count: How many events fit.
-        cross: Takes the filter away.
+        name: Name of the filter.
+        label: The clickable text.
+        count: Number of matching events.
+        cross: Removes the filter.
 
     Signals:
-        clicked, dropped: The label was clicked, the cross was: name of the filter.
+        clicked, dropped: The label or the cross was clicked: name of the filter.
         menu_requested: Right click: name of the filter, global position.
     """
 
@@ -86,7 +86,7 @@ class Chip(QFrame):
         self._says: ChipText | None = None
 
     def say(self, says: ChipText) -> None:
-        """Show another text."""
+        """Show another content."""
         if says == self._says:
             return
         if self._says is None or says.state != self._says.state:
@@ -102,7 +102,7 @@ class Chip(QFrame):
         self.cross.setAccessibleName(f"Take filter {says.text} away")
 
     def eventFilter(self, _watched: QObject, event: QEvent) -> bool:
-        """Keep clicks on the cross from the menu of the chip."""
+        """Suppress the context menu on the cross."""
         return event.type() == QEvent.Type.ContextMenu
 
     @Slot()
@@ -119,15 +119,15 @@ class Chip(QFrame):
 
 
 def chip_height_px(widget: QWidget) -> int:
-    """Return how tall a chip is: always the same, or the lanes below would move when its text changes."""
+    """Return the height of a chip, which is constant, so that the lanes below do not move."""
     return widget.fontMetrics().height() + 11
 
 
-# A layout that wraps its items into as many rows as they need.
+# A wrapping layout.
 
 
 class FlowLayout(QLayout):
-    """Items from left to right, then the next row."""
+    """A layout that arranges items from left to right, in as many rows as needed."""
 
     def __init__(self, parent: QWidget, gap_px: int = 6) -> None:
         super().__init__(parent)
@@ -143,19 +143,19 @@ class FlowLayout(QLayout):
         return len(self._items)
 
     def itemAt(self, index: int) -> QLayoutItem | None:
-        """Return an item, None beyond the last."""
+        """Return an item, or None beyond the last."""
         return self._items[index] if 0 <= index < len(self._items) else None
 
     def takeAt(self, index: int) -> QLayoutItem | None:
-        """Remove and return an item, None beyond the last."""
+        """Remove and return an item; None beyond the last."""
         return self._items.pop(index) if 0 <= index < len(self._items) else None
 
     def expandingDirections(self) -> Qt.Orientation:
-        """Say that no more room is requested than needed."""
+        """Return no direction."""
         return Qt.Orientation(0)
 
     def hasHeightForWidth(self) -> bool:
-        """Say that the height follows the width."""
+        """Return True: the height depends on the width."""
         return True
 
     def heightForWidth(self, width: int) -> int:
@@ -172,7 +172,7 @@ class FlowLayout(QLayout):
         return self.minimumSize()
 
     def minimumSize(self) -> QSize:
-        """Return room for the largest item."""
+        """Return the size of the largest item."""
         size = QSize(0, 0)
         for item in self._items:
             size = size.expandedTo(item.minimumSize())
@@ -206,16 +206,16 @@ EFFECTS: Final = {
 _WORDS: Final = {Effect.HIDE: "only", Effect.DIM: "dim", Effect.MARK: "mark", Effect.COUNT: "count"}
 _TREES: Final = {"codes": "kinds of event", "threads": "threads"}
 _TITLE_LENGTH: Final = 64
-_SPARE: Final = 3  # chips made in advance: the answer to a filter does not wait for new widgets
+_SPARE: Final = 3  # chips created in advance, so that a new filter shows sooner
 _MORE: Final = "\N{HORIZONTAL ELLIPSIS}"
 
 
 class ChipBar(QFrame):
-    """Hidden while there is no filter.
+    """The bar of chips; hidden while there is no filter.
 
     Signals:
-        edit_requested: The name of a pass that is to be edited.
-        rules_requested: The filter is to become rules for a capture.
+        edit_requested: Edit a filter pass: its name.
+        rules_requested: Make capture rules from the filter.
     """
 
     edit_requested = Signal(str)
@@ -243,7 +243,7 @@ class ChipBar(QFrame):
         self.refresh()
 
     def set_theme(self, theme: Theme) -> None:
-        """Draw in other colours."""
+        """Use the colours of a theme."""
         selected = css(0xE3EDFC if not theme.is_dark else 0x22324C)
         marked = css(0xFBE4ED if not theme.is_dark else 0x40222F)
         self.setStyleSheet(f"""
@@ -262,14 +262,14 @@ class ChipBar(QFrame):
 
     @Slot()
     def refresh(self) -> None:
-        """Show the filter of now; chips stay where they are as long as the same filters are there."""
+        """Show the active filters; chips keep their positions while the same filters exist."""
         passes = self._opened.filters.state.stack.passes
         texts = self._tree_texts() | {item.name: self._pass_text(item) for item in passes}
         if list(texts) != list(self.chips):
             self._arrange(list(texts))
         for key, text in texts.items():
             self.chips[key].say(text)
-            self.chips[key].show()  # last: it makes the bar lay itself out
+            self.chips[key].show()  # last, because it triggers a layout of the bar
         combination = _cut(self._opened.filters.state.stack.combination)
         self._combining.setText(menu_text(f"Combine: {combination}") if combination else f"Combine{_MORE}")
         self._combining.setVisible(len(passes) > 1)
@@ -278,7 +278,7 @@ class ChipBar(QFrame):
         self.updateGeometry()
 
     def _arrange(self, names: list[str]) -> None:
-        """Let there be a chip for each of these filters, in this order, and the buttons behind them."""
+        """Arrange one chip per filter, in this order, followed by the buttons."""
         while self._flow.takeAt(0) is not None:
             pass
         for name in set(self.chips) - set(names):
@@ -343,7 +343,7 @@ class ChipBar(QFrame):
         return ChipText(text, count, tip, state)
 
     def menu(self, name: str) -> QMenu:
-        """Return the menu of a pass."""
+        """Return the context menu of a filter pass."""
         filters = self._opened.filters
         item = filters.pass_named(name)
         menu = QMenu(self)

@@ -1,4 +1,4 @@
-"""All hits of the search as a table, without a limit; a click goes to the event; copy and export as CSV."""
+"""The panel Results: all hits of the search, with copy and export; a click goes to the event."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from satview.session.open_trace import OpenTrace
 from satview.session.tasks import Task
 
 _COPY_LIMIT: Final = 200_000
-_PATIENCE_S: Final = 0.1  # so long a click on "Copy" may take: most copies are there at once
+_PATIENCE_S: Final = 0.1  # wait so long for a copy, so that most copies are complete after the click
 
 
 class HitModel(EventListModel):
-    """The hits of the search instead of what the filter shows."""
+    """The hits of the search, as an event list."""
 
     def __init__(self, opened: OpenTrace, row_height_px: int, theme: Theme, parent: QWidget) -> None:
         super().__init__(opened, row_height_px, theme, parent)
@@ -33,7 +33,7 @@ class HitModel(EventListModel):
         opened.search.changed.connect(self._on_hits)
 
     def _highlight(self, _event: int, _role: int) -> QColor | None:
-        """Return no colour of a filter: hits are read, not looked for."""
+        """Return None: filters do not colour hits."""
         return None
 
     @Slot()
@@ -54,7 +54,7 @@ class ResultsPanel(TablePanel[HitModel]):
     """The table of hits.
 
     Attributes:
-        model, table: What shows.
+        model, table: The hits.
 
     Signals:
         menu_requested: Right click on a row: global position.
@@ -75,7 +75,7 @@ class ResultsPanel(TablePanel[HitModel]):
         head.addWidget(self.message, 1)
         self._copy, self._export = add_copy_and_export(head, self, self.copy, self.ask_export)
         line_up(QVBoxLayout(self), head, self.table, margins=(0, 0, 0, 0), spacing=0)
-        self._doing = self._did = ""  # what the job does, and what is said when it is done
+        self._doing = self._did = ""  # messages during and after the background task
         self._job = Task(self, self._on_done, self._on_failed)
         self._job.progress.connect(self._on_progress)
         opened.search.changed.connect(self._on_search)
@@ -89,7 +89,7 @@ class ResultsPanel(TablePanel[HitModel]):
 
     @Slot()
     def copy(self) -> None:
-        """Copy the selected hits, or all of them if one or none is selected; many take a while, in the background."""
+        """Copy the selected hits, or all hits if fewer than two are selected, in the background."""
         selected = sorted(index.row() for index in self.table.selectionModel().selectedRows())
         hits = self._opened.search.hits
         rows = hits[[row + self.model.first_row for row in selected]] if len(selected) > 1 else hits
@@ -99,7 +99,7 @@ class ResultsPanel(TablePanel[HitModel]):
 
     @Slot()
     def ask_export(self) -> None:
-        """Let the user name a file, and write all hits to it."""
+        """Ask for a file, and write all hits to it."""
         path = dialogs.ask_save(self, Path(f"{self._opened.trace.path.stem}.csv"), "CSV (*.csv)")
         if path is not None:
             hits = self._opened.search.hits

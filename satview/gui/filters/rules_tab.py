@@ -1,4 +1,4 @@
-"""The tab for static and dynamic rules: editor, files, and the way back to capture."""
+"""The tab Rules: an editor for static and dynamic rules, rule files, and their use in captures."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ from satview.store.arguments import taught
 from satview.store.mark_file import Mark
 from satview.store.trace import Trace
 
-# The editor for rules: line numbers, proposals, a wave under the word that is wrong.
+# The editor for rules: line numbers, completion, and a wavy line below faults.
 
 
 _CONDITION: Final = re.compile(r"\b(?:WHERE|WHEN)\s((?:(?!\bTHEN\b).)*)$")
@@ -72,15 +72,15 @@ _GUTTER_PX: Final = 10
 
 
 class RuleEditor(ProposingEditor):
-    """Checks its text a line at a time whenever it changes.
+    """An editor that checks its rules on each change.
 
     Attributes:
-        faults: What is wrong, in the order of lines.
-        limits: What a view can do and a capture cannot.
-        proposals: The list.
+        faults: Errors, in line order.
+        limits: What a view supports but a capture does not.
+        proposals: The list of completions.
 
     Signals:
-        checked: `faults` is up to date.
+        checked: `faults` was updated.
     """
 
     checked = Signal()
@@ -102,26 +102,26 @@ class RuleEditor(ProposingEditor):
         self._on_blocks()
 
     def set_trace(self, trace: Trace) -> None:
-        """Know the processes of a longer reading of the same file."""
+        """Use the process names of a refreshed trace."""
         self._trace, names = trace, process_names(trace)
         if names != self._names:
             self._names = names
             self._check()
 
     def set_theme(self, theme: Theme) -> None:
-        """Draw in other colours."""
+        """Use the colours of a theme."""
         self._theme = theme
         self._check()
 
     def replace_text(self, text: str) -> None:
-        """Show other rules; Ctrl+Z brings back those before."""
+        """Replace the rules; Ctrl+Z undoes this."""
         cursor = QTextCursor(self.document())
         cursor.select(QTextCursor.SelectionType.Document)
         cursor.insertText(text)
         self.moveCursor(QTextCursor.MoveOperation.Start)
 
     def go_to(self, fault: Diagnostic) -> None:
-        """Put the cursor where a fault is."""
+        """Move the cursor to a fault."""
         block = self.document().findBlockByNumber(max(0, fault.line - 1))
         cursor = QTextCursor(block)
         cursor.setPosition(min(block.position() + fault.start, block.position() + block.length() - 1))
@@ -151,13 +151,13 @@ class RuleEditor(ProposingEditor):
         return selection
 
     def completions(self) -> tuple[list[Completion], int]:
-        """Return what fits at the cursor of a rule."""
+        """Return the completions at the cursor."""
         cursor = self.textCursor()
         offered = list(rule_completions(cursor.block().text(), cursor.positionInBlock(), self._trace))[:_LIMIT]
         return offered, cursor.block().position()
 
     def left_px(self) -> int:
-        """Return the width of the line numbers."""
+        """Return the width of the line number column."""
         return self._gutter.width()
 
     @Slot()
@@ -171,13 +171,13 @@ class RuleEditor(ProposingEditor):
             self._gutter.update(0, rect.y(), self._gutter.width(), rect.height())
 
     def resizeEvent(self, event: QResizeEvent) -> None:
-        """Follow the size."""
+        """Adjust the line number column to the new size."""
         super().resizeEvent(event)
         inner = self.contentsRect()
         self._gutter.setGeometry(inner.left(), inner.top(), self._gutter.sizeHint().width(), inner.height())
 
     def paint_gutter(self, painter: QPainter, area: QRect) -> None:
-        """Draw the line numbers, those of faulty lines in red."""
+        """Draw the line numbers, with faulty lines in red."""
         painter.fillRect(area, colour(self._theme.panel))
         wrong = {fault.line for fault in self.faults}
         block = self.firstVisibleBlock()
@@ -194,24 +194,24 @@ class RuleEditor(ProposingEditor):
 
 
 class _Gutter(QWidget):
-    """Line numbers."""
+    """The line number column."""
 
     def __init__(self, editor: RuleEditor) -> None:
         super().__init__(editor)
         self._editor = editor
 
     def sizeHint(self) -> QSize:
-        """Return room for the largest number."""
+        """Return the width of the largest number."""
         digits = max(2, len(str(self._editor.blockCount())))
         return QSize(self._editor.fontMetrics().horizontalAdvance("9") * digits + _GUTTER_PX, 0)
 
     def paintEvent(self, event: QPaintEvent) -> None:
-        """Draw."""
+        """Draw the line numbers."""
         self._editor.paint_gutter(QPainter(self), event.rect())
 
 
 def rule_completions(line: str, position: int, trace: Trace) -> Iterator[Completion]:
-    """Yield what could are at a position of a rule line: a mode, a class, an event, a process, a condition."""
+    """Yield the completions at a position of a rule line: modes, classes, events, processes, parts of conditions."""
     before = line[:position]
     condition = _CONDITION.search(before)
     if condition:
@@ -250,14 +250,14 @@ def _words(known: list[str], trace: Trace) -> Iterator[tuple[str, str]]:
         yield from (("WHERE", "a condition"), ("CALL", "a Python function: file.py:name"))
 
 
-# What a capture with some rules would have logged of this run, and what every view would miss.
+# What a capture with given rules would have logged of this trace, and what the views would miss.
 
 
 class WouldCaptureDialog(QDialog):
-    """Works in the background; shows the answer when it is there.
+    """Computes the answer in the background and shows it.
 
     Attributes:
-        browser: The text.
+        browser: The answer.
     """
 
     def __init__(self, opened: OpenTrace, rules: BuiltRules, parent: QWidget) -> None:
@@ -281,7 +281,7 @@ class WouldCaptureDialog(QDialog):
         self._job.start(lambda is_cancelled: evaluator.alone(is_cancelled, find))
 
     def done(self, result: int) -> None:
-        """Cancel the task; this is the way out for the button, Esc and the window's cross."""
+        """Cancel the task; called for the button, Escape and the window's close button."""
         self._job.close()
         super().done(result)
 
@@ -296,7 +296,7 @@ class WouldCaptureDialog(QDialog):
 
 
 def answer_html(answer: WouldCapture) -> str:
-    """Return the answer as a page."""
+    """Return the answer as HTML."""
     least = "" if answer.is_exact else "at least "
     rows = [
         ("Events", f"{least}{answer.events:,}", f"{answer.total_events:,}", _share(answer.events, answer.total_events)),
@@ -336,11 +336,11 @@ def _table(head: tuple[str, ...], rows: list[tuple[str, str, str, str]]) -> str:
     return f"<table cellpadding='4' cellspacing='2'>{''.join(lines)}</table>"
 
 
-# Questions of the filter to the user, one function each, so that tests can answer them.
+# Modal questions to the user, one function each, so that tests can replace them.
 
 
 def ask_rule_file(parent: QWidget, last: Path | None) -> Path | None:
-    """Return the rule file to open, None if the user changed his mind."""
+    """Ask for a rule file to open; return None if the user cancels."""
     name, _ = QFileDialog.getOpenFileName(
         parent, "Open rules", str(last.parent if last else ""), "Rules (*.satrules);;All files (*)"
     )
@@ -348,7 +348,7 @@ def ask_rule_file(parent: QWidget, last: Path | None) -> Path | None:
 
 
 def allow_code(parent: QWidget, path: Path) -> bool:
-    """Let the user confirm that a Python file may run; True only for an explicit yes."""
+    """Ask whether a Python file may run; return True only if the user agrees explicitly."""
     box = QMessageBox(parent)
     box.setIcon(QMessageBox.Icon.Warning)
     box.setWindowTitle("Run Python code?")
@@ -367,16 +367,16 @@ def allow_code(parent: QWidget, path: Path) -> bool:
 
 
 def allow_functions(parent: QWidget, rules: Iterable[Rule], folder: Path, allowed: set[Path]) -> None:
-    """Let the user allow each file whose functions rules call and that is not among those allowed.
+    """Ask for consent to run each file with functions that the rules call, unless it was allowed before.
 
     Args:
-        parent: What asks.
+        parent: Parent of the dialogs.
         rules: The rules.
-        folder: Where relative names of files are looked up.
-        allowed: Gains the files.
+        folder: Folder for relative file names.
+        allowed: Allowed files; extended by this function.
 
     Raises:
-        UsageError: One was not allowed.
+        UsageError: The user refused a file.
     """
     positions = {rule.function.rpartition(":")[0] for rule in rules if rule.function}
     for file in sorted({(folder / position).resolve() for position in positions} - allowed):
@@ -394,18 +394,18 @@ _START: Final = """\
 # WHERE duration > 2ms
 # WHEN latency("tick", "done") > 5ms THEN MARK "late"; KEEP 20 buffers; STOP
 """
-_MOST_HITS: Final = 1000  # that are shown as marks
+_MOST_HITS: Final = 1000  # limit of hits shown as marks
 
 
 class RulesTab(QWidget):
-    """Rules as text. Opening a file runs nothing; Python handlers only after a yes.
+    """Rules as text. Opening a file runs nothing; Python handlers run only after the user has agreed.
 
     Attributes:
-        editor: The text.
-        from_filter: The button that makes rules of the filter in force.
-        message: Faults, hints, what was done.
-        path: The file the rules are from; None while they have none.
-        editing: Name of the pass that is being edited; empty for new rules.
+        editor: The rules.
+        from_filter: Button that makes rules from the active filter.
+        message: Faults, hints and results.
+        path: File of the rules; None if there is none.
+        editing: Name of the filter pass being edited; empty for new rules.
     """
 
     def __init__(self, opened: OpenTrace, theme: Theme, parent: QWidget | None = None) -> None:
@@ -417,7 +417,7 @@ class RulesTab(QWidget):
         self.editor.setPlainText(_START)
         self.message = MessageLine(self)
         self.message.setWordWrap(True)
-        self.message.setTextFormat(Qt.TextFormat.PlainText)  # a stranger's rules are in it
+        self.message.setTextFormat(Qt.TextFormat.PlainText)  # it quotes rules of unknown origin
         self.message.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         self.apply_button = QPushButton("Apply", self)
         self.apply_button.setProperty("primary", "true")
@@ -456,35 +456,35 @@ class RulesTab(QWidget):
         self._on_checked()
 
     def close_down(self) -> None:
-        """Stop what runs in the background."""
+        """Cancel the background task."""
         self._hits.close()
 
     def resizeEvent(self, event: QResizeEvent) -> None:
-        """Put the buttons above and below the text, in a low drawer beside it."""
+        """Place the buttons above and below the text, or beside it in a low drawer."""
         super().resizeEvent(event)
         self._grid.follow()
 
     def set_theme(self, theme: Theme) -> None:
-        """Draw in other colours."""
+        """Use the colours of a theme."""
         self.editor.set_theme(theme)
 
     def edit(self, name: str) -> None:
-        """Put the rules of a pass into the editor."""
+        """Load the rules of a filter pass into the editor."""
         self.editor.replace_text(self._opened.filters.pass_named(name).rules)
         self.editing = name
         self.editor.setFocus()
 
     def apply(self) -> None:
-        """Make the rules a filter of the view, or change the one they were applied as before."""
+        """Apply the rules as a filter pass, or change the pass they were applied as before."""
         filters = self._opened.filters
-        built = self.built()  # what the kernel would refuse is reported here, not later from the background
+        built = self.built()  # report rules that the kernel would refuse now, and not later from the background
         filters.evaluator.forget()
         text, before = self.editor.toPlainText(), filters.state
         if self.editing in {item.name for item in filters.state.stack.passes}:
             filters.change_pass(self.editing, rules=text)
         else:
             self.editing = filters.add_pass(rules=text, effect=Effect.HIDE)
-        if filters.state is before:  # the same rules, but the handlers that they call may be others now
+        if filters.state is before:  # the same rules, but the handlers' files may have changed
             filters.recompute()
         self.message.say(f"Applied as filter {self.editing}.", "dim")
         if built.triggers:
@@ -493,7 +493,7 @@ class RulesTab(QWidget):
             self._opened.marks.show_hits(())
 
     def _find_hits(self, rules: BuiltRules) -> None:
-        """Find where triggers hit, and show it as marks."""
+        """Find where triggers hit, in the background, and show the hits as marks."""
         evaluator, trace = self._opened.filters.evaluator, self._opened.trace
 
         def find() -> tuple[list[Mark], int]:
@@ -513,16 +513,16 @@ class RulesTab(QWidget):
             self.message.say(f"Applied as filter {self.editing}. Triggers hit {counted(count, 'time')}{shown}.", "dim")
 
     def open(self) -> None:
-        """Read a rule file. Nothing in it is run."""
+        """Ask for a rule file, and load it without running code."""
         path = ask_rule_file(self, self.path)
         if path is not None:
             self.load(path)
 
     def load(self, path: Path) -> None:
-        """Show the rules of a file.
+        """Load the rules of a file.
 
         Raises:
-            UsageError: It cannot be read.
+            UsageError: The file cannot be read.
         """
         text = read_rule_text(path)
         self.path, self.editing = path, ""
@@ -530,7 +530,7 @@ class RulesTab(QWidget):
         self.editor.replace_text(text)
 
     def save(self) -> None:
-        """Write the rules to a file, whatever is wrong with them."""
+        """Write the rules to a file, even if they have faults."""
         suggestion = self.path or Path(f"{self._opened.trace.path.stem}.satrules")
         path = dialogs.ask_save(self, suggestion, _PATTERN)
         if path is not None:
@@ -540,10 +540,10 @@ class RulesTab(QWidget):
             self.message.say(f"Saved {path.name}", "dim")
 
     def import_arguments(self) -> None:
-        """Show the rules behind the trace's own TRACELOGGER_ARGS.
+        """Make rules from the trace's own TRACELOGGER_ARGS.
 
         Raises:
-            UsageError: The header has none, or they cannot be parsed.
+            UsageError: The header has no TRACELOGGER_ARGS, or they cannot be parsed.
         """
         trace = self._opened.trace
         arguments = trace.header.get("TRACELOGGER_ARGS")
@@ -555,10 +555,10 @@ class RulesTab(QWidget):
         self.editor.replace_text(notes + rules_text(imported.rules, trace.release))
 
     def take_filter(self) -> None:
-        """Show the rules that capture what the filter of now lets show: check boxes, forms, conditions.
+        """Make rules that capture what the active filter shows: check boxes, forms and conditions.
 
         Raises:
-            UsageError: Too many threads are selected one by one.
+            UsageError: Too many threads are selected individually.
         """
         state, trace = self._opened.filters.state, self._opened.trace
         text = rules_of_selection(trace, state.codes, state.threads, state.stack, state.is_wide)
@@ -566,14 +566,14 @@ class RulesTab(QWidget):
         self.editor.replace_text(text)
 
     def copy_command(self) -> None:
-        """Copy the tracelogger command that comes closest."""
+        """Copy the tracelogger command that is closest to the rules."""
         command = tracelogger_command(self.built())
         QGuiApplication.clipboard().setText(command.text)
         exact = "exactly these rules" if command.is_exact else "; ".join(("not exact", *command.reasons))
         self.message.say(f"Copied: {command.text}\n({exact})", "dim")
 
     def export_program(self) -> None:
-        """Write the C program that sets exactly these rules."""
+        """Write a C program that sets exactly these rules."""
         path = dialogs.ask_save(self, Path("set_rules.c"), "C source (*.c)")
         if path is None:
             return
@@ -590,19 +590,19 @@ class RulesTab(QWidget):
             self.message.say("\n".join((f"Saved {path.name}", *program.notes)), "dim")
 
     def use_in_capture(self) -> None:
-        """Hand the rules to the dialog for a new capture."""
+        """Open the dialog for a new capture with the rules."""
         self.built()
         self._opened.capture_requested.emit(self.editor.toPlainText())
 
     def show_would_capture(self) -> None:
-        """Return what a capture with these rules would have captured."""
+        """Show what a capture with these rules would have captured."""
         WouldCaptureDialog(self._opened, self.built(), self.window()).show()
 
     def built(self) -> BuiltRules:
-        """Return the rules carried out; handlers after a yes.
+        """Return the rules ready for use, after the user has allowed their handlers.
 
         Raises:
-            UsageError: They have faults, or call code that may not run.
+            UsageError: The rules have faults, or call code that is not allowed.
         """
         rules = self._allowed_rules()
         trace, evaluator = self._opened.trace, self._opened.filters.evaluator
@@ -610,7 +610,7 @@ class RulesTab(QWidget):
         return build(rules, trace.release, handlers, taught=taught(trace))
 
     def _allowed_rules(self) -> tuple[Rule, ...]:
-        """Return the rules without a fault, after the user has allowed each new file of handlers."""
+        """Return the rules, after the user has allowed each new file of handlers."""
         trace, evaluator = self._opened.trace, self._opened.filters.evaluator
         rules, faults = check_rules(self.editor.toPlainText(), trace.release, process_names(trace))
         if faults:

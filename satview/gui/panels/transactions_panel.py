@@ -1,4 +1,4 @@
-"""The panel of messages, pulses and interrupts, the slowest first: what it shows, its filter, its table."""
+"""The panel Transactions: messages, pulses and interrupts with their latencies, slowest first."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ from satview.session.questions import Answer
 from satview.session.tasks import IsCancelled
 from satview.store.trace import Trace
 
-# What the panel shows: which kind of rows, filter, order and range; worked out in the background.
+# Computes the rows in the background.
 
 
 class RowMode(StrEnum):
-    """What the rows are; the values are titles."""
+    """Kinds of rows; values are tab titles."""
 
     MESSAGES = "Messages"
     LATENCIES = "Pulses and interrupts"
@@ -37,13 +37,13 @@ class RowMode(StrEnum):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FoundRows:
-    """What was found.
+    """The rows found.
 
     Attributes:
-        mode: What the rows are.
-        window: The range they are in; None = the whole trace.
-        total: How many there are without filter and range.
-        table: The rows, in the order they show.
+        mode: Kind of rows.
+        window: Their range; None = the whole trace.
+        total: Number of rows without filter and range.
+        table: The rows, sorted.
     """
 
     mode: RowMode
@@ -53,13 +53,13 @@ class FoundRows:
 
 
 class TransactionView(Answer):
-    """Follows filter, order and selected range once somebody looks.
+    """Finds the rows for the present filter, order and selected range.
 
     Attributes:
-        mode: What the rows are.
-        client, server: Filter of messages; in the other modes `server` is that of threads.
-        number: Type of message, or number of the interrupt; None = any.
-        found: What shows; None = nothing yet.
+        mode: Kind of rows.
+        client, server: Filter for messages; in other modes `server` filters threads.
+        number: Message type or interrupt number; None = any.
+        found: The last result; None = none yet.
     """
 
     def __init__(self, opened: OpenTrace, parent: QObject | None = None) -> None:
@@ -73,31 +73,31 @@ class TransactionView(Answer):
 
     @property
     def order(self) -> tuple[str, bool]:
-        """The column that rows are sorted by, empty for that of the question, and whether the largest come first."""
+        """Sort column (empty = the default of the question), and whether descending."""
         return self._orders.get(self.mode, ("", True))
 
     def set_mode(self, mode: RowMode, client: str = "", server: str = "", number: int | None = None) -> None:
-        """Show rows of another kind, those that pass a filter."""
+        """Show another kind of rows, with a filter."""
         if mode is not self.mode:
             self.mode, self.found = mode, None
             self.client, self.server, self.number = client, server, number
             self.start()
 
     def set_filter(self, client: str, server: str, number: int | None) -> None:
-        """Show the rows that pass a filter."""
+        """Set the filter."""
         if (client, server, number) != (self.client, self.server, self.number):
             self.client, self.server, self.number = client, server, number
             self.start()
 
     def sort(self, name: str, *, descending: bool) -> None:
-        """Show the rows in the order of a column."""
+        """Sort the rows by a column."""
         if (name, descending) != self.order:
             self._orders[self.mode] = name, descending
             self.start()
 
     @Slot()
     def start(self) -> None:
-        """Look for what is to be shown now."""
+        """Start to find the rows."""
         window = self._opened.selection.time_range
         requested: TransactionFilter | LatencyFilter = LatencyFilter(self.number, self.server, window)
         if self.mode is RowMode.MESSAGES:
@@ -112,7 +112,7 @@ def _find(
     trace: Trace, mode: RowMode, requested: TransactionFilter | LatencyFilter, order: tuple[str, bool],
     _is_cancelled: IsCancelled,
 ) -> FoundRows:  # fmt: skip
-    """Run in the task; holds the trace, no widget."""
+    """Return the rows; runs in the background task."""
     if isinstance(requested, TransactionFilter):
         rows = transaction_table(trace, requested)
     else:
@@ -125,24 +125,24 @@ def _find(
     return FoundRows(mode, requested.window, total, table)
 
 
-# The filter of the table of transactions: who, to whom, which number; and what it leaves.
+# The input for the filter.
 
 
 LineFilter = tuple[str, str, int | None]  # client, server or thread, number
 NO_FILTER: Final[LineFilter] = ("", "", None)
-_TYPING_MS: Final = 200  # after the last letter
+_TYPING_MS: Final = 200  # delay after the last letter
 _FIELD_PX: Final = 190
 _NAME_TIP: Final = "Part of a name, a pid, or PID:TID"
 _NUMBER_TIP: Final = "A number, in decimal or with 0x"
 
 
 class FilterLine(QWidget):
-    """Three fields and a sentence.
+    """Three input fields and a statement.
 
     Attributes:
-        client, server, number: The fields; the first one is for messages only, the second is that of threads else.
+        client, server, number: Input fields. `client` is for messages only; for other rows, `server` is the thread.
         statement: What is shown, in words.
-        requested: The filter, as it was last complete.
+        requested: The last valid filter.
 
     Signals:
         changed: `requested` changed.
@@ -174,7 +174,7 @@ class FilterLine(QWidget):
         self.begin(is_of_messages=True)
 
     def begin(self, *, is_of_messages: bool) -> None:
-        """Build the line, of messages or of latencies, without a condition."""
+        """Clear the filter, and set the fields up for messages or latencies."""
         for field in (self.client, self.server, self.number):
             field.clear()
         self._typing.stop()
@@ -187,12 +187,12 @@ class FilterLine(QWidget):
             field.setAccessibleName(text)
 
     def say(self, text: str) -> None:
-        """Show what the filter leaves."""
+        """Show a statement about the rows."""
         self._said = text
         self.statement.setText(text)
 
     def close_down(self) -> None:
-        """Wait for no more letters."""
+        """Stop the timer."""
         self._typing.stop()
 
     @Slot()
@@ -215,11 +215,11 @@ class FilterLine(QWidget):
 
 
 class TransactionsPanel(AnswerPanel):
-    """The table of transactions and latencies. Works only while it can be seen.
+    """The table of transactions and latencies. It is computed only while the panel is visible.
 
     Attributes:
-        view: What is looked for.
-        line: The filter, and what it leaves.
+        view: Finds the rows.
+        line: The filter.
     """
 
     waits_to_be_seen = True
@@ -240,7 +240,7 @@ class TransactionsPanel(AnswerPanel):
         self._opened.selection.range_changed.connect(self._on_range)
 
     def reload(self) -> None:
-        """Look for rows, at first and in a refreshed trace."""
+        """Find the rows, initially and after the trace was refreshed."""
         self._is_stale = False
         self.view.start()
 
@@ -251,7 +251,7 @@ class TransactionsPanel(AnswerPanel):
         self.view.close()
 
     def sort(self, name: str, *, descending: bool) -> None:
-        """Show the rows in the order of a column."""
+        """Sort the rows by a column."""
         self.view.sort(name, descending=descending)
 
     def _head(self) -> QHBoxLayout:
@@ -272,7 +272,7 @@ class TransactionsPanel(AnswerPanel):
         if answer is None:
             self.show_page(view.error or "Looking\N{HORIZONTAL ELLIPSIS}")
             return
-        if view.is_busy:  # what shows stays until there is better
+        if view.is_busy:  # keep the old rows until the search ends
             return
         if self._shown is not answer:
             self._shown = answer
@@ -281,7 +281,7 @@ class TransactionsPanel(AnswerPanel):
         self._say()
 
     def _say(self) -> None:
-        """Say what the filter leaves, or why there is nothing."""
+        """Show how many rows there are, or why there are none."""
         answer = self.view.found
         assert answer is not None
         where = "the selected range" if answer.window is not None else "the trace"
@@ -304,7 +304,7 @@ class TransactionsPanel(AnswerPanel):
 
     @Slot(int)
     def _on_tab(self, number: int) -> None:
-        mode = RowMode(self.tabs.tabData(number))  # Qt keeps the text of it
+        mode = RowMode(self.tabs.tabData(number))  # Qt converts the StrEnum to str
         self.line.begin(is_of_messages=mode is RowMode.MESSAGES)
         self.view.set_mode(mode, *self.line.requested)
 
@@ -315,12 +315,12 @@ class TransactionsPanel(AnswerPanel):
 
     @Slot()
     def _catch_up(self) -> None:
-        """Look for the rows of another range, once the panel can be seen; one behind another tab cannot."""
+        """Find the rows of the new range, if the panel is visible; a panel behind another tab is not."""
         if self._is_stale and self.view.found is not None and not self.visibleRegion().isEmpty():
             self.reload()
 
     def showEvent(self, event: QShowEvent) -> None:
-        """Follow the dock: it knows when the panel comes to the front of others."""
+        """Follow the visibility of the dock, which knows when the panel comes to the front of other tabs."""
         super().showEvent(event)
         dock = self.parentWidget()
         if isinstance(dock, QDockWidget) and dock is not self._dock:
