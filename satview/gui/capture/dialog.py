@@ -1,4 +1,4 @@
-"""File > New capture: what runs on the simulated target, what is logged, where it goes; then its progress."""
+"""File > New capture: a dialog for a capture of a simulated target, with its progress."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ from satview.gui.theme import DARK, LIGHT, colour
 from satview.gui.widgets import MessageLine, PlainLabel, keep_quiet, line_up, resize_on_screen
 from satview.session.settings import Settings
 
-# A box for rules: marks the faulty words while one types, and says what is wrong with them.
+# The input for rules.
 
 
 _TYPING_MS = 250
@@ -61,14 +61,14 @@ _NAMES_SHOWN = 8
 
 
 class RuleBox(QWidget):
-    """A text of rules with its faults.
+    """An editor for rules that marks faults while the user types.
 
     Attributes:
         edit: The text.
-        faults: What is wrong with it, in text order.
+        faults: Faults, in text order.
 
     Signals:
-        checked: `faults` are those of the current text.
+        checked: `faults` was updated for the current text.
     """
 
     checked = Signal()
@@ -85,7 +85,7 @@ class RuleBox(QWidget):
         self.edit.setFont(_fixed_font(self.edit.font().pointSizeF()))
         self.edit.setTabChangesFocus(True)
         self.edit.setMinimumHeight(64)
-        # It takes what is left: with the height that it would like, it would squeeze the fields above in a low dialog.
+        # It takes the remaining height; with its preferred height it would squeeze the fields above in a low dialog.
         self.edit.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Ignored)
         self.message = MessageLine(self)
         self.message.setWordWrap(True)
@@ -101,13 +101,13 @@ class RuleBox(QWidget):
         return self.edit.toPlainText()
 
     def set_target(self, release: Release, processes: Mapping[str, Sequence[int]], is_wide: bool = False) -> None:
-        """Say whose names apply, release and process names with pids, and whether events are wide by default."""
+        """Set the release, the process names with their pids, and whether events are wide by default."""
         self._release, self._processes, self._is_wide = release, processes, is_wide
         self.check()
 
     @Slot()
     def check(self) -> None:
-        """Look for faults now."""
+        """Check the rules now."""
         self._typing.stop()
         rules, self.faults = check_rules(self.text, self._release, self._processes)
         notes: tuple[str, ...] = ()
@@ -126,7 +126,7 @@ class RuleBox(QWidget):
         self.checked.emit()
 
     def _names(self) -> str:
-        """Return which processes rules may name, not knowing their pids."""
+        """Return a sentence with the process names that rules may use."""
         names = [name for name in self._processes if "/" not in name]
         more = "" if len(names) <= _NAMES_SHOWN else ", …"
         return f" Rules may name {', '.join(names[:_NAMES_SHOWN])}{more}." if names else ""
@@ -154,12 +154,12 @@ def _fixed_font(size: float) -> QFont:
     return font
 
 
-# The processes of a workload, so that rules can name them before anything runs.
+# Processes of a workload, so that rules can name them before the capture.
 
 
 @lru_cache(64)
 def process_names(workload: str, release: Release) -> dict[str, tuple[int, ...]]:
-    """Return process name, with and without its folder, to pids: those that are there when the logger starts."""
+    """Return pids by process name, with and without folder, for the processes that exist when the logger starts."""
     described = find(workload)
     kernel = Kernel(target(release, described.cpus, ""), 1)
     try:
@@ -173,14 +173,14 @@ def process_names(workload: str, release: Release) -> dict[str, tuple[int, ...]]
         kernel.machine.close()
 
 
-# The list of workloads: each with its name and what it teaches.
+# The list of workloads.
 
 
-_OFF: Final = 0.45  # how strong names are while nothing can be selected
+_OFF: Final = 0.45  # opacity of names while the list is disabled
 
 
 class WorkloadList(QListWidget):
-    """All workloads; the arrows go through them."""
+    """All workloads with name and lesson."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -193,19 +193,19 @@ class WorkloadList(QListWidget):
 
     @property
     def selected(self) -> str:
-        """The name of the one that is selected; empty if none is."""
+        """Name of the selected workload; empty if none is selected."""
         item = self.currentItem()
         return item.text() if item is not None else ""
 
     def choose(self, name: str) -> None:
-        """Select one by its name."""
+        """Select a workload by name."""
         for item in self.findItems(name, Qt.MatchFlag.MatchExactly):
             self.setCurrentItem(item)
             self.scrollToItem(item)
 
 
 class _TwoLines(QStyledItemDelegate):
-    """A workload: its name, under it what it teaches."""
+    """Draws a workload: its name, and below it the lesson."""
 
     _PAD_PX: Final = 7
 
@@ -214,7 +214,7 @@ class _TwoLines(QStyledItemDelegate):
         self._lessons = dict(names())
 
     def sizeHint(self, option: QStyleOptionViewItem, _index: QModelIndex | QPersistentModelIndex) -> QSize:
-        """Return room for two lines."""
+        """Return the size of two lines."""
         return QSize(200, 2 * option.fontMetrics.height() + 2 * self._PAD_PX + 2)
 
     def paint(
@@ -258,14 +258,14 @@ _FIELD_PX: Final = 26
 
 
 class NewCaptureDialog(QDialog):
-    """The dialog with everything that decides a capture, and its start.
+    """All options of a simulated capture, and its start.
 
     Attributes:
-        workloads, seed, cpus, release, duration, form, mode, probe, live, rules, path: The editors.
-        start_button, stop_button, cancel_button, rules_button: The buttons.
+        workloads, seed, cpus, release, duration, form, mode, probe, live, rules, path: Editors.
+        start_button, stop_button, cancel_button, rules_button: Buttons.
 
     Signals:
-        live_requested: A capture that is to be watched while it runs: `CaptureRequest`.
+        live_requested: Start a capture that is followed while it runs: `CaptureRequest`.
     """
 
     live_requested = Signal(object)
@@ -291,11 +291,11 @@ class NewCaptureDialog(QDialog):
 
     @property
     def workload(self) -> Workload:
-        """The one that is selected."""
+        """The selected workload."""
         return find(self.workloads.selected or _FIRST)
 
     def order(self) -> CaptureRequest:
-        """Return what the editors say."""
+        """Return the request from the values of the editors."""
         is_live = self.live.isChecked()
         options = LoggerOptions(
             iterations=0,
@@ -334,7 +334,7 @@ class NewCaptureDialog(QDialog):
         self.duration.setSingleStep(0.1)
         self.duration.setSuffix(" s")
         for spin in (self.seed, self.cpus, self.duration):
-            spin.lineEdit().setTextMargins(4, 0, 0, 0)  # style sheets move the box, not its text
+            spin.lineEdit().setTextMargins(4, 0, 0, 0)  # the style sheet's padding does not apply to the text
         self.form = QComboBox(self)
         self.form.addItems(["Fast: the essential arguments", "Wide: all arguments"])
         self.mode = QComboBox(self)
@@ -376,7 +376,7 @@ class NewCaptureDialog(QDialog):
             ("Release", self.release), ("CPUs", self.cpus), ("Duration", self.duration), ("Seed", self.seed),
             ("Events", self.form), ("Buffers", self.mode), ("", self.probe), ("", self.live),
         ):  # fmt: skip
-            widget.setMinimumHeight(_FIELD_PX)  # what the style sheet makes of it, of which the layout knows nothing
+            widget.setMinimumHeight(_FIELD_PX)  # the height with the style sheet, which the layout does not know
             form.addRow(title, widget)
         browse = QPushButton("Browse\N{HORIZONTAL ELLIPSIS}", self, autoDefault=False)
         browse.clicked.connect(self._browse)
@@ -389,7 +389,7 @@ class NewCaptureDialog(QDialog):
         target = QWidget(self)
         target.setLayout(form)
         form.setContentsMargins(0, 0, 0, 0)
-        # In a low dialog the rules have less room; squeezed fields could not be read.
+        # In a low dialog the rules become lower, and not these fields.
         target.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
         right.addWidget(target)
         right.addSpacing(6)
@@ -438,7 +438,7 @@ class NewCaptureDialog(QDialog):
 
     @Slot()
     def start(self) -> None:
-        """Begin the capture; the dialog closes when it is done, at once when it can be watched live."""
+        """Start the capture; the dialog closes when it is done, or immediately if it is followed live."""
         self.rules.check()
         if self._fault():
             self._check()
@@ -455,7 +455,7 @@ class NewCaptureDialog(QDialog):
         self._job.start(order)
 
     def _remember(self) -> None:
-        """Keep what the editors say for the next time."""
+        """Save the values of the editors for the next time."""
         self._settings.set("capture/last", json.dumps({
             "workload": self.workload.name, "seed": self.seed.value(), "cpus": self.cpus.value(),
             "release": self.release.currentIndex(), "duration_ms": round(self.duration.value() * 1000),
@@ -464,7 +464,7 @@ class NewCaptureDialog(QDialog):
         }))  # fmt: skip
 
     def _recall(self) -> None:
-        """Show what was captured last; whatever of it does not fit any more is left out."""
+        """Restore the values of the last capture; ignore invalid ones."""
         try:
             last = json.loads(self._settings.text("capture/last") or "{}")
         except ValueError:
@@ -495,7 +495,7 @@ class NewCaptureDialog(QDialog):
 
     @Slot()
     def reject(self) -> None:
-        """Stop the capture that runs and go back to the editors; else close."""
+        """Cancel the running capture and return to the editors; otherwise close."""
         if self._is_mine and self._job.is_busy:
             self._is_mine = False
             self._job.discard()
@@ -505,7 +505,7 @@ class NewCaptureDialog(QDialog):
             super().reject()
 
     def closeEvent(self, event: QCloseEvent) -> None:
-        """Stop the capture that runs."""
+        """Discard the running capture."""
         if self._is_mine and self._job.is_busy:
             self._job.discard()
         super().closeEvent(event)
@@ -538,7 +538,7 @@ class NewCaptureDialog(QDialog):
 
     @Slot()
     def _check(self) -> None:
-        """Say what is missing, and let the capture start when nothing is."""
+        """Show what is missing; enable the start if nothing is."""
         fault = self._fault()
         self.start_button.setEnabled(not fault)
         path = Path(self.path.text().strip()).expanduser()
@@ -592,5 +592,5 @@ class NewCaptureDialog(QDialog):
 
 
 def _number(value: object, default: int, most: int) -> int:
-    """Return a number that was stored, or the default where it is none or does not fit."""
+    """Return a stored number, or the default if it is invalid."""
     return value if isinstance(value, int) and 0 <= value <= most else default

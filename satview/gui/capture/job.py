@@ -1,4 +1,4 @@
-"""Carries out one capture in the background, simulated or on a target. Knows no numpy until it starts."""
+"""Runs a capture in the background, simulated or on a target. Imports numpy only when a capture starts."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class CaptureRequest:
-    """What is to be captured, and where it goes.
+    """A simulated capture.
 
     Attributes:
-        capture: Workload, target, options.
-        path: The file.
-        is_live: In real time into the file itself, for somebody who follows it; else the file appears when it is done.
+        capture: Workload, target and options.
+        path: Output file.
+        is_live: Write the output file in real time, so that it can be followed; otherwise it appears when complete.
     """
 
     capture: Capture
@@ -45,11 +45,11 @@ class CaptureRequest:
 
 @dataclass(frozen=True, slots=True)
 class TargetCaptureRequest:
-    """What is to be captured on a target.
+    """A capture on a target.
 
     Attributes:
-        request: Where, what, and the file.
-        notices: What the functions that the rules call have to say: that they were switched off.
+        request: The target, what to capture, and the output file.
+        notices: Messages of the functions that the rules call, such as that one was switched off.
     """
 
     request: TargetRequest
@@ -57,7 +57,7 @@ class TargetCaptureRequest:
 
     @property
     def path(self) -> Path:
-        """The file."""
+        """Output file."""
         return self.request.path
 
 
@@ -66,13 +66,13 @@ AnyRequest = CaptureRequest | TargetCaptureRequest
 
 @dataclass(frozen=True, slots=True)
 class CaptureOutcome:
-    """How a capture ended.
+    """Result of a capture.
 
     Attributes:
-        path: The file to be shown.
-        summary: One sentence about the amount captured.
-        findings: What to know about it, a sentence each: a deadlock, a program that raised, a line that broke.
-        are_titled: Whether the kind of a finding is before its first colon.
+        path: File to open.
+        summary: A sentence about the amount captured.
+        findings: Findings, a sentence each, such as a deadlock, a program that raised, or a lost connection.
+        are_titled: Findings begin with their kind and a colon.
     """
 
     path: Path
@@ -85,13 +85,13 @@ class CaptureJob(QObject):
     """Runs one capture at a time for a window.
 
     Signals:
-        began: A capture runs: its request.
-        grows: The file that the capture writes can be followed: `Path`. Not sent where it appears at the end only.
-        told: How far a capture on a target is: sizes, rate, losses.
-        done: A capture has ended: `CaptureOutcome`.
-        failed: The exception that ended it.
+        began: A capture started: its request.
+        grows: The output file can be followed: its `Path`. Not sent if the file appears only at the end.
+        told: Progress of a capture on a target: sizes, rate, losses.
+        done: A capture ended: `CaptureOutcome`.
+        failed: A capture failed: the exception.
         progress: Share done, 0 to 1.
-        ended: After each of the above, and after `discard`.
+        ended: Sent after `done`, `failed` and `discard`.
     """
 
     began = Signal(object)
@@ -101,7 +101,7 @@ class CaptureJob(QObject):
     failed = Signal(object)
     progress = Signal(float)
     ended = Signal()
-    _grows_there = Signal(object)  # on the pool thread
+    _grows_there = Signal(object)  # sent on the pool thread
     _told_there = Signal(str)
 
     def __init__(self, parent: QObject | None = None) -> None:
@@ -120,11 +120,11 @@ class CaptureJob(QObject):
 
     @property
     def last_request(self) -> AnyRequest | None:
-        """What is being captured, or was last; None before the first capture."""
+        """The running or last request; None before the first capture."""
         return self._order
 
     def start(self, order: AnyRequest) -> None:
-        """Begin a capture; one that runs is thrown away."""
+        """Start a capture; discard a running one."""
         self._order, self._is_stopped = order, threading.Event()
         if isinstance(order, CaptureRequest):
             self._job.start_reporting(partial(_carry_out, order, self._is_stopped))
@@ -136,21 +136,21 @@ class CaptureJob(QObject):
             self.grows.emit(order.path)
 
     def stop(self) -> None:
-        """Let the logger write what it has and end: the file is complete and `done` follows."""
+        """Let the logger write its buffers and end; the file is complete, and `done` follows."""
         self._is_stopped.set()
 
     def discard(self) -> None:
-        """Stop and throw away what was captured."""
+        """Stop the capture and discard its data."""
         self._job.cancel()
         self.ended.emit()
 
     def close(self) -> None:
-        """Stop and wait; the window goes away."""
+        """Stop the capture and wait for it, because the window closes."""
         self._job.close()
 
     @Slot(object)
     def _on_grows(self, path: object) -> None:
-        if self.is_busy:  # else it was closed meanwhile
+        if self.is_busy:  # not closed meanwhile
             self.grows.emit(path)
 
     @Slot(str)
@@ -171,20 +171,20 @@ class CaptureJob(QObject):
 
 
 def failure(error: Exception, path: Path) -> str:
-    """Return one sentence about what ended a capture to a file."""
+    """Return a sentence about the error that ended a capture."""
     if isinstance(error, OSError) and error.strerror:
         return f"{path.name} cannot be written: {error.strerror[:1].lower()}{error.strerror[1:]}"
     return str(error) or "there is not enough memory"
 
 
 def _carry_out(order: CaptureRequest, is_stopped: threading.Event, is_cancelled: IsCancelled, report: Report) -> object:
-    """Capture on a pool thread.
+    """Run a simulated capture on a pool thread.
 
     Args:
-        order: What, and where to.
-        is_stopped: Set when the logger shall write what it has and end.
-        is_cancelled: Called now and then; True throws the capture away.
-        report: Is given the share that is done.
+        order: The capture.
+        is_stopped: Set to let the logger write its buffers and end.
+        is_cancelled: Polled regularly; True discards the capture.
+        report: Called with the share done.
     """
 
     def ends() -> bool:
@@ -198,11 +198,12 @@ def _carry_out(order: CaptureRequest, is_stopped: threading.Event, is_cancelled:
 
 
 def _run_aside(path: Path, run: Callable[[BinaryIO | None], CaptureResult], is_cancelled: IsCancelled) -> CaptureResult:
-    """Capture into a file beside the requested one, which takes its name when all is well.
+    """Capture into a temporary file, which is renamed to the requested name when complete.
 
     Raises:
-        UsageError: It could not be written to its end, as the disk is full; what there is has got the name, unless an
-            older file has it.
+        UsageError: The file is incomplete, such as when the disk is full; the captured part has the requested name
+            unless
+            an older file has it.
     """
     file = NewFile(path, keeps_part=True, is_buffered=False)
     try:
@@ -229,15 +230,15 @@ def _capture_on_target(
     is_cancelled: IsCancelled,
     report: Report,
 ) -> object:
-    """Capture on a target, on a pool thread, and filter by what of the rules the target cannot carry out.
+    """Capture on a target, on a pool thread, and then apply the rules that the target cannot apply itself.
 
     Args:
-        order: What, and where to.
-        is_stopped: Set when the logger shall write what it has and end.
-        tell: Gets how far it is.
-        grows: Gets the file when it can be followed; not where it is filtered at the end.
-        is_cancelled: As `is_stopped`; nobody is told how it ended.
-        report: Is given the share that is filtered.
+        order: The capture.
+        is_stopped: Set to let the logger write its buffers and end.
+        tell: Called with the progress as text.
+        grows: Called with the file when it can be followed; not if it is filtered at the end.
+        is_cancelled: Stops like `is_stopped`, but without an outcome.
+        report: Called with the share that is filtered.
     """
     request, said = order.request, list[str]()
 
@@ -283,11 +284,11 @@ def _target_summary(captured: Captured, name: str, path: Path) -> str:
             f"{counted(captured.buffers, 'buffer')}, {lost}, in {path.name}")  # fmt: skip
 
 
-# What a capture has found: a deadlock, a program that raised, a logger that was too slow.
+# The result of a capture.
 
 
 def _summary(result: CaptureResult) -> str:
-    """Return one sentence about the amount captured."""
+    """Return a sentence about the amount captured."""
     lost = ""
     if result.lost_buffers or result.dropped_events:
         lost = f"; too slow a logger: {result.lost_buffers:,} buffers lost, {result.dropped_events:,} events dropped"
@@ -298,7 +299,7 @@ def _summary(result: CaptureResult) -> str:
 
 
 class OutcomeDialog(QDialog):
-    """Shows findings beside the trace; it does not have to be answered before one goes on."""
+    """Shows the findings of a capture beside the trace; not modal."""
 
     def __init__(self, outcome: CaptureOutcome, parent: QWidget | None = None) -> None:
         super().__init__(parent)

@@ -1,4 +1,4 @@
-"""The dialog of files on one time axis: which ones, and where each begins."""
+"""The dialog for several files on one time axis: the files, and where each begins."""
 
 from __future__ import annotations
 
@@ -53,24 +53,24 @@ class _FileRow:
 
 
 class AxisDialog(QDialog):
-    """Makes an axis of the open file and others.
+    """Makes an axis file from the open file and others.
 
     Attributes:
         table: The files with names and offsets.
-        align: How files without an offset are aligned.
-        error: What is wrong.
+        align: How to align files without an offset.
+        error: Error message.
 
     Signals:
-        written: The axis is written: its file.
+        written: The axis file was written: its path.
     """
 
     written = Signal(object)
 
     def __init__(self, trace: Trace, comparison: Comparison, parent: QWidget) -> None:
-        """Begin with the open file, or those of the open axis, and the second one that is compared.
+        """List the open file (or the files of the open axis) and the compared file.
 
         Args:
-            trace: What is open.
+            trace: The open trace.
             comparison: Has the second trace and its offset, if there is one.
             parent: The window.
         """
@@ -135,13 +135,13 @@ class AxisDialog(QDialog):
         layout.addWidget(self.buttons)
 
     def add_file(self, path: Path) -> None:
-        """Put one more file on the axis."""
+        """Add a file to the table."""
         rows = self._rows()
         self._append(_FileRow(path, names_for([*(Path(row.name) for row in rows), path])[-1], ""))
         self._on_rows()
 
     def closeEvent(self, event: object) -> None:
-        """Stop what runs in the background."""
+        """Cancel the background task."""
         self._job.close()
         super().closeEvent(event)  # type: ignore[arg-type]
 
@@ -187,7 +187,7 @@ class AxisDialog(QDialog):
 
     @Slot()
     def _on_open(self) -> None:
-        """Find out where each file is; what aligns by events reads the files."""
+        """Align the files in the background, which may read them, and write the axis file."""
         rows = self._rows()
         offsets = {row.name: row.offset for row in rows[1:] if row.offset}
         text = self.align.currentText().strip()
@@ -217,7 +217,7 @@ class AxisDialog(QDialog):
 
 
 def _first_rows(trace: Trace, comparison: Comparison) -> list[_FileRow]:
-    """Return the files that are known already: those of the open axis, or the open file and the compared one."""
+    """Return the initial files: those of the open axis, or the open file and the compared one."""
     if trace.format == FORMAT:
         return [_of_entry(entry) for entry in read_axis(trace.path)]
     paths, offsets = [trace.path], [""]
@@ -232,5 +232,5 @@ def _of_entry(entry: AxisEntry) -> _FileRow:
 
 
 def _offset_text(offset_ps: int) -> str:
-    """Return an offset as it is typed, exactly: `12.5 ms`."""
+    """Return an offset as the user would type it, exactly: `12.5 ms`."""
     return format_exactly(offset_ps, Clock(PS_PER_S))

@@ -1,4 +1,4 @@
-"""The panel of what changed between two traces: a row for each figure, a click shows it in both."""
+"""The panel Comparison: figures that changed between two traces; a click shows a figure in both."""
 
 from __future__ import annotations
 
@@ -39,12 +39,12 @@ class ComparisonPanel(AnswerPanel):
     """What changed from the first trace to the second.
 
     Attributes:
-        view: What is worked out.
-        overlaid: The durations behind the selected row.
+        view: Computes the changes.
+        overlaid: Computes the durations of the selected row in both traces.
         table, model: The rows.
-        kind, words, every, extent: What of it shows.
+        kind, words, every, extent: Select which rows to show.
         statement: Both traces, and how they are aligned.
-        plot: The histograms; None until the first row is selected.
+        plot: The histograms; None until a row is selected.
     """
 
     saved_fields = ("kind", "words", "every", "extent")
@@ -108,7 +108,7 @@ class ComparisonPanel(AnswerPanel):
         return line
 
     def set_theme(self, theme: Theme) -> None:
-        """Draw in other colours."""
+        """Use the colours of a theme."""
         super().set_theme(theme)
         if self.plot is not None:
             self.plot.set_theme(theme)
@@ -118,19 +118,19 @@ class ComparisonPanel(AnswerPanel):
         self._is_split_by_user = True
 
     def resizeEvent(self, event: QResizeEvent) -> None:
-        """Give the plot what the figures beside it do not need."""
+        """Give the plot the width that the table does not need."""
         super().resizeEvent(event)
         if not self._is_split_by_user:
             plot_px = max(_LEAST_PLOT_PX, min(_PLOT_PX, self.width() - _FIGURES_PX))
             self._split.setSizes([self.width() - plot_px, plot_px])
 
     def showEvent(self, event: QShowEvent) -> None:
-        """Follow the trace while the panel is seen."""
+        """Compute changes while the panel is visible."""
         super().showEvent(event)
         self.view.watch(is_watched=True)
 
     def hideEvent(self, event: QHideEvent) -> None:
-        """Rest."""
+        """Stop computing."""
         self.view.watch(is_watched=False)
         super().hideEvent(event)
 
@@ -141,9 +141,9 @@ class ComparisonPanel(AnswerPanel):
         self.overlaid.close()
 
     def go_to(self, change: ChangedRow) -> None:
-        """Show what a row is about in both traces: where the longest is, else its lane or an event of its kind."""
+        """Show a row in both traces: at the longest duration, or else its lane or an event of its kind."""
         linked = self._comparison.is_linked
-        self._comparison.is_linked = False  # each has its own position
+        self._comparison.is_linked = False  # the positions differ
         for side, positions in enumerate(self._positions()):
             if name := change.time_column(side):
                 positions.go_to(change.tables[side], name, change.rows[side])
@@ -159,19 +159,19 @@ class ComparisonPanel(AnswerPanel):
         return positions
 
     def _select_first(self) -> None:
-        """Select what changed most, so that its durations show; where it is shows at a click."""
+        """Select the first row, so that its durations show, without moving the lanes."""
         select_row(self.table, 0)
         self._on_rows()
 
     @Slot()
     def _fill(self) -> None:
-        """Show those of a kind that have all of some words, and unless all are requested one figure of each thing."""
+        """Show the rows that match kind and words; unless every figure is requested, one figure of each subject."""
         if self._shown is None:
             self.model.show(None, "", is_descending=True)
             self._on_rows()
             return
         kind, words = str(self.kind.currentData()), self.words.text().casefold().split()
-        rows: dict[tuple[object, ...], int] = {}  # what changed most comes first
+        rows: dict[tuple[object, ...], int] = {}  # the largest changes come first
         for row, change in enumerate(self._shown.figures):
             if kind in ("", change.by) and all(word in f"{change.name} {change.title}".casefold() for word in words):
                 rows.setdefault((row if self.every.isChecked() else -1, change.by, change.name), row)
@@ -179,7 +179,7 @@ class ComparisonPanel(AnswerPanel):
         self._select_first()
 
     def _show_in_order(self, answer: Table) -> None:
-        """Show changes in the order that was chosen, what the logger did last: it follows what was captured."""
+        """Show changes in the selected order, those of the logger last, because they depend on what was captured."""
         name, descending = self._order
         ordered = answer.sorted_by(name, descending) if name else answer
         changes = self._shown.figures if self._shown is not None else ()
@@ -252,7 +252,7 @@ class ComparisonPanel(AnswerPanel):
             self._plots.setCurrentWidget(self._no_plot)
             return
         if self.plot is None:
-            from satview.gui.plots.duration_plot import OverlayPlot  # on first use: brings pyqtgraph
+            from satview.gui.plots.duration_plot import OverlayPlot  # on first use: imports pyqtgraph
 
             self.plot = OverlayPlot(self._theme, self)
             self._plots.addWidget(self.plot)
