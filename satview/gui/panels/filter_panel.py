@@ -314,9 +314,6 @@ class FilterPanel(Panel):
         events, threads: The trees.
         rules_page: The tab for rules, filled on first use.
         effect: Selects the effect of the check boxes.
-
-    Signals:
-        search_requested: Search for a condition (its text).
     """
 
     saved_fields = ("tabs",)

@@ -113,10 +113,6 @@ class PlotsPanel(Panel):
         load, durations, counts: The plots; None until the panel is first shown.
         statement: What is plotted, in words.
         message: Why nothing is plotted.
-
-    Signals:
-        time_requested: A bin of the load plot was clicked: cycles.
-        event_requested: A row of the longest durations was clicked: row of its event.
     """
 
     saved_fields = ("tabs", "by", "measure", "extent", "only_selected", "conditions", "divisions")

@@ -66,7 +66,7 @@ def draw_arrows(
     names = _draw_legs(painter, opened, shown, rows, scroll_px, scale, theme) if shown is not None else []
     _draw_hops(painter, opened, hops, scroll_px, scale, theme)
     _draw_waits(painter, opened, waits, scroll_px, scale, theme)
-    _draw_names(painter, names, theme)  # across the outlines
+    _draw_names(painter, names, theme)  # on top of the outlines
     painter.setRenderHint(QPainter.RenderHint.Antialiasing, on=False)
 
 

@@ -135,7 +135,7 @@ class SwimlaneView(QWidget):
         self.update()
 
     def set_shares(self, shows: bool) -> None:
-        """Show shares of time in lanes whose intervals are too dense for bars, or the dominant value of each pixel."""
+        """Show shares of time where intervals are too dense for bars; if false, the dominant value of each pixel."""
         self.shows_shares = shows
         self.update()
 

@@ -162,7 +162,7 @@ class Application(QObject):
 
     def show_trends(self, folder: Path) -> None:
         """Show the trends of a trace data set in a new window."""
-        from satview.gui.trends import TrendsWindow  # on first use: brings pyqtgraph
+        from satview.gui.trends import TrendsWindow  # on first use: imports pyqtgraph
 
         window = TrendsWindow(folder, self.theme)
         window.trace_requested.connect(self._on_trace)
@@ -366,7 +366,7 @@ def silence_offscreen() -> None:
 def _is_dataset(path: Path) -> bool:
     if not path.is_dir():
         return False
-    from satview.fleet.layout import is_dataset  # brings the tables, and most paths are files
+    from satview.fleet.layout import is_dataset  # imports the tables, which single files do not need
 
     return is_dataset(path)
 

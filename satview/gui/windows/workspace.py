@@ -301,7 +301,7 @@ _BOTTOM_PX: Final = 240
 _BOTTOM_SHARE: Final = 0.28  # limit as a share of the window height
 _NARROW_PX: Final = 1100  # in a narrower window a panel at the side would take a third of the lanes' width
 _LOW_PX: Final = 600
-_CLOSED_BELOW_PX: Final = 800  # in a narrower or lower window the lanes need the room of the drawer
+_CLOSED_BELOW_PX: Final = 800  # in a narrower or lower window the drawer is initially closed
 _AREAS: Final = {
     Side.RIGHT: Qt.DockWidgetArea.RightDockWidgetArea,
     Side.BOTTOM: Qt.DockWidgetArea.BottomDockWidgetArea,
