@@ -180,8 +180,8 @@ class AnswerModel(QAbstractTableModel):
             return visible_line(self._texts(row)[index.column()])
         if role == Qt.ItemDataRole.ToolTipRole:
             text, doubt = self._texts(row)[index.column()].strip(), self.answer.doubt(row, column.name)
-            way = "A click goes there." if self.answer.has_place(row, column.name) else ""
-            return tool_tip("\n".join(filter(None, (text, doubt, *self._hidden(index), way))))
+            link_hint = "A click goes there." if self.answer.has_place(row, column.name) else ""
+            return tool_tip("\n".join(filter(None, (text, doubt, *self._hidden(index), link_hint))))
         if role == Qt.ItemDataRole.TextAlignmentRole:
             return _LEFT if column.kind.is_words else _RIGHT
         if role == Qt.ItemDataRole.DecorationRole and column.kind is Kind.STATE:
@@ -322,7 +322,7 @@ class AnswerPanel(TablePanel[AnswerModel]):
         super().__init__(context, parent)
         self._area = context.area
         self._is_down, self._pressed_x = False, 0.0
-        self._wanted_px: dict[int, int] = {}  # width that each column needs
+        self._needed_px: dict[int, int] = {}  # width that each column needs
         self._fitted_px: dict[int, int] = {}  # width that it was given
         self._order = "", False  # sort column and whether descending; no column = the order of the answer
         self.model = AnswerModel(context.theme, self, self.shown_names)
@@ -433,7 +433,7 @@ class AnswerPanel(TablePanel[AnswerModel]):
         """Set column widths from the first rows; measuring all rows would format each of them."""
         metrics = QFontMetrics(self.table.font())
         rows = range(min(self.model.rowCount(), _MEASURED_ROWS))
-        self._wanted_px = {}
+        self._needed_px = {}
         for section, column in enumerate(self.model.columns):
             if column.kind is Kind.SENTENCE:
                 continue  # it takes the remaining width
@@ -441,12 +441,12 @@ class AnswerPanel(TablePanel[AnswerModel]):
             texts += [f"\N{BLACK DOWN-POINTING SMALL TRIANGLE} {column.title}"]
             texts += [_SAMPLE] if column.kind is Kind.THREAD else []
             width = max(map(metrics.horizontalAdvance, texts)) + _PADDING_PX
-            self._wanted_px[section] = min(max(width, _LEAST_PX), self.widest_px)
+            self._needed_px[section] = min(max(width, _LEAST_PX), self.widest_px)
         self._share_width()
 
     def _share_width(self) -> None:
         """Set column widths, with text columns narrower if the table has no room for all."""
-        table, widths = self.table, self._wanted_px.copy()
+        table, widths = self.table, self._needed_px.copy()
         words = [section for section in widths if self.model.columns[section].kind.is_words]
         missing_px = sum(widths.values()) - table.viewport().width()
         for section in sorted(words, key=widths.__getitem__, reverse=True):  # texts can be cut, numbers cannot

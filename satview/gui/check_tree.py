@@ -148,8 +148,8 @@ class CheckTree(QWidget):
         order = {}
         self.tree.blockSignals(True)
         for group in groups:
-            known = (self._leaves[leaf.key].parent() for leaf in group.leaves if leaf.key in self._leaves)
-            top = next(known, None)
+            parents = (self._leaves[leaf.key].parent() for leaf in group.leaves if leaf.key in self._leaves)
+            top = next(parents, None)
             if top is None:
                 top = self._add_group(LeafGroup(group.title, (), group.tip))
             _set_text(top, 0, group.title)
@@ -202,13 +202,13 @@ class CheckTree(QWidget):
     def menu(self) -> QMenu:
         """Return the context menu of the selected rows."""
         keys, rows = self.selected_keys(), self.tree.selectedItems()
-        what = menu_text(rows[0].text(0)) if len(rows) == 1 else f"these {len(rows)}"
+        subject = menu_text(rows[0].text(0)) if len(rows) == 1 else f"these {len(rows)}"
         menu = QMenu(self)
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         for text, run in (
-            (f"Filter &to {what}", partial(self.only_requested.emit, keys)),
-            (f"E&xclude {what}", partial(self.toggled.emit, keys, False)),
-            (f"&Include {what}", partial(self.toggled.emit, keys, True)),
+            (f"Filter &to {subject}", partial(self.only_requested.emit, keys)),
+            (f"E&xclude {subject}", partial(self.toggled.emit, keys, False)),
+            (f"&Include {subject}", partial(self.toggled.emit, keys, True)),
         ):
             menu.addAction(text).triggered.connect(run)
         return menu

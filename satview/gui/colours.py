@@ -235,16 +235,16 @@ def value_colour(value: int, is_dark: bool, palette: str = STANDARD, looks: str 
     look = read_looks(looks).get(value)
     if look is not None and (of_look := look.colour(is_dark)) is not None:
         return of_look
-    own = _PALETTE_COLOURS.get(palette, {})
+    overrides = _PALETTE_COLOURS.get(palette, {})
     if value == states.ABSENT:
         return None
-    if value == states.INTERRUPT and own:
-        return own["interrupt"][is_dark]
+    if value == states.INTERRUPT and overrides:
+        return overrides["interrupt"][is_dark]
     if value in _OTHER_COLOURS:
         return _OTHER_COLOURS[value][is_dark]
     if value in states.STATE_BY_VALUE:
         name = states.STATE_BY_VALUE[value].name
-        return own.get(_LIKE.get(name, name), _STATE_COLOURS[name])[is_dark]
+        return overrides.get(_LIKE.get(name, name), _STATE_COLOURS[name])[is_dark]
     if value == states.QUIET_PROCESS:
         return _QUIET[is_dark]
     return process_colour(value - states.FIRST_PROCESS, palette) if value < states.VALUE_COUNT else None

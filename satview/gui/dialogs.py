@@ -32,9 +32,9 @@ def ask_open(parent: QWidget, folder: Path | None, take_link: Callable[[TraceLin
     """
     from satview.formats.registry import FORMATS  # on first use: imports numpy
 
-    every = " ".join(pattern for file_format in FORMATS for pattern in file_format.patterns)
+    patterns = " ".join(pattern for file_format in FORMATS for pattern in file_format.patterns)
     kinds = [
-        f"Traces ({every})",
+        f"Traces ({patterns})",
         *(f"{file_format.title} ({' '.join(file_format.patterns)})" for file_format in FORMATS),
         "All files (*)",
     ]
@@ -106,8 +106,8 @@ def folder_for_saving() -> Path:
     Not the folder of the trace, which may be on a target's disk, in an archive, or among the samples of satview.
     """
     documents = QStandardPaths.writableLocation(QStandardPaths.StandardLocation.DocumentsLocation)
-    places = (*_last_saved_in, Path(documents or "."), Path.home())
-    return next((place for place in places if place.is_dir()), Path.home())
+    folders = (*_last_saved_in, Path(documents or "."), Path.home())
+    return next((folder for folder in folders if folder.is_dir()), Path.home())
 
 
 def ask_save(parent: QWidget, suggestion: Path, pattern: str) -> Path | None:

@@ -26,7 +26,7 @@ from satview.base.time import TimeWindow
 from satview.export.listing_part import write_event_list, write_listing
 from satview.export.subset import write_subset
 from satview.gui import dialogs
-from satview.gui.widgets import MessageLine, PlainLabel, keep_quiet, line_up
+from satview.gui.widgets import MessageLine, PlainLabel, guard_from_wheel, line_up
 from satview.session.open_trace import OpenTrace
 from satview.session.range_view import length_text
 from satview.session.tasks import IsCancelled, Report, Task
@@ -129,7 +129,7 @@ class SaveEventsDialog(QDialog):
         self.close_button = QPushButton("Close", self)
         self._lay_out()
         self._connect()
-        keep_quiet(self)
+        guard_from_wheel(self)
         self._show()
 
     def _make_editors(self) -> None:
@@ -224,9 +224,9 @@ class SaveEventsDialog(QDialog):
         self.progress.setValue(round(100 * share))
 
     @Slot(object)
-    def _on_done(self, said: object) -> None:
-        if isinstance(said, str):
-            self.message.say(f"Saved {said}.", "dim")
+    def _on_done(self, summary: object) -> None:
+        if isinstance(summary, str):
+            self.message.say(f"Saved {summary}.", "dim")
         self._set_busy(False)
 
     @Slot(object)

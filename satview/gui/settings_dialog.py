@@ -36,7 +36,7 @@ from satview.events import states
 from satview.gui import theme as themes
 from satview.gui.colours import NAME_OF, OTHER_NAMES, StateLook, is_thick, read_looks, state_colour, write_looks
 from satview.gui.swimlane.fills import swatch
-from satview.gui.widgets import PlainLabel, keep_quiet, line_up
+from satview.gui.widgets import PlainLabel, guard_from_wheel, line_up
 from satview.session.put_state import PARTS, check_name, names_in, session_of
 from satview.session.settings import SETTINGS, Setting, Settings
 from satview.session.workspace_file import WorkspaceState
@@ -60,19 +60,19 @@ class SaveSessionDialog(QDialog):
         error: Shows why the session cannot be saved.
     """
 
-    def __init__(self, state: WorkspaceState, known: tuple[str, ...], save: Save, parent: QWidget) -> None:
+    def __init__(self, state: WorkspaceState, existing: tuple[str, ...], save: Save, parent: QWidget) -> None:
         """Show the parts that can be saved.
 
         Args:
             state: The present state of the window.
-            known: Names of existing sessions.
+            existing: Names of existing sessions.
             save: Stores a session under a name; raises `SatviewError` on failure.
             parent: The window.
         """
         super().__init__(parent)
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.setWindowTitle("Save session")
-        self._state, self._known, self._save = state, known, save
+        self._state, self._existing, self._save = state, existing, save
         self.name = QLineEdit(self, placeholderText="Name")
         self.name.setAccessibleName("Name of the session")
         self.name.textChanged.connect(self._on_name)
@@ -117,23 +117,23 @@ class SaveSessionDialog(QDialog):
         self.table.setEditTriggers(QAbstractItemView.EditTrigger.AllEditTriggers)
         self.table.setAccessibleName("Names and patterns")
         for row, name in enumerate(names):
-            here = QTableWidgetItem(visible_line(name))
-            here.setData(Qt.ItemDataRole.UserRole, name)
-            here.setFlags(Qt.ItemFlag.ItemIsEnabled)
-            self.table.setItem(row, 0, here)
+            name_item = QTableWidgetItem(visible_line(name))
+            name_item.setData(Qt.ItemDataRole.UserRole, name)
+            name_item.setFlags(Qt.ItemFlag.ItemIsEnabled)
+            self.table.setItem(row, 0, name_item)
             self.table.setItem(row, 1, QTableWidgetItem(name))
 
     def _patterns(self) -> dict[str, str]:
         patterns = {}
         for row in range(self.table.rowCount()):
-            here, there = self.table.item(row, 0), self.table.item(row, 1)
-            if here is not None and there is not None and there.text().strip():
-                patterns[str(here.data(Qt.ItemDataRole.UserRole))] = there.text().strip()
+            name_item, pattern_item = self.table.item(row, 0), self.table.item(row, 1)
+            if name_item is not None and pattern_item is not None and pattern_item.text().strip():
+                patterns[str(name_item.data(Qt.ItemDataRole.UserRole))] = pattern_item.text().strip()
         return patterns
 
     @Slot()
     def _on_name(self) -> None:
-        replaces = self.name.text().strip() in self._known
+        replaces = self.name.text().strip() in self._existing
         self.buttons.button(QDialogButtonBox.StandardButton.Save).setText("Replace" if replaces else "Save")
 
     @Slot()
@@ -212,7 +212,7 @@ class StateLooksDialog(QDialog):
         self._lay_out()
         settings.changed.connect(self._on_setting)
         self._fill()
-        keep_quiet(self)
+        guard_from_wheel(self)
         room = parent.window().parentWidget() or parent  # the main window, even if opened from another dialog
         self.resize(min(_SIZE_PX[0], room.width() - 40), min(_SIZE_PX[1], room.height() - 40))
 
@@ -312,8 +312,8 @@ class StateLooksDialog(QDialog):
 
     @Slot()
     def _turn_thickness(self) -> None:
-        now = is_thick(self.value, self._settings.text(_LOOKS))
-        self._store(replace(self._look(), is_thick=not now))
+        is_thick_now = is_thick(self.value, self._settings.text(_LOOKS))
+        self._store(replace(self._look(), is_thick=not is_thick_now))
 
     @Slot()
     def _use_palette(self) -> None:
@@ -347,7 +347,7 @@ class SettingsDialog(QDialog):
         self.looks_button.setAutoDefault(False)
         self.looks_button.clicked.connect(self._show_looks)
         line_up(QVBoxLayout(self), form, buttons, margins=(20, 18, 20, 16), spacing=16)
-        keep_quiet(self)
+        guard_from_wheel(self)
 
     @Slot()
     def _show_looks(self) -> None:

@@ -101,8 +101,8 @@ class FrozenColumn(QTableView):
 _AROUND = 0.5  # margin on both sides of a range that is shown, as a share of its length
 
 
-class Positions:
-    """Selects and shows the subjects of rows (threads, processes, CPUs, events) and the positions of values."""
+class RowNavigator:
+    """Selects and shows the subjects of table rows (threads, processes, CPUs, events) and the positions of values."""
 
     def __init__(self, opened: OpenTrace, navigation: Navigation) -> None:
         self._opened, self._navigation = opened, navigation
@@ -248,7 +248,7 @@ class StatisticsPanel(AnswerPanel):
         self.setMinimumSize(120, 64)
         self.view = self.watched = StatisticsView(self._opened, self)
         self._bars = ShareBar(context.theme, self)
-        self._positions = Positions(self._opened, self._navigation)
+        self._navigator = RowNavigator(self._opened, self._navigation)
         self._is_marking = False
         self._shown: Table | None = None
         self._sorting: dict[str, tuple[str, bool]] = {}  # the user's sort column and whether descending, by table key
@@ -367,15 +367,15 @@ class StatisticsPanel(AnswerPanel):
         """Set column widths from the longest texts, but not below those the user has set."""
         answer = self.model.answer
         assert answer is not None
-        known = self._widths.setdefault(answer.question.name, {})
+        widths_px = self._widths.setdefault(answer.question.name, {})
         metrics = QFontMetrics(self.table.font())
         for section, column in enumerate(self.model.columns):
             rows = range(min(len(answer), _MEASURED_ROWS))
             texts = (column.marked_title + "   ", *(answer.text(row, column.name) for row in rows))
             width = min(max(metrics.horizontalAdvance(text) for text in texts) + 22, _WIDEST_PX)
             width += 10 if self.model.follows and column.follows_filter else 0
-            known[column.name] = max(width, known.get(column.name, 0), 84 if column.kind is Kind.SHARE else 0)
-            self.table.setColumnWidth(section, known[column.name])
+            widths_px[column.name] = max(width, widths_px.get(column.name, 0), 84 if column.kind is Kind.SHARE else 0)
+            self.table.setColumnWidth(section, widths_px[column.name])
 
     @Slot(int)
     def _on_tab(self, number: int) -> None:
@@ -450,9 +450,9 @@ class StatisticsPanel(AnswerPanel):
         table, lane, current = self.model.answer, self._opened.selection.lane, self.table.currentIndex()
         if table is None or lane is None or subject_kind(table) in (Kind.EVENT, None):
             return
-        if current.isValid() and self._positions.lane_of(table, current.row()) == lane:
+        if current.isValid() and self._navigator.lane_of(table, current.row()) == lane:
             return
-        row = self._positions.row_of(self._shown or table, lane)
+        row = self._navigator.row_of(self._shown or table, lane)
         self._mark(np.flatnonzero(table.positions == row))
 
     def _mark(self, rows: NDArray[np.intp]) -> None:
@@ -474,7 +474,7 @@ class StatisticsPanel(AnswerPanel):
     @Slot(QModelIndex)
     def _on_activated(self, index: QModelIndex) -> None:
         if self.model.answer is not None and index.isValid():
-            self._positions.go_to(self.model.answer, self.model.columns[index.column()].name, index.row())
+            self._navigator.go_to(self.model.answer, self.model.columns[index.column()].name, index.row())
 
     @Slot(QModelIndex, QModelIndex)
     def _on_current(self, index: QModelIndex, _before: QModelIndex) -> None:
@@ -482,7 +482,7 @@ class StatisticsPanel(AnswerPanel):
 
     def _select(self, index: QModelIndex) -> None:
         if self.model.answer is not None and index.isValid() and not self._is_marking:
-            self._positions.select(self.model.answer, index.row())
+            self._navigator.select(self.model.answer, index.row())
 
     @Slot(QPoint)
     def _on_menu(self, position: QPoint) -> None:

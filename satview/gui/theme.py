@@ -171,7 +171,7 @@ def apply(app: QApplication, theme: Theme) -> None:
 def _palette(theme: Theme) -> QPalette:
     role = QPalette.ColorRole
     palette = QPalette()  # without a colour: with one, PySide6 loads all of Qt's enumerations (20 ms of start-up)
-    for which, rgb in (
+    for palette_role, rgb in (
         (role.Window, theme.window),
         (role.WindowText, theme.text),
         (role.Base, theme.base),
@@ -194,9 +194,9 @@ def _palette(theme: Theme) -> QPalette:
         (role.Shadow, theme.window),
         (role.Accent, theme.accent),
     ):
-        palette.setColor(which, colour(rgb))
-    for which in (role.WindowText, role.Text, role.ButtonText):
-        palette.setColor(QPalette.ColorGroup.Disabled, which, colour(theme.faint))
+        palette.setColor(palette_role, colour(rgb))
+    for palette_role in (role.WindowText, role.Text, role.ButtonText):
+        palette.setColor(QPalette.ColorGroup.Disabled, palette_role, colour(theme.faint))
     return palette
 
 
@@ -389,9 +389,9 @@ def _tinted(drawn: QPixmap, rgb: int) -> QPixmap:
 def _pixmap(drawing: str, size_px: int, ratio: int) -> QPixmap:
     """Return an SVG drawing as a pixmap, cached for all windows."""
     key = f"satview {size_px} {ratio} {drawing}"
-    known = QPixmap()
-    if QPixmapCache.find(key, known):
-        return known
+    cached = QPixmap()
+    if QPixmapCache.find(key, cached):
+        return cached
 
     pixmap = QPixmap(size_px * ratio, size_px * ratio)
     pixmap.fill(Qt.GlobalColor.transparent)

@@ -48,7 +48,7 @@ class TrendPlot(QWidget):
     def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._theme = theme
-        self._found: Table | None = None
+        self._shown: Table | None = None
         self._values = _ValueAxis("left")
         self._times = _BeginAxis()
         self.plot = new_plot(self._times, self._values, "A figure for each trace")
@@ -67,29 +67,29 @@ class TrendPlot(QWidget):
 
     def show_trend(self, traces: Table, metric: Metric) -> None:
         """Draw a trend."""
-        self._found = traces
+        self._shown = traces
         self._values.metric = metric
         self._draw()
 
     def _draw(self) -> None:
         self.plot.clear()
-        traces, theme = self._found, self._theme
+        traces, theme = self._shown, self._theme
         values = np.empty(0) if traces is None else traces["value"]
-        known = np.flatnonzero(~np.isnan(values))
-        if traces is None or not len(known):
+        known_rows = np.flatnonzero(~np.isnan(values))
+        if traces is None or not len(known_rows):
             return
         begins = [str(begin) for begin in traces["begin"]]
         self._times.is_date = all(begins) and len(set(begins)) > 1  # otherwise at equal distances
         x = np.array([datetime.fromisoformat(begin).replace(tzinfo=UTC).timestamp() if self._times.is_date else row
                       for row, begin in enumerate(begins)], np.float64)  # fmt: skip
-        is_far = (traces["outlier"] != "")[known].tolist()
+        are_outliers = (traces["outlier"] != "")[known_rows].tolist()
         usual, far = pg.mkBrush(colour(theme.accent)), pg.mkBrush(colour(theme.error))
         self.points.setData(
-            x=x[known],
-            y=values[known],
-            data=known.tolist(),
-            size=[_FAR_PX if far_one else _POINT_PX for far_one in is_far],
-            brush=[far if far_one else usual for far_one in is_far],
+            x=x[known_rows],
+            y=values[known_rows],
+            data=known_rows.tolist(),
+            size=[_FAR_PX if is_outlier else _POINT_PX for is_outlier in are_outliers],
+            brush=[far if is_outlier else usual for is_outlier in are_outliers],
             pen=pg.mkPen(None),
             hoverPen=pg.mkPen(colour(theme.text)),
         )
@@ -97,13 +97,13 @@ class TrendPlot(QWidget):
         self._middle.setValue(middle(values))
         self.plot.addItem(self.points)
         self.plot.addItem(self._middle)
-        lowest, highest = float(values[known].min()), float(values[known].max())
+        lowest, highest = float(values[known_rows].min()), float(values[known_rows].max())
         self.plot.setYRange(min(0.0, lowest), highest * _ROOM or 1.0, padding=0)
         self.plot.setXRange(float(x.min()), float(x.max()), padding=0.03)
 
     def _tip(self, x: float, y: float, data: int) -> str:  # noqa: ARG002  -- as pyqtgraph calls it
-        assert self._found is not None
-        return tool_tip("\n".join(filter(None, (self._found.text(data, "trace"), self._found.text(data, "begin")))))
+        assert self._shown is not None
+        return tool_tip("\n".join(filter(None, (self._shown.text(data, "trace"), self._shown.text(data, "begin")))))
 
     @Slot(object, object)
     def _on_click(self, _item: Any, spots: Any, _event: Any = None) -> None:
@@ -171,7 +171,7 @@ class TrendsWindow(QWidget):
     def __init__(self, folder: Path, theme: Theme, parent: QWidget | None = None) -> None:
         super().__init__(parent, Qt.WindowType.Window)
         self._folder, self._theme = folder, theme
-        self._found: Table | None = None
+        self._shown: Table | None = None
         self.setWindowTitle(f"{visible_line(folder.name)} \N{EM DASH} Trends \N{EM DASH} satview")
         self.resize(*_SIZE_PX)
         self.figure = QComboBox(self)
@@ -226,7 +226,7 @@ class TrendsWindow(QWidget):
 
     @Slot(object)
     def _on_done(self, traces: Table) -> None:
-        self._found = traces
+        self._shown = traces
         note = traces.question.note
         self.message.setText(f"{note[0].upper()}{note[1:]}. A click opens a trace there.")
         self.plot.show_trend(traces, metric_of(str(self.figure.currentData())))
@@ -241,8 +241,8 @@ class TrendsWindow(QWidget):
 
     @Slot(int)
     def _on_point(self, row: int) -> None:
-        if self._found is not None:
-            self.trace_requested.emit(location(self._found, row))
+        if self._shown is not None:
+            self.trace_requested.emit(location(self._shown, row))
 
     @Slot(QModelIndex)
     def _on_row(self, index: QModelIndex) -> None:

@@ -67,7 +67,7 @@ class Notice(PlainLabel):
         self.setMargin(_BESIDE_PX)
 
 
-class CutLabel(PlainLabel):
+class ElidedLabel(PlainLabel):
     """A one-line label that is elided instead of widening its window; the tool tip has the whole text."""
 
     def minimumSizeHint(self) -> QSize:
@@ -126,7 +126,7 @@ def line_up(
 # Stops the wheel from changing the fields of a form while the form is scrolled.
 
 
-class _Quiet(QObject):
+class _WheelGuard(QObject):
     """Passes wheel events of a field to its parent, unless the field has the keyboard focus."""
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
@@ -137,18 +137,18 @@ class _Quiet(QObject):
         return True
 
 
-def keep_quiet(form: QWidget) -> None:
+def guard_from_wheel(form: QWidget) -> None:
     """Let the wheel change a field of a form only if the field has the keyboard focus.
 
     Args:
         form: The form; fields added later are not affected.
     """
-    quiet = _Quiet(form)
+    guard = _WheelGuard(form)
     for kind in (QComboBox, QAbstractSpinBox, QAbstractSlider):
         for field in form.findChildren(kind):
             if not isinstance(field, QScrollBar):
                 field.setFocusPolicy(Qt.FocusPolicy.StrongFocus)  # otherwise the wheel gives it the focus
-                field.installEventFilter(quiet)
+                field.installEventFilter(guard)
 
 
 # The line below an input: a hint, a result or an error.

@@ -49,7 +49,7 @@ from satview.gui import dialogs
 from satview.gui.capture.job import CaptureJob, CaptureRequest, failure
 from satview.gui.filters import rules_tab
 from satview.gui.theme import DARK, LIGHT, colour
-from satview.gui.widgets import MessageLine, PlainLabel, keep_quiet, line_up, resize_on_screen
+from satview.gui.widgets import MessageLine, PlainLabel, guard_from_wheel, line_up, resize_on_screen
 from satview.session.settings import Settings
 
 # The input for rules.
@@ -279,12 +279,12 @@ class NewCaptureDialog(QDialog):
         self._settings = settings
         self._folder = folder
         self._suggested = ""
-        self._is_mine = False
+        self._is_running = False
         self._make_editors()
         self._make_foot()
         self._lay_out()
         self._connect()
-        keep_quiet(self)
+        guard_from_wheel(self)
         self.workloads.choose(_FIRST)
         self._recall()
         self.workloads.setFocus()
@@ -294,7 +294,7 @@ class NewCaptureDialog(QDialog):
         """The selected workload."""
         return find(self.workloads.selected or _FIRST)
 
-    def order(self) -> CaptureRequest:
+    def request(self) -> CaptureRequest:
         """Return the request from the values of the editors."""
         is_live = self.live.isChecked()
         options = LoggerOptions(
@@ -443,16 +443,16 @@ class NewCaptureDialog(QDialog):
         if self._fault():
             self._check()
             return
-        order = self.order()
+        request = self.request()
         self._remember()
-        if order.is_live:
-            self.live_requested.emit(order)
+        if request.is_live:
+            self.live_requested.emit(request)
             self.accept()
             return
-        self._is_mine = True
+        self._is_running = True
         self._show_running(True)
         self.message.say(f"Capturing {self.workload.name} \N{HORIZONTAL ELLIPSIS}", "dim")
-        self._job.start(order)
+        self._job.start(request)
 
     def _remember(self) -> None:
         """Save the values of the editors for the next time."""
@@ -496,8 +496,8 @@ class NewCaptureDialog(QDialog):
     @Slot()
     def reject(self) -> None:
         """Cancel the running capture and return to the editors; otherwise close."""
-        if self._is_mine and self._job.is_busy:
-            self._is_mine = False
+        if self._is_running and self._job.is_busy:
+            self._is_running = False
             self._job.discard()
             self._show_running(False)
             self.message.say("Cancelled; nothing was saved.", "dim")
@@ -506,7 +506,7 @@ class NewCaptureDialog(QDialog):
 
     def closeEvent(self, event: QCloseEvent) -> None:
         """Discard the running capture."""
-        if self._is_mine and self._job.is_busy:
+        if self._is_running and self._job.is_busy:
             self._job.discard()
         super().closeEvent(event)
 
@@ -559,7 +559,7 @@ class NewCaptureDialog(QDialog):
             return "A ring is saved at its end only: there is nothing to watch live."
         if self.live.isChecked() and self.probe.isChecked():
             return "A probe takes full buffers only, so nothing can be watched live: choose one of the two."
-        return "Another capture runs in this window." if self._job.is_busy and not self._is_mine else ""
+        return "Another capture runs in this window." if self._job.is_busy and not self._is_running else ""
 
     @Slot()
     def _browse(self) -> None:
@@ -571,24 +571,24 @@ class NewCaptureDialog(QDialog):
     def _on_progress(self, share: float) -> None:
         self.bar.setRange(0, 1000)
         self.bar.setValue(round(share * 1000))
-        if self._is_mine:
+        if self._is_running:
             whole_s = self.duration.value() or self.workload.duration_ns / _NS_PER_S
             self.message.say(f"Capturing {self.workload.name}: {share * whole_s:.1f} of {whole_s:g} s", "dim")
 
     @Slot(object)
     def _on_done(self, _outcome: object) -> None:
-        if self._is_mine:
-            self._is_mine = False
+        if self._is_running:
+            self._is_running = False
             self.accept()
 
     @Slot(object)
     def _on_failed(self, error: Exception) -> None:
-        if self._is_mine:
-            self._is_mine = False
+        if self._is_running:
+            self._is_running = False
             self._show_running(False)
-            order = self._job.last_request
-            assert order is not None
-            self.message.say(f"{failure(error, order.path)}.", "error")
+            request = self._job.last_request
+            assert request is not None
+            self.message.say(f"{failure(error, request.path)}.", "error")
 
 
 def _number(value: object, default: int, most: int) -> int:

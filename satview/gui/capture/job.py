@@ -87,7 +87,7 @@ class CaptureJob(QObject):
     Signals:
         began: A capture started: its request.
         grows: The output file can be followed: its `Path`. Not sent if the file appears only at the end.
-        told: Progress of a capture on a target: sizes, rate, losses.
+        progress_text: Progress of a capture on a target: sizes, rate, losses.
         done: A capture ended: `CaptureOutcome`.
         failed: A capture failed: the exception.
         progress: Share done, 0 to 1.
@@ -96,21 +96,21 @@ class CaptureJob(QObject):
 
     began = Signal(object)
     grows = Signal(object)
-    told = Signal(str)
+    progress_text = Signal(str)
     done = Signal(object)
     failed = Signal(object)
     progress = Signal(float)
     ended = Signal()
     _grows_there = Signal(object)  # sent on the pool thread
-    _told_there = Signal(str)
+    _progress_text_there = Signal(str)
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._job = Task(self, self._on_done, self._on_failed)
         self._job.progress.connect(self.progress)
         self._grows_there.connect(self._on_grows, Qt.ConnectionType.QueuedConnection)
-        self._told_there.connect(self._on_told, Qt.ConnectionType.QueuedConnection)
-        self._order: AnyRequest | None = None
+        self._progress_text_there.connect(self._on_progress_text, Qt.ConnectionType.QueuedConnection)
+        self._request: AnyRequest | None = None
         self._is_stopped = threading.Event()
 
     @property
@@ -121,19 +121,19 @@ class CaptureJob(QObject):
     @property
     def last_request(self) -> AnyRequest | None:
         """The running or last request; None before the first capture."""
-        return self._order
+        return self._request
 
-    def start(self, order: AnyRequest) -> None:
+    def start(self, request: AnyRequest) -> None:
         """Start a capture; discard a running one."""
-        self._order, self._is_stopped = order, threading.Event()
-        if isinstance(order, CaptureRequest):
-            self._job.start_reporting(partial(_carry_out, order, self._is_stopped))
+        self._request, self._is_stopped = request, threading.Event()
+        if isinstance(request, CaptureRequest):
+            self._job.start_reporting(partial(_simulate, request, self._is_stopped))
         else:
-            signals = (self._told_there.emit, self._grows_there.emit)
-            self._job.start_reporting(partial(_capture_on_target, order, self._is_stopped, *signals))
-        self.began.emit(order)
-        if isinstance(order, CaptureRequest) and order.is_live:
-            self.grows.emit(order.path)
+            signals = (self._progress_text_there.emit, self._grows_there.emit)
+            self._job.start_reporting(partial(_capture_on_target, request, self._is_stopped, *signals))
+        self.began.emit(request)
+        if isinstance(request, CaptureRequest) and request.is_live:
+            self.grows.emit(request.path)
 
     def stop(self) -> None:
         """Let the logger write its buffers and end; the file is complete, and `done` follows."""
@@ -154,9 +154,9 @@ class CaptureJob(QObject):
             self.grows.emit(path)
 
     @Slot(str)
-    def _on_told(self, text: str) -> None:
+    def _on_progress_text(self, text: str) -> None:
         if self.is_busy:
-            self.told.emit(text)
+            self.progress_text.emit(text)
 
     @Slot(object)
     def _on_done(self, outcome: object) -> None:
@@ -177,11 +177,13 @@ def failure(error: Exception, path: Path) -> str:
     return str(error) or "there is not enough memory"
 
 
-def _carry_out(order: CaptureRequest, is_stopped: threading.Event, is_cancelled: IsCancelled, report: Report) -> object:
+def _simulate(
+    request: CaptureRequest, is_stopped: threading.Event, is_cancelled: IsCancelled, report: Report
+) -> object:
     """Run a simulated capture on a pool thread.
 
     Args:
-        order: The capture.
+        request: The capture.
         is_stopped: Set to let the logger write its buffers and end.
         is_cancelled: Polled regularly; True discards the capture.
         report: Called with the share done.
@@ -191,9 +193,9 @@ def _carry_out(order: CaptureRequest, is_stopped: threading.Event, is_cancelled:
         return is_stopped.is_set() or is_cancelled()
 
     def capture_into(stream: BinaryIO | None) -> CaptureResult:
-        return run(order.capture, order.path, report, ends, lambda _level, _text: None, stream)
+        return run(request.capture, request.path, report, ends, lambda _level, _text: None, stream)
 
-    result = capture_into(None) if order.is_live else _run_aside(order.path, capture_into, is_cancelled)
+    result = capture_into(None) if request.is_live else _run_aside(request.path, capture_into, is_cancelled)
     return CaptureOutcome(result.path, _summary(result), result.findings, are_titled=True)
 
 
@@ -223,7 +225,7 @@ def _run_aside(path: Path, run: Callable[[BinaryIO | None], CaptureResult], is_c
 
 
 def _capture_on_target(
-    order: TargetCaptureRequest,
+    target_capture: TargetCaptureRequest,
     is_stopped: threading.Event,
     tell: Callable[[str], None],
     grows: Callable[[Path], None],
@@ -233,24 +235,24 @@ def _capture_on_target(
     """Capture on a target, on a pool thread, and then apply the rules that the target cannot apply itself.
 
     Args:
-        order: The capture.
+        target_capture: The capture.
         is_stopped: Set to let the logger write its buffers and end.
         tell: Called with the progress as text.
         grows: Called with the file when it can be followed; not if it is filtered at the end.
         is_cancelled: Stops like `is_stopped`, but without an outcome.
         report: Called with the share that is filtered.
     """
-    request, said = order.request, list[str]()
+    request, messages = target_capture.request, list[str]()
 
     def ends() -> bool:
         return is_stopped.is_set() or is_cancelled()
 
     def tell_all(text: str) -> None:
-        tell("\n".join([f"{text[:1].upper()}{text[1:]}", *said]))
+        tell("\n".join([f"{text[:1].upper()}{text[1:]}", *messages]))
 
     def say(text: str) -> None:
-        said.append(f"{text[:1].upper()}{text[1:]}.")
-        tell("\n".join(said))
+        messages.append(f"{text[:1].upper()}{text[1:]}.")
+        tell("\n".join(messages))
 
     def grow(path: Path) -> None:
         if path == request.path:
@@ -274,7 +276,7 @@ def _capture_on_target(
         else:
             findings += [f"no event passes the rules; all that came is in {path.name}"] * is_empty
             path = request.path
-    findings += order.notices
+    findings += target_capture.notices
     return CaptureOutcome(path, _target_summary(captured, request.profile.title, path), findings)
 
 

@@ -31,7 +31,7 @@ from satview.filters.rules.text import check_rules, read_rule_text
 from satview.gui import dialogs
 from satview.gui.capture.job import CaptureJob, TargetCaptureRequest, failure
 from satview.gui.filters import rules_tab
-from satview.gui.widgets import MessageLine, keep_quiet, line_up, resize_on_screen
+from satview.gui.widgets import MessageLine, guard_from_wheel, line_up, resize_on_screen
 from satview.session.settings import Settings
 from satview.target.profiles import (
     MOST_BUFFERS,
@@ -102,7 +102,7 @@ class TargetDialog(QDialog):
         self._profiles_fault = ""
         self._make_editors()
         self._lay_out()
-        keep_quiet(self)
+        guard_from_wheel(self)
         self._recall()
         self._connect()
         self._on_target()
@@ -114,7 +114,7 @@ class TargetDialog(QDialog):
         text = self.target.currentText().strip()
         return self._names.get(text, text)
 
-    def order(self) -> TargetCaptureRequest:
+    def request(self) -> TargetCaptureRequest:
         """Return the request from the values of the editors.
 
         Raises:
@@ -251,7 +251,7 @@ class TargetDialog(QDialog):
         self.start_button.clicked.connect(self.start)
         self.stop_button.clicked.connect(self._stop)
         self.close_button.clicked.connect(self.reject)
-        self._job.told.connect(self._on_told)
+        self._job.progress_text.connect(self._on_progress_text)
         self._job.done.connect(self._on_done)
         self._job.failed.connect(self._on_failed)
 
@@ -262,15 +262,15 @@ class TargetDialog(QDialog):
         if not self.start_button.isEnabled():
             return
         try:
-            order = self.order()
-            self._allow_functions(order.request)
+            target_capture = self.request()
+            self._allow_functions(target_capture.request)
         except SatviewError as error:
             self.message.say(_sentence(str(error)), "error")
             return
         self._remember()
         self._show_running(True)
-        self.message.say(f"Asking {order.request.profile.title} \N{HORIZONTAL ELLIPSIS}", "dim")
-        self._job.start(order)
+        self.message.say(f"Asking {target_capture.request.profile.title} \N{HORIZONTAL ELLIPSIS}", "dim")
+        self._job.start(target_capture)
 
     @Slot()
     def _stop(self) -> None:
@@ -395,7 +395,7 @@ class TargetDialog(QDialog):
             self.path.setText(str(path))
 
     @Slot(str)
-    def _on_told(self, text: str) -> None:
+    def _on_progress_text(self, text: str) -> None:
         if self._is_running:
             self.message.say(text, "error" if " LOST" in text else "dim")
 
@@ -408,13 +408,13 @@ class TargetDialog(QDialog):
     @Slot(object)
     def _on_failed(self, error: Exception) -> None:
         if self._is_running:
-            order = self._job.last_request
-            assert order is not None
+            request = self._job.last_request
+            assert request is not None
             self._show_running(False)
             if self._closes and isinstance(error, GivenUpError):
                 self.close()
             self._closes = False
-            self.message.say(_sentence(failure(error, order.path)), "error")
+            self.message.say(_sentence(failure(error, request.path)), "error")
 
 
 def _sentence(text: str) -> str:

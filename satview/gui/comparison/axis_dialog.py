@@ -159,15 +159,15 @@ class AxisDialog(QDialog):
             self.table.setItem(position, column, item)
 
     def _rows(self) -> list[_FileRow]:
-        entered = []
+        rows = []
         for row in range(self.table.rowCount()):
             name, file, offset = (self.table.item(row, column) for column in (_NAME, _FILE, _OFFSET))
             assert name is not None
             assert file is not None
             assert offset is not None
             path = Path(str(file.data(Qt.ItemDataRole.UserRole)))
-            entered.append(_FileRow(path, name.text().strip(), offset.text().strip()))
-        return entered
+            rows.append(_FileRow(path, name.text().strip(), offset.text().strip()))
+        return rows
 
     @Slot()
     def _on_rows(self) -> None:

@@ -14,9 +14,9 @@ from satview.answers.table import Table
 from satview.base.safe_text import tool_tip, visible_line
 from satview.gui.answer_table import AnswerPanel
 from satview.gui.panel import PanelContext, select_row
-from satview.gui.statistics import Positions
+from satview.gui.statistics import RowNavigator
 from satview.gui.theme import Theme
-from satview.gui.widgets import CutLabel, Notice
+from satview.gui.widgets import ElidedLabel, Notice
 from satview.session.comparison import Changes, ChangesView, OverlaidView
 from satview.session.navigation import Navigation
 from satview.session.open_trace import OpenTrace
@@ -94,7 +94,7 @@ class ComparisonPanel(AnswerPanel):
         self.words.setClearButtonEnabled(True)
         self.every = QCheckBox("Every figure", self)
         self.every.setToolTip("All figures of a thread, call or state, not only the one that changed most.")
-        self.statement = CutLabel(self, role="dim")
+        self.statement = ElidedLabel(self, role="dim")
         self.statement.setMinimumWidth(1)
         for widget in (self.kind, self.extent, self.words, self.every):
             line.addWidget(widget)
@@ -144,19 +144,19 @@ class ComparisonPanel(AnswerPanel):
         """Show a row in both traces: at the longest duration, or else its lane or an event of its kind."""
         linked = self._comparison.is_linked
         self._comparison.is_linked = False  # the positions differ
-        for side, positions in enumerate(self._positions()):
+        for side, navigator in enumerate(self._navigators()):
             if name := change.time_column(side):
-                positions.go_to(change.tables[side], name, change.rows[side])
+                navigator.go_to(change.tables[side], name, change.rows[side])
         self._comparison.is_linked = linked
 
-    def _positions(self) -> list[Positions]:
+    def _navigators(self) -> list[RowNavigator]:
         second = self._comparison.second
-        positions = [Positions(self._opened, self._navigation)]
+        navigators = [RowNavigator(self._opened, self._navigation)]
         if second is not None:
             if self._second is None or self._second[0] is not second:
                 self._second = second, Navigation(second, self)
-            positions.append(Positions(*self._second))
-        return positions
+            navigators.append(RowNavigator(*self._second))
+        return navigators
 
     def _select_first(self) -> None:
         """Select the first row, so that its durations show, without moving the lanes."""
@@ -213,10 +213,10 @@ class ComparisonPanel(AnswerPanel):
             self.statement.setText("")
         else:
             names = f"{self._opened.trace.title} \N{RIGHTWARDS ARROW} {second.trace.title}"
-            said = (f"{names}, aligned by {self._comparison.aligned_by}: the second begins "
+            alignment = (f"{names}, aligned by {self._comparison.aligned_by}: the second begins "
                     f"{self._comparison.offset_text} after the first")  # fmt: skip
-            self.statement.setText(visible_line(said))
-            self.statement.setToolTip(tool_tip(said))
+            self.statement.setText(visible_line(alignment))
+            self.statement.setToolTip(tool_tip(alignment))
         self._on_view()
 
     @Slot()
@@ -225,17 +225,17 @@ class ComparisonPanel(AnswerPanel):
             self.extent.setCurrentIndex(list(_EXTENTS).index(self.view.extent))
         changes = self.view.changes
         if self._comparison.second is None:
-            said = _NO_SECOND
+            message = _NO_SECOND
         elif self.view.error:
-            said = self.view.error
+            message = self.view.error
         elif changes is None:
-            said = "Comparing\N{HORIZONTAL ELLIPSIS}"
+            message = "Comparing\N{HORIZONTAL ELLIPSIS}"
         elif self.view.extent is Extent.RANGE and self._opened.selection.time_range is None:
-            said = NO_RANGE
+            message = NO_RANGE
         else:
-            said = "" if changes.figures else "Nothing is known of these parts of the traces."
-        self.show_page(said)
-        self._plots.setVisible(not said)
+            message = "" if changes.figures else "Nothing is known of these parts of the traces."
+        self.show_page(message)
+        self._plots.setVisible(not message)
         if changes is not self._shown:
             self._shown = changes
             self._fill()

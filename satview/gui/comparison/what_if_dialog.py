@@ -251,10 +251,10 @@ class WhatIfDialog(QDialog):
             )
             described.setProperty("role", "dim")
             layout.addWidget(described)
-        said = QWidget(self)
-        line_up(QVBoxLayout(said), self.fit, (self.outcome, 1), margins=(0, 0, 0, 0))
+        results = QWidget(self)
+        line_up(QVBoxLayout(results), self.fit, (self.outcome, 1), margins=(0, 0, 0, 0))
         scroll = QScrollArea(self)  # texts may be longer than a screen
-        scroll.setWidget(said)
+        scroll.setWidget(results)
         scroll.setWidgetResizable(True)
         scroll.setFrameShape(QScrollArea.Shape.NoFrame)
         scroll.setMinimumHeight(_OUTCOME_PX)
@@ -414,17 +414,17 @@ def _outcome_text(prediction: dict[str, Any]) -> str:
     """Return the changes, the problems they cause, and the activities, the largest changes first."""
     lines = [f"Changed: {change}" for change in prediction["changes"]]
     lines += [f"On the simulated kernel: {finding}" for finding in prediction["findings"]]
-    known = [row for row in prediction["activities"] if row["median_change"] is not None]
-    known.sort(key=lambda row: -abs(row["median_change"]))
+    comparable = [row for row in prediction["activities"] if row["median_change"] is not None]
+    comparable.sort(key=lambda row: -abs(row["median_change"]))
     lines += [
         f"{row['activity']}: median {format_duration(row['median_ns'])}, replayed "
         f"{format_duration(row['replayed_median_ns'])}, predicted {format_duration(row['predicted_median_ns'])} "
         f"({'? ' if _is_open(row) else ''}{row['median_change']:+.1f} %), fit {row['fit']}"
-        for row in known[:_MOST_ACTIVITIES]
+        for row in comparable[:_MOST_ACTIVITIES]
     ]
-    if any(map(_is_open, known[:_MOST_ACTIVITIES])):
+    if any(map(_is_open, comparable[:_MOST_ACTIVITIES])):
         lines.append(f"?: {OPEN}")
-    left = len(prediction["activities"]) - len(known[:_MOST_ACTIVITIES])
+    left = len(prediction["activities"]) - len(comparable[:_MOST_ACTIVITIES])
     if left:
         lines.append(f"Not listed, as they change less or cannot be compared: {left}; satview whatif has all")
     lines += [f"Not shown by the trace: {note}" for note in prediction["not_shown"]]

@@ -83,23 +83,23 @@ class Chip(QFrame):
         for part in (self.label, self.count, self.cross):
             row.addWidget(part)
         self.setFixedHeight(chip_height_px(self))
-        self._says: ChipText | None = None
+        self._content: ChipText | None = None
 
-    def say(self, says: ChipText) -> None:
+    def say(self, content: ChipText) -> None:
         """Show another content."""
-        if says == self._says:
+        if content == self._content:
             return
-        if self._says is None or says.state != self._says.state:
-            self.setProperty("chip", says.state)
+        if self._content is None or content.state != self._content.state:
+            self.setProperty("chip", content.state)
             for part in (self, self.label, self.count, self.cross):
                 part.style().unpolish(part)
                 part.style().polish(part)
-        self._says = says
-        self.label.setText(menu_text(says.text))
-        self.label.setToolTip(tool_tip(says.tip))
-        self.label.setAccessibleName(f"Filter {says.text}, {says.count}")
-        self.count.setText(says.count)
-        self.cross.setAccessibleName(f"Take filter {says.text} away")
+        self._content = content
+        self.label.setText(menu_text(content.text))
+        self.label.setToolTip(tool_tip(content.tip))
+        self.label.setAccessibleName(f"Filter {content.text}, {content.count}")
+        self.count.setText(content.count)
+        self.cross.setAccessibleName(f"Take filter {content.text} away")
 
     def eventFilter(self, _watched: QObject, event: QEvent) -> bool:
         """Suppress the context menu on the cross."""

@@ -260,8 +260,8 @@ class ExpressionLine(QLineEdit):
 
     def _x(self, position: int) -> float:
         text, metrics, cursor = self.text(), self.fontMetrics(), self.cursorPosition()
-        here = self.cursorRect().center().x() - metrics.horizontalAdvance(text[:cursor])
-        return float(here + metrics.horizontalAdvance(text[:position]) + (6 if position > len(text) else 0))
+        origin_px = self.cursorRect().center().x() - metrics.horizontalAdvance(text[:cursor])
+        return float(origin_px + metrics.horizontalAdvance(text[:position]) + (6 if position > len(text) else 0))
 
 
 def wave(left: float, right: float, y: float) -> QPolygonF:
@@ -314,17 +314,17 @@ class ProposingEditor(QPlainTextEdit):
     def propose(self) -> None:
         """Show the completions at the cursor."""
         offered, _ = self.completions()
-        index = self.cursorRect()
-        cursor_box = QRect(index.left() + self.left_px(), index.top(), 1, index.height() + 2)
+        cursor_rect = self.cursorRect()
+        cursor_box = QRect(cursor_rect.left() + self.left_px(), cursor_rect.top(), 1, cursor_rect.height() + 2)
         self.proposals.propose(offered, cursor_box)
 
     def event(self, event: QEvent) -> bool:
         """Handle the keys of the completion list while it is open."""
-        is_mine = isinstance(event, QKeyEvent) and self.proposals.handles(event)
-        if is_mine and event.type() == QEvent.Type.ShortcutOverride:
+        is_for_proposals = isinstance(event, QKeyEvent) and self.proposals.handles(event)
+        if is_for_proposals and event.type() == QEvent.Type.ShortcutOverride:
             event.accept()
             return True
-        if is_mine and event.type() == QEvent.Type.KeyPress:  # otherwise Tab would leave the editor
+        if is_for_proposals and event.type() == QEvent.Type.KeyPress:  # otherwise Tab would leave the editor
             assert isinstance(event, QKeyEvent)
             self.keyPressEvent(event)
             return True

@@ -188,8 +188,8 @@ class RuleEditor(ProposingEditor):
                 break
             number = block.blockNumber() + 1
             painter.setPen(colour(self._theme.error if number in wrong else self._theme.faint))
-            index = QRect(0, round(top), self._gutter.width() - _GUTTER_PX // 2, self.fontMetrics().height())
-            painter.drawText(index, int(Qt.AlignmentFlag.AlignRight), str(number))
+            rect = QRect(0, round(top), self._gutter.width() - _GUTTER_PX // 2, self.fontMetrics().height())
+            painter.drawText(rect, int(Qt.AlignmentFlag.AlignRight), str(number))
             block = block.next()
 
 
@@ -220,24 +220,24 @@ def rule_completions(line: str, position: int, trace: Trace) -> Iterator[Complet
             yield Completion(proposal.text, proposal.start + start, proposal.end + start, proposal.help)
         return
     words = before.split(" ")
-    begun, known = words[-1], [word.upper() for word in words[:-1] if word]
-    for name, note in _words(known, trace):
-        if name != begun and name.upper().startswith(begun.upper()):
-            yield Completion(name, position - len(begun), position, note)
+    prefix, earlier = words[-1], [word.upper() for word in words[:-1] if word]
+    for name, note in _words(earlier, trace):
+        if name != prefix and name.upper().startswith(prefix.upper()):
+            yield Completion(name, position - len(prefix), position, note)
 
 
-def _words(known: list[str], trace: Trace) -> Iterator[tuple[str, str]]:
-    if not known:
+def _words(earlier: list[str], trace: Trace) -> Iterator[tuple[str, str]]:
+    if not earlier:
         yield from ((mode.name, " ".join(mode.rule_arguments)) for mode in RULE_MODES)
         yield "WHERE", "condition on every event"
         yield "WHEN", 'a trigger: condition THEN MARK "late"; KEEP 20 buffers; STOP'
         return
-    mode = next((mode for mode in RULE_MODES if mode.name == known[0]), None)
+    mode = next((mode for mode in RULE_MODES if mode.name == earlier[0]), None)
     arguments = mode.rule_arguments if isinstance(mode, Mode) else ()
-    if len(known) > len(arguments):
+    if len(earlier) > len(arguments):
         return
-    requested = arguments[len(known) - 1]
-    external = next((c for c in classes_of(trace.release) if len(known) > 1 and c.name == known[1]), None)
+    requested = arguments[len(earlier) - 1]
+    external = next((c for c in classes_of(trace.release) if len(earlier) > 1 and c.name == earlier[1]), None)
     if requested == "class":
         yield from ((c.name, "") for c in classes_of(trace.release) if c.name != "EMPTY")
     elif requested == "event" and external is not None:
@@ -309,7 +309,7 @@ def answer_html(answer: WouldCapture) -> str:
         ),
     ]
     by_class = answer.by_class.items()
-    classes = [(name, f"{some:,}", f"{total:,}", _share(some, total)) for name, (some, total) in by_class]
+    classes = [(name, f"{count:,}", f"{total:,}", _share(count, total)) for name, (count, total) in by_class]
     losses = "".join(
         f"<tr><td style='padding-right:14px'>{html_text(loss.view)}</td>"
         f"<td>{html_text(loss.text or 'complete')}</td></tr>"

@@ -13,7 +13,7 @@ from satview.answers.table import Table
 from satview.base.safe_text import tool_tip, visible_line
 from satview.gui.answer_table import AnswerPanel
 from satview.gui.panel import PanelContext
-from satview.gui.widgets import CutLabel
+from satview.gui.widgets import ElidedLabel
 
 
 class DoctorPanel(AnswerPanel):
@@ -48,7 +48,7 @@ class DoctorPanel(AnswerPanel):
     def _head(self) -> QHBoxLayout:
         head = QHBoxLayout()
         head.setContentsMargins(10, 4, 8, 4)
-        self.statement = CutLabel("", self, role="dim")
+        self.statement = ElidedLabel("", self, role="dim")
         head.addWidget(self.statement, 1)
         self.copy_line = QPushButton("Copy command", self)
         self.capture = QPushButton("New capture\N{HORIZONTAL ELLIPSIS}", self)
@@ -70,8 +70,8 @@ class DoctorPanel(AnswerPanel):
             self._shown = answers
             self._show_in_order(answers)
             exact = exact_in(answers)
-            said = (exact[0].upper() + exact[1:], *notes(self._opened.trace))
-            self.statement.setText(visible_line(" \N{MIDDLE DOT} ".join(said)))
+            statements = (exact[0].upper() + exact[1:], *notes(self._opened.trace))
+            self.statement.setText(visible_line(" \N{MIDDLE DOT} ".join(statements)))
             self.show_page("")
         self._on_selection()
 

@@ -44,7 +44,7 @@ from satview.events.states import PROCESS_HUES
 from satview.gui.colours import FADE, ink_on, mixed, process_colour
 from satview.gui.panel import Panel, PanelContext
 from satview.gui.theme import Theme, colour
-from satview.gui.widgets import CutLabel, PlainLabel, line_up
+from satview.gui.widgets import ElidedLabel, PlainLabel, line_up
 from satview.session.open_trace import OpenTrace
 from satview.session.range_view import Extent, ExtentAnswer
 from satview.session.tasks import IsCancelled
@@ -184,8 +184,8 @@ class FlameCanvas(QAbstractScrollArea):
         level = (position.y() + self.verticalScrollBar().value()) // self.row_px
         nodes = self._shown(level, level)
         left, right = self._edges(nodes)
-        here = np.flatnonzero((left <= position.x()) & (position.x() < right))
-        return int(nodes[here[0]]) if len(here) else None
+        hits = np.flatnonzero((left <= position.x()) & (position.x() < right))
+        return int(nodes[hits[0]]) if len(hits) else None
 
     @property
     def narrow_count(self) -> int:
@@ -326,8 +326,8 @@ class FlameCanvas(QAbstractScrollArea):
         else:
             level = self._shown(int(graph.depth[node]), int(graph.depth[node]))
             level = level[np.argsort(graph.start[level])]
-            place = int(np.flatnonzero(level == node)[0]) + (1 if key == Qt.Key.Key_Right else -1)
-            self._select(int(level[min(max(place, 0), len(level) - 1)]))
+            position = int(np.flatnonzero(level == node)[0]) + (1 if key == Qt.Key.Key_Right else -1)
+            self._select(int(level[min(max(position, 0), len(level) - 1)]))
 
     def _use(self, node: int) -> None:
         assert self.graph is not None
@@ -424,7 +424,7 @@ class FlamePanel(Panel):
         self.measures, self.by_thread = QComboBox(self), QCheckBox("By process and thread", self)
         self.measures.setAccessibleName("What widths are")
         self.measures.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToContents)
-        self.statement, self.message = CutLabel(self), PlainLabel(self)
+        self.statement, self.message = ElidedLabel(self), PlainLabel(self)
         self.statement.setProperty("role", "dim")
         self.statement.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
         self.message.setProperty("role", "dim")

@@ -31,7 +31,7 @@ from satview.gui import dialogs
 from satview.gui.answer_table import AnswerPanel
 from satview.gui.panel import Panel, PanelContext, select_row
 from satview.gui.theme import Theme
-from satview.gui.widgets import CutLabel, Notice, line_up
+from satview.gui.widgets import ElidedLabel, Notice, line_up
 from satview.session.highlight import Highlighted, Leg
 from satview.session.panels.late_view import ActivitiesView, ExplainedInstance, InstanceView
 from satview.timeline.spans import NO_EVENT
@@ -61,14 +61,14 @@ class _Tables(AnswerPanel):
 
     Signals:
         chosen: A row was clicked: its position in the whole answer.
-        looked_for: A row about slow instances was clicked: the event to show.
-        used: The table got the focus.
+        event_chosen: A row about slow instances was clicked: the event to show.
+        focused: The table got the focus.
     """
 
     widest_px = 560  # paths differ at their ends, which must be visible
     chosen = Signal(int)
-    looked_for = Signal(int)
-    used = Signal()
+    event_chosen = Signal(int)
+    focused = Signal()
 
     def __init__(self, context: PanelContext, name: str, buttons: QHBoxLayout, parent: QWidget) -> None:
         """Create empty tables.
@@ -85,7 +85,7 @@ class _Tables(AnswerPanel):
         self.tabs = QTabBar(self, expanding=False, drawBase=False)
         self.tabs.setAccessibleName(name)
         self.tabs.currentChanged.connect(self._fill)
-        self.statement = CutLabel("", self, role="dim")
+        self.statement = ElidedLabel("", self, role="dim")
         head = line_up(QHBoxLayout(), self.tabs, (self.statement, 1), margins=(2, 0, 8, 0))
         self.add_buttons(buttons, self.statement)
         for button in self._buttons:
@@ -105,14 +105,14 @@ class _Tables(AnswerPanel):
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         """Report that the table got the focus."""
         if watched is self.table and event.type() == QEvent.Type.FocusIn:
-            self.used.emit()
+            self.focused.emit()
         return super().eventFilter(watched, event)
 
     def _share_width(self) -> None:
         """Set column widths without cutting texts; the table scrolls if necessary."""
-        for section, width_px in self._wanted_px.items():
+        for section, width_px in self._needed_px.items():
             self.table.setColumnWidth(section, width_px)
-        self._fitted_px = self._wanted_px.copy()
+        self._fitted_px = self._needed_px.copy()
 
     def show_answers(self, *answers: Table) -> None:
         """Set the answers, one per tab; the same tab stays selected."""
@@ -167,7 +167,7 @@ class _Tables(AnswerPanel):
         if answer.question in (ACTIVITIES, INSTANCES):
             self.chosen.emit(int(answer.positions[row]))
         elif answer.question.name in (COMPARISON.name, CAUSES.name, PATHS.name) and answer.event(row) >= 0:
-            self.looked_for.emit(answer.event(row))
+            self.event_chosen.emit(answer.event(row))
         else:
             super()._show(row)
 
@@ -241,7 +241,7 @@ class LatePanel(Panel):
         super().__init__(context, parent)
         self.setMinimumSize(120, 64)
         self._report, self._area = context.report, context.area
-        self._asked: Callable[[Late], str] | None = None  # pending request, run once the activities are known
+        self._pending: Callable[[Late], str] | None = None  # pending request, run once the activities are known
         self.activities_view, self.instance_view = ActivitiesView(self._opened, self), InstanceView(self)
         head = self._head()
         self._tables = self.activities, self.instances, self.blame = (
@@ -259,7 +259,7 @@ class LatePanel(Panel):
             split.setStretchFactor(number, _SHARES[number])
             table.setMinimumWidth(_TIMING_PX)
             table.menu_requested.connect(self.menu_requested)
-            table.used.connect(partial(self._on_used, table))
+            table.focused.connect(partial(self._on_used, table))
         self._on_used(self.activities)
         self.stack = QStackedWidget(self)
         self.stack.addWidget(split)
@@ -267,7 +267,7 @@ class LatePanel(Panel):
         line_up(QVBoxLayout(self), head, (self.stack, 1), margins=(0, 0, 0, 0), spacing=0)
         self.activities.chosen.connect(self._on_activity)
         self.instances.chosen.connect(self._on_instance)
-        self.blame.looked_for.connect(self._on_looked_for)
+        self.blame.event_chosen.connect(self._on_event)
         self.activities_view.changed.connect(self._on_activities)
         self.instance_view.changed.connect(self._on_explained)
         self._opened.timed.connect(self._on_timed)
@@ -278,7 +278,7 @@ class LatePanel(Panel):
         self._on_activities()
 
     def _head(self) -> QHBoxLayout:
-        self.says = CutLabel("", self)
+        self.says = ElidedLabel("", self)
         self.timing = QLineEdit(self)
         self.timing.setMaximumWidth(_TIMING_PX)
         self.timing.setClearButtonEnabled(True)
@@ -323,8 +323,8 @@ class LatePanel(Panel):
         self._ask(lambda late: "" if self.instance_view.explain_bar(late, name, event) else gone)
         return True
 
-    def _ask(self, asked: Callable[[Late], str]) -> None:
-        self._asked = asked
+    def _ask(self, request: Callable[[Late], str]) -> None:
+        self._pending = request
         if self.activities_view.found is not None and not self.activities_view.is_busy:
             self._answer_asked()
 
@@ -398,7 +398,7 @@ class LatePanel(Panel):
             return
         self.activities.show_answers(answer.activities, *([answer.chains] if len(answer.chains) else []))
         names = [activity.name for activity in answer.late.learned.activities]
-        if self._asked is not None:
+        if self._pending is not None:
             self._answer_asked()
         elif before is not None and (name := before.late.learned.activities[before.activity].name) in names:
             self._on_activity(names.index(name))
@@ -406,9 +406,9 @@ class LatePanel(Panel):
             self._on_activity(answer.telling)
 
     def _answer_asked(self) -> None:
-        answer, asked = self.activities_view.found, self._asked
-        self._asked = None
-        if answer is not None and asked is not None and (nothing := asked(answer.late)):
+        answer, request = self.activities_view.found, self._pending
+        self._pending = None
+        if answer is not None and request is not None and (nothing := request(answer.late)):
             self._report(nothing)
 
     @Slot(int)
@@ -438,7 +438,7 @@ class LatePanel(Panel):
         self.instance_view.explain(shown.late, shown.activity, row)
 
     @Slot(int)
-    def _on_looked_for(self, event: int) -> None:
+    def _on_event(self, event: int) -> None:
         """Show an event, and the instance of the activity that contains it."""
         shown = self.instance_view.found
         row = -1 if shown is None else shown.row_of(event)

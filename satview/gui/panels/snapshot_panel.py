@@ -15,7 +15,7 @@ from satview.answers.table import Table
 from satview.base.time_text import format_moment
 from satview.gui.answer_table import AnswerPanel
 from satview.gui.panel import PanelContext
-from satview.gui.widgets import CutLabel
+from satview.gui.widgets import ElidedLabel
 from satview.session.open_trace import OpenTrace
 from satview.session.questions import WatchedAnswer
 from satview.session.tasks import IsCancelled
@@ -126,7 +126,7 @@ class SnapshotPanel(AnswerPanel):
     def __init__(self, context: PanelContext, parent: QWidget | None = None) -> None:
         super().__init__(context, "Snapshot", parent)
         self.view = self.watched = SnapshotView(self._opened, self)
-        self.moment = CutLabel("", self, role="dim")
+        self.moment = ElidedLabel("", self, role="dim")
         head = QHBoxLayout()
         head.setContentsMargins(8, 3, 8, 3)
         head.addWidget(self.moment, 1)

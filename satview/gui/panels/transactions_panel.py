@@ -18,7 +18,7 @@ from satview.base.safe_text import tool_tip
 from satview.base.time import TimeWindow
 from satview.gui.answer_table import AnswerPanel
 from satview.gui.panel import PanelContext
-from satview.gui.widgets import CutLabel
+from satview.gui.widgets import ElidedLabel
 from satview.session.open_trace import OpenTrace
 from satview.session.questions import Answer
 from satview.session.tasks import IsCancelled
@@ -167,7 +167,7 @@ class FilterLine(QWidget):
             field.textChanged.connect(self._typing.start)
             field.returnPressed.connect(self._on_typed)
             line.addWidget(field, 1)
-        self.statement = CutLabel(self, role="dim")
+        self.statement = ElidedLabel(self, role="dim")
         self.statement.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
         line.addSpacing(6)
         line.addWidget(self.statement, 2)

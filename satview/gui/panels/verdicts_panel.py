@@ -8,7 +8,7 @@ from PySide6.QtWidgets import QHBoxLayout, QPushButton, QWidget
 from satview.base.safe_text import tool_tip, visible_line
 from satview.gui.answer_table import AnswerPanel
 from satview.gui.panel import PanelContext, select_row
-from satview.gui.widgets import CutLabel, PlainLabel
+from satview.gui.widgets import ElidedLabel, PlainLabel
 
 
 class VerdictsPanel(AnswerPanel):
@@ -26,7 +26,7 @@ class VerdictsPanel(AnswerPanel):
     def __init__(self, context: PanelContext, parent: QWidget | None = None) -> None:
         super().__init__(context, "Verdicts", parent)
         self._report = context.report
-        self.statement = CutLabel("", self)
+        self.statement = ElidedLabel("", self)
         self.missing = PlainLabel("", self, role="dim")
         self.missing.setWordWrap(True)
         self.missing.setContentsMargins(8, 4, 8, 4)

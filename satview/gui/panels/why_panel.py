@@ -44,8 +44,8 @@ class WhyPanel(Panel):
 
     def as_text(self) -> str:
         """Return the explanation as plain text."""
-        asked = self._opened.why
-        return why_details(self._opened.trace, asked.steps, asked.error).as_text()
+        why = self._opened.why
+        return why_details(self._opened.trace, why.steps, why.error).as_text()
 
     def copied_text(self) -> str:
         """Return the selected text, or the whole explanation, if the panel has the focus."""
@@ -55,15 +55,15 @@ class WhyPanel(Panel):
     @Slot()
     def refresh(self) -> None:
         """Show the current explanation, or why there is none."""
-        asked, theme = self._opened.why, self._theme
-        if not asked.steps:
-            text = asked.error or ("Looking for the answer\N{HORIZONTAL ELLIPSIS}" if asked.is_busy else _HOW)
+        why, theme = self._opened.why, self._theme
+        if not why.steps:
+            text = why.error or ("Looking for the answer\N{HORIZONTAL ELLIPSIS}" if why.is_busy else _HOW)
             self.browser.setHtml(f"<p align='center' style='color:{css(theme.dim)}'><br>{html_text(text)}</p>")
             return
-        lines = chain_lines(self._opened.trace, asked.steps)
+        lines = chain_lines(self._opened.trace, why.steps)
         self.browser.setHtml(
             "<table cellpadding='3' cellspacing='0' width='100%' style='margin:4px 8px'>"
-            f"{''.join(self._row(line, asked.steps[line.step]) for line in lines)}</table>"
+            f"{''.join(self._row(line, why.steps[line.step]) for line in lines)}</table>"
         )
 
     def _row(self, line: ChainLine, step: WhyStep) -> str:
@@ -92,9 +92,9 @@ class WhyPanel(Panel):
         style = f"background:{css(fill)}; color:{css(ink_on(fill))}"
         return f"<span style='{style}'>&nbsp;{html_text(step.state)}&nbsp;</span>"
 
-    def _with_links(self, says: str, step: WhyStep) -> str:
+    def _with_links(self, sentence: str, step: WhyStep) -> str:
         """Return a sentence with its threads and events as links."""
-        trace, theme, html = self._opened.trace, self._theme, html_text(says)
+        trace, theme, html = self._opened.trace, self._theme, html_text(sentence)
         others = (step.holder, step.waker, step.serves, step.before, *step.may_receive)
         others += tuple(row for _, row, *_ in step.on_cpus) + tuple(row for row, *_ in step.ran_instead)
         rows = {html_text(trace.thread_name(row)): row for row in others if row > 0 and row != step.thread}

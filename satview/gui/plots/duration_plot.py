@@ -19,7 +19,7 @@ from satview.base.time_text import format_duration, format_moment
 from satview.gui.colours import state_colour
 from satview.gui.plots.axes import CountAxis, DurationAxis, ShareAxis, height, new_plot, paint_with
 from satview.gui.theme import Theme, colour
-from satview.gui.widgets import CutLabel, PlainLabel, line_up
+from satview.gui.widgets import ElidedLabel, PlainLabel, line_up
 from satview.session.comparison import Overlaid
 from satview.session.open_trace import OpenTrace
 from satview.session.panels.late_view import ExplainedInstance
@@ -129,10 +129,10 @@ class DurationPlot(QWidget):
         )
         self.plot.addItem(bars)
         for (name, duration_ns), rgb in zip(plotted.marks, (theme.dim,) * 4 + (theme.error,), strict=True):
-            place = math.log10(max(1, duration_ns))
-            side = 0.0 if place < edges[0] + 0.25 * (edges[-1] - edges[0]) else 1.0  # the side with room for the text
+            position = math.log10(max(1, duration_ns))
+            side = 0.0 if position < edges[0] + 0.25 * (edges[-1] - edges[0]) else 1.0  # the side with room
             line = pg.InfiniteLine(
-                pos=place,
+                pos=position,
                 angle=90,
                 pen=pg.mkPen(colour(rgb), style=Qt.PenStyle.DashLine),
                 label=f"{name} {format_duration(duration_ns)}",
@@ -301,7 +301,7 @@ class OverlayPlot(QWidget):
         self._x_axis = DurationAxis("bottom")
         self.plot = new_plot(self._x_axis, ShareAxis("left"), "Histograms of both traces")
         self.plot.getPlotItem().layout.setContentsMargins(0, 0, _RIGHT_PX, 0)
-        self.heads = CutLabel(self), CutLabel(self)
+        self.heads = ElidedLabel(self), ElidedLabel(self)
         head = QVBoxLayout()  # one below the other, to fit into a narrow plot
         head.setContentsMargins(8, 4, 8, 2)
         head.setSpacing(0)

@@ -408,8 +408,8 @@ class PlotsPanel(Panel):
             self.export(kind, target)
 
     @Slot(object)
-    def _on_exported(self, said: object) -> None:
-        self._say(str(said))
+    def _on_exported(self, message: object) -> None:
+        self._say(str(message))
 
     def showEvent(self, event: QShowEvent) -> None:
         """Resume computing."""

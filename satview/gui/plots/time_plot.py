@@ -425,8 +425,8 @@ class ResultPlot(TimePlot):
 
 def _ends(values: np.ndarray[Any, Any]) -> tuple[float, float]:
     """Return the axis range of values, including 0."""
-    known = values[np.isfinite(values)]
-    low, high = (float(known.min()), float(known.max())) if len(known) else (0.0, 1.0)
+    finite = values[np.isfinite(values)]
+    low, high = (float(finite.min()), float(finite.max())) if len(finite) else (0.0, 1.0)
     return min(low, 0.0), max(high, low + 1e-9, 1e-9)
 
 

@@ -279,23 +279,23 @@ class BandPictures:
             Whether all bands are exact now.
         """
         first_s, waiting, painted = clock(), self._waiting(bands, frame, with_parts=limit_s == inf), 0
-        end_s, what = first_s + limit_s, frame
+        end_s, painted_frame = first_s + limit_s, frame
         while painted < len(waiting) and limit_s >= 0:
             begun_s, count = clock(), len(waiting) - painted
             fitting = self._cost.fitting(end_s - begun_s)
             if fitting < count:
-                what, count = ahead, max(int(fitting), ceil(len(bands) / _OLDEST) - painted)
+                painted_frame, count = ahead, max(int(fitting), ceil(len(bands) / _OLDEST) - painted)
                 if count < 1:
                     break
             chunk = waiting[painted : painted + count]
-            self._take(chunk, paint(what, chunk, [self._last.get(band) for band in chunk]))
+            self._take(chunk, paint(painted_frame, chunk, [self._last.get(band) for band in chunk]))
             painted += len(chunk)
             self._cost.saw(len(chunk), clock() - begun_s)
         self.spent_s = clock() - first_s
         if painted < len(waiting):
             part = painted / len(bands)
             self.round_frames = min(1 / (_PART_LASTS / self.round_frames + (1 - _PART_LASTS) * part), 2.0 * _OLDEST)
-        return painted == len(waiting) and what is frame
+        return painted == len(waiting) and painted_frame is frame
 
     def _waiting(self, bands: Sequence[Band], frame: Frame, *, with_parts: bool) -> list[Band]:
         """Return the bands that are not exact: those without a usable picture first, then by age.
@@ -605,10 +605,10 @@ class BandPainter:
         has_kinds = timeline.has_kinds or not part.kinds
         pictures = []
         for band, pixels, words in zip(bands, lanes.bands(cuts, rooms), texts, strict=True):
-            own = {row.index: stacks[row.index] for row in band.rows if row.index in stacks}
+            stacks_of_band = {row.index: stacks[row.index] for row in band.rows if row.index in stacks}
             is_final = has_kinds and all(timeline.is_ready(row.index) for row in band.rows)
             image = image_of(pixels, frame.ratio)
-            pictures.append(BandPicture(scale.window, pixels, image, own, words, is_final))
+            pictures.append(BandPicture(scale.window, pixels, image, stacks_of_band, words, is_final))
         return pictures
 
     def _edges(self, rows: Sequence[LaneRow], scale: TimeScale, width_px: int) -> dict[int, NDArray[np.int64]]:
@@ -658,7 +658,7 @@ def show_short_interrupts(timeline: Timeline, rows: tuple[LaneRow, ...], values:
             values[position, values[position] == SEEN_EVENT] = SEEN_INTERRUPT
 
 
-_Found = Sequence[tuple[Band, BandPicture | None]]
+_Painted = Sequence[tuple[Band, BandPicture | None]]
 
 
 class LaneLayer(QObject):
@@ -748,7 +748,7 @@ class LaneLayer(QObject):
         return (self.painter.version, frame.shows_shares, frame.is_dense, frame.cpus, frame.ratio, scroll_px,
                 lanes.rows, lanes.shows_kinds, lanes.arrangement.labels)  # fmt: skip
 
-    def _draw_bands(self, painter: QPainter, painted: _Found, frame: Frame) -> None:
+    def _draw_bands(self, painter: QPainter, painted: _Painted, frame: Frame) -> None:
         theme, width = self._theme, frame.scale.width_px
         bottom = 0.0
         for band, picture in painted:
@@ -760,7 +760,7 @@ class LaneLayer(QObject):
         if bottom < frame.height_px:
             painter.fillRect(QRectF(0, bottom, width, frame.height_px - bottom), colour(theme.base))
 
-    def _draw_vectors(self, painter: QPainter, painted: _Found, frame: Frame) -> None:
+    def _draw_vectors(self, painter: QPainter, painted: _Painted, frame: Frame) -> None:
         """Draw the lanes as rectangles, or as an image if there are too many rectangles."""
         height = max(1, round(frame.height_px * frame.ratio))
         whole: Pixels = np.full((height, frame.width_px), self._theme.base | OPAQUE, np.uint32)

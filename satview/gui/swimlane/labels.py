@@ -96,10 +96,10 @@ class LaneDrag:
     def _end_of(self, index: int) -> int:
         """Return the lower edge of a lane with all lanes below it in the tree."""
         rows = self._lanes.rows
-        own = next(i for i, row in enumerate(rows) if row.unit == index)
-        last = rows[own]
-        for row in rows[own + 1 :]:
-            if row.depth <= rows[own].depth or row.y_px != last.y_px + last.height_px:
+        start = next(i for i, row in enumerate(rows) if row.unit == index)
+        last = rows[start]
+        for row in rows[start + 1 :]:
+            if row.depth <= rows[start].depth or row.y_px != last.y_px + last.height_px:
                 break
             last = row
         return last.y_px + last.height_px

@@ -81,13 +81,13 @@ class Bands:
 
 def bands(height: int, unit: float = 1.0) -> Bands:
     """Return the edges of the parts of a lane; `height` in device pixels, `unit` in device pixels per logical pixel."""
-    one = max(1, round(unit))
-    ticks_end = one + max(one, round(height * 0.17))
-    bar_top = ticks_end + (one if height >= 14 * one else 0)
-    bar_end = max(bar_top + 2 * one, height - 2 * one)
+    px = max(1, round(unit))
+    ticks_end = px + max(px, round(height * 0.17))
+    bar_top = ticks_end + (px if height >= 14 * px else 0)
+    bar_end = max(bar_top + 2 * px, height - 2 * px)
     thin = round((bar_end - bar_top) * 0.16)
-    lower = max(one, round((bar_end - bar_top) * 0.22))
-    return Bands(one, ticks_end, bar_top, bar_top + thin, bar_end - thin, bar_end - lower, bar_end)
+    lower = max(px, round((bar_end - bar_top) * 0.22))
+    return Bands(px, ticks_end, bar_top, bar_top + thin, bar_end - thin, bar_end - lower, bar_end)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -169,17 +169,17 @@ def _lane_table(theme: Theme) -> NDArray[np.uint32]:
     tick = mixed(theme.dim, theme.base, 0.55)
     for key in range(256):
         value = key & states.VALUE_MASK
-        own = state_colour(value, theme)
+        rgb = state_colour(value, theme)
         if key == SEEN_INTERRUPT:
             interrupt = state_colour(states.INTERRUPT, theme) or 0
             table[PixelRowKind.INNER, key] = table[PixelRowKind.FOOT, key] = mixed(interrupt, theme.base, 0.5) | OPAQUE
         if key & states.SEEN_EVENT:
             table[PixelRowKind.TICKS, key] = tick | OPAQUE
-        if own is None:
+        if rgb is None:
             continue
-        table[PixelRowKind.INNER, key] = table[PixelRowKind.FOOT, key] = lane_colour(value, own, theme)
+        table[PixelRowKind.INNER, key] = table[PixelRowKind.FOOT, key] = lane_colour(value, rgb, theme)
         if is_thick(value, theme.looks):
-            table[PixelRowKind.OUTER, key] = table[PixelRowKind.LOWER, key] = lane_colour(value, own, theme)
+            table[PixelRowKind.OUTER, key] = table[PixelRowKind.LOWER, key] = lane_colour(value, rgb, theme)
         if key & states.SEEN_RUNNING and not states.IS_BUSY[value] and value != states.ABSENT:
             table[PixelRowKind.FOOT, key] = table[PixelRowKind.LOWER, key] = running
     return table
@@ -395,10 +395,10 @@ def stack_of_lane(row: LaneRow, scroll_px: int, ratio: float, marks: ShownMarks,
 
 def _faded(table: Pixels, base: int) -> Pixels:
     """Return colours blended with the background by `FADE`."""
-    known = {int(colour): mixed(int(colour) & 0xFFFFFF, base, FADE) | OPAQUE for colour in np.unique(table)}
-    keys = np.array(list(known), np.uint32)
+    faded_of = {int(colour): mixed(int(colour) & 0xFFFFFF, base, FADE) | OPAQUE for colour in np.unique(table)}
+    keys = np.array(list(faded_of), np.uint32)
     order = np.argsort(keys)
-    return np.array(list(known.values()), np.uint32)[order][np.searchsorted(keys[order], table)]
+    return np.array(list(faded_of.values()), np.uint32)[order][np.searchsorted(keys[order], table)]
 
 
 def _draw_edges(strips: Pixels, columns: NDArray[np.int64], background: int) -> None:

@@ -596,12 +596,12 @@ def _shapes(groups: ArrowGroups, ends: NDArray[np.float64], *, is_smooth: bool) 
 
 def _draw_groups(painter: QPainter, groups: ArrowGroups, shapes: _Shapes, theme: Theme) -> None:
     """Draw all groups; those of one colour and width together."""
-    many = groups.count >= _COUNT_FROM
+    are_groups = groups.count >= _COUNT_FROM
     strength = _STRENGTH if len(groups) <= _FEW else _STRENGTH_DENSE
     for kind, rgb in _arrow_colours(theme).items():
         of_kind = groups.arrows.kind == kind
         line = colour(mixed(rgb, theme.base, 1 - strength))
-        for selected, width in ((of_kind & ~many, 1.0), (of_kind & many, 2.0)):
+        for selected, width in ((of_kind & ~are_groups, 1.0), (of_kind & are_groups, 2.0)):
             _draw_lines(painter, shapes, np.flatnonzero(selected), QPen(line, width))
 
 

@@ -107,9 +107,9 @@ def _reason_lines(opened: OpenTrace, span: Span, cycles: int) -> list[str]:
         runs = []
         for info in timeline.infos:
             if info.kind is LaneKind.CPU and timeline.is_ready(info.index):
-                there = timeline.lane(info.index).at(cycles)
-                if there is not None and there.thread > 0:
-                    runs.append(f"{trace.cpu_title(info.cpu)}: {timeline.label(there)}")
+                running = timeline.lane(info.index).at(cycles)
+                if running is not None and running.thread > 0:
+                    runs.append(f"{trace.cpu_title(info.cpu)}: {timeline.label(running)}")
         more = len(runs) - _MOST_CPUS
         return runs[:_MOST_CPUS] + ([f"and {more} more CPUs"] if more > 0 else [])
     if not 0 <= span.event < len(trace.events) or not are_waits_known(trace):
@@ -276,8 +276,8 @@ class SwimlaneMouse(QObject):
         return _Drag.ZOOM if self._button == Qt.MouseButton.RightButton else _Drag.RANGE
 
     def _drag_range(self, event: QMouseEvent) -> None:
-        here = self._snapped(event.position(), event.modifiers())
-        start, end = sorted((self._anchor_cycles, here))
+        cycles = self._snapped(event.position(), event.modifiers())
+        start, end = sorted((self._anchor_cycles, cycles))
         self._opened.selection.set_range(TimeWindow(start, end) if end > start else None)
 
     def _drag_pan(self, position: QPointF) -> None:

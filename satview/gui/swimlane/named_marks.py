@@ -118,8 +118,8 @@ class NamedMarks(QObject):
             # A label wider than its span is drawn after it, or before it at the right edge.
             behind = right + _GAP_PX if right + _GAP_PX + wide <= scale.width_px else left - _GAP_PX - wide
             label = (left + right - wide) / 2 if right - left >= wide + 2 * _GAP_PX else behind
-            others = [line for line in lines.get(lane, []) if line != (left, right)] if in_lane else []
-            has_label = label >= 0 and _is_free([*in_lane, *others], label, label + wide)
+            other_lines = [line for line in lines.get(lane, []) if line != (left, right)] if in_lane else []
+            has_label = label >= 0 and _is_free([*in_lane, *other_lines], label, label + wide)
             if has_label:  # the first mark of a lane always has a label, others where it hides no mark
                 in_lane.append((label, label + wide))
             elif not mark.has_line:

@@ -305,15 +305,15 @@ class Ruler(QWidget):
                 return moved
         return None
 
-    def _mark_at(self, index: QPointF) -> Mark | None:
-        if index.y() < TICK_ROW_PX:
+    def _mark_at(self, position: QPointF) -> Mark | None:
+        if position.y() < TICK_ROW_PX:
             return None
-        near = [mark for mark in self._opened.marks if -3 <= index.x() - self._scale.x(mark.start_cycles) <= 12]
+        near = [mark for mark in self._opened.marks if -3 <= position.x() - self._scale.x(mark.start_cycles) <= 12]
         return near[-1] if near else None
 
-    def _tip_at(self, index: QPointF) -> str:
+    def _tip_at(self, position: QPointF) -> str:
         """Return the time and text of the mark at a position."""
-        mark = self._mark_at(index)
+        mark = self._mark_at(position)
         if mark is None:
             return ""
         time = format_moment(mark.start_cycles, self._opened.trace.clock)

@@ -91,8 +91,8 @@ class Stack:
         if self.is_heat:
             shown = np.flatnonzero(np.diff(self.tops[:, position], prepend=0) > 0)
             return self.values[int(shown[0])] if len(shown) else None
-        position_there = int(np.searchsorted(self.tops[:, position], height))
-        return self.values[position_there] if position_there < len(self.values) else None
+        index = int(np.searchsorted(self.tops[:, position], height))
+        return self.values[index] if index < len(self.values) else None
 
 
 def are_dense(timeline: Timeline, scale: TimeScale) -> bool:
@@ -407,9 +407,9 @@ Orders = dict[int, LaneOrder]  # by lane
 
 def _order_of(orders: Orders, lane: int, shares: LaneShares, info: LaneInfo, whole: TimeWindow) -> LaneOrder:
     """Return the stacking order of a lane, cached in `orders`: busy states first; on CPUs, by time used."""
-    known = orders.get(lane)
-    if known is not None and known.shares is shares:
-        return known
+    cached = orders.get(lane)
+    if cached is not None and cached.shares is shares:
+        return cached
     share_values = shares.values.tolist()
     values = tuple(value for value in _order(shares, info, whole) if value not in _LEFT_OUT)
     orders[lane] = LaneOrder(shares, values, np.array([share_values.index(value) for value in values], np.int64))
@@ -458,30 +458,30 @@ def share_text(opened: OpenTrace, lane: int, window: TimeWindow, spans: LaneSpan
         spans: The intervals to add up; None = those of the lane.
     """
     timeline, trace = opened.timeline, opened.trace
-    info, lane_there = timeline.infos[lane], timeline.lane(lane)
-    spans = lane_there.spans if spans is None else spans
+    info, lane_data = timeline.infos[lane], timeline.lane(lane)
+    spans = lane_data.spans if spans is None else spans
     start, end, part = inside(spans, window)
     if not len(start):
         return ""
     lines = [f"<b>{format_duration(trace.clock.duration_ns(window.length))}</b> of {html_text(info.title)}"]
-    if lane_there.use is not None:
-        used = int(lane_there.use.totals(window)[0]) / window.length
+    if lane_data.use is not None:
+        used = int(lane_data.use.totals(window)[0]) / window.length
         runs = trace.code_counts[trace.catalogue.state_value_of_code == states.RUNNING].any()
         lines.append(f"{used:.2f} CPUs in use" if runs else "CPUs in use: unknown")
-    if lane_there.ready is not None and (ready := int(lane_there.ready.totals(window)[0])):
+    if lane_data.ready is not None and (ready := int(lane_data.ready.totals(window)[0])):
         lines.append(f"{ready / window.length:.2f} threads READY")
     key = spans.value[part].astype(np.int64)
     if info.kind is LaneKind.CPU and spans.thread is not None:  # by process, because processes share hues
         process = trace.threads.process[spans.thread[part]].astype(np.int64)
         key = np.where(key >= states.FIRST_PROCESS, process + states.VALUE_COUNT, key)
     if info.track is not None and info.track.lane_class.text == "{event}":  # by event, because events share hues
-        known = lane_there.spans.event[part] != NO_EVENT
-        code = trace.events.code[np.where(known, lane_there.spans.event[part], 0)].astype(np.int64)
-        key = np.where(known, code + states.VALUE_COUNT, key)
-    kinds, which = np.unique(key, return_inverse=True)
-    cycles = np.bincount(which, end - start, len(kinds))
+        has_event = lane_data.spans.event[part] != NO_EVENT
+        code = trace.events.code[np.where(has_event, lane_data.spans.event[part], 0)].astype(np.int64)
+        key = np.where(has_event, code + states.VALUE_COUNT, key)
+    kinds, kind_of = np.unique(key, return_inverse=True)
+    cycles = np.bincount(kind_of, end - start, len(kinds))
     for position in np.argsort(-cycles, kind="stable")[:_MOST_LINES].tolist():
-        row = part.start + int(np.argmax(which == position))
+        row = part.start + int(np.argmax(kind_of == position))
         name = (
             info.meaning(int(kinds[position])) if _keeps_all(info) else _name(opened, lane, int(kinds[position]), row)
         )
@@ -489,7 +489,7 @@ def share_text(opened: OpenTrace, lane: int, window: TimeWindow, spans: LaneSpan
             lines.append(f"{100 * cycles[position] / window.length:.1f} %&nbsp;&nbsp;{html_text(name)}")
     if len(kinds) > _MOST_LINES:
         lines.append(f"and {len(kinds) - _MOST_LINES} more")
-    counts = np.ones(len(start), np.bool_) if spans is lane_there.spans else spans.value[part] != states.ABSENT
+    counts = np.ones(len(start), np.bool_) if spans is lane_data.spans else spans.value[part] != states.ABSENT
     if counts.any():
         longest = int(np.argmax(np.where(counts, end - start, -1)))
         name = _name(opened, lane, int(key[longest]), part.start + longest)

@@ -134,10 +134,10 @@ class TextSheet:
         self._ratio = 0.0
         self._filled = object()  # identifies the present content; replaced when the sheet is cleared
         self._rects: list[tuple[int, int, int, int]] = []
-        self._at, self._row_px = (0, 0), 0
+        self._next_spot, self._row_px = (0, 0), 0
         self._painter: QPainter | None = None
         self._direct = False
-        self._found: list[int] = []
+        self._single: list[int] = []
         self._placed: list[NDArray[np.intp]] = []  # each (n, 3): x and y in device pixels, number of the text
 
     def begin(self, painter: QPainter) -> None:
@@ -159,7 +159,7 @@ class TextSheet:
                 return
         else:
             number = spot[1]
-        self._found += (round(x * self._ratio), round(y * self._ratio), number)
+        self._single += (round(x * self._ratio), round(y * self._ratio), number)
 
     def has_all(self, blocks: Sequence[Inked]) -> bool:
         """Draw missing texts on the sheet, and store the numbers of all; False if one sheet has no room for all."""
@@ -197,8 +197,8 @@ class TextSheet:
         self._painter = None
 
     def _flush(self) -> None:
-        painter, single, parts = self._painter, self._found, self._placed
-        self._found, self._placed = [], []
+        painter, single, parts = self._painter, self._single, self._placed
+        self._single, self._placed = [], []
         if painter is None or self._pixmap is None or not (single or parts):
             return
         placed = np.concatenate([*parts, np.array(single, np.intp).reshape(-1, 3)])
@@ -219,7 +219,7 @@ class TextSheet:
         most = round(_WIDTH_PX * self._ratio), round(_HEIGHT_PX * self._ratio)
         if width > most[0] or height > most[1]:
             return -1
-        left, top = self._at
+        left, top = self._next_spot
         if left + width > most[0]:
             left, top, self._row_px = 0, top + self._row_px, 0
         if self._pixmap is None or top + height > most[1]:
@@ -227,7 +227,7 @@ class TextSheet:
             self._pixmap, self._filled = QPixmap(*most), object()
             self._pixmap.fill(Qt.GlobalColor.transparent)
             self._rects, left, top, self._row_px = [], 0, 0, 0
-        self._at, self._row_px = (left + width, top), max(self._row_px, height)
+        self._next_spot, self._row_px = (left + width, top), max(self._row_px, height)
         with QPainter(self._pixmap) as painter:
             painter.translate(left, top)
             painter.scale(self._ratio, self._ratio)
@@ -470,10 +470,10 @@ def _named(
     texts, names = list[IntervalText](), dict[tuple[int, int], str]()
     keep = np.flatnonzero(keep)
     columns = (of_lane, np.concatenate([lane.positions for lane in lanes]), left, right, starts, ends, value, event)
-    for which, position, left_px, right_px, start, end, kind, row_of_event in zip(
+    for number, position, left_px, right_px, start, end, kind, row_of_event in zip(
         *(c[keep].tolist() for c in columns), strict=True
     ):
-        lane = lanes[which]
+        lane = lanes[number]
         text = lane.spans.texts[position] if lane.spans.texts is not None else ""
         if not text:
             if kind in _SILENT:
@@ -683,8 +683,8 @@ def draw_placed(
         numbers = np.concatenate([texts.words.numbers for texts in blocks])
         sheet.put_all((left + beside)[fits], top[fits], numbers[fits])
     else:
-        every = ((text, ink) for texts in blocks for text, ink in zip(texts.words.texts, texts.words.inks, strict=True))
-        for shows, x, y, (text, ink) in zip(fits.tolist(), (left + beside).tolist(), top.tolist(), every, strict=True):
+        inked = ((text, ink) for texts in blocks for text, ink in zip(texts.words.texts, texts.words.inks, strict=True))
+        for shows, x, y, (text, ink) in zip(fits.tolist(), (left + beside).tolist(), top.tolist(), inked, strict=True):
             if shows:
                 sheet.put(x, y, text, ink)
     sheet.end()

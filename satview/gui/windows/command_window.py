@@ -34,7 +34,7 @@ _START_S: Final = 1.5  # processor time that start-up takes, including opening a
 
 
 @cache
-def set_apart() -> None:
+def freeze_loaded_objects() -> None:
     """Exclude all current objects from garbage collection, once: modules and classes live as long as the process.
 
     Otherwise the first collection visits half a million objects of 500 modules and blocks the window for 90 ms.
@@ -64,7 +64,7 @@ class GuiThreadCollector(QObject):
         counts, thresholds = gc.get_count(), gc.get_threshold()
         if not thresholds[0]:
             return
-        if not set_apart.cache_info().currsize and time.process_time() < _START_S:
+        if not freeze_loaded_objects.cache_info().currsize and time.process_time() < _START_S:
             gc.freeze()
             return
         for generation in (2, 1, 0):

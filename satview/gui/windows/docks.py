@@ -15,7 +15,7 @@ from PySide6.QtWidgets import QDockWidget, QHBoxLayout, QMainWindow, QTabBar, QT
 from satview.base.memory import borrowed
 from satview.base.resources import resource_path
 from satview.base.safe_text import tool_tip
-from satview.gui.widgets import CutLabel
+from satview.gui.widgets import ElidedLabel
 from satview.session.commands import PANELS, Topic
 from satview.session.workspace_file import Area, FloatingPanel, PanelGroup, PanelLayout
 
@@ -136,19 +136,19 @@ def _shape(layout: PanelLayout) -> tuple[object, ...]:
 def _dock_all(window: QMainWindow, docks: Docks, layout: PanelLayout) -> None:
     groups = [(group, [docks[name] for name in dict.fromkeys(group.tabs) if name in docks]) for group in layout.groups]
     last: dict[str, tuple[PanelGroup, QDockWidget]] = {}
-    for group, own in groups:  # place the first dock of each group: Qt cannot split an area that has tabs
-        if not own:
+    for group, members in groups:  # place the first dock of each group: Qt cannot split an area that has tabs
+        if not members:
             continue
-        _dock_again(own[0])
-        window.addDockWidget(_AREAS[group.area], own[0])
+        _dock_again(members[0])
+        window.addDockWidget(_AREAS[group.area], members[0])
         if group.area in last:
             before, neighbour = last[group.area]
             is_below = group.y_px >= before.y_px + max(1, before.height_px) // 2
             side = Qt.Orientation.Vertical if is_below else Qt.Orientation.Horizontal
-            window.splitDockWidget(neighbour, own[0], side)
-        last[group.area] = group, own[0]
-    for _, own in groups:
-        for before_dock, dock in pairwise(own):
+            window.splitDockWidget(neighbour, members[0], side)
+        last[group.area] = group, members[0]
+    for _, members in groups:
+        for before_dock, dock in pairwise(members):
             _dock_again(dock)
             window.tabifyDockWidget(before_dock, dock)
     named = {name for group in layout.groups for name in group.tabs} | {panel.name for panel in layout.floating}
@@ -278,7 +278,7 @@ class Drawer(QWidget):
             button.setToolTip(tool_tip(f"{titles}\nClick again to close the drawer."))
             button.clicked.connect(partial(borrowed(self._on_topic), topic))
             line.addWidget(button)
-        self.answers = CutLabel(self, role="answers")
+        self.answers = ElidedLabel(self, role="answers")
         line.addWidget(self.answers, 1)
         self.float_button = self._button("dock-float", "Show this panel in a window of its own", self._float)
         self.close_button = self._button("dock-close", "Close the drawer", self.close_drawer)

@@ -16,7 +16,7 @@ from satview.base.errors import WriteError
 from satview.base.memory import borrowed
 from satview.base.safe_text import visible_line
 from satview.gui import dialogs
-from satview.gui.windows.command_window import CommandWindow, set_apart
+from satview.gui.windows.command_window import CommandWindow, freeze_loaded_objects
 from satview.gui.windows.pages import FailedPage, LoadingPage
 from satview.session.commands import FIRST_PANELS, PANELS
 from satview.session.loading.loading_tasks import Prepare
@@ -76,7 +76,7 @@ def _import_views() -> None:
         for row in PANELS:
             if row.name in FIRST_PANELS.values():
                 import_module(row.module)
-        set_apart()
+        freeze_loaded_objects()
 
 
 def _import_panels(catalogue: Catalogue, _is_cancelled: IsCancelled) -> None:

@@ -13,7 +13,7 @@ from satview.base.errors import SatviewError
 from satview.gui import dialogs
 from satview.gui.quick_pick import Option, QuickPick
 from satview.gui.settings_dialog import SaveSessionDialog
-from satview.gui.windows.workspace_keeper import put_session, taken
+from satview.gui.windows.workspace_keeper import put_session, workspace_state
 from satview.session.commands import CommandRegistry
 from satview.session.session import Session, Stage
 from satview.session.state_files import SUFFIX
@@ -43,7 +43,7 @@ class SessionCommands:
         window = self._window
         files = window.shared.files
         if window.workspace is not None:
-            SaveSessionDialog(taken(window.workspace), files.names(), files.save, window).show()
+            SaveSessionDialog(workspace_state(window.workspace), files.names(), files.save, window).show()
 
     def _choose(self) -> None:
         options = [Option(name, "session", partial(self._use, name)) for name in self._window.shared.files.names()]

@@ -288,14 +288,14 @@ class MarkCommands:
     def _ask_note(self, views: Workspace) -> None:
         span = self._range_of_mark()  # before the prompt opens, because the mouse may move while the user types
         marks = views.active.opened.marks
-        here = [mark for mark in marks if (mark.start_cycles, mark.end_cycles) == span and mark.text]
+        existing = [mark for mark in marks if (mark.start_cycles, mark.end_cycles) == span and mark.text]
 
         def keep(text: str) -> None:
-            for mark in here:
+            for mark in existing:
                 marks.remove(mark)
             self._add_mark(text, span=span)
 
-        before = here[-1].text if here else ""
+        before = existing[-1].text if existing else ""
         LinePrompt("Note on the selected range or moment", "Text of the note", keep, self._window, before)
 
     def _remove_mark(self, views: Workspace) -> None:
@@ -559,7 +559,7 @@ class TraceCommands:
         views.report(f"Done again: {title}" if title else "Nothing to do again")
 
     def _copy(self, views: Workspace) -> None:
-        text = next(filter(None, (panel.copied_text() for panel in views.panels.made.values())), "")
+        text = next(filter(None, (panel.copied_text() for panel in views.panels.created.values())), "")
         text = text or views.panel(DetailsPanel).selected_or_all()
         QGuiApplication.clipboard().setText(text)
         views.report("Copied")

@@ -117,8 +117,8 @@ class KeyOverlay(QFrame):
         theme = self._theme
         lines = "".join(
             f"<tr><td style='color:{css(theme.accent)}; padding-right:12px; white-space:nowrap'>{html_text(keys)}</td>"
-            f"<td style='color:{css(theme.text)}'>{html_text(what)}</td></tr>"
-            for keys, what in rows
+            f"<td style='color:{css(theme.text)}'>{html_text(description)}</td></tr>"
+            for keys, description in rows
         )
         style = f"margin:10px 0 2px 0; color:{css(theme.faint)}; font-size:{theme.px(11)}px"
         return (
@@ -143,7 +143,7 @@ class CaptureCommands(QObject):
         super().__init__(window)
         self._window = window
         self._rules: str | None = None
-        self._wanted = _DIALOG
+        self._dialog_module = _DIALOG
         self._followed: Path | None = None
         self._is_followed_elsewhere = False
         self._import = Task(self, self._show_wanted, self._on_not_imported)
@@ -177,7 +177,7 @@ class CaptureCommands(QObject):
 
     def _open_dialog(self, module: str) -> None:
         """Open the dialog of a module, which is first imported by a background task: that takes 0.2 s."""
-        self._wanted = module
+        self._dialog_module = module
         if module in sys.modules:
             self._show_wanted()
         elif not self._import.is_busy:
@@ -185,7 +185,7 @@ class CaptureCommands(QObject):
 
     @Slot()
     def _show_wanted(self) -> None:
-        if self._wanted == _TARGET_DIALOG:
+        if self._dialog_module == _TARGET_DIALOG:
             self._show_target_dialog()
         else:
             self._show_dialog()
@@ -312,10 +312,10 @@ class CaptureCommands(QObject):
         if not isinstance(error, (SatviewError, OSError, MemoryError)):
             raise error  # the last-resort dialog shows it
 
-        order = self._window.capture_job.last_request
-        if isinstance(order, CaptureRequest) and order.is_live:  # for other captures the dialog reports it
+        request = self._window.capture_job.last_request
+        if isinstance(request, CaptureRequest) and request.is_live:  # for other captures the dialog reports it
             self._on_followed_ended()
-            dialogs.report(self._window, "Capture", f"The capture failed: {failure(error, order.path)}.")
+            dialogs.report(self._window, "Capture", f"The capture failed: {failure(error, request.path)}.")
 
 
 class WindowCommands:

@@ -35,7 +35,7 @@ from satview.gui.panels.filter_panel import FilterPanel
 from satview.gui.panels.verdicts_panel import VerdictsPanel
 from satview.gui.swimlane.area import Motion, SwimlaneArea
 from satview.gui.theme import Theme, restyle
-from satview.gui.widgets import FRAME_MS, CutLabel, PlainLabel, keep_quiet
+from satview.gui.widgets import FRAME_MS, ElidedLabel, PlainLabel, guard_from_wheel
 from satview.gui.windows.docks import (
     Drawer,
     KeptSizes,
@@ -60,14 +60,14 @@ from satview.session.workspace_file import PanelLayout, from_text, to_text
 # The panels of a workspace, each created on first use.
 
 
-_Found = TypeVar("_Found", bound=Panel)
+_PanelType = TypeVar("_PanelType", bound=Panel)
 
 
 class PanelSet(Mapping[str, Panel]):
     """Panels by name, created on first access.
 
     Attributes:
-        made: Panels created so far.
+        created: Panels created so far.
     """
 
     def __init__(self, make: Callable[[str], Panel]) -> None:
@@ -77,14 +77,14 @@ class PanelSet(Mapping[str, Panel]):
             make: Returns a new panel by name, placed in its dock.
         """
         self._make = make
-        self.made: dict[str, Panel] = {}
+        self.created: dict[str, Panel] = {}
 
     def __getitem__(self, name: str) -> Panel:
-        if name not in self.made:
+        if name not in self.created:
             if name not in self:
                 raise KeyError(name)
-            self.made[name] = self._make(name)
-        return self.made[name]
+            self.created[name] = self._make(name)
+        return self.created[name]
 
     def __contains__(self, name: object) -> bool:
         return any(row.name == name for row in PANELS)
@@ -95,7 +95,7 @@ class PanelSet(Mapping[str, Panel]):
     def __len__(self) -> int:
         return len(PANELS)
 
-    def of_kind(self, kind: type[_Found]) -> _Found:
+    def of_kind(self, kind: type[_PanelType]) -> _PanelType:
         """Return the panel that is an instance of a class."""
         home = f"{kind.__module__}:{kind.__qualname__}"
         panel = self[next(row.name for row in PANELS if row.home == home)]
@@ -112,12 +112,12 @@ _RETRY = "satview retries every few seconds; click to retry now."
 class StoreField(QToolButton):
     """Shows why a file of the user is not saved, or its notice; hidden while there is neither."""
 
-    def __init__(self, file: Stored, what: str, bar: QStatusBar) -> None:
+    def __init__(self, file: Stored, content: str, bar: QStatusBar) -> None:
         """Create the field; it joins the status bar when it has something to show.
 
         Args:
             file: The file.
-            what: Its content, in the plural, such as `Notes`.
+            content: Its content, in the plural, such as `Notes`.
             bar: The status bar.
         """
         super().__init__(bar)
@@ -125,7 +125,7 @@ class StoreField(QToolButton):
         # None once the field is in the bar. Most fields never are, and the bar redoes its layout for each one added.
         self._bar: QStatusBar | None = bar
         self._file = file
-        self._what = what
+        self._content = content
         self.setProperty("role", "error")
         self.clicked.connect(self._on_click)
         file.changed.connect(self._show)
@@ -135,10 +135,10 @@ class StoreField(QToolButton):
     def _show(self) -> None:
         file = self._file
         if file.failure:
-            self.setText(menu_text(f"{self._what} are not saved: {file.failure}"))
+            self.setText(menu_text(f"{self._content} are not saved: {file.failure}"))
             self.setToolTip(tool_tip(_RETRY))
         elif file.notice:
-            self.setText(menu_text(f"{self._what}: {file.notice}"))
+            self.setText(menu_text(f"{self._content}: {file.notice}"))
             self.setToolTip(tool_tip("Click to dismiss this message."))
         says = bool(file.failure or file.notice)
         if says and self._bar is not None:
@@ -178,7 +178,7 @@ class StatusFields(QWidget):
         self._bar = bar
         # Empty fields stay visible: a field shown while the bar displays a message would be painted over the message.
         self.mouse, self.window_field = PlainLabel(bar), PlainLabel(bar)
-        self.selected, self.cursors, self.time_range = (CutLabel(bar) for _ in range(3))
+        self.selected, self.cursors, self.time_range = (ElidedLabel(bar) for _ in range(3))
         self.problems = QToolButton(bar)
         self.problems.clicked.connect(self.problems_requested)
         self.verdicts = QToolButton(bar)
@@ -415,7 +415,7 @@ class Workspace(QWidget):
         second = self.panes.second if self.panes.is_split else None
         return (self.opened,) if second is None else (self.opened, second.opened)
 
-    def panel(self, kind: type[_Found]) -> _Found:
+    def panel(self, kind: type[_PanelType]) -> _PanelType:
         """Return the panel that is an instance of a class."""
         return self.panels.of_kind(kind)
 
@@ -428,7 +428,7 @@ class Workspace(QWidget):
         # The dock is the parent from the start: moving a filled widget takes Qt as long as creating it.
         panel = make_panel(next(row for row in PANELS if row.name == name), context, self.docks[name])
         panel.menu_requested.connect(self.menu_requested)
-        keep_quiet(panel)
+        guard_from_wheel(panel)
         panel.take_values(self.saved_values.get(name, {}))
         if panel.waits_to_be_seen:
             self._stale.add(name)
@@ -441,7 +441,7 @@ class Workspace(QWidget):
     @Slot()
     def _on_reloaded(self) -> None:
         """Reload the panels that do not follow signals, once they are visible."""
-        self._stale = set(self.panels.made)
+        self._stale = set(self.panels.created)
         self._freshen()
         self._check.start(_CHECK_AGAIN_AFTER_MS)
 
@@ -469,7 +469,7 @@ class Workspace(QWidget):
         if key == "verdicts/check_up_to_events":
             self._check.start(_CHECK_AFTER_MS)
         elif key == "events/row_height_px":
-            for panel in self.panels.made.values():
+            for panel in self.panels.created.values():
                 set_row_height(panel, self._settings.number(key))
 
     @Slot()
@@ -493,12 +493,12 @@ class Workspace(QWidget):
             shows = self.panel_shows(name)
             if shows:
                 self.docks[name].setFeatures(_WITH_BUTTONS)
-            if shows and name not in self.panels.made:
+            if shows and name not in self.panels.created:
                 if has_made_one:  # create one panel per frame
                     QTimer.singleShot(FRAME_MS, self, self._freshen)
                     continue
                 has_made_one = True
-            if shows or name in self.panels.made:
+            if shows or name in self.panels.created:
                 self.panels[name].setVisible(shows)
             if shows and name in self._stale:
                 self._stale.discard(name)
@@ -550,7 +550,7 @@ class Workspace(QWidget):
         self.beside.theme = theme
         for view in (self.panes, self.chips, self.find_bar):
             view.set_theme(theme)
-        for panel in self.panels.made.values():
+        for panel in self.panels.created.values():
             panel.set_theme(theme)
 
     def show_panel(self, name: str) -> None:
@@ -601,7 +601,7 @@ class Workspace(QWidget):
         self.beside.close()
         self.comparison.close()
         self.panes.close_down()
-        for panel in self.panels.made.values():
+        for panel in self.panels.created.values():
             panel.close_down()
         self.status.take_out()
         self.glance.take_out()
@@ -609,9 +609,9 @@ class Workspace(QWidget):
             self._window.statusBar().removeWidget(field)
             field.deleteLater()
 
-    def watch_file(self, file: StoredJson, what: str) -> None:
+    def watch_file(self, file: StoredJson, content: str) -> None:
         """Show in the status bar while a file of the user cannot be saved."""
-        self._file_fields.append(StoreField(file, what, self._window.statusBar()))
+        self._file_fields.append(StoreField(file, content, self._window.statusBar()))
 
     def report(self, text: str) -> None:
         """Show a message in the status bar for a few seconds."""

@@ -195,7 +195,7 @@ class WorkspaceKeeper(QObject):
         if self.file.path is None:
             return
         self._timer.stop()
-        state = replace(taken(self._views), trace=sign_of(self._path), second=self._second())
+        state = replace(workspace_state(self._views), trace=sign_of(self._path), second=self._second())
         if state.trace is not None:  # otherwise the trace was deleted: keep the stored state
             content = to_json(state)
             self.file.store(lambda _before: content)
@@ -245,7 +245,7 @@ def put_session(views: Workspace, state: WorkspaceState) -> None:
         put_panels(views, state.panels)
 
 
-def taken(views: Workspace) -> WorkspaceState:
+def workspace_state(views: Workspace) -> WorkspaceState:
     """Return the state of a workspace, without the identity of its trace."""
     opened = views.opened
     return WorkspaceState(
@@ -266,7 +266,7 @@ def taken(views: Workspace) -> WorkspaceState:
 def take_panels(views: Workspace) -> PanelsState:
     """Return the panel layout and the saved values of each panel."""
     values = dict(views.saved_values)
-    for name, panel in views.panels.made.items():
+    for name, panel in views.panels.created.items():
         values[name] = panel.saved_values()
     of_panels = {name: of_panel for name, of_panel in values.items() if of_panel}
     return PanelsState(views.layout_of_panels(), of_panels, views.opened.search.text, not views.find_bar.isHidden())
@@ -277,7 +277,7 @@ def put_panels(views: Workspace, state: PanelsState) -> None:
     if state.layout is not None:
         views.put_panels(state.layout)
     views.saved_values = {name: dict(of_panel) for name, of_panel in state.values.items()}
-    for name, panel in views.panels.made.items():
+    for name, panel in views.panels.created.items():
         panel.take_values(views.saved_values.get(name, {}))
     views.find_bar.restore(state.search, state.finds)
 
