@@ -33,7 +33,7 @@ from satview.gui import dialogs
 from satview.gui.colours import state_colour
 from satview.gui.panel import PanelContext, TablePanel, add_copy_and_export, set_up_rows
 from satview.gui.theme import Theme, colour, icon
-from satview.gui.widgets import Notice
+from satview.gui.widgets import Notice, line_up
 from satview.session.highlight import of_row, window_of
 from satview.session.panels.statistics import write_table
 from satview.session.tasks import Task
@@ -349,14 +349,8 @@ class AnswerPanel(TablePanel[AnswerModel]):
 
     def _lay_out(self, *parts: QLayout | QWidget) -> None:
         """Stack parts without gaps; tables and splitters take the remaining height."""
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(0)
-        for part in parts:
-            if isinstance(part, QLayout):
-                layout.addLayout(part)
-            else:
-                layout.addWidget(part, int(isinstance(part, QStackedWidget | QSplitter)))
+        stretched = [(part, int(isinstance(part, QStackedWidget | QSplitter))) for part in parts]
+        line_up(QVBoxLayout(self), *stretched, margins=(0, 0, 0, 0), spacing=0)
 
     def add_buttons(self, head: QHBoxLayout, statement: QLabel) -> None:
         """Add the buttons Copy and Export to a line; a label shows the result of an export."""

@@ -23,7 +23,7 @@ from PySide6.QtWidgets import (
 )
 
 from satview.base.safe_text import menu_text, tool_tip, visible_line
-from satview.gui.widgets import PlainLabel, is_low
+from satview.gui.widgets import PlainLabel, is_low, line_up
 
 _KEY: Final = int(Qt.ItemDataRole.UserRole)
 _CHECK: Final = int(Qt.ItemDataRole.CheckStateRole)
@@ -114,21 +114,13 @@ class CheckTree(QWidget):
         for group in groups:
             self._add_group(group)
         self.tree.itemChanged.connect(self._on_item)
-        self._head = QBoxLayout(QBoxLayout.Direction.TopToBottom)
         self.buttons = self._buttons()
-        self._head.addWidget(self.search)
-        self._head.addLayout(self.buttons)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(8, 8, 8, 0)
-        for box in (layout, self._head):
-            box.setSpacing(6)
-        layout.addLayout(self._head)
-        layout.addWidget(self.tree, 1)
+        self._head = line_up(QBoxLayout(QBoxLayout.Direction.TopToBottom), self.search, self.buttons, spacing=6)
+        line_up(QVBoxLayout(self), self._head, (self.tree, 1), margins=(8, 8, 8, 0), spacing=6)
         self._nothing = PlainLabel("Nothing fits the search.", self.tree, role="faint")
         self._nothing.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self._nothing.hide()
-        cover = QVBoxLayout(self.tree.viewport())
-        cover.addWidget(self._nothing)
+        line_up(QVBoxLayout(self.tree.viewport()), self._nothing)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         """Place the buttons beside the search box if the tree is low."""

@@ -292,9 +292,8 @@ class EventListPanel(TablePanel[EventListModel]):
         self._set_up_table(height_px)
         self._stack.addWidget(self.table)
         self._stack.addWidget(self._empty_page())
-        layout = line_up(QVBoxLayout(self), self._stack, margins=(0, 0, 0, 0), spacing=0)
         self.delta = RowDelta(opened, self.model, self.table.selectionModel(), self)
-        layout.addWidget(self.delta)
+        line_up(QVBoxLayout(self), self._stack, self.delta, margins=(0, 0, 0, 0), spacing=0)
         self.pinned = self._pin()
         self._view_rests = QTimer(self, singleShot=True, interval=_RESTS_AFTER_MS)
         self._view_rests.timeout.connect(self._follow_view)
@@ -370,7 +369,6 @@ class EventListPanel(TablePanel[EventListModel]):
         pin.setAccessibleName("Pin")
         pin.toggled.connect(self._on_pin)
         pin.setAutoFillBackground(True)
-
         for signal in (head.sectionResized, head.geometriesChanged, self.table.horizontalScrollBar().valueChanged):
             signal.connect(self._fit_pin)
         line_up(QHBoxLayout(head), None, pin, margins=(0, 0, 8, 0))

@@ -55,9 +55,7 @@ class InfoDialog(QDialog):
             top.setHidden(not top.childCount())
         buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Close, self)
         buttons.rejected.connect(self.close)
-        layout = QVBoxLayout(self)
-        layout.addWidget(self.tree)
-        layout.addWidget(buttons)
+        line_up(QVBoxLayout(self), self.tree, buttons)
         resize_on_screen(self, 640, 620)
 
 
@@ -162,10 +160,8 @@ class KeysDialog(QDialog):
         return None if item is None else next(row for row in COMMANDS if row.id == item.data(0, _COMMAND))
 
     def _lay_out(self) -> None:
-        line = QHBoxLayout()
-        line.addWidget(self.edit, 1)
-        for button in (self.set_button, self.add_button, self.none_button, self.usual_button):
-            line.addWidget(button)
+        line = line_up(QHBoxLayout(), (self.edit, 1), self.set_button, self.add_button, self.none_button,
+                       self.usual_button)  # fmt: skip
         buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Close, self)
         all_usual = buttons.addButton("All usual keys", QDialogButtonBox.ButtonRole.ResetRole)
         all_usual.setAutoDefault(False)

@@ -161,11 +161,7 @@ class SaveEventsDialog(QDialog):
         form.addRow("Events", self.in_range)
         form.addRow("", self.filtered)
         form.addRow("", self.count)
-        foot = QHBoxLayout()
-        foot.addWidget(self.progress, 1)
-        foot.addStretch()
-        for button in (self.save_button, self.stop_button, self.close_button):
-            foot.addWidget(button)
+        foot = line_up(QHBoxLayout(), (self.progress, 1), None, self.save_button, self.stop_button, self.close_button)
         line_up(QVBoxLayout(self), form, self.message, foot, margins=(20, 18, 20, 16), spacing=12)
         for label in (self.note, self.message):  # two lines each, so that changing texts move nothing
             label.setFixedHeight(2 * self.fontMetrics().lineSpacing() + 2)

@@ -240,11 +240,8 @@ class StateLooksDialog(QDialog):
         form.addRow("&Hatching", self.hatching_box)
         note = PlainLabel("The light and dark themes have separate colours. Bold: changed from the palette.", self)
         note.setProperty("role", "dim")
-        line = QHBoxLayout()
-        for button in (self.colour_button, self.thickness_button, self.usual_button):
-            line.addWidget(button)
-        line.addStretch(1)
-        line.addWidget(self.all_usual_button)
+        line = line_up(QHBoxLayout(), self.colour_button, self.thickness_button, self.usual_button, None,
+                       self.all_usual_button)  # fmt: skip
         buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Close, self)
         buttons.button(QDialogButtonBox.StandardButton.Close).setAutoDefault(False)  # Return opens the colour dialog
         buttons.rejected.connect(self.close)
@@ -351,7 +348,6 @@ class SettingsDialog(QDialog):
 
     @Slot()
     def _show_looks(self) -> None:
-
         StateLooksDialog(self._settings, self).show()
 
     def _editor(self, row: Setting) -> QWidget:

@@ -34,7 +34,7 @@ from satview.gui.answer_table import SHARE_ROLE, AnswerPanel
 from satview.gui.panel import PanelContext, Value, select_row, set_up_rows
 from satview.gui.swimlane.shares import longest_of
 from satview.gui.theme import Theme, colour
-from satview.gui.widgets import PlainLabel
+from satview.gui.widgets import PlainLabel, line_up
 from satview.session.navigation import Navigation
 from satview.session.open_trace import OpenTrace
 from satview.session.panels.statistics import Counted, StatisticsView
@@ -304,15 +304,10 @@ class StatisticsPanel(AnswerPanel):
         for key, title in statistics_titles().items():
             self.tabs.setTabData(self.tabs.addTab(title), key)
         self.tabs.currentChanged.connect(self._on_tab)
-        head = QHBoxLayout()
-        head.setContentsMargins(2, 0, 8, 0)
-        head.addWidget(self.tabs, 1)
-        return head
+        return line_up(QHBoxLayout(), (self.tabs, 1), margins=(2, 0, 8, 0))
 
     def _selectors(self) -> QHBoxLayout:
-        line = QHBoxLayout()
-        line.setContentsMargins(8, 1, 8, 2)
-        line.setSpacing(2)
+        line = line_up(QHBoxLayout(), margins=(8, 1, 8, 2), spacing=2)
         self.extents = QButtonGroup(self)
         for number, extent in enumerate(Extent):
             button = QToolButton(self)

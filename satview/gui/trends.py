@@ -206,12 +206,9 @@ class TrendsWindow(QWidget):
         self.traces.viewport().update()
 
     def _lay_out(self) -> None:
-        head = QHBoxLayout()
         label = PlainLabel("&Figure:", self)
         label.setBuddy(self.figure)
-        head.addWidget(label)
-        head.addWidget(self.figure)
-        head.addWidget(self.message, 1)
+        head = line_up(QHBoxLayout(), label, self.figure, (self.message, 1))
         split = QSplitter(Qt.Orientation.Vertical, self)
         split.addWidget(self.plot)
         split.addWidget(self.traces)

@@ -380,30 +380,18 @@ class NewCaptureDialog(QDialog):
             form.addRow(title, widget)
         browse = QPushButton("Browse\N{HORIZONTAL ELLIPSIS}", self, autoDefault=False)
         browse.clicked.connect(self._browse)
-        save = QHBoxLayout()
-        save.addWidget(self.path, 1)
-        save.addWidget(browse)
-        right = QVBoxLayout()
-        right.setSpacing(6)
-        right.addWidget(self._head("Target and logger"))
+        save = line_up(QHBoxLayout(), (self.path, 1), browse)
         target = QWidget(self)
         target.setLayout(form)
         form.setContentsMargins(0, 0, 0, 0)
         # In a low dialog the rules become lower, and not these fields.
         target.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
-        right.addWidget(target)
-        right.addSpacing(6)
-        right.addLayout(self._rules_head())
-        right.addWidget(self.rules, 1)
-        right.addWidget(self._head("Save as"))
-        right.addLayout(save)
+        right = line_up(QVBoxLayout(), self._head("Target and logger"), target, 6, self._rules_head(), (self.rules, 1),
+                        self._head("Save as"), save, spacing=6)  # fmt: skip
         left = line_up(QVBoxLayout(), self._head("Workload"), (self.workloads, 1), spacing=9)
         self._editors = QWidget(self)
         line_up(QHBoxLayout(self._editors), (left, 5), (right, 6), margins=(0, 0, 0, 0), spacing=22)
-        foot = QHBoxLayout()
-        foot.addWidget(self.message, 1)
-        for button in (self.cancel_button, self.stop_button, self.start_button):
-            foot.addWidget(button)
+        foot = line_up(QHBoxLayout(), (self.message, 1), self.cancel_button, self.stop_button, self.start_button)
         line_up(QVBoxLayout(self), (self._editors, 1), self.bar, foot, margins=(20, 12, 20, 12), spacing=10)
 
     def _rules_head(self) -> QHBoxLayout:
@@ -412,10 +400,7 @@ class NewCaptureDialog(QDialog):
         self.rules_button.setProperty("flat", "true")
         self.rules_button.setAutoDefault(False)
         self.rules_button.clicked.connect(self._open_rules)
-        head = QHBoxLayout()
-        head.addWidget(self._head("Rules: what is logged"), 1)
-        head.addWidget(self.rules_button)
-        return head
+        return line_up(QHBoxLayout(), (self._head("Rules: what is logged"), 1), self.rules_button)
 
     def _head(self, text: str) -> QLabel:
         return PlainLabel(text, self, role="dim")

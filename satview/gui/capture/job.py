@@ -17,7 +17,7 @@ from satview.base.new_file import NewFile
 from satview.base.safe_text import counted
 from satview.base.time_text import format_duration
 from satview.capture.run import run
-from satview.gui.widgets import PlainLabel
+from satview.gui.widgets import PlainLabel, line_up
 from satview.session.tasks import IsCancelled, Report, Task
 from satview.target.capture import capture
 from satview.target.request import filter_capture
@@ -309,9 +309,7 @@ class OutcomeDialog(QDialog):
         self.setWindowTitle(f"Capture of {outcome.path.name}")
         self.setMinimumWidth(560)
         findings = outcome.findings
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(24, 20, 24, 18)
-        layout.setSpacing(12)
+        layout = line_up(QVBoxLayout(self), margins=(24, 20, 24, 18), spacing=12)
         layout.addWidget(self._label("1 finding" if len(findings) == 1 else f"{len(findings)} findings", "title"))
         for finding in findings[:20]:
             layout.addWidget(self._card(finding, is_titled=outcome.are_titled))
@@ -325,8 +323,7 @@ class OutcomeDialog(QDialog):
     def _card(self, finding: str, *, is_titled: bool) -> QFrame:
         card = QFrame(self)
         card.setProperty("role", "card")
-        box = QVBoxLayout(card)
-        box.setContentsMargins(14, 10, 14, 10)
+        box = line_up(QVBoxLayout(card), margins=(14, 10, 14, 10))
         kind, colon, rest = finding.partition(": ")
         if is_titled and colon and len(kind) < 24:
             box.addWidget(self._label(kind[:1].upper() + kind[1:], "error"))

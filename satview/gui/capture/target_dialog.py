@@ -228,8 +228,7 @@ class TargetDialog(QDialog):
             ("Buffers", (self.kernel_buffers, self.own_buffers)),
             ("Save as", (self.path, browse_path)),
         ):
-            row = QHBoxLayout()
-            row.setSpacing(6)
+            row = line_up(QHBoxLayout(), spacing=6)
             for number, widget in enumerate(widgets):
                 widget.setMinimumHeight(_FIELD_PX)  # the height with the style sheet, which layouts do not know
                 row.addWidget(widget, int(number == 0 or title in _SHARED_ROWS))
@@ -237,10 +236,7 @@ class TargetDialog(QDialog):
             self._rows[title] = row
         for button in (browse_rules, browse_path):
             button.setAutoDefault(False)
-        foot = QHBoxLayout()
-        foot.addStretch()
-        for button in (self.close_button, self.stop_button, self.start_button):
-            foot.addWidget(button)
+        foot = line_up(QHBoxLayout(), None, self.close_button, self.stop_button, self.start_button)
         line_up(QVBoxLayout(self), self._editors, self.message, None, foot, margins=(20, 16, 20, 12), spacing=10)
 
     def _connect(self) -> None:

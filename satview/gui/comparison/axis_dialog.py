@@ -121,18 +121,12 @@ class AxisDialog(QDialog):
         self.buttons.rejected.connect(self.close)
 
     def _lay_out(self) -> None:
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(20, 18, 20, 16)
-        layout.setSpacing(8)
         hint = PlainLabel(_HINT, self, role="dim")
         hint.setWordWrap(True)
-        layout.addWidget(hint)
-        layout.addWidget(self.table, 1)
         line = line_up(QHBoxLayout(), self._add_button, self._remove_button, None,
                        PlainLabel("Without an offset:", self), (self.align, 1))  # fmt: skip
-        layout.addLayout(line)
-        layout.addWidget(self.error)
-        layout.addWidget(self.buttons)
+        line_up(QVBoxLayout(self), hint, (self.table, 1), line, self.error, self.buttons, margins=(20, 18, 20, 16),
+                spacing=8)  # fmt: skip
 
     def add_file(self, path: Path) -> None:
         """Add a file to the table."""

@@ -16,7 +16,7 @@ from satview.gui.answer_table import AnswerPanel
 from satview.gui.panel import PanelContext, select_row
 from satview.gui.statistics import RowNavigator
 from satview.gui.theme import Theme
-from satview.gui.widgets import ElidedLabel, Notice
+from satview.gui.widgets import ElidedLabel, Notice, line_up
 from satview.session.comparison import Changes, ChangesView, OverlaidView
 from satview.session.navigation import Navigation
 from satview.session.open_trace import OpenTrace
@@ -78,9 +78,6 @@ class ComparisonPanel(AnswerPanel):
         self._on_comparison()
 
     def _head(self) -> QHBoxLayout:
-        line = QHBoxLayout()
-        line.setContentsMargins(8, 4, 8, 4)
-        line.setSpacing(8)
         self.kind = QComboBox(self)
         self.kind.setAccessibleName("What of")
         for key, title in ({"": "Everything"} | KINDS).items():
@@ -96,10 +93,9 @@ class ComparisonPanel(AnswerPanel):
         self.every.setToolTip("All figures of a thread, call or state, not only the one that changed most.")
         self.statement = ElidedLabel(self, role="dim")
         self.statement.setMinimumWidth(1)
-        for widget in (self.kind, self.extent, self.words, self.every):
-            line.addWidget(widget)
         self.words.setMaximumWidth(220)
-        line.addWidget(self.statement, 1)
+        line = line_up(QHBoxLayout(), self.kind, self.extent, self.words, self.every, (self.statement, 1),
+                       margins=(8, 4, 8, 4), spacing=8)  # fmt: skip
         self.add_buttons(line, self.statement)
         self.kind.currentIndexChanged.connect(self._fill)
         self.words.textChanged.connect(self._fill)

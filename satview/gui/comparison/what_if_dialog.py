@@ -237,11 +237,8 @@ class WhatIfDialog(QDialog):
                 keys.addWidget(label, row, column)
         close_button = QPushButton("Close", self)
         close_button.clicked.connect(self.close)
-        foot = QHBoxLayout()
-        foot.addWidget(self.progress, 1)
-        foot.addStretch()
-        for button in (self.predict_button, self.cancel_button, self.save_button, close_button):
-            foot.addWidget(button)
+        foot = line_up(QHBoxLayout(), (self.progress, 1), None, self.predict_button, self.cancel_button,
+                       self.save_button, close_button)  # fmt: skip
         layout = line_up(QVBoxLayout(self),
                          PlainLabel("What to change, one TARGET:KEY=VALUE a line, such as planner 1:priority=22", self),
                          self.changes, keys, self._timing_line(), margins=(20, 18, 20, 16), spacing=10)  # fmt: skip

@@ -27,7 +27,7 @@ from satview.base.safe_text import menu_text, tool_tip
 from satview.filters.views.passes import Effect, Pass, pass_limits
 from satview.gui.quick_pick import LinePrompt
 from satview.gui.theme import Theme, css
-from satview.gui.widgets import PlainLabel
+from satview.gui.widgets import PlainLabel, line_up
 from satview.session.filtering.filter_stack import pass_title
 from satview.session.open_trace import OpenTrace
 
@@ -77,11 +77,7 @@ class Chip(QFrame):
         self.cross.installEventFilter(self)
         self.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
         self.customContextMenuRequested.connect(self._on_menu)
-        row = QHBoxLayout(self)
-        row.setContentsMargins(8, 1, 3, 1)
-        row.setSpacing(6)
-        for part in (self.label, self.count, self.cross):
-            row.addWidget(part)
+        line_up(QHBoxLayout(self), self.label, self.count, self.cross, margins=(8, 1, 3, 1), spacing=6)
         self.setFixedHeight(chip_height_px(self))
         self._content: ChipText | None = None
 

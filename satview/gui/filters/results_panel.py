@@ -70,9 +70,7 @@ class ResultsPanel(TablePanel[HitModel]):
         self._set_up(height_px)
         self.message = PlainLabel(self, role="dim")
         self.message.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
-        head = QHBoxLayout()
-        head.setContentsMargins(10, 4, 8, 4)
-        head.addWidget(self.message, 1)
+        head = line_up(QHBoxLayout(), (self.message, 1), margins=(10, 4, 8, 4))
         self._copy, self._export = add_copy_and_export(head, self, self.copy, self.ask_export)
         line_up(QVBoxLayout(self), head, self.table, margins=(0, 0, 0, 0), spacing=0)
         self._doing = self._did = ""  # messages during and after the background task

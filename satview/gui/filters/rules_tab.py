@@ -56,7 +56,7 @@ from satview.gui import dialogs
 from satview.gui.dialogs import clicked_button
 from satview.gui.filters.editing import ProposingEditor
 from satview.gui.theme import Theme, colour
-from satview.gui.widgets import LowGrid, MessageLine, resize_on_screen
+from satview.gui.widgets import LowGrid, MessageLine, line_up, resize_on_screen
 from satview.session.open_trace import OpenTrace
 from satview.session.tasks import Task
 from satview.store.arguments import taught
@@ -269,9 +269,7 @@ class WouldCaptureDialog(QDialog):
         self.browser.setHtml("<p>Working\N{HORIZONTAL ELLIPSIS}</p>")
         buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Close, self)
         buttons.rejected.connect(self.close)
-        layout = QVBoxLayout(self)
-        layout.addWidget(self.browser)
-        layout.addWidget(buttons)
+        line_up(QVBoxLayout(self), self.browser, buttons)
         self._job = Task(self, self._on_answer, self._on_failed)
         evaluator, trace = opened.filters.evaluator, opened.trace
 
@@ -423,22 +421,18 @@ class RulesTab(QWidget):
         self.apply_button.setProperty("primary", "true")
         self.capture_menu = QMenu(self)
         above, below = QWidget(self), QWidget(self)
-        head, foot = QHBoxLayout(above), QHBoxLayout(below)
-        for line in (head, foot):
-            line.setContentsMargins(0, 0, 0, 0)
-        for text, run in (("Open\N{HORIZONTAL ELLIPSIS}", self.open), ("Save\N{HORIZONTAL ELLIPSIS}", self.save)):
-            head.addWidget(self._button(text, run, is_flat=True))
-        head.addWidget(self._button("From header", self.import_arguments, is_flat=True))
+        flat_buttons = [
+            self._button("Open\N{HORIZONTAL ELLIPSIS}", self.open, is_flat=True),
+            self._button("Save\N{HORIZONTAL ELLIPSIS}", self.save, is_flat=True),
+            self._button("From header", self.import_arguments, is_flat=True),
+        ]
         self.from_filter = self._button("From filter", self.take_filter, is_flat=True)
         self.from_filter.setToolTip("Make rules of the filter in force: check boxes, forms and conditions")
-        head.addWidget(self.from_filter)
-        head.addStretch()
+        line_up(QHBoxLayout(above), *flat_buttons, self.from_filter, None, margins=(0, 0, 0, 0))
         capture = self._button("Capture", None)
         capture.setMenu(self.capture_menu)
-        foot.addWidget(self._button("Would capture?", self.show_would_capture))
-        foot.addWidget(capture)
-        foot.addStretch()
-        foot.addWidget(self.apply_button)
+        would_capture = self._button("Would capture?", self.show_would_capture)
+        line_up(QHBoxLayout(below), would_capture, capture, None, self.apply_button, margins=(0, 0, 0, 0))
         low = ((self.editor, 0, 0, 3), (above, 0, 1, 1), (self.message, 1, 1, 1), (below, 2, 1, 1))
         self._grid = LowGrid(self, (above, self.editor, self.message, below), self.editor, low, (2, 3), 1)
         self._grid.setContentsMargins(8, 6, 8, 4)

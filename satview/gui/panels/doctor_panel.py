@@ -13,7 +13,7 @@ from satview.answers.table import Table
 from satview.base.safe_text import tool_tip, visible_line
 from satview.gui.answer_table import AnswerPanel
 from satview.gui.panel import PanelContext
-from satview.gui.widgets import ElidedLabel
+from satview.gui.widgets import ElidedLabel, line_up
 
 
 class DoctorPanel(AnswerPanel):
@@ -46,16 +46,13 @@ class DoctorPanel(AnswerPanel):
         super().sort(name, descending=descending)
 
     def _head(self) -> QHBoxLayout:
-        head = QHBoxLayout()
-        head.setContentsMargins(10, 4, 8, 4)
         self.statement = ElidedLabel("", self, role="dim")
-        head.addWidget(self.statement, 1)
         self.copy_line = QPushButton("Copy command", self)
         self.capture = QPushButton("New capture\N{HORIZONTAL ELLIPSIS}", self)
         for button, run in ((self.copy_line, self._on_copy_line), (self.capture, self._on_capture)):
             button.setProperty("flat", "true")
             button.clicked.connect(run)
-            head.addWidget(button)
+        head = line_up(QHBoxLayout(), (self.statement, 1), self.copy_line, self.capture, margins=(10, 4, 8, 4))
         self.add_buttons(head, self.statement)
         return head
 

@@ -186,8 +186,7 @@ class _Responses(QWidget):
         self._theme = theme
         self._shown: ExplainedInstance | None = None
         self.plot: ResponsePlot | None = None
-        self._layout = QVBoxLayout(self)
-        self._layout.setContentsMargins(0, 0, 0, 0)
+        self._layout = line_up(QVBoxLayout(self), margins=(0, 0, 0, 0))
 
     @property
     def says(self) -> str:

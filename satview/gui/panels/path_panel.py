@@ -14,7 +14,7 @@ from satview.base.time_text import format_duration, format_moment
 from satview.gui.answer_table import AnswerModel, AnswerPanel
 from satview.gui.panel import PanelContext, set_up_rows
 from satview.gui.theme import Theme
-from satview.gui.widgets import PlainLabel
+from satview.gui.widgets import PlainLabel, line_up
 
 _HOW: Final = (
     "Click an interval of a thread, or drag over a range in its lane, then press Shift+Y\n"
@@ -75,9 +75,7 @@ class PathPanel(AnswerPanel):
     def _set_up(self) -> None:
         self.statement = PlainLabel(self)
         self.statement.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
-        head = QHBoxLayout()
-        head.setContentsMargins(10, 4, 8, 4)
-        head.addWidget(self.statement, 1)
+        head = line_up(QHBoxLayout(), (self.statement, 1), margins=(10, 4, 8, 4))
         self.add_buttons(head, self.statement)
         split = QSplitter(Qt.Orientation.Vertical, self)
         split.addWidget(self.stack)

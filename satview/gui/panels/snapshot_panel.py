@@ -15,7 +15,7 @@ from satview.answers.table import Table
 from satview.base.time_text import format_moment
 from satview.gui.answer_table import AnswerPanel
 from satview.gui.panel import PanelContext
-from satview.gui.widgets import ElidedLabel
+from satview.gui.widgets import ElidedLabel, line_up
 from satview.session.open_trace import OpenTrace
 from satview.session.questions import WatchedAnswer
 from satview.session.tasks import IsCancelled
@@ -127,9 +127,7 @@ class SnapshotPanel(AnswerPanel):
         super().__init__(context, "Snapshot", parent)
         self.view = self.watched = SnapshotView(self._opened, self)
         self.moment = ElidedLabel("", self, role="dim")
-        head = QHBoxLayout()
-        head.setContentsMargins(8, 3, 8, 3)
-        head.addWidget(self.moment, 1)
+        head = line_up(QHBoxLayout(), (self.moment, 1), margins=(8, 3, 8, 3))
         self.add_buttons(head, self.moment)
         self._lay_out(head, self.stack)
         self._shown: Table | None = None

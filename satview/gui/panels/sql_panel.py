@@ -222,20 +222,15 @@ class SqlPanel(Panel):
         self._job.start(partial(run_query, self._opened.trace, text, self._opened.timing_file))
 
     def _lay_out(self) -> None:
-        buttons = QVBoxLayout()
-        buttons.addWidget(self.views)
-        buttons.addWidget(self.run_button)
+        buttons = line_up(QVBoxLayout(), self.views, self.run_button)
         head = line_up(QHBoxLayout(), (self.editor, 1), buttons, margins=(8, 4, 8, 4))
-        layout = line_up(QVBoxLayout(self), head, margins=(0, 0, 0, 0), spacing=0)
-        line = line_up(QHBoxLayout(), self.shown, self.value, margins=(2, 0, 8, 2))
         self.message.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
         self.message.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
-        line.addWidget(self.message, 1)
-        layout.addLayout(line)
+        line = line_up(QHBoxLayout(), self.shown, self.value, (self.message, 1), margins=(2, 0, 8, 2))
         self._stack = QStackedWidget(self)
         self._stack.addWidget(self.table)
         self._stack.addWidget(self.reason)
-        layout.addWidget(self._stack, 1)
+        line_up(QVBoxLayout(self), head, line, (self._stack, 1), margins=(0, 0, 0, 0), spacing=0)
 
     def _tables_of_kinds(self) -> list[tuple[str, str]]:
         """Return the tables of arguments in the trace: pairs of name and description."""

@@ -18,7 +18,7 @@ from satview.base.safe_text import tool_tip
 from satview.base.time import TimeWindow
 from satview.gui.answer_table import AnswerPanel
 from satview.gui.panel import PanelContext
-from satview.gui.widgets import ElidedLabel
+from satview.gui.widgets import ElidedLabel, line_up
 from satview.session.open_trace import OpenTrace
 from satview.session.questions import Answer
 from satview.session.tasks import IsCancelled
@@ -157,20 +157,16 @@ class FilterLine(QWidget):
         self._typing = QTimer(self, singleShot=True, interval=_TYPING_MS)
         self._typing.timeout.connect(self._on_typed)
         self.client, self.server, self.number = (QLineEdit(self) for _ in range(3))
-        line = QHBoxLayout(self)
-        line.setContentsMargins(8, 3, 8, 3)
-        line.setSpacing(6)
         for field in (self.client, self.server, self.number):
             field.setMaximumWidth(_FIELD_PX)
             field.setClearButtonEnabled(True)
             field.setToolTip(tool_tip(_NUMBER_TIP if field is self.number else _NAME_TIP))
             field.textChanged.connect(self._typing.start)
             field.returnPressed.connect(self._on_typed)
-            line.addWidget(field, 1)
         self.statement = ElidedLabel(self, role="dim")
         self.statement.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
-        line.addSpacing(6)
-        line.addWidget(self.statement, 2)
+        line_up(QHBoxLayout(self), (self.client, 1), (self.server, 1), (self.number, 1), 6, (self.statement, 2),
+                margins=(8, 3, 8, 3), spacing=6)  # fmt: skip
         self.begin(is_of_messages=True)
 
     def begin(self, *, is_of_messages: bool) -> None:
@@ -260,9 +256,7 @@ class TransactionsPanel(AnswerPanel):
         for mode in RowMode:
             self.tabs.setTabData(self.tabs.addTab(mode.value), mode)
         self.tabs.currentChanged.connect(self._on_tab)
-        head = QHBoxLayout()
-        head.setContentsMargins(2, 0, 8, 0)
-        head.addWidget(self.tabs, 1)
+        head = line_up(QHBoxLayout(), (self.tabs, 1), margins=(2, 0, 8, 0))
         self.add_buttons(head, self.line.statement)
         return head
 

@@ -8,7 +8,7 @@ from PySide6.QtWidgets import QHBoxLayout, QPushButton, QWidget
 from satview.base.safe_text import tool_tip, visible_line
 from satview.gui.answer_table import AnswerPanel
 from satview.gui.panel import PanelContext, select_row
-from satview.gui.widgets import ElidedLabel, PlainLabel
+from satview.gui.widgets import ElidedLabel, PlainLabel, line_up
 
 
 class VerdictsPanel(AnswerPanel):
@@ -30,13 +30,10 @@ class VerdictsPanel(AnswerPanel):
         self.missing = PlainLabel("", self, role="dim")
         self.missing.setWordWrap(True)
         self.missing.setContentsMargins(8, 4, 8, 4)
-        head = QHBoxLayout()
-        head.setContentsMargins(8, 2, 8, 2)
-        head.addWidget(self.statement, 1)
         self.capture = QPushButton("Capture again\N{HORIZONTAL ELLIPSIS}", self)
         self.capture.setProperty("flat", "true")
         self.capture.clicked.connect(self._on_capture)
-        head.addWidget(self.capture)
+        head = line_up(QHBoxLayout(), (self.statement, 1), self.capture, margins=(8, 2, 8, 2))
         self.add_buttons(head, self.statement)
         self._lay_out(head, self.stack, self.missing)
         self._opened.verdicts.changed.connect(self._fill)

@@ -302,12 +302,9 @@ class OverlayPlot(QWidget):
         self.plot = new_plot(self._x_axis, ShareAxis("left"), "Histograms of both traces")
         self.plot.getPlotItem().layout.setContentsMargins(0, 0, _RIGHT_PX, 0)
         self.heads = ElidedLabel(self), ElidedLabel(self)
-        head = QVBoxLayout()  # one below the other, to fit into a narrow plot
-        head.setContentsMargins(8, 4, 8, 2)
-        head.setSpacing(0)
         for label in self.heads:
             label.setMinimumWidth(1)
-            head.addWidget(label)
+        head = line_up(QVBoxLayout(), *self.heads, margins=(8, 4, 8, 2), spacing=0)  # stacked, for narrow plots
         line_up(QVBoxLayout(self), head, (self.plot, 1), margins=(0, 0, 0, 0), spacing=0)
         self.set_theme(theme)
 

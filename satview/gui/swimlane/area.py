@@ -98,12 +98,8 @@ class NoStates(QWidget):
         self.capture.clicked.connect(self._on_capture)
         self.show_lanes = QPushButton("Show the lanes", card)
         self.show_lanes.clicked.connect(self._on_show)
-        line, buttons = QHBoxLayout(), QHBoxLayout()
-        line.addWidget(self.command, 1)
-        line.addWidget(self.copy_line)
-        for button in (self.capture, self.show_lanes):
-            buttons.addWidget(button)
-        buttons.addStretch()
+        line = line_up(QHBoxLayout(), (self.command, 1), self.copy_line)
+        buttons = line_up(QHBoxLayout(), self.capture, self.show_lanes, None)
         line_up(QVBoxLayout(card), title, self._text, line, buttons, margins=(16, 12, 16, 12), spacing=10)
         middle = QHBoxLayout(page)
         middle.addStretch(1)
@@ -113,9 +109,7 @@ class NoStates(QWidget):
         scrolled.setFrameShape(QFrame.Shape.NoFrame)
         scrolled.setWidgetResizable(True)
         scrolled.setWidget(page)
-        outside = QVBoxLayout(self)
-        outside.setContentsMargins(0, 0, 0, 0)
-        outside.addWidget(scrolled)
+        line_up(QVBoxLayout(self), scrolled, margins=(0, 0, 0, 0))
 
     def _fill(self) -> None:
         trace = self._opened.trace
@@ -345,7 +339,6 @@ class SwimlaneArea(QWidget):
         lanes = self.view.geometry().united(self.overview.geometry()).united(self.labels.geometry())
         picture = ExplainedPicture(self, lanes, self._opened, self._theme)
         ratio = self.devicePixelRatioF()
-
         save_drawing(picture.draw, picture.size, picture.title, path, reading, ratio, streams=streams)
 
     def close_down(self) -> None:

@@ -15,7 +15,7 @@ from PySide6.QtWidgets import QDockWidget, QHBoxLayout, QMainWindow, QTabBar, QT
 from satview.base.memory import borrowed
 from satview.base.resources import resource_path
 from satview.base.safe_text import tool_tip
-from satview.gui.widgets import ElidedLabel
+from satview.gui.widgets import ElidedLabel, line_up
 from satview.session.commands import PANELS, Topic
 from satview.session.workspace_file import Area, FloatingPanel, PanelGroup, PanelLayout
 
@@ -265,9 +265,7 @@ class Drawer(QWidget):
         self._docks, self._window = docks, window
         self._last = "events"
         self._last_of = {topic: next(row.name for row in PANELS if row.topic is topic) for topic in Topic}
-        line = QHBoxLayout(self)
-        line.setContentsMargins(6, 0, 4, 0)
-        line.setSpacing(0)
+        line = line_up(QHBoxLayout(self), margins=(6, 0, 4, 0), spacing=0)
         self.buttons: dict[Topic, QToolButton] = {}
         for topic in Topic:
             button = self.buttons[topic] = QToolButton(self)
@@ -279,11 +277,9 @@ class Drawer(QWidget):
             button.clicked.connect(partial(borrowed(self._on_topic), topic))
             line.addWidget(button)
         self.answers = ElidedLabel(self, role="answers")
-        line.addWidget(self.answers, 1)
         self.float_button = self._button("dock-float", "Show this panel in a window of its own", self._float)
         self.close_button = self._button("dock-close", "Close the drawer", self.close_drawer)
-        line.addWidget(self.float_button)
-        line.addWidget(self.close_button)
+        line_up(line, (self.answers, 1), self.float_button, self.close_button)
         set_title_bar = borrowed(self._set_title_bar)
         for dock in docks.values():
             dock.topLevelChanged.connect(partial(set_title_bar, dock))

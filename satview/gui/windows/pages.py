@@ -38,9 +38,7 @@ class _Card(QWidget):
         card = QFrame(self)
         card.setProperty("role", "card")
         card.setFixedWidth(_CARD_PX)
-        self.box = QVBoxLayout(card)
-        self.box.setContentsMargins(28, 24, 28, 24)
-        self.box.setSpacing(10)
+        self.box = line_up(QVBoxLayout(card), margins=(28, 24, 28, 24), spacing=10)
         # No alignment flag on the card: with a flag, Qt ignores the height that wrapped text needs for its width.
         across = line_up(QHBoxLayout(), None, card, None)
         outer = QVBoxLayout(self)
@@ -87,8 +85,7 @@ class WelcomePage(_Card):
         row = line_up(QHBoxLayout(), button, sample, capture, None)
         self.box.addLayout(row)
         self.box.addWidget(_label("Press ? for keys", "faint", self))
-        self._recent_box = QVBoxLayout()
-        self._recent_box.setSpacing(0)
+        self._recent_box = line_up(QVBoxLayout(), spacing=0)
         self.box.addLayout(self._recent_box)
         recent.changed.connect(self._fill)
         self._fill()
@@ -161,8 +158,7 @@ class LoadingPage(_Card):
         self.bar.setRange(0, 1000)
         self.cancel = _button("Cancel", self)
         self.cancel.clicked.connect(self.cancel_requested)
-        for widget in (self.title, self.text, self.bar):
-            self.box.addWidget(widget)
+        line_up(self.box, self.title, self.text, self.bar)
         self.box.addWidget(self.cancel, alignment=QtCore.Qt.AlignmentFlag.AlignRight)
 
     def begin(self, path: Path) -> None:
@@ -209,9 +205,7 @@ class FailedPage(_Card):
         other.setProperty("primary", "true")
         other.clicked.connect(self.open_requested)
         row = line_up(QHBoxLayout(), None, again, other)
-        for label in (self.title, self.what, self.remedy, self.position):
-            self.box.addWidget(label)
-        self.box.addLayout(row)
+        line_up(self.box, self.title, self.what, self.remedy, self.position, row)
 
     def show_error(self, path: Path, error: Exception) -> None:
         """Show why a file cannot be opened."""

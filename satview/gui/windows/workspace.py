@@ -35,7 +35,7 @@ from satview.gui.panels.filter_panel import FilterPanel
 from satview.gui.panels.verdicts_panel import VerdictsPanel
 from satview.gui.swimlane.area import Motion, SwimlaneArea
 from satview.gui.theme import Theme, restyle
-from satview.gui.widgets import FRAME_MS, ElidedLabel, PlainLabel, guard_from_wheel
+from satview.gui.widgets import FRAME_MS, ElidedLabel, PlainLabel, guard_from_wheel, line_up
 from satview.gui.windows.docks import (
     Drawer,
     KeptSizes,
@@ -341,9 +341,6 @@ class Workspace(QWidget):
         self._settings = settings
         self._window = window
         self._theme = theme
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(0)
         self._stale: set[str] = set()
         self._is_arranging = False
         self.saved_values: dict[str, dict[str, Value]] = {}
@@ -379,14 +376,10 @@ class Workspace(QWidget):
         self.glance = Glance(opened, tools)
         self.unsaved = StoreField(opened.marks.file, "Notes", window.statusBar())
         self._file_fields = [self.unsaved]
-        layout = self.layout()
-        assert isinstance(layout, QVBoxLayout)
-        layout.addWidget(self.chips)
-        layout.addWidget(self.panes, 1)
-        layout.addWidget(self.find_bar)
         self.drawer = Drawer(self.docks, window, self)
         self.drawer.rearranged.connect(self._freshen)
-        layout.addWidget(self.drawer)
+        line_up(QVBoxLayout(self), self.chips, (self.panes, 1), self.find_bar, self.drawer, margins=(0, 0, 0, 0),
+                spacing=0)  # fmt: skip
         self._check = QTimer(self)
         self._check.timeout.connect(self._look_for_verdicts)
         self._check.start(_CHECK_AFTER_MS)
