@@ -2,26 +2,25 @@
 
 from __future__ import annotations
 
-import sys
 import tempfile
 from functools import partial
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QEvent, QObject, Qt, Slot
 from PySide6.QtGui import QGuiApplication, QKeySequence
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QLineEdit, QPushButton, QTextBrowser, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QDialog, QFrame, QHBoxLayout, QLineEdit, QPushButton, QTextBrowser, QVBoxLayout, QWidget
 
 from satview.base.errors import SatviewError, UsageError
 from satview.base.resources import sample_trace
 from satview.base.safe_text import html_text
+from satview.base.time import NS_PER_S
 from satview.capture.logger_options import LoggerOptions
 from satview.capture.run import Capture
 from satview.fleet.layout import is_dataset
 from satview.gui import dialogs
 from satview.gui.capture.dialog import NewCaptureDialog
-from satview.gui.capture.job import CaptureOutcome, CaptureRequest, OutcomeDialog, failure
+from satview.gui.capture.job import CaptureJob, CaptureOutcome, CaptureRequest, OutcomeDialog, failure
 from satview.gui.capture.target_dialog import TargetDialog
 from satview.gui.help_dialogs import InfoDialog, KeysDialog, PluginsDialog
 from satview.gui.quick_pick import LinePrompt, Option, QuickPick
@@ -32,11 +31,9 @@ from satview.gui.windows.actions import CommandActions
 from satview.session.commands import MOUSE_HELP, CommandRegistry, Menu
 from satview.session.session import Stage
 from satview.session.settings import Settings
-from satview.session.tasks import Task
 from satview.session.trace_link import parse_link
 
 if TYPE_CHECKING:
-    from satview.gui.capture.job import CaptureJob
     from satview.gui.windows.command_window import CommandWindow
 
 
@@ -129,11 +126,8 @@ class KeyOverlay(QFrame):
 # Commands for captures: the dialogs, live views, the demo, and the results of a capture.
 
 
-_DIALOG = "satview.gui.capture.dialog"
-_TARGET_DIALOG = "satview.gui.capture.target_dialog"
 _DEMO_WORKLOAD = "periodic"
 _DEMO_S = 120
-_NS_PER_S = 1_000_000_000
 
 
 class CaptureCommands(QObject):
@@ -142,11 +136,8 @@ class CaptureCommands(QObject):
     def __init__(self, window: CommandWindow) -> None:
         super().__init__(window)
         self._window = window
-        self._rules: str | None = None
-        self._dialog_module = _DIALOG
         self._followed: Path | None = None
         self._is_followed_elsewhere = False
-        self._import = Task(self, self._show_wanted, self._on_not_imported)
         self._folder: tempfile.TemporaryDirectory[str] | None = None
         job, session = window.capture_job, window.session
         job.began.connect(self._on_began)
@@ -159,7 +150,7 @@ class CaptureCommands(QObject):
     def bind(self, registry: CommandRegistry) -> None:
         """Bind all commands of this class."""
         registry.bind("file.new_capture", self.new_capture)
-        registry.bind("file.capture_target", partial(self._open_dialog, _TARGET_DIALOG))
+        registry.bind("file.capture_target", self._capture_target)
         registry.bind("capture.live", self._toggle_live, lambda: self._window.session.follow is not None)
         registry.bind("capture.stick", self.toggle_stick, self._sticks)
         registry.bind("capture.demo", self.start_demo)
@@ -172,47 +163,19 @@ class CaptureCommands(QObject):
 
     def capture_with(self, rules: str | None) -> None:
         """Open the capture dialog, with given rules if any."""
-        self._rules = rules
-        self._open_dialog(_DIALOG)
-
-    def _open_dialog(self, module: str) -> None:
-        """Open the dialog of a module, which is first imported by a background task: that takes 0.2 s."""
-        self._dialog_module = module
-        if module in sys.modules:
-            self._show_wanted()
-        elif not self._import.is_busy:
-            self._import.start(lambda _: import_module(module))
-
-    @Slot()
-    def _show_wanted(self) -> None:
-        if self._dialog_module == _TARGET_DIALOG:
-            self._show_target_dialog()
-        else:
-            self._show_dialog()
-
-    def _show_target_dialog(self) -> None:
-        window = self._window
-        dialog = window.findChild(TargetDialog) or TargetDialog(window.capture_job, window.settings, window)
-        dialog.show()
-        dialog.raise_()
-        dialog.activateWindow()
-
-    def _show_dialog(self) -> None:
         dialog = self._window.findChild(NewCaptureDialog)
         if dialog is None:
             recent = self._window.recent.files()
             folder = recent[0].parent if recent else Path.home()
             dialog = NewCaptureDialog(self._window.capture_job, folder, self._window.settings, self._window)
             dialog.live_requested.connect(self.start_live)
-        if self._rules is not None:
-            dialog.rules.edit.setPlainText(self._rules)
-        dialog.show()
-        dialog.raise_()
-        dialog.activateWindow()
+        if rules is not None:
+            dialog.rules.edit.setPlainText(rules)
+        _bring_to_front(dialog)
 
-    @Slot(object)
-    def _on_not_imported(self, error: Exception) -> None:
-        raise error  # the last-resort dialog shows it
+    def _capture_target(self) -> None:
+        window = self._window
+        _bring_to_front(window.findChild(TargetDialog) or TargetDialog(window.capture_job, window.settings, window))
 
     @Slot()
     def toggle_stick(self) -> None:
@@ -233,7 +196,7 @@ class CaptureCommands(QObject):
         self.close_down()
         self._folder = tempfile.TemporaryDirectory(prefix="satview-", ignore_cleanup_errors=True)
         options = LoggerOptions(iterations=0, flush_every_s=0.25)
-        capture = Capture(_DEMO_WORKLOAD, duration_ns=_DEMO_S * _NS_PER_S, options=options, pace=1.0, keeps_truth=False)
+        capture = Capture(_DEMO_WORKLOAD, duration_ns=_DEMO_S * NS_PER_S, options=options, pace=1.0, keeps_truth=False)
         path = Path(self._folder.name) / "live-demo.kev"
         self._window.capture_job.start(CaptureRequest(capture, path, is_live=True))
 
@@ -252,7 +215,6 @@ class CaptureCommands(QObject):
 
     def close_down(self) -> None:
         """Stop a running capture, and delete the file of the demo."""
-        self._import.close()
         self._window.capture_job.close()
         if self._folder is not None:
             folder, self._folder = self._folder, None
@@ -311,11 +273,16 @@ class CaptureCommands(QObject):
     def _on_failed(self, error: Exception) -> None:
         if not isinstance(error, (SatviewError, OSError, MemoryError)):
             raise error  # the last-resort dialog shows it
-
         request = self._window.capture_job.last_request
         if isinstance(request, CaptureRequest) and request.is_live:  # for other captures the dialog reports it
             self._on_followed_ended()
             dialogs.report(self._window, "Capture", f"The capture failed: {failure(error, request.path)}.")
+
+
+def _bring_to_front(dialog: QDialog) -> None:
+    dialog.show()
+    dialog.raise_()
+    dialog.activateWindow()
 
 
 class WindowCommands:
@@ -377,7 +344,6 @@ class WindowCommands:
         folder = dialogs.ask_folder(self._window, "Data set of traces")
         if folder is None:
             return
-
         if not is_dataset(folder):
             dialogs.report(self._window, "No data set of traces",
                          f"{folder.name} is no data set of traces. Make one on the command line:\n\n"
