@@ -34,7 +34,6 @@ from satview.session.navigation import Navigation
 if TYPE_CHECKING:
     from satview.gui.swimlane.area import SwimlaneArea
     from satview.session.comparison import Comparison
-    from satview.session.navigation import Navigation
     from satview.session.open_trace import OpenTrace
     from satview.session.questions import WatchedAnswer
     from satview.session.settings import Settings

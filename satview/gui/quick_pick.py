@@ -22,7 +22,7 @@ from PySide6.QtWidgets import (
 
 from satview.base.errors import UsageError
 from satview.base.safe_text import visible_line
-from satview.gui.widgets import Notice, PlainLabel, line_up
+from satview.gui.widgets import Notice, PlainLabel, line_up, sentence
 
 _ROWS_MAX: Final = 200
 _WIDTH_PX: Final = 520
@@ -236,8 +236,7 @@ class LinePrompt(QFrame):
         try:
             self._accept(self.line.text())
         except UsageError as error:
-            text = str(error)
-            self.error.setText(text[:1].upper() + text[1:] + ".")
+            self.error.setText(sentence(str(error)))
             self.error.show()
             self.adjustSize()
         else:

@@ -42,7 +42,6 @@ def instance_name() -> str | None:
         return None
     if not switch and os.environ.get("QT_QPA_PLATFORM", "").split(":")[0] in ("offscreen", "minimal", "vnc"):
         return None
-
     display = f"{switch} {os.environ.get('DISPLAY', '')} {os.environ.get('WAYLAND_DISPLAY', '')}"
     sign = hashlib.sha256(display.encode()).hexdigest()[:12]
     if sys.platform.startswith("win"):

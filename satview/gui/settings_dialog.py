@@ -36,7 +36,7 @@ from satview.events import states
 from satview.gui import theme as themes
 from satview.gui.colours import NAME_OF, OTHER_NAMES, StateLook, is_thick, read_looks, state_colour, write_looks
 from satview.gui.swimlane.fills import swatch
-from satview.gui.widgets import PlainLabel, guard_from_wheel, line_up
+from satview.gui.widgets import PlainLabel, guard_from_wheel, line_up, sentence
 from satview.session.put_state import PARTS, check_name, names_in, session_of
 from satview.session.settings import SETTINGS, Setting, Settings
 from satview.session.workspace_file import WorkspaceState
@@ -143,8 +143,7 @@ class SaveSessionDialog(QDialog):
             name = check_name(self.name.text())
             self._save(name, session_of(self._state, parts, self._patterns()))
         except SatviewError as error:
-            text = str(error)
-            self.error.setText(f"{text[:1].upper()}{text[1:]}.")
+            self.error.setText(sentence(str(error)))
             self.error.show()
         else:
             self.close()

@@ -392,7 +392,6 @@ def _pixmap(drawing: str, size_px: int, ratio: int) -> QPixmap:
     cached = QPixmap()
     if QPixmapCache.find(key, cached):
         return cached
-
     pixmap = QPixmap(size_px * ratio, size_px * ratio)
     pixmap.fill(Qt.GlobalColor.transparent)
     painter = QPainter(pixmap)

@@ -154,6 +154,11 @@ def guard_from_wheel(form: QWidget) -> None:
 # The line below an input: a hint, a result or an error.
 
 
+def sentence(text: str) -> str:
+    """Return a text, such as an error message, with a capital letter and a full stop."""
+    return text[:1].upper() + text[1:] + ("" if not text or text.endswith((".", "!", "?")) else ".")
+
+
 class MessageLine(PlainLabel):
     """A label that shows each text in the colour of its role."""
 

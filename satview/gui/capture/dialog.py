@@ -36,6 +36,7 @@ from PySide6.QtWidgets import (
 
 from satview.base.errors import SatviewError
 from satview.base.safe_text import tool_tip
+from satview.base.time import NS_PER_S
 from satview.capture.kernel import Kernel
 from satview.capture.logger_options import LoggerOptions
 from satview.capture.run import Capture
@@ -246,7 +247,6 @@ class _TwoLines(QStyledItemDelegate):
         painter.restore()
 
 
-_NS_PER_S: Final = 1_000_000_000
 _RELEASES: Final = (
     (Release.QNX_7, "7.x"),
     (Release.QNX_8, "8.0"),
@@ -309,7 +309,7 @@ class NewCaptureDialog(QDialog):
             self.seed.value(),
             self.cpus.value(),
             self.release.currentData(),
-            round(self.duration.value() * _NS_PER_S),
+            round(self.duration.value() * NS_PER_S),
             options,
             rules_text=self.rules.text,
             pace=1.0 if is_live else 0.0,
@@ -506,7 +506,7 @@ class NewCaptureDialog(QDialog):
     def _on_workload(self) -> None:
         workload = self.workload
         self.cpus.setSpecialValueText(f"{workload.cpus}, the workload's own")
-        self.duration.setSpecialValueText(f"{workload.duration_ns / _NS_PER_S:g} s, the workload's own")
+        self.duration.setSpecialValueText(f"{workload.duration_ns / NS_PER_S:g} s, the workload's own")
         if self.path.text() == self._suggested:
             self._suggested = str(dialogs.free_path(self._folder, workload.name))
             self.path.setText(self._suggested)
@@ -557,7 +557,7 @@ class NewCaptureDialog(QDialog):
         self.bar.setRange(0, 1000)
         self.bar.setValue(round(share * 1000))
         if self._is_running:
-            whole_s = self.duration.value() or self.workload.duration_ns / _NS_PER_S
+            whole_s = self.duration.value() or self.workload.duration_ns / NS_PER_S
             self.message.say(f"Capturing {self.workload.name}: {share * whole_s:.1f} of {whole_s:g} s", "dim")
 
     @Slot(object)

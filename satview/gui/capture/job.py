@@ -1,4 +1,4 @@
-"""Runs a capture in the background, simulated or on a target. Imports numpy only when a capture starts."""
+"""Runs a capture in the background, simulated or on a target; shows its findings."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO
+from typing import BinaryIO
 
 from PySide6.QtCore import QObject, Qt, Signal, Slot
 from PySide6.QtWidgets import QDialog, QDialogButtonBox, QFrame, QLabel, QVBoxLayout, QWidget
@@ -16,16 +16,11 @@ from satview.base.errors import Cancelled, SatviewError, UsageError
 from satview.base.new_file import NewFile
 from satview.base.safe_text import counted
 from satview.base.time_text import format_duration
-from satview.capture.run import run
-from satview.gui.widgets import PlainLabel, line_up
+from satview.capture.run import Capture, CaptureResult, run
+from satview.gui.widgets import PlainLabel, line_up, sentence
 from satview.session.tasks import IsCancelled, Report, Task
-from satview.target.capture import capture
-from satview.target.request import filter_capture
-
-if TYPE_CHECKING:
-    from satview.capture.run import Capture, CaptureResult
-    from satview.target.capture import Captured
-    from satview.target.request import TargetRequest
+from satview.target.capture import Captured, capture
+from satview.target.request import TargetRequest, filter_capture
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,7 +246,7 @@ def _capture_on_target(
         tell("\n".join([f"{text[:1].upper()}{text[1:]}", *messages]))
 
     def say(text: str) -> None:
-        messages.append(f"{text[:1].upper()}{text[1:]}.")
+        messages.append(sentence(text))
         tell("\n".join(messages))
 
     def grow(path: Path) -> None:

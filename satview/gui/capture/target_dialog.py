@@ -31,7 +31,7 @@ from satview.filters.rules.text import check_rules, read_rule_text
 from satview.gui import dialogs
 from satview.gui.capture.job import CaptureJob, TargetCaptureRequest, failure
 from satview.gui.filters import rules_tab
-from satview.gui.widgets import MessageLine, guard_from_wheel, line_up, resize_on_screen
+from satview.gui.widgets import MessageLine, guard_from_wheel, line_up, resize_on_screen, sentence
 from satview.session.settings import Settings
 from satview.target.profiles import (
     MOST_BUFFERS,
@@ -261,7 +261,7 @@ class TargetDialog(QDialog):
             target_capture = self.request()
             self._allow_functions(target_capture.request)
         except SatviewError as error:
-            self.message.say(_sentence(str(error)), "error")
+            self.message.say(sentence(str(error)), "error")
             return
         self._remember()
         self._show_running(True)
@@ -305,7 +305,7 @@ class TargetDialog(QDialog):
         try:
             self._profiles = read_profiles(targets_file())
         except SatviewError as error:
-            self._profiles_fault = _sentence(str(error))
+            self._profiles_fault = sentence(str(error))
         try:
             last = msgspec.json.decode(self._settings.text(_SETTING) or "{}", type=_Last)
         except msgspec.MsgspecError:
@@ -410,8 +410,4 @@ class TargetDialog(QDialog):
             if self._closes and isinstance(error, GivenUpError):
                 self.close()
             self._closes = False
-            self.message.say(_sentence(failure(error, request.path)), "error")
-
-
-def _sentence(text: str) -> str:
-    return f"{text[:1].upper()}{text[1:]}."
+            self.message.say(sentence(failure(error, request.path)), "error")

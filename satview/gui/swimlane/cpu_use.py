@@ -14,12 +14,11 @@ from satview.base.time import TimeWindow
 from satview.events import states
 from satview.events.states import IS_BUSY
 from satview.gui.colours import mixed, state_colour
-from satview.gui.swimlane.fills import draw_tops, half_way, lane_colour
+from satview.gui.swimlane.fills import OPAQUE, draw_tops, half_way, lane_colour
 from satview.gui.theme import Theme
 from satview.timeline.lane_tree import Timeline
 from satview.timeline.spans import pixel_edges
 
-_OPAQUE: Final = 0xFF000000
 _ENVELOPE: Final = 0.88  # share of the background in the colour of the extremes
 _NOT_NAMED: Final = (states.QUIET_PROCESS, states.INTERRUPT, states.KERNEL_CALL)  # stacked above named processes
 
@@ -101,9 +100,9 @@ def draw_use(pixels: NDArray[np.uint32], use: CpuUse, rows: tuple[int, int], the
         rows: First row, which stands for `high_cpus`, and the row after the last.
         theme: Colours.
     """
-    columns, ground = np.arange(pixels.shape[1] + 1), theme.base | _OPAQUE
+    columns, ground = np.arange(pixels.shape[1] + 1), theme.base | OPAQUE
     tops = np.cumsum(use.used, axis=0) / use.high_cpus
-    pale = np.array([mixed(theme.dim, theme.base, _ENVELOPE) | _OPAQUE], np.uint32)
+    pale = np.array([mixed(theme.dim, theme.base, _ENVELOPE) | OPAQUE], np.uint32)
     most, least = (_around(extremes / use.high_cpus, use.reach_px).mean(axis=1) for extremes in (use.most, use.least))
     draw_tops(pixels, most[None], np.zeros(1, np.bool_), columns, pale, ground, rows)
     colours = [lane_colour(value, state_colour(value, theme) or 0, theme) for value in use.values]

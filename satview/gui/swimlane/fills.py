@@ -20,7 +20,7 @@ from satview.timeline.arrows import ArrowKind
 # Hatching distinguishes states for users who cannot tell their colours apart.
 
 
-_OPAQUE: Final = 0xFF000000
+OPAQUE: Final = 0xFF000000
 _HATCHES: Final = np.array(HATCHES, np.uint8)
 
 
@@ -33,7 +33,7 @@ def lane_colour(value: int, rgb: int, theme: Theme) -> int:
         theme: Says whether states are hatched; unknown spans always are.
     """
     is_hatched = theme.is_hatched or value == states.UNKNOWN
-    return rgb | (_OPAQUE - (hatch_of(value) << 24) if is_hatched else _OPAQUE)
+    return rgb | (OPAQUE - (hatch_of(value) << 24) if is_hatched else OPAQUE)
 
 
 def hatch(pixels: NDArray[np.uint32], top: int, ratio: float) -> None:
@@ -49,14 +49,14 @@ def hatch(pixels: NDArray[np.uint32], top: int, ratio: float) -> None:
 
 def half_way(pixels: NDArray[np.uint32], rgb: int) -> NDArray[np.uint32]:
     """Return pixels blended half and half with a colour, opaque, of the same shape."""
-    return ((pixels >> np.uint32(1)) & np.uint32(0x7F7F7F)) + np.uint32((rgb >> 1 & 0x7F7F7F) | _OPAQUE)
+    return ((pixels >> np.uint32(1)) & np.uint32(0x7F7F7F)) + np.uint32((rgb >> 1 & 0x7F7F7F) | OPAQUE)
 
 
 def swatch(value: int, theme: Theme, width_px: int, height_px: int, ratio: float) -> QImage:
     """Return a sample of a bar, with its colour and hatching, for the legend."""
     size = max(1, round(height_px * ratio)), max(1, round(width_px * ratio))
     rgb = state_colour(value, theme)
-    pixels = np.full(size, _OPAQUE | theme.base if rgb is None else lane_colour(value, rgb, theme), np.uint32)
+    pixels = np.full(size, OPAQUE | theme.base if rgb is None else lane_colour(value, rgb, theme), np.uint32)
     hatch(pixels, 0, ratio)
     image = QImage(pixels.data, size[1], size[0], 4 * size[1], QImage.Format.Format_RGB32).copy()
     image.setDevicePixelRatio(ratio)

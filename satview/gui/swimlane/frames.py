@@ -19,9 +19,8 @@ from satview.answers.activity_lanes import LATE
 from satview.base.time import TimeWindow
 from satview.events.states import NOT_A_STATE, SEEN_EVENT, STATES, VALUE_COUNT
 from satview.gui.colours import DARK_INK, FADE, LIGHT_INK, class_colour, mixed, state_colour
-from satview.gui.swimlane.fills import EVENTS, draw_rectangles, needs_vectors, rectangles
+from satview.gui.swimlane.fills import EVENTS, OPAQUE, draw_rectangles, needs_vectors, rectangles
 from satview.gui.swimlane.lane_image import (
-    OPAQUE,
     SEEN_INTERRUPT,
     LanePalette,
     LanePicture,

@@ -25,7 +25,7 @@ from PySide6.QtGui import QImage
 from satview.events import states
 from satview.gui.colours import FADE, is_thick, mixed, state_colour
 from satview.gui.swimlane import fills
-from satview.gui.swimlane.fills import half_way, hatch, lane_colour
+from satview.gui.swimlane.fills import OPAQUE, half_way, hatch, lane_colour
 from satview.gui.swimlane.shares import Stack, draw_stack
 from satview.gui.theme import Theme
 
@@ -34,7 +34,6 @@ if TYPE_CHECKING:
 
 Values = NDArray[np.uint8]
 Pixels = NDArray[np.uint32]
-OPAQUE: Final = 0xFF000000
 _LIT_PART: Final = 22  # height of the line under marked parts, in percent of a bar
 _DECADES: Final = 4  # range of the logarithmic heat scale, down from one CPU
 _HEATS: Final = 24

@@ -20,7 +20,7 @@ from satview.gui.colours import mixed
 from satview.gui.swimlane import fills
 from satview.gui.swimlane.frames import clock
 from satview.gui.swimlane.scale import TimeScale
-from satview.gui.swimlane.text import FittedTexts, TextSheet, draw_lines, fill_rects
+from satview.gui.swimlane.text import MIDDLE, FittedTexts, TextSheet, draw_lines, fill_rects
 from satview.gui.theme import Theme, colour
 from satview.linkage.chain import Hop, NamedHop
 from satview.linkage.table import Certainty
@@ -33,7 +33,6 @@ from satview.timeline.arrows import ARROW_NAMES, ArrowGroups, ArrowKind
 # Arrows of the selected event's causes and effects, and of what is highlighted.
 
 
-MIDDLE: Final = 0.555  # vertical centre of the bar, which is below the event marks, as a share of the lane height
 _HEAD_PX: Final = 8.0
 _HEAD_ANGLE: Final = pi / 7
 _BEYOND_PX: Final = 60.0  # an arrow that ends outside the picture is drawn so far, to show its direction

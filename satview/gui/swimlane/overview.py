@@ -28,8 +28,8 @@ from satview.base.time import TimeWindow
 from satview.base.time_text import format_duration, format_time
 from satview.gui.colours import OTHER_NAMES, mixed
 from satview.gui.swimlane.cpu_use import CpuUse, cpu_use, draw_use, knows_use, names_of_values
-from satview.gui.swimlane.fills import draw_lost, draw_tops, hatch, lost_spans
-from satview.gui.swimlane.lane_image import OPAQUE, image_of
+from satview.gui.swimlane.fills import OPAQUE, draw_lost, draw_tops, hatch, lost_spans
+from satview.gui.swimlane.lane_image import image_of
 from satview.gui.swimlane.scale import TimeScale
 from satview.gui.theme import Theme, colour
 from satview.session.open_trace import OpenTrace

@@ -13,11 +13,10 @@ from PySide6.QtGui import QBrush, QImage, QPainter
 from satview.base.time import TimeWindow
 from satview.events import states
 from satview.gui.colours import state_colour
-from satview.gui.swimlane.fills import draw_tops
+from satview.gui.swimlane.fills import OPAQUE, draw_tops
 from satview.gui.theme import Theme, colour
 from satview.timeline.preview import Preview
 
-_OPAQUE: Final = 0xFF000000
 BIN_PX: Final = 4  # width of a bin; over the whole trace, each bin has one or two samples
 _PADDING_PX: Final = 3
 
@@ -55,7 +54,7 @@ def lane_pixels(cover: NDArray[np.float64], width: int, height: int, theme: Them
         height: Pixels.
         theme: Colours.
     """
-    background = theme.base | _OPAQUE
+    background = theme.base | OPAQUE
     out = np.full((height, width), background, np.uint32)
     values = np.flatnonzero(cover.any(axis=1))
     if not len(values):
@@ -74,7 +73,7 @@ def lane_pixels(cover: NDArray[np.float64], width: int, height: int, theme: Them
 @lru_cache(maxsize=4)
 def _colours(theme: Theme) -> NDArray[np.uint32]:
     colours = [state_colour(value, theme) for value in range(states.VALUE_COUNT)]
-    return np.array([(theme.base if rgb is None else rgb) | _OPAQUE for rgb in colours], np.uint32)
+    return np.array([(theme.base if rgb is None else rgb) | OPAQUE for rgb in colours], np.uint32)
 
 
 def hatch(painter: QPainter, area: QRectF, theme: Theme) -> None:

@@ -17,7 +17,7 @@ from satview.core import pictures
 from satview.events import states
 from satview.gui.colours import FADE, OTHER_NAMES, mixed, state_colour
 from satview.gui.swimlane import fills
-from satview.gui.swimlane.fills import draw_tops, lane_colour
+from satview.gui.swimlane.fills import OPAQUE, draw_tops, lane_colour
 from satview.gui.swimlane.lane_source import LaneRequest, LaneSource
 from satview.gui.swimlane.scale import TimeScale
 from satview.gui.theme import Theme
@@ -43,7 +43,6 @@ _LEAST_FIGURE: Final = 0.01
 _LEFT_OUT: Final = frozenset({states.ABSENT})
 _HEIGHTS: Final = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64)  # possible numbers of CPUs of a process lane's height
 _Shares = NDArray[np.float64]
-_OPAQUE: Final = 0xFF000000
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -212,7 +211,7 @@ def _filtered(
     cycles[:, np.searchsorted(shown.values, plain.values[in_both])] = of_plain[:, in_both]
     both = np.concatenate((cycles, paler - cycles), axis=1)
     tops = tops_of(both, np.concatenate((order.columns, order.columns + paler.shape[1])), bins.length)
-    faded = np.array([mixed(int(rgb) & 0xFFFFFF, theme.base, FADE) | _OPAQUE for rgb in colours], np.uint32)
+    faded = np.array([mixed(int(rgb) & 0xFFFFFF, theme.base, FADE) | OPAQUE for rgb in colours], np.uint32)
     colours = np.concatenate((colours, faded))
     return Stack(bins.edges, bins.columns, order.values * 2, tops, colours, shown.spans, shows_faded=True,
                  keeps_all=_keeps_all(info))  # fmt: skip
@@ -237,7 +236,7 @@ def _steps(
     span = max(counter.highest - counter.lowest, 1e-300)
     least, most = (np.nan_to_num(levels, nan=counter.lowest) - counter.lowest for levels in counter.extremes(edges))
     tops = np.stack((least, most)) / span
-    colours = np.array([colour, mixed(colour & 0xFFFFFF, theme.base, _FAINT) | _OPAQUE], np.uint32)
+    colours = np.array([colour, mixed(colour & 0xFFFFFF, theme.base, _FAINT) | OPAQUE], np.uint32)
     return Stack(edges, np.arange(width_px + 1), (value, value), tops, colours, spans)
 
 
@@ -435,10 +434,10 @@ def _colours(
     for value in values:
         rgb = state_colour(value, theme)
         if rgb is None or value in hidden:
-            colours.append(theme.base | _OPAQUE)
+            colours.append(theme.base | OPAQUE)
             continue
         stands_out = not highlighted or value in highlighted or fills.SHARES in highlighted
-        colours.append(lane_colour(value, rgb, theme) if stands_out else mixed(rgb, theme.base, FADE) | _OPAQUE)
+        colours.append(lane_colour(value, rgb, theme) if stands_out else mixed(rgb, theme.base, FADE) | OPAQUE)
     return np.array(colours, np.uint32)
 
 

@@ -596,7 +596,7 @@ def _ink(value: int, theme: Theme) -> int | None:
 
 
 _LEFT_PX: Final = 5  # margin before a name in its interval
-_MIDDLE: Final = 0.555  # vertical centre of the bar, which is below the event marks, as a share of the lane height
+MIDDLE: Final = 0.555  # vertical centre of the bar, which is below the event marks, as a share of the lane height
 _NOTHING: Final = -1
 
 
@@ -638,7 +638,7 @@ def placed(
     words, colours, half_px = list[LaidText](), list[int](), fonts.metrics.height() / 2
     for text, words_of_text in zip(texts, parts, strict=True):
         laid_parts = fonts.fit_parts(words_of_text, text.room_px) if words_of_text else []
-        top = text.row.y_px + text.row.height_px * _MIDDLE - half_px
+        top = text.row.y_px + text.row.height_px * MIDDLE - half_px
         for beside_px, laid in laid_parts:
             times.append((max(text.start_cycles, window.start), min(text.end_cycles, window.end)))
             sizes.append((beside_px, laid_parts[-1][0] + laid_parts[-1][1].width_px, top))

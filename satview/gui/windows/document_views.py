@@ -140,7 +140,7 @@ class DocumentViews(QObject):
     @Slot()
     def _on_preview(self) -> None:
         """Show samples of the file while it is read."""
-        from satview.gui.windows.preview_page import PreviewPage  # imports numpy
+        from satview.gui.windows.preview_page import PreviewPage  # imported by `_import_preview`
 
         window, session, settings = self._window, self._window.session, self._window.settings
         assert session.preview is not None
@@ -195,7 +195,7 @@ class DocumentViews(QObject):
         return f"{title}{f' ({system})' if system else ''} \N{EM DASH} satview"
 
     def _enter_workspace(self) -> None:
-        from satview.gui.windows.workspace import Workspace  # imports numpy, which the first window does not wait for
+        from satview.gui.windows.workspace import Workspace  # imported by `_import_views`
         from satview.gui.windows.workspace_keeper import WorkspaceKeeper
 
         window, session, opened = self._window, self._window.session, self._window.session.opened
@@ -302,7 +302,7 @@ class DocumentViews(QObject):
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self._window.actions_by_id.refresh()
         if self._window.workspace is not None:
-            from satview.gui.filters.context import add_filter_menus  # imports numpy
+            from satview.gui.filters.context import add_filter_menus  # slow; loaded with the views
 
             add_filter_menus(menu, self._window.workspace.active.opened, argument)
         for command_id in _CONTEXT:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import QObject, QTimer, Slot
 
 from satview.base.errors import SatviewError
+from satview.base.time_text import parse_range
 from satview.gui import dialogs
 from satview.gui.quick_pick import Option, QuickPick
 from satview.gui.settings_dialog import SaveSessionDialog
@@ -104,8 +105,6 @@ def look_at(views: Workspace, link: TraceLink) -> None:
     Raises:
         UsageError: A range is malformed, or there is no such event.
     """
-    from satview.base.time_text import parse_range  # imports numpy, which the first window does not wait for
-
     axis = views.opened.trace.time_axis
     if link.event is not None:
         views.navigation.show_position(f"#{link.event}")
@@ -157,7 +156,6 @@ class FirstLooks(QObject):
     def _go(self, window: CommandWindow, link: TraceLink) -> None:
         if window.workspace is None:
             return
-
         if link.beside and not dialogs.may_open(window, Path(link.beside)):
             link = replace(link, beside="")
         try:

@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QProgressBar, QPushBu
 
 from satview.base.errors import TraceFormatError
 from satview.base.safe_text import menu_text, tool_tip
-from satview.gui.widgets import PlainLabel, line_up
+from satview.gui.widgets import PlainLabel, line_up, sentence
 from satview.session.loading.recent_files import RecentFiles
 
 _CARD_PX = 460
@@ -215,13 +215,9 @@ class FailedPage(_Card):
             byte = f", byte 0x{error.offset:x}" if error.offset is not None else ""
         else:
             what, remedy, byte = f"{type(error).__name__}: {error}", "This is a bug in satview; please report it.", ""
-        self.what.setText(_sentence(what))
-        self.remedy.setText(_sentence(remedy))
+        self.what.setText(sentence(what))
+        self.remedy.setText(sentence(remedy))
         self.position.setText(f"{path}{byte}")
-
-
-def _sentence(text: str) -> str:
-    return text[:1].upper() + text[1:] + ("" if not text or text.endswith((".", "!", "?")) else ".")
 
 
 def _short(name: str) -> str:

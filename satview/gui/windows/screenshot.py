@@ -27,8 +27,6 @@ from satview.session.state_files import users_sessions
 from satview.session.trace_link import TraceLink
 
 if TYPE_CHECKING:
-    from satview.gui.windows.application import Application
-    from satview.gui.windows.main_window import MainWindow
     from satview.gui.windows.workspace import Workspace
 
 _PATIENCE_S: Final = 600

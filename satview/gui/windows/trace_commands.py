@@ -135,7 +135,6 @@ class LaneCommands:
         path = dialogs.ask_file(views.window(), "User events", "XML (*.xml);;All files (*)")
         if path is None:
             return
-
         opened = views.opened
         opened.describe(str(path))
         self._show_users(views)
