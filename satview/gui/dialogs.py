@@ -27,8 +27,7 @@ def ask_open(parent: QWidget, folder: Path | None, take_link: Callable[[TraceLin
         parent: Parent.
         folder: Initial folder.
         take_link: Called with a link such as `boot.kev#t=1s..2s` that the user types as the file name. Works in Qt's
-            own
-            dialog only; system dialogs look for a file of that name.
+            own dialog only; system dialogs look for a file of that name.
     """
     from satview.formats.registry import FORMATS  # on first use: imports numpy
 

@@ -199,8 +199,7 @@ def _run_aside(path: Path, run: Callable[[BinaryIO | None], CaptureResult], is_c
 
     Raises:
         UsageError: The file is incomplete, such as when the disk is full; the captured part has the requested name
-            unless
-            an older file has it.
+            unless an older file has it.
     """
     file = NewFile(path, keeps_part=True, is_buffered=False)
     try:

@@ -266,7 +266,7 @@ class ChipBar(QFrame):
         for key, text in texts.items():
             self.chips[key].say(text)
             self.chips[key].show()  # last, because it triggers a layout of the bar
-        combination = _cut(self._opened.filters.state.stack.combination)
+        combination = _shortened(self._opened.filters.state.stack.combination)
         self._combining.setText(menu_text(f"Combine: {combination}") if combination else f"Combine{_MORE}")
         self._combining.setVisible(len(passes) > 1)
         self.setVisible(bool(texts))
@@ -332,7 +332,7 @@ class ChipBar(QFrame):
         title = pass_title(item)
         state = "off" if not item.is_on else "mark" if item.effect is Effect.MARK else "on"
         count = _MORE if hits is None or filters.is_pending else f"{hits:,}"
-        text = f"{item.name}  {_WORDS[item.effect]} {_cut(title)}"
+        text = f"{item.name}  {_WORDS[item.effect]} {_shortened(title)}"
         switch = "off" if item.is_on else "on"
         tip = f"{title}\n{EFFECTS[item.effect]}. Click to switch it {switch}; right click for more."
         tip = "\n".join([tip, *(f"In views only: {limit}." for limit in pass_limits(item, self._opened.trace.release))])
@@ -410,5 +410,5 @@ class ChipBar(QFrame):
             raise UsageError(f"combination, {error}") from error
 
 
-def _cut(text: str) -> str:
+def _shortened(text: str) -> str:
     return text if len(text) <= _TITLE_LENGTH else text[: _TITLE_LENGTH - 1] + _MORE

@@ -39,10 +39,10 @@ from satview.gui.swimlane.text import (
     PlacedTexts,
     TextSheet,
     draw_placed,
+    interval_labels,
     interval_starts,
     interval_texts,
-    labelled,
-    placed,
+    place_texts,
     stack_texts,
 )
 from satview.gui.theme import Theme, colour
@@ -69,7 +69,7 @@ class Cost:
     def __init__(self) -> None:
         self._weight = self._pieces = self._squares = self._time_s = self._products = 0.0
 
-    def saw(self, pieces: int, time_s: float) -> None:
+    def add(self, pieces: int, time_s: float) -> None:
         """Add a measurement."""
         added = (1.0, pieces, pieces * pieces, time_s, pieces * time_s)
         sums = (self._weight, self._pieces, self._squares, self._time_s, self._products)
@@ -77,7 +77,7 @@ class Cost:
             _FORGET * known + more for known, more in zip(sums, added, strict=True)
         )
 
-    def fitting(self, time_s: float) -> float:
+    def pieces_within(self, time_s: float) -> float:
         """Return how many pieces probably fit into a time; infinite before the first measurement."""
         if self._time_s <= 0:
             return float("inf")
@@ -281,7 +281,7 @@ class BandPictures:
         end_s, painted_frame = first_s + limit_s, frame
         while painted < len(waiting) and limit_s >= 0:
             begun_s, count = clock(), len(waiting) - painted
-            fitting = self._cost.fitting(end_s - begun_s)
+            fitting = self._cost.pieces_within(end_s - begun_s)
             if fitting < count:
                 painted_frame, count = ahead, max(int(fitting), ceil(len(bands) / _OLDEST) - painted)
                 if count < 1:
@@ -289,7 +289,7 @@ class BandPictures:
             chunk = waiting[painted : painted + count]
             self._take(chunk, paint(painted_frame, chunk, [self._last.get(band) for band in chunk]))
             painted += len(chunk)
-            self._cost.saw(len(chunk), clock() - begun_s)
+            self._cost.add(len(chunk), clock() - begun_s)
         self.spent_s = clock() - first_s
         if painted < len(waiting):
             part = painted / len(bands)
@@ -633,13 +633,13 @@ class BandPainter:
         texts = interval_texts(self._opened.timeline, rows, values, scale, self._theme, nameless, view.by_passes,
                                view.faded, stacks)  # fmt: skip
         texts += stack_texts(self._opened.timeline, rows, stacks, scale, values.shape[1], self._theme, nameless)
-        parts = labelled(self._opened, texts, self.texts)
+        parts = interval_labels(self._opened, texts, self.texts)
         band_of = {row.index: number for number, band in enumerate(bands) for row in band.rows}
         texts_of: list[list[int]] = [[] for _ in bands]
         for number, text in enumerate(texts):
             texts_of[band_of[text.row.index]].append(number)
         return [
-            placed(
+            place_texts(
                 [texts[number] for number in numbers],
                 [parts[number] for number in numbers],
                 self.texts,
@@ -714,8 +714,7 @@ class LaneLayer(QObject):
             rows: The lanes.
             frame: The frame to draw.
             limit_s: Approximate time limit for repainting. Lanes beyond it show their last picture. There is no limit
-                if
-                the appearance of the lanes changed since the last frame.
+                if the appearance of the lanes changed since the last frame.
 
         Returns:
             Whether all lanes are exact.

@@ -122,7 +122,7 @@ class LaneSource(QObject):
         self._due = self._requested
         if not self._job.is_busy:  # a running task notices the new request, or `_on_done` starts it again
             self._job.start_reporting(
-                partial(refined, self._timeline, self._get_due, self._filter_of_now(), self.overlay)
+                partial(exact_values, self._timeline, self._get_due, self._filter_of_now(), self.overlay)
             )
 
     def _get_due(self) -> LaneRequest:
@@ -208,7 +208,7 @@ def with_overlay(values: Values, request: LaneRequest, overlay: LaneOverlay, *, 
     return values
 
 
-def refined(
+def exact_values(
     timeline: Timeline,
     requested: Callable[[], LaneRequest],
     shown: MarkFilter | None,
@@ -278,7 +278,7 @@ def _drawn(
     is_cancelled: IsCancelled,
     report: Report,
 ) -> Values | None:
-    """Return the exact values of a request, or None if cancelled; for the arguments see `refined`."""
+    """Return the exact values of a request, or None if cancelled; for the arguments see `exact_values`."""
     if overlay is not None and not overlay.has_shares(request.lanes):
         for lane in request.lanes:
             if is_cancelled():

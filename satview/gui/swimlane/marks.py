@@ -91,7 +91,7 @@ def _draw_hops(
 def _draw_waits(
     painter: QPainter, opened: OpenTrace, waits: Sequence[ShownWait], scroll_px: int, scale: TimeScale, theme: Theme
 ) -> None:
-    """Draw an arrow from each waiting thread to the thread it waits for, and a frame around that thread's wait."""
+    """Draw an arrow from each waiting thread to the thread it waits for, whose lane gets a frame during the wait."""
     rows = opened.lanes.rows if waits else ()
     tops = {row.index: (float(row.y_px - scroll_px), float(row.height_px)) for row in rows}
     used_px, boxes, arrows = list[float](), list[QRectF](), list[tuple[QPointF, QPointF, bool]]()
@@ -315,10 +315,10 @@ class ArrowLayer(QObject):
         if groups is None:
             self._say(painter, "Looking for arrows\N{HORIZONTAL ELLIPSIS}", theme)
             return True
-        self._ends = _cut(self._placed(groups, scale, scroll_px), painter.viewport().height())
+        self._ends = _clipped(self._placed(groups, scale, scroll_px), painter.viewport().height())
         if groups.is_counted:
             self._draw_counted(painter, groups, scale, scroll_px, theme)
-            self._say(painter, _said(groups), theme)
+            self._say(painter, _count_text(groups), theme)
             return not are_old
         is_smooth = len(groups) <= _FEW
         painter.setRenderHint(QPainter.RenderHint.Antialiasing, on=is_smooth)
@@ -329,7 +329,7 @@ class ArrowLayer(QObject):
             _draw_lines(painter, shapes, np.array([self.hovered]), QPen(colour(theme.text), 2.4))
         painter.setRenderHint(QPainter.RenderHint.Antialiasing, on=False)
         if int(groups.count.sum()) != len(groups) or groups.is_sample:
-            self._say(painter, _said(groups), theme)
+            self._say(painter, _count_text(groups), theme)
         return not are_old
 
     def at(self, position: QPointF) -> int:
@@ -467,7 +467,7 @@ class ArrowLayer(QObject):
         is_down = groups.to_position > groups.from_position
         for kind, rgb in _arrow_colours(theme).items():
             of_kind = shown[groups.arrows.kind[shown] == kind]
-            parts, step_px = _tip(ratio, is_open=kind is ArrowKind.REPLY)
+            parts, step_px = _triangle(ratio, is_open=kind is ArrowKind.REPLY)
             rects = np.repeat(boxes[of_kind, None], len(parts), axis=1)
             rects[:, :, 0] += _PAD_PX + parts[:, 0]
             rects[:, :, 1] += rects[:, :, 3] / 2 + np.where(is_down[of_kind, None], parts[:, 1], -parts[:, 1] - step_px)
@@ -514,7 +514,7 @@ def _apart(boxes: Sequence[Sequence[float]]) -> list[int]:
 
 
 @lru_cache(maxsize=8)
-def _tip(ratio: float, *, is_open: bool) -> tuple[NDArray[np.float64], float]:
+def _triangle(ratio: float, *, is_open: bool) -> tuple[NDArray[np.float64], float]:
     """Return a triangle pointing down, as rectangles, which Qt fills ten times as fast as polygons.
 
     Args:
@@ -551,7 +551,7 @@ def _apart_in_rows(
     return np.array(shown, np.intp)
 
 
-def _cut(ends: NDArray[np.float64], height_px: int) -> NDArray[np.float64]:
+def _clipped(ends: NDArray[np.float64], height_px: int) -> NDArray[np.float64]:
     """Return lines cut slightly above and below the picture, because Qt is slow outside it."""
     x1, y1, x2, y2 = ends.T
     down = np.where(y2 == y1, 1.0, y2 - y1)
@@ -635,7 +635,7 @@ def _upright_rects(ends: NDArray[np.float64], width_px: float) -> NDArray[np.flo
     return rects
 
 
-def _said(groups: ArrowGroups) -> str:
+def _count_text(groups: ArrowGroups) -> str:
     """Return a text with the number of arrows shown."""
     if groups.is_sample:
         return f"about {groups.about:,} arrows, {groups.total:,} looked at so far"

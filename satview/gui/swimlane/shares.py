@@ -149,8 +149,7 @@ def stack_of(
         kinds: CPU lanes show kinds of work (user code, kernel calls, interrupts, idle time), once these are known.
         orders: Cache of stacking orders by lane; None = no cache.
         overlay: What a filter does to intervals: hidden ones do not count, faded ones are stacked paler above the
-            others.
-            Under a filter, process lanes show their states, and CPU lanes their processes.
+            others. Under a filter, process lanes show their states, and CPU lanes their processes.
         is_dense: Result of `are_dense`.
         cpus: Result of `cpus_high`.
     """
@@ -294,7 +293,7 @@ def figure(timeline: Timeline, row: LaneRow, window: TimeWindow) -> str:
 
 
 def quiet_figure(timeline: Timeline, window: TimeWindow) -> str:
-    """Return the total CPU use of quiet processes in a window, formatted as by `figure`; empty until known."""
+    """Return the total CPU use of quiet processes (which use little) in a window, like `figure`; empty until known."""
     if not timeline.lanes_of_cpus:
         return ""
     shares = (lane.shares for lane in timeline.lanes_of_cpus)
@@ -307,7 +306,7 @@ def quiet_figure(timeline: Timeline, window: TimeWindow) -> str:
 def quiet_use(
     timeline: Timeline, scale: TimeScale, width_px: int
 ) -> tuple[NDArray[np.intp], NDArray[np.float64]] | None:
-    """Return the total CPU use of quiet processes in each bin; None until known.
+    """Return the total CPU use of quiet processes (which use little) in each bin; None until known.
 
     Args:
         timeline: The lanes.
@@ -459,7 +458,7 @@ def share_text(opened: OpenTrace, lane: int, window: TimeWindow, spans: LaneSpan
     timeline, trace = opened.timeline, opened.trace
     info, lane_data = timeline.infos[lane], timeline.lane(lane)
     spans = lane_data.spans if spans is None else spans
-    start, end, part = inside(spans, window)
+    start, end, part = clipped_intervals(spans, window)
     if not len(start):
         return ""
     lines = [f"<b>{format_duration(trace.clock.duration_ns(window.length))}</b> of {html_text(info.title)}"]
@@ -500,14 +499,14 @@ def share_text(opened: OpenTrace, lane: int, window: TimeWindow, spans: LaneSpan
 
 def longest_of(spans: LaneSpans, window: TimeWindow, value: int | None) -> int | None:
     """Return a time inside the longest interval of a value (None = any value) in a window; None if there is none."""
-    start, end, part = inside(spans, window)
+    start, end, part = clipped_intervals(spans, window)
     fits = np.ones(len(start), np.bool_) if value is None else spans.value[part] == value
     if not fits.any():
         return None
     return int(start[int(np.argmax(np.where(fits, end - start, -1)))])
 
 
-def inside(spans: LaneSpans, window: TimeWindow) -> tuple[NDArray[np.int64], NDArray[np.int64], slice]:
+def clipped_intervals(spans: LaneSpans, window: TimeWindow) -> tuple[NDArray[np.int64], NDArray[np.int64], slice]:
     """Return the start and end times of intervals, cut to a window, and the slice of these intervals.
 
     Returns:

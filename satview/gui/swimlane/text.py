@@ -106,7 +106,7 @@ class LaidText:
         self.spots: dict[int, tuple[object, int]] = {}
 
 
-class Inked:
+class ColouredTexts:
     """Texts with colours that are drawn repeatedly.
 
     Attributes:
@@ -161,7 +161,7 @@ class TextSheet:
             number = spot[1]
         self._single += (round(x * self._ratio), round(y * self._ratio), number)
 
-    def has_all(self, blocks: Sequence[Inked]) -> bool:
+    def has_all(self, blocks: Sequence[ColouredTexts]) -> bool:
         """Draw missing texts on the sheet, and store the numbers of all; False if one sheet has no room for all."""
         if self._direct:
             return False
@@ -179,7 +179,7 @@ class TextSheet:
         columns = np.rint(x * self._ratio), np.rint(y * self._ratio), numbers
         self._placed.append(np.stack(columns, axis=1).astype(np.intp))
 
-    def _note(self, block: Inked) -> bool:
+    def _note(self, block: ColouredTexts) -> bool:
         """Store the numbers of texts; return False if a text is too large for a sheet."""
         numbers = list[int]()
         for text, rgb in zip(block.texts, block.inks, strict=True):
@@ -409,10 +409,10 @@ def interval_texts(
         spans = timeline.lane(row.index).spans
         positions = _wide_positions(spans, values[index], scale)
         if len(positions):
-            lanes.append(_Wide(row, spans, positions, is_counter))
+            lanes.append(_WideIntervals(row, spans, positions, is_counter))
     if not lanes:
         return []
-    return _named(timeline, lanes, scale, theme, _Left(hidden_values, shown, dimmed))
+    return _named(timeline, lanes, scale, theme, _NameFilter(hidden_values, shown, dimmed))
 
 
 def stack_texts(
@@ -451,7 +451,7 @@ def stack_texts(
 
 
 def _named(
-    timeline: Timeline, lanes: list[_Wide], scale: TimeScale, theme: Theme, left_out: _Left
+    timeline: Timeline, lanes: list[_WideIntervals], scale: TimeScale, theme: Theme, name_filter: _NameFilter
 ) -> list[IntervalText]:
     """Return the names of the intervals that are wide enough and have a name."""
     window, px_per_cycle = scale.window, scale.width_px / scale.window.length
@@ -463,7 +463,7 @@ def _named(
     is_counter = np.repeat([lane.is_counter for lane in lanes], sizes)
     left = (np.maximum(starts, window.start) - window.start) * px_per_cycle
     right = (np.minimum(ends, window.end) - window.start) * px_per_cycle
-    keep = (right - left >= NARROWEST_PX) & left_out.shows(value, event)
+    keep = (right - left >= NARROWEST_PX) & name_filter.shows(value, event)
     # An interval without length that begins before the window is not visible.
     keep &= (value != states.ABSENT) | (starts >= window.start) | is_counter
     of_lane = np.repeat(np.arange(len(lanes)), sizes)
@@ -487,7 +487,7 @@ def _named(
     return texts
 
 
-class _Wide(NamedTuple):
+class _WideIntervals(NamedTuple):
     """Positions of the intervals of a lane that may be wide enough for a name."""
 
     row: LaneRow
@@ -496,7 +496,7 @@ class _Wide(NamedTuple):
     is_counter: bool
 
 
-class _Left(NamedTuple):
+class _NameFilter(NamedTuple):
     """Which intervals have no name: by lane value, and by event row if a filter hides or dims them."""
 
     values: frozenset[int]
@@ -513,7 +513,7 @@ class _Left(NamedTuple):
         return is_shown
 
 
-def labelled(
+def interval_labels(
     opened: OpenTrace, texts: Sequence[IntervalText], font: FittedTexts | None = None
 ) -> list[tuple[str, ...]]:
     """Return the enabled labels of each interval, the most important first.
@@ -618,10 +618,10 @@ class PlacedTexts(NamedTuple):
     room: NDArray[np.float64]
     top: NDArray[np.float64]
     behind: NDArray[np.int64]
-    words: Inked
+    words: ColouredTexts
 
 
-def placed(
+def place_texts(
     texts: Sequence[IntervalText], parts: Iterable[tuple[str, ...]], fonts: FittedTexts, inks: dict[int | None, int],
     window: TimeWindow,
 ) -> PlacedTexts:  # fmt: skip
@@ -647,7 +647,7 @@ def placed(
             colours.append(inks[text.ink])
     start, end = np.array(times, np.int64).reshape(-1, 2).T
     beside, room, top_px = np.array(sizes, np.float64).reshape(-1, 3).T
-    return PlacedTexts(start, end, beside, room, top_px, np.array(behind, np.int64), Inked(words, colours))
+    return PlacedTexts(start, end, beside, room, top_px, np.array(behind, np.int64), ColouredTexts(words, colours))
 
 
 def draw_placed(

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from satview.gui.running_instance import InstanceServer
     from satview.gui.trends import TrendsWindow
     from satview.gui.windows.ending import FilesOutcome
-    from satview.gui.windows.looks import FirstLooks
+    from satview.gui.windows.looks import PendingLinks
     from satview.gui.windows.window_commands import CaptureCommands
     from satview.store.time_ranges import Location
 
@@ -69,7 +69,7 @@ class Application(QObject):
         super().__init__(parent)
         GuiThreadCollector(self)
         self.shared, self.settings = shared, shared.settings
-        self._looks: FirstLooks | None = None
+        self._pending_links: PendingLinks | None = None
         self.windows: list[MainWindow] = []
         self.trends: list[TrendsWindow] = []
         self.theme = themes.theme_of(self.settings)
@@ -119,10 +119,10 @@ class Application(QObject):
     def open_links(self, links: list[TraceLink], window: MainWindow | None = None, is_followed: bool = False) -> None:
         """Open files and go to positions in them; for the arguments see `open_files`."""
         from satview.gui.dialogs import may_open  # imported here so that the first window shows sooner
-        from satview.gui.windows.looks import FirstLooks
+        from satview.gui.windows.looks import PendingLinks
         from satview.session.session import Stage
 
-        looks = self._looks = self._looks or FirstLooks(self)
+        pending = self._pending_links = self._pending_links or PendingLinks(self)
         for link in links:
             if _is_dataset(link.path):
                 self.show_trends(link.path)
@@ -132,7 +132,7 @@ class Application(QObject):
             if not may_open(window, link.path):
                 continue
             window.session.open(link.path, is_followed)
-            looks.watch(window, link)
+            pending.watch(window, link)
 
     def open_link(self, link: TraceLink, window: MainWindow) -> None:
         """Go to the range and event of a link in the window that shows its file, which is opened if none does.

@@ -79,7 +79,7 @@ def shows(dock: QDockWidget) -> bool:
     return dock.isVisible() and not dock.visibleRegion().isEmpty()
 
 
-class KeptSizes:
+class PanelSizes:
     """Remembers the sizes of docked panels, and restores them after the window was small."""
 
     def __init__(self, window: QMainWindow, docks: Docks) -> None:

@@ -312,7 +312,7 @@ class DocumentViews(QObject):
                 menu.addAction(self._window.actions_by_id.by_id[command_id])
         menu.popup(position)
 
-    def may_lose_nothing(self) -> bool:
+    def resolve_unsaved(self) -> bool:
         """Ask about unsaved notes until they are saved or discarded; return False if the window must stay open."""
         while unstored := self._window.session.unstored_marks():
             marks = unstored[0]

@@ -128,7 +128,7 @@ def show_link(window: CommandWindow, link: TraceLink) -> None:
         look_at(window.workspace, link)
 
 
-class FirstLooks(QObject):
+class PendingLinks(QObject):
     """Applies links to windows once they show their traces."""
 
     def __init__(self, parent: QObject) -> None:

@@ -306,7 +306,7 @@ class MainWindow(CommandWindow):
     def closeEvent(self, event: QCloseEvent) -> None:
         """Ask about unsaved notes, then save the layout, cancel all tasks and release the trace."""
         self.complete()
-        if self._asks and not self.views.may_lose_nothing():
+        if self._asks and not self.views.resolve_unsaved():
             event.ignore()
             return
         self.views.leave()

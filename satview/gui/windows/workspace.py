@@ -38,7 +38,7 @@ from satview.gui.theme import Theme, restyle
 from satview.gui.widgets import FRAME_MS, ElidedLabel, PlainLabel, guard_from_wheel, line_up
 from satview.gui.windows.docks import (
     Drawer,
-    KeptSizes,
+    PanelSizes,
     one_topic_in_each_row,
     put_layout,
     scroll_tabs,
@@ -345,7 +345,7 @@ class Workspace(QWidget):
         self._is_arranging = False
         self.saved_values: dict[str, dict[str, Value]] = {}
         self.docks = {row.name: self._dock(row.name, row.plain_title) for row in PANELS}
-        self._sizes = KeptSizes(window, self.docks)
+        self._sizes = PanelSizes(window, self.docks)
         self._make_views(opened)
         self.arrange()
         self._restore_docks()
@@ -353,9 +353,9 @@ class Workspace(QWidget):
         if not self.area.no_states.isHidden():
             self.show_panel("events")  # without states, only events can be shown
         for dock in self.docks.values():  # after they are arranged, because all docks show for a moment before
-            dock.visibilityChanged.connect(self._freshen)
+            dock.visibilityChanged.connect(self._update_panels)
         # After the window has laid out the panels, and not in the turn of the event loop that draws the lanes.
-        QTimer.singleShot(FRAME_MS, self, lambda: QTimer.singleShot(0, self, self._freshen))
+        QTimer.singleShot(FRAME_MS, self, lambda: QTimer.singleShot(0, self, self._update_panels))
 
     def _make_views(self, opened: OpenTrace) -> None:
         window, theme = self._window, self._theme
@@ -367,7 +367,7 @@ class Workspace(QWidget):
         self.motion = Motion(opened, self.area.view)
         self.panes = Panes(Pane(opened, self.area, self.navigation, self.motion), self._settings, self)
         self.comparison = Comparison(opened, self)
-        self._beside_field: StoreField | None = None
+        self._second_field: StoreField | None = None
         self.beside = Beside(self.comparison, self.panes, self._settings, theme, self)
         self.panels = PanelSet(borrowed(self._make_panel))
         self.status = StatusFields(opened, window.statusBar())
@@ -377,7 +377,7 @@ class Workspace(QWidget):
         self.unsaved = StoreField(opened.marks.file, "Notes", window.statusBar())
         self._file_fields = [self.unsaved]
         self.drawer = Drawer(self.docks, window, self)
-        self.drawer.rearranged.connect(self._freshen)
+        self.drawer.rearranged.connect(self._update_panels)
         line_up(QVBoxLayout(self), self.chips, (self.panes, 1), self.find_bar, self.drawer, margins=(0, 0, 0, 0),
                 spacing=0)  # fmt: skip
         self._check = QTimer(self)
@@ -435,7 +435,7 @@ class Workspace(QWidget):
     def _on_reloaded(self) -> None:
         """Reload the panels that do not follow signals, once they are visible."""
         self._stale = set(self.panels.created)
-        self._freshen()
+        self._update_panels()
         self._check.start(_CHECK_AGAIN_AFTER_MS)
 
     @property
@@ -473,7 +473,7 @@ class Workspace(QWidget):
         self.docks["verdicts"].setWindowTitle(f"Verdicts{count}")
 
     @Slot()
-    def _freshen(self) -> None:
+    def _update_panels(self) -> None:
         """Create and reload the visible panels, and hide the others so that they do no work.
 
         Qt regards a dock behind a tab as visible, and its content too.
@@ -488,7 +488,7 @@ class Workspace(QWidget):
                 self.docks[name].setFeatures(_WITH_BUTTONS)
             if shows and name not in self.panels.created:
                 if has_made_one:  # create one panel per frame
-                    QTimer.singleShot(FRAME_MS, self, self._freshen)
+                    QTimer.singleShot(FRAME_MS, self, self._update_panels)
                     continue
                 has_made_one = True
             if shows or name in self.panels.created:
@@ -640,7 +640,7 @@ class Workspace(QWidget):
         self._is_arranging = True
         put_layout(self._window, self.docks, one_topic_in_each_row(layout))
         self._is_arranging = False
-        QTimer.singleShot(0, self, self._freshen)
+        QTimer.singleShot(0, self, self._update_panels)
         QTimer.singleShot(0, self, self._scroll_tabs)
         QTimer.singleShot(FRAME_MS, self, self._sizes.note)
 
@@ -676,41 +676,41 @@ class Workspace(QWidget):
         self.area.fit_requested.connect(self.navigation.fit)
         self.opened.reloaded.connect(self._on_reloaded)
         self.status.problems_requested.connect(self._show_problems)
-        self.glance.panel_requested.connect(self._show_stated)
+        self.glance.panel_requested.connect(self._show_summary_panel)
         self.status.verdicts_requested.connect(self._show_verdicts)
         self.opened.verdicts.changed.connect(self._title_verdicts)
         self.opened.verdicts.changed.connect(self.report_plugins)
         self._settings.changed.connect(self._on_setting)
-        self.beside.opened.connect(self._on_beside)
-        self.panes.removed.connect(self._on_one_left)
+        self.beside.opened.connect(self._on_second_opened)
+        self.panes.removed.connect(self._on_second_removed)
         self.beside.failed.connect(self.report)
         self.comparison.failed.connect(self.report)
 
     @Slot()
-    def _on_beside(self) -> None:
+    def _on_second_opened(self) -> None:
         """Show the comparison with the second trace that was just opened."""
         second = self.comparison.second
         assert second is not None
-        second.marks.file.changed.connect(self._on_beside_notes)
-        self._on_beside_notes()
+        second.marks.file.changed.connect(self._on_second_notes)
+        self._on_second_notes()
         self.show_panel("comparison")
         self.report("Both traces move together; View > Compared trace 2 aligns them by cursors, events or an offset")
 
     @Slot()
-    def _on_beside_notes(self) -> None:
+    def _on_second_notes(self) -> None:
         """Report problems with the notes of the second trace, by a field made late: it is painted over messages."""
         second = self.comparison.second
         if (
             second is not None
-            and self._beside_field is None
+            and self._second_field is None
             and (second.marks.file.failure or second.marks.file.notice)
         ):
-            self._beside_field = StoreField(second.marks.file, "Notes on the second trace", self._window.statusBar())
+            self._second_field = StoreField(second.marks.file, "Notes on the second trace", self._window.statusBar())
 
     @Slot()
-    def _on_one_left(self) -> None:
+    def _on_second_removed(self) -> None:
         """Remove the status bar field about the notes of the second trace."""
-        field, self._beside_field = self._beside_field, None
+        field, self._second_field = self._second_field, None
         if field is not None:
             self._window.statusBar().removeWidget(field)
             field.deleteLater()
@@ -738,7 +738,7 @@ class Workspace(QWidget):
         self.show_panel("problems")
 
     @Slot(str)
-    def _show_stated(self, name: str) -> None:
+    def _show_summary_panel(self, name: str) -> None:
         """Show the panel of a part of the toolbar summary; the panel Verdicts with the worst verdict."""
         self.show_panel(name)
         if name == "verdicts":
