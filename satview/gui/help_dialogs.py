@@ -9,13 +9,11 @@ from PySide6.QtCore import QSize, Qt, Slot
 from PySide6.QtGui import QKeySequence
 from PySide6.QtWidgets import (
     QAbstractItemView,
-    QDialog,
     QDialogButtonBox,
     QHBoxLayout,
     QHeaderView,
     QKeySequenceEdit,
     QLineEdit,
-    QPushButton,
     QTreeWidget,
     QTreeWidgetItem,
     QVBoxLayout,
@@ -24,7 +22,7 @@ from PySide6.QtWidgets import (
 
 from satview.base.plugins import all_plugins
 from satview.base.safe_text import tool_tip, visible_line
-from satview.gui.widgets import PlainLabel, line_up, resize_on_screen
+from satview.gui.widgets import Dialog, PlainLabel, line_up, resize_on_screen
 from satview.session.commands import COMMANDS, Command, KeyBindings
 from satview.session.events.event_text import trace_rows
 from satview.store.trace import Trace
@@ -35,13 +33,11 @@ from satview.store.trace import Trace
 Rows = Iterable[tuple[str, str]]
 
 
-class InfoDialog(QDialog):
+class InfoDialog(Dialog):
     """Shows header, system page and event counts of the trace."""
 
     def __init__(self, trace: Trace, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        self.setWindowTitle(f"{trace.title} \N{EM DASH} information")
+        super().__init__(f"{trace.title} \N{EM DASH} information", parent)
         self.tree = QTreeWidget(self)
         self.tree.setHeaderLabels(["Name", "Value"])
         self.tree.setUniformRowHeights(True)
@@ -53,8 +49,7 @@ class InfoDialog(QDialog):
                 item.setToolTip(1, tool_tip(value))
             top.setExpanded(title in ("Trace", "Events", "CPUs", "Header"))
             top.setHidden(not top.childCount())
-        buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Close, self)
-        buttons.rejected.connect(self.close)
+        buttons = self.close_box()
         line_up(QVBoxLayout(self), self.tree, buttons)
         resize_on_screen(self, 640, 620)
 
@@ -108,7 +103,7 @@ _SIZE_PX: Final = (560, 480)
 _COMMAND: Final = int(Qt.ItemDataRole.UserRole)
 
 
-class KeysDialog(QDialog):
+class KeysDialog(Dialog):
     """All commands with their keys, which can be changed. Changes take effect and are stored immediately.
 
     Attributes:
@@ -119,9 +114,7 @@ class KeysDialog(QDialog):
     """
 
     def __init__(self, keys: KeyBindings, parent: QWidget) -> None:
-        super().__init__(parent)
-        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        self.setWindowTitle("Change keys")
+        super().__init__("Change keys", parent)
         self._keys = keys
         self.search = QLineEdit(self, placeholderText="Find a command or a key")
         self.search.textChanged.connect(self._fill)
@@ -138,7 +131,7 @@ class KeysDialog(QDialog):
         self.edit.setAccessibleName("Key to set")
         self.edit.keySequenceChanged.connect(self._emit_keys)
         self.set_button, self.add_button, self.none_button, self.usual_button = (
-            self._button(text, tip, run)
+            self.button(text, tip, run)
             for text, tip, run in (
                 ("Set", "Make this the only key of the command", self._set),
                 ("Add", "Add this key to the command", self._add),
@@ -162,20 +155,12 @@ class KeysDialog(QDialog):
     def _lay_out(self) -> None:
         line = line_up(QHBoxLayout(), (self.edit, 1), self.set_button, self.add_button, self.none_button,
                        self.usual_button)  # fmt: skip
-        buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Close, self)
+        buttons = self.close_box()
         all_usual = buttons.addButton("All usual keys", QDialogButtonBox.ButtonRole.ResetRole)
         all_usual.setAutoDefault(False)
         all_usual.clicked.connect(self._use_table_for_all)
-        buttons.rejected.connect(self.close)
         line_up(QVBoxLayout(self), self.search, (self.tree, 1), line, self.message, buttons, margins=(20, 18, 20, 16),
                 spacing=10)  # fmt: skip
-
-    def _button(self, text: str, tip: str, run: object) -> QPushButton:
-        button = QPushButton(text, self)
-        button.setToolTip(tool_tip(tip))
-        button.setAutoDefault(False)  # Return must be available as a key
-        button.clicked.connect(run)
-        return button
 
     @Slot()
     def _fill(self) -> None:
@@ -269,13 +254,11 @@ _NONE = "No plug-ins are installed. docs/plugins.md explains how to write one; e
 _SOME = "These come from other installed packages. A plug-in that fails is switched off until the next start."
 
 
-class PluginsDialog(QDialog):
+class PluginsDialog(Dialog):
     """The installed plug-ins with their packages, and why some are switched off."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        self.setWindowTitle("Plug-ins")
+        super().__init__("Plug-ins", parent)
         installed = all_plugins()
         self.head = PlainLabel(self)
         self.head.setWordWrap(True)
@@ -292,7 +275,6 @@ class PluginsDialog(QDialog):
             item.setToolTip(3, tool_tip(state))
         for column, width_px in enumerate((80, 140, 200)):
             self.tree.setColumnWidth(column, width_px)
-        buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Close, self)
-        buttons.rejected.connect(self.close)
+        buttons = self.close_box()
         line_up(QVBoxLayout(self), self.head, self.tree, buttons)
         self.resize(QSize(720, 320))

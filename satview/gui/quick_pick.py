@@ -48,8 +48,45 @@ class Option:
     run: Callable[[], None]
 
 
-class QuickPick(QFrame):
-    """A searchable list over the window. It closes on selection, on Escape, and when it loses the focus."""
+class _Floating(QFrame):
+    """An input field in a frame over the window; it closes on Escape, and when it loses the focus."""
+
+    def __init__(self, placeholder: str, text: str, parent: QWidget) -> None:
+        super().__init__(parent)
+        self.setProperty("role", "floating")
+        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        self.line = QLineEdit(text, self, placeholderText=placeholder)
+        self.line.installEventFilter(self)
+
+    def _show_over(self, parent: QWidget, height_px: int) -> None:
+        self.resize(min(_WIDTH_PX, parent.width() - 40), height_px)
+        self.move((parent.width() - self.width()) // 2, 48)
+        self.show()
+        self.raise_()
+        self.line.setFocus()
+
+    def eventFilter(self, _watched: QObject, event: QEvent) -> bool:
+        """Handle keys of the input field, before a command of the window takes Escape."""
+        if event.type() == QEvent.Type.ShortcutOverride and isinstance(event, QKeyEvent):
+            is_escape = event.key() == Qt.Key.Key_Escape
+            if is_escape:
+                event.accept()
+            return is_escape
+        if event.type() == QEvent.Type.KeyPress and isinstance(event, QKeyEvent):
+            return self._on_key(Qt.Key(event.key()))
+        if event.type() == QEvent.Type.FocusOut:
+            self.close()
+        return False
+
+    def _on_key(self, key: Qt.Key) -> bool:
+        """Handle a key of the input field; return False if the field must handle it."""
+        if key == Qt.Key.Key_Escape:
+            self.close()
+        return key == Qt.Key.Key_Escape
+
+
+class QuickPick(_Floating):
+    """A searchable list over the window, which also closes on selection."""
 
     def __init__(self, options: list[Option], placeholder: str, nothing: str, parent: QWidget) -> None:
         """Show all options.
@@ -60,12 +97,9 @@ class QuickPick(QFrame):
             nothing: Text shown when no entry matches.
             parent: The window below.
         """
-        super().__init__(parent)
-        self.setProperty("role", "floating")
-        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        super().__init__(placeholder, "", parent)
         self.setAutoFillBackground(True)
         self._options = options
-        self.line = QLineEdit(self, placeholderText=placeholder)
         self.list = QListWidget(self)
         self.list.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         self.list.setUniformItemSizes(True)
@@ -74,26 +108,11 @@ class QuickPick(QFrame):
         self.nothing = Notice(nothing, self)
         layout = line_up(QVBoxLayout(self), self.line, (self.list, 1), (self.nothing, 1), margins=(10, 10, 10, 10))
         self.line.textChanged.connect(self._fill)
-        self.line.installEventFilter(self)
         self.list.itemClicked.connect(self._run)
         self._fill("")
         rows_px = max(self.list.sizeHintForRow(0), 0) * len(options) + 2 * self.list.frameWidth()
         needed_px = self.line.sizeHint().height() + layout.spacing() + max(rows_px, _LEAST_PX) + 20
-        self.resize(min(_WIDTH_PX, parent.width() - 40), min(needed_px, _HEIGHT_PX, parent.height() - 60))
-        self.move((parent.width() - self.width()) // 2, 48)
-        self.show()
-        self.raise_()
-        self.line.setFocus()
-
-    def eventFilter(self, _watched: QObject, event: QEvent) -> bool:
-        """Handle keys of the input field: arrows move in the list, Enter selects, Escape closes."""
-        if _is_override(event):
-            return True
-        if event.type() == QEvent.Type.KeyPress and isinstance(event, QKeyEvent):
-            return self._on_key(Qt.Key(event.key()))
-        if event.type() == QEvent.Type.FocusOut:
-            self.close()
-        return False
+        self._show_over(parent, min(needed_px, _HEIGHT_PX, parent.height() - 60))
 
     def _on_key(self, key: Qt.Key) -> bool:
         steps = {Qt.Key.Key_Down: 1, Qt.Key.Key_Up: -1, Qt.Key.Key_PageDown: 10, Qt.Key.Key_PageUp: -10}
@@ -103,10 +122,8 @@ class QuickPick(QFrame):
             item = self.list.currentItem()
             if item is not None:
                 self._run(item)
-        elif key == Qt.Key.Key_Escape:
-            self.close()
         else:
-            return False
+            return super()._on_key(key)
         return True
 
     @Slot(str)
@@ -183,54 +200,25 @@ def score(text: str, requested: str) -> int:
     return max(1, 100 - len(text))
 
 
-def _is_override(event: QEvent) -> bool:
-    """Return whether the event is Escape about to be taken by a command of the window, and claim it."""
-    if (
-        event.type() == QEvent.Type.ShortcutOverride
-        and isinstance(event, QKeyEvent)
-        and event.key() == Qt.Key.Key_Escape
-    ):
-        event.accept()
-        return True
-    return False
-
-
-class LinePrompt(QFrame):
+class LinePrompt(_Floating):
     """A prompt for one line over the window; errors show below the line."""
 
     def __init__(
         self, title: str, placeholder: str, accept: Callable[[str], None], parent: QWidget, text: str = ""
     ) -> None:
-        super().__init__(parent)
-        self.setProperty("role", "floating")
-        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        super().__init__(placeholder, text, parent)
         self._accept = accept
-        self.line = QLineEdit(text, self, placeholderText=placeholder)
         self.error = PlainLabel(self, role="error")
         self.error.setWordWrap(True)
         self.error.hide()
         line_up(QVBoxLayout(self), PlainLabel(title, self), self.line, self.error, margins=(14, 12, 14, 12))
-        self.line.installEventFilter(self)
-        self.resize(min(_WIDTH_PX, parent.width() - 40), self.sizeHint().height())
-        self.move((parent.width() - self.width()) // 2, 48)
-        self.show()
-        self.raise_()
-        self.line.setFocus()
+        self._show_over(parent, self.sizeHint().height())
 
-    def eventFilter(self, _watched: QObject, event: QEvent) -> bool:
-        """Handle Enter and Escape; close when the focus is lost."""
-        if _is_override(event):
-            return True
-        if event.type() == QEvent.Type.KeyPress and isinstance(event, QKeyEvent):
-            if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
-                self._try()
-                return True
-            if event.key() == Qt.Key.Key_Escape:
-                self.close()
-                return True
-        if event.type() == QEvent.Type.FocusOut:
-            self.close()
-        return False
+    def _on_key(self, key: Qt.Key) -> bool:
+        if key not in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
+            return super()._on_key(key)
+        self._try()
+        return True
 
     def _try(self) -> None:
         try:

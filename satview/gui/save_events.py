@@ -13,7 +13,6 @@ from PySide6.QtGui import QCloseEvent
 from PySide6.QtWidgets import (
     QCheckBox,
     QComboBox,
-    QDialog,
     QFormLayout,
     QHBoxLayout,
     QProgressBar,
@@ -26,7 +25,7 @@ from satview.base.time import TimeWindow
 from satview.export.listing_part import write_event_list, write_listing
 from satview.export.subset import write_subset
 from satview.gui import dialogs
-from satview.gui.widgets import MessageLine, PlainLabel, guard_from_wheel, line_up
+from satview.gui.widgets import Dialog, MessageLine, PlainLabel, guard_from_wheel, line_up
 from satview.session.open_trace import OpenTrace
 from satview.session.range_view import length_text
 from satview.session.tasks import IsCancelled, Report, Task
@@ -102,7 +101,7 @@ _NOTES = {
 }
 
 
-class SaveEventsDialog(QDialog):
+class SaveEventsDialog(Dialog):
     """Asks which events to save as what, writes them in the background, and reports the result.
 
     Attributes:
@@ -112,9 +111,7 @@ class SaveEventsDialog(QDialog):
     """
 
     def __init__(self, opened: OpenTrace, parent: QWidget) -> None:
-        super().__init__(parent)
-        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        self.setWindowTitle("Save events")
+        super().__init__("Save events", parent)
         self._opened = opened
         self._job = Task(self)
         self._make_editors()

@@ -14,13 +14,11 @@ from PySide6.QtWidgets import (
     QCheckBox,
     QColorDialog,
     QComboBox,
-    QDialog,
     QDialogButtonBox,
     QFormLayout,
     QHBoxLayout,
     QHeaderView,
     QLineEdit,
-    QPushButton,
     QSpinBox,
     QTableWidget,
     QTableWidgetItem,
@@ -31,12 +29,12 @@ from PySide6.QtWidgets import (
 )
 
 from satview.base.errors import SatviewError
-from satview.base.safe_text import tool_tip, visible_line
+from satview.base.safe_text import visible_line
 from satview.events import states
 from satview.gui import theme as themes
 from satview.gui.colours import NAME_OF, OTHER_NAMES, StateLook, is_thick, read_looks, state_colour, write_looks
 from satview.gui.swimlane.fills import swatch
-from satview.gui.widgets import PlainLabel, guard_from_wheel, line_up, sentence
+from satview.gui.widgets import Dialog, PlainLabel, guard_from_wheel, line_up, sentence
 from satview.session.put_state import PARTS, check_name, names_in, session_of
 from satview.session.settings import SETTINGS, Setting, Settings
 from satview.session.workspace_file import WorkspaceState
@@ -50,7 +48,7 @@ _AT_FIRST: Final = frozenset({"lanes", "filter", "panels"})
 Save = Callable[[str, WorkspaceState], object]
 
 
-class SaveSessionDialog(QDialog):
+class SaveSessionDialog(Dialog):
     """Asks for the name and the parts of a session to save, and for name patterns to use in other traces.
 
     Attributes:
@@ -69,9 +67,7 @@ class SaveSessionDialog(QDialog):
             save: Stores a session under a name; raises `SatviewError` on failure.
             parent: The window.
         """
-        super().__init__(parent)
-        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        self.setWindowTitle("Save session")
+        super().__init__("Save session", parent)
         self._state, self._existing, self._save = state, existing, save
         self.name = QLineEdit(self, placeholderText="Name")
         self.name.setAccessibleName("Name of the session")
@@ -165,7 +161,7 @@ _MEANS: Final = {
 }
 
 
-class StateLooksDialog(QDialog):
+class StateLooksDialog(Dialog):
     """Palette, hatching, and colour and thickness of each state. Changes take effect and are stored immediately.
 
     Attributes:
@@ -175,9 +171,7 @@ class StateLooksDialog(QDialog):
     """
 
     def __init__(self, settings: Settings, parent: QWidget) -> None:
-        super().__init__(parent)
-        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        self.setWindowTitle("Colours of states")
+        super().__init__("Colours of states", parent)
         self._settings = settings
         self.palette_box, self.hatching_box = self._box("swimlane/palette"), self._box("swimlane/hatching")
         self.tree = QTreeWidget(self)
@@ -196,7 +190,7 @@ class StateLooksDialog(QDialog):
             if value == states.RUNNING:
                 self.tree.setCurrentItem(item)
         self.colour_button, self.thickness_button, self.usual_button, self.all_usual_button = (
-            self._button(text, tip, run)
+            self.button(text, tip, run)
             for text, tip, run in (
                 (
                     "&Colour\N{HORIZONTAL ELLIPSIS}",
@@ -241,9 +235,8 @@ class StateLooksDialog(QDialog):
         note.setProperty("role", "dim")
         line = line_up(QHBoxLayout(), self.colour_button, self.thickness_button, self.usual_button, None,
                        self.all_usual_button)  # fmt: skip
-        buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Close, self)
+        buttons = self.close_box()
         buttons.button(QDialogButtonBox.StandardButton.Close).setAutoDefault(False)  # Return opens the colour dialog
-        buttons.rejected.connect(self.close)
         line_up(QVBoxLayout(self), form, (self.tree, 1), note, line, buttons, margins=(20, 18, 20, 16), spacing=10)
 
     def _box(self, key: str) -> QComboBox:
@@ -255,13 +248,6 @@ class StateLooksDialog(QDialog):
         box.setProperty("key", key)
         box.currentTextChanged.connect(self._on_box)
         return box
-
-    def _button(self, text: str, tip: str, run: object) -> QPushButton:
-        button = QPushButton(text, self)
-        button.setToolTip(tool_tip(tip))
-        button.setAutoDefault(False)
-        button.clicked.connect(run)
-        return button
 
     @Slot(str)
     def _on_box(self, text: str) -> None:
@@ -320,13 +306,11 @@ class StateLooksDialog(QDialog):
         self._settings.set(_LOOKS, "")
 
 
-class SettingsDialog(QDialog):
+class SettingsDialog(Dialog):
     """An editor for each row of `SETTINGS`. Changes take effect and are stored immediately."""
 
     def __init__(self, settings: Settings, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        self.setWindowTitle("Settings")
+        super().__init__("Settings", parent)
         self._settings = settings
         form = QFormLayout()
         form.setVerticalSpacing(7)
@@ -335,8 +319,7 @@ class SettingsDialog(QDialog):
         for row in SETTINGS:
             if row.is_shown:
                 form.addRow(PlainLabel(row.help.rstrip("."), self), self._editor(row))
-        buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Close, self)
-        buttons.rejected.connect(self.close)
+        buttons = self.close_box()
         self.looks_button = buttons.addButton(
             "Colours of states\N{HORIZONTAL ELLIPSIS}", QDialogButtonBox.ButtonRole.ActionRole
         )

@@ -12,9 +12,12 @@ from PySide6.QtWidgets import (
     QAbstractSpinBox,
     QBoxLayout,
     QComboBox,
+    QDialog,
+    QDialogButtonBox,
     QGridLayout,
     QLabel,
     QLayout,
+    QPushButton,
     QScrollBar,
     QWidget,
 )
@@ -85,6 +88,29 @@ class ElidedLabel(PlainLabel):
         painter = QtGui.QPainter(self)
         text = self.fontMetrics().elidedText(self.text(), QtCore.Qt.TextElideMode.ElideRight, self.width())
         painter.drawText(self.rect(), int(self.alignment()) | int(QtCore.Qt.TextFlag.TextSingleLine), text)
+
+
+class Dialog(QDialog):
+    """A dialog that is destroyed when it is closed."""
+
+    def __init__(self, title: str, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        self.setWindowTitle(title)
+
+    def button(self, text: str, tip: str, run: object) -> QPushButton:
+        """Return a button that calls a function, and that Return does not press."""
+        button = QPushButton(text, self)
+        button.setToolTip(tool_tip(tip))
+        button.setAutoDefault(False)
+        button.clicked.connect(run)
+        return button
+
+    def close_box(self) -> QDialogButtonBox:
+        """Return a row of buttons with the button Close."""
+        box = QDialogButtonBox(QDialogButtonBox.StandardButton.Close, self)
+        box.rejected.connect(self.close)
+        return box
 
 
 # Rows and columns of widgets.

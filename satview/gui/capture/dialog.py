@@ -13,7 +13,6 @@ from PySide6.QtGui import QCloseEvent, QFont, QFontDatabase, QPainter, QTextChar
 from PySide6.QtWidgets import (
     QCheckBox,
     QComboBox,
-    QDialog,
     QDoubleSpinBox,
     QFormLayout,
     QHBoxLayout,
@@ -50,7 +49,7 @@ from satview.gui import dialogs
 from satview.gui.capture.job import CaptureJob, CaptureRequest, failure
 from satview.gui.filters import rules_tab
 from satview.gui.theme import DARK, LIGHT, colour
-from satview.gui.widgets import MessageLine, PlainLabel, guard_from_wheel, line_up, resize_on_screen
+from satview.gui.widgets import Dialog, MessageLine, PlainLabel, guard_from_wheel, line_up, resize_on_screen
 from satview.session.settings import Settings
 
 # The input for rules.
@@ -257,7 +256,7 @@ _FIRST: Final = "small-system"
 _FIELD_PX: Final = 26
 
 
-class NewCaptureDialog(QDialog):
+class NewCaptureDialog(Dialog):
     """All options of a simulated capture, and its start.
 
     Attributes:
@@ -271,9 +270,7 @@ class NewCaptureDialog(QDialog):
     live_requested = Signal(object)
 
     def __init__(self, job: CaptureJob, folder: Path, settings: Settings, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        self.setWindowTitle("New capture")
+        super().__init__("New capture", parent)
         resize_on_screen(self, 920, 680)
         self._job = job
         self._settings = settings

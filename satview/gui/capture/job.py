@@ -10,14 +10,14 @@ from pathlib import Path
 from typing import BinaryIO
 
 from PySide6.QtCore import QObject, Qt, Signal, Slot
-from PySide6.QtWidgets import QDialog, QDialogButtonBox, QFrame, QLabel, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QLabel, QVBoxLayout, QWidget
 
 from satview.base.errors import Cancelled, SatviewError, UsageError
 from satview.base.new_file import NewFile
 from satview.base.safe_text import counted
 from satview.base.time_text import format_duration
 from satview.capture.run import Capture, CaptureResult, run
-from satview.gui.widgets import PlainLabel, line_up, sentence
+from satview.gui.widgets import Dialog, PlainLabel, line_up, sentence
 from satview.session.tasks import IsCancelled, Report, Task
 from satview.target.capture import Captured, capture
 from satview.target.request import TargetRequest, filter_capture
@@ -294,13 +294,11 @@ def _summary(result: CaptureResult) -> str:
     return f"{ended}: {result.slots:,} slots in {buffers}, {time}, in {result.path.name}{lost}"
 
 
-class OutcomeDialog(QDialog):
+class OutcomeDialog(Dialog):
     """Shows the findings of a capture beside the trace; not modal."""
 
     def __init__(self, outcome: CaptureOutcome, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        self.setWindowTitle(f"Capture of {outcome.path.name}")
+        super().__init__(f"Capture of {outcome.path.name}", parent)
         self.setMinimumWidth(560)
         findings = outcome.findings
         layout = line_up(QVBoxLayout(self), margins=(24, 20, 24, 18), spacing=12)
@@ -310,8 +308,7 @@ class OutcomeDialog(QDialog):
         if len(findings) > 20:
             layout.addWidget(self._label(f"and {len(findings) - 20} more", "dim"))
         layout.addWidget(self._label(f"{outcome.summary}.", "dim"))
-        buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Close, self)
-        buttons.rejected.connect(self.close)
+        buttons = self.close_box()
         layout.addWidget(buttons)
 
     def _card(self, finding: str, *, is_titled: bool) -> QFrame:

@@ -7,12 +7,11 @@ from pathlib import Path
 from typing import Annotated, Final
 
 import msgspec
-from PySide6.QtCore import Qt, Slot
+from PySide6.QtCore import Slot
 from PySide6.QtGui import QCloseEvent
 from PySide6.QtWidgets import (
     QCheckBox,
     QComboBox,
-    QDialog,
     QDoubleSpinBox,
     QFormLayout,
     QHBoxLayout,
@@ -31,7 +30,7 @@ from satview.filters.rules.text import check_rules, read_rule_text
 from satview.gui import dialogs
 from satview.gui.capture.job import CaptureJob, TargetCaptureRequest, failure
 from satview.gui.filters import rules_tab
-from satview.gui.widgets import MessageLine, guard_from_wheel, line_up, resize_on_screen, sentence
+from satview.gui.widgets import Dialog, MessageLine, guard_from_wheel, line_up, resize_on_screen, sentence
 from satview.session.settings import Settings
 from satview.target.profiles import (
     MOST_BUFFERS,
@@ -77,7 +76,7 @@ class _Last(msgspec.Struct):
     disk: str = ""
 
 
-class TargetDialog(QDialog):
+class TargetDialog(Dialog):
     """All options of a capture on a target, its start, progress and end.
 
     Attributes:
@@ -87,9 +86,7 @@ class TargetDialog(QDialog):
     """
 
     def __init__(self, job: CaptureJob, settings: Settings, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        self.setWindowTitle("Capture from a target")
+        super().__init__("Capture from a target", parent)
         resize_on_screen(self, 600, 400)
         self._job = job
         self._settings = settings

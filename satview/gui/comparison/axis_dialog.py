@@ -10,7 +10,6 @@ from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QComboBox,
-    QDialog,
     QDialogButtonBox,
     QHBoxLayout,
     QHeaderView,
@@ -28,7 +27,7 @@ from satview.base.time import Clock
 from satview.base.time_text import format_exactly
 from satview.formats.axis.assemble import FORMAT, PS_PER_S
 from satview.gui import dialogs
-from satview.gui.widgets import PlainLabel, line_up
+from satview.gui.widgets import Dialog, PlainLabel, line_up
 from satview.session.axis_files import AxisRequest, plan, write_users_axis
 from satview.session.comparison import Comparison
 from satview.session.tasks import Task
@@ -52,7 +51,7 @@ class _FileRow:
     offset: str
 
 
-class AxisDialog(QDialog):
+class AxisDialog(Dialog):
     """Makes an axis file from the open file and others.
 
     Attributes:
@@ -74,9 +73,7 @@ class AxisDialog(QDialog):
             comparison: Has the second trace and its offset, if there is one.
             parent: The window.
         """
-        super().__init__(parent)
-        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        self.setWindowTitle("Files on one time axis")
+        super().__init__("Files on one time axis", parent)
         self._folder = trace.path.parent
         self._described = trace.payloads.described
         self._job = Task(self, self._on_planned, self._on_failed)

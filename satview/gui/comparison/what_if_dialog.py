@@ -18,7 +18,6 @@ import numpy as np
 from PySide6.QtCore import Qt, Slot
 from PySide6.QtGui import QTextCursor
 from PySide6.QtWidgets import (
-    QDialog,
     QGridLayout,
     QHBoxLayout,
     QLineEdit,
@@ -41,7 +40,7 @@ from satview.filters.expressions.complete import Completion
 from satview.gui import dialogs
 from satview.gui.comparison.beside import Beside
 from satview.gui.filters.editing import ProposingEditor
-from satview.gui.widgets import MessageLine, PlainLabel, line_up
+from satview.gui.widgets import Dialog, MessageLine, PlainLabel, line_up
 from satview.linkage.latencies import latencies
 from satview.linkage.mutexes import MUTEX
 from satview.linkage.waits import waits
@@ -165,7 +164,7 @@ _PATIENCE_S: Final = 600
 _MOST_ACTIVITIES: Final = 8
 
 
-class WhatIfDialog(QDialog):
+class WhatIfDialog(Dialog):
     """Predicts in a child process, and opens the predicted trace below the trace.
 
     Attributes:
@@ -186,9 +185,7 @@ class WhatIfDialog(QDialog):
             beside: Opens the predicted trace.
             parent: Parent; the dialog closes with the trace.
         """
-        super().__init__(parent)
-        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        self.setWindowTitle("What if")
+        super().__init__("What if", parent)
         self._opened, self._path, self._beside = opened, opened.trace.path, beside
         self._folder: TemporaryDirectory[str] | None = None
         self._predicted: Path | None = None

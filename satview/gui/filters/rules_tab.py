@@ -19,8 +19,6 @@ from PySide6.QtGui import (
     QTextCursor,
 )
 from PySide6.QtWidgets import (
-    QDialog,
-    QDialogButtonBox,
     QFileDialog,
     QHBoxLayout,
     QMenu,
@@ -56,7 +54,7 @@ from satview.gui import dialogs
 from satview.gui.dialogs import clicked_button
 from satview.gui.filters.editing import ProposingEditor
 from satview.gui.theme import Theme, colour
-from satview.gui.widgets import LowGrid, MessageLine, line_up, resize_on_screen
+from satview.gui.widgets import Dialog, LowGrid, MessageLine, line_up, resize_on_screen
 from satview.session.open_trace import OpenTrace
 from satview.session.tasks import Task
 from satview.store.arguments import taught
@@ -253,7 +251,7 @@ def _words(earlier: list[str], trace: Trace) -> Iterator[tuple[str, str]]:
 # What a capture with given rules would have logged of this trace, and what the views would miss.
 
 
-class WouldCaptureDialog(QDialog):
+class WouldCaptureDialog(Dialog):
     """Computes the answer in the background and shows it.
 
     Attributes:
@@ -261,14 +259,11 @@ class WouldCaptureDialog(QDialog):
     """
 
     def __init__(self, opened: OpenTrace, rules: BuiltRules, parent: QWidget) -> None:
-        super().__init__(parent)
-        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        self.setWindowTitle("What would these rules capture?")
+        super().__init__("What would these rules capture?", parent)
         resize_on_screen(self, 640, 680)
         self.browser = QTextBrowser(self)
         self.browser.setHtml("<p>Working\N{HORIZONTAL ELLIPSIS}</p>")
-        buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Close, self)
-        buttons.rejected.connect(self.close)
+        buttons = self.close_box()
         line_up(QVBoxLayout(self), self.browser, buttons)
         self._job = Task(self, self._on_answer, self._on_failed)
         evaluator, trace = opened.filters.evaluator, opened.trace

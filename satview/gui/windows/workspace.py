@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from typing import Final, TypeVar
 
 from PySide6.QtCore import QEvent, QObject, QPoint, Qt, QTimer, Signal, Slot
@@ -656,7 +657,8 @@ class Workspace(QWidget):
 
     def _connect(self) -> None:
         self.find_bar.step_requested.connect(self.navigation.step_hit)
-        self.find_bar.list_requested.connect(self._show_results)
+        show_panel = borrowed(self.show_panel)
+        self.find_bar.list_requested.connect(partial(show_panel, "results"))
         self.chips.edit_requested.connect(self._edit_filter)
         self.chips.rules_requested.connect(self._show_rules)
         self.opened.filters.failed.connect(self.report)
@@ -675,9 +677,9 @@ class Workspace(QWidget):
         self.find_bar.closed.connect(self._focus_lanes)
         self.area.fit_requested.connect(self.navigation.fit)
         self.opened.reloaded.connect(self._on_reloaded)
-        self.status.problems_requested.connect(self._show_problems)
+        self.status.problems_requested.connect(partial(show_panel, "problems"))
         self.glance.panel_requested.connect(self._show_summary_panel)
-        self.status.verdicts_requested.connect(self._show_verdicts)
+        self.status.verdicts_requested.connect(partial(show_panel, "verdicts"))
         self.opened.verdicts.changed.connect(self._title_verdicts)
         self.opened.verdicts.changed.connect(self.report_plugins)
         self._settings.changed.connect(self._on_setting)
@@ -719,10 +721,6 @@ class Workspace(QWidget):
     def _focus_lanes(self) -> None:
         self.area.view.setFocus()
 
-    @Slot()
-    def _show_results(self) -> None:
-        self.show_panel("results")
-
     @Slot(str)
     def _edit_filter(self, name: str) -> None:
         self.show_panel("filter")
@@ -733,17 +731,9 @@ class Workspace(QWidget):
         self.show_panel("filter")
         self.panel(FilterPanel).show_rules()
 
-    @Slot()
-    def _show_problems(self) -> None:
-        self.show_panel("problems")
-
     @Slot(str)
     def _show_summary_panel(self, name: str) -> None:
         """Show the panel of a part of the toolbar summary; the panel Verdicts with the worst verdict."""
         self.show_panel(name)
         if name == "verdicts":
             self.panel(VerdictsPanel).show_worst()
-
-    @Slot()
-    def _show_verdicts(self) -> None:
-        self.show_panel("verdicts")
