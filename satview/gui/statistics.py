@@ -359,7 +359,7 @@ class StatisticsPanel(AnswerPanel):
         self.stack.addWidget(page)
 
     def _fit_columns(self) -> None:
-        """Set column widths from the longest texts, but not below those the user has set."""
+        """Set column widths from the longest texts, never narrower than before."""
         answer = self.model.answer
         assert answer is not None
         widths_px = self._widths.setdefault(answer.question.name, {})

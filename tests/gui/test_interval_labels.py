@@ -56,7 +56,9 @@ def test_labels_change_the_picture_and_fit_whole(window, qtbot):
     assert view.grab().toImage() != before
     texts = view.lanes.texts
     whole = texts.metrics.horizontalAdvance("RUNNING   CPU 0")
-    fitted = [[part.words.text() for _, part in texts.fit_parts(("RUNNING", "CPU 0"), whole + px)] for px in (4, -4)]
+    fitted = [
+        [part.static_text.text() for _, part in texts.fit_parts(("RUNNING", "CPU 0"), whole + px)] for px in (4, -4)
+    ]
     assert fitted == [["RUNNING", "CPU 0"], ["RUNNING"]]
     assert opened.lanes.arrangement.labels == {Label.STATE, Label.CPU}
 

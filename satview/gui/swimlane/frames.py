@@ -240,16 +240,16 @@ class BandPictures:
     def __init__(self) -> None:
         self.spent_s = 0.0
         self._last: dict[Band, BandPicture] = {}
-        self._made_of: object = None
+        self._dependencies: object = None
         self._outdated: set[Band] = set()
         self.round_frames = 4.0  # initial guess
         self._cost = Cost()
 
-    def show(self, bands: Sequence[Band], made_of: object) -> bool:
+    def show(self, bands: Sequence[Band], dependencies: object) -> bool:
         """Set the visible bands and what their pictures depend on; return whether existing pictures remain valid."""
-        is_same = made_of == self._made_of
+        is_same = dependencies == self._dependencies
         if not is_same:
-            self._last, self._made_of = {}, made_of
+            self._last, self._dependencies = {}, dependencies
         if len(self._last) > len(bands) or any(band not in self._last for band in bands):
             showing = set(bands)
             self._last = {band: picture for band, picture in self._last.items() if band in showing}
@@ -441,7 +441,7 @@ class TickSource:
         part = self.opened.trace.rows_between(request.window)
         return [
             Ticks(position, column, np.full(len(events), self._hit, np.uint32))
-            for position, column, events in self._some(request, np.flatnonzero(marked[part]) + part.start)
+            for position, column, events in self._sampled(request, np.flatnonzero(marked[part]) + part.start)
         ]
 
     def deadlines(self, request: LaneRequest) -> list[Ticks]:
@@ -478,10 +478,10 @@ class TickSource:
         rows = rows[self._marks[trace.events.code[rows]]]
         return [
             Ticks(position, column, self._colours[trace.events.code[events]])
-            for position, column, events in self._some(request, rows)
+            for position, column, events in self._sampled(request, rows)
         ]
 
-    def _some(
+    def _sampled(
         self, request: LaneRequest, rows: NDArray[np.intp]
     ) -> Iterator[tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.unsignedinteger]]]:
         """Yield lane position, pixel column and row of events; of a very large number only a sample."""
@@ -723,7 +723,7 @@ class LaneLayer(QObject):
             self._banded, self._bands = (rows, frame.ratio), bands_of(rows, frame.ratio)
         pictures, bands = self.pictures, self._bands
         self.source.show(frame.request)
-        if not pictures.show(bands, self._made_of(frame)):
+        if not pictures.show(bands, self._dependencies(frame)):
             limit_s = inf
         limits = self._opened.viewport.limits
         ahead, self._before = frame.ahead(self._before, pictures.round_frames, limits), frame.scale.window
@@ -738,7 +738,7 @@ class LaneLayer(QObject):
         self._draw_texts(painter, [picture for _, picture in painted if picture], frame)
         return is_exact
 
-    def _made_of(self, frame: Frame) -> object:
+    def _dependencies(self, frame: Frame) -> object:
         """Return what the pictures of bands depend on, except the time window and how complete the data is."""
         lanes = self._opened.lanes
         # At a fractional ratio, scrolling changes how lane edges are rounded to device pixels.

@@ -141,7 +141,7 @@ class LaneLabels(QWidget):
         self._hovered: int | None = None
         self._sheet = TextSheet()
         self._picture: tuple[object, QPixmap] | None = None  # everything except figures, with what it depends on
-        self._figured: TimeWindow | None = None  # window of the figures on the screen
+        self._figures_window: TimeWindow | None = None  # window of the figures on the screen
         self._take_fonts()
         opened.lanes.changed.connect(self.update)
         opened.selection.changed.connect(self.update)
@@ -159,7 +159,7 @@ class LaneLabels(QWidget):
 
     @Slot()
     def _draw_figures(self) -> None:
-        if self._figured != self._opened.viewport.window:  # not painted for another reason meanwhile
+        if self._figures_window != self._opened.viewport.window:  # not painted for another reason meanwhile
             self.repaint()  # immediately, and not together with a frame of the lanes
 
     def set_theme(self, theme: Theme) -> None:
@@ -261,12 +261,12 @@ class LaneLabels(QWidget):
         """Draw labels and figures."""
         painter, rows = QPainter(self), self._view.visible_rows()
         figures = [self._figure(row) for row in rows]
-        self._figured = self._opened.viewport.window
+        self._figures_window = self._opened.viewport.window
         rooms_px = tuple(room_px for room_px, _ in figures)
         if needs_vectors(painter):
-            self._draw_still(painter, rows, rooms_px)
+            self._draw_static(painter, rows, rooms_px)
         else:
-            painter.drawPixmap(0, 0, self._still(rows, rooms_px, painter.deviceTransform().m11()))
+            painter.drawPixmap(0, 0, self._static_picture(rows, rooms_px, painter.deviceTransform().m11()))
         self._sheet.begin(painter)
         for head in self._view.visible_heads():
             used = "0 %" if head.title == IDLE_CPUS else ""
@@ -278,7 +278,7 @@ class LaneLabels(QWidget):
                 self._put(number, self.width() - 9 - number.width_px, self._area(row), self._theme.dim)
         self._sheet.end()
 
-    def _still(self, rows: tuple[LaneRow, ...], rooms_px: tuple[float, ...], ratio: float) -> QPixmap:
+    def _static_picture(self, rows: tuple[LaneRow, ...], rooms_px: tuple[float, ...], ratio: float) -> QPixmap:
         """Return a cached picture of everything except figures, which stays the same while the view pans and zooms."""
         line_px = self._drag.line_px if self._drag is not None else None
         infos, value_of = self._opened.timeline.infos, self._opened.timeline.process_value
@@ -290,11 +290,11 @@ class LaneLabels(QWidget):
         picture = QPixmap(self.size() * ratio)
         picture.setDevicePixelRatio(ratio)
         with QPainter(picture) as painter:
-            self._draw_still(painter, rows, rooms_px)
+            self._draw_static(painter, rows, rooms_px)
         self._picture = shown, picture
         return picture
 
-    def _draw_still(self, painter: QPainter, rows: tuple[LaneRow, ...], rooms_px: tuple[float, ...]) -> None:
+    def _draw_static(self, painter: QPainter, rows: tuple[LaneRow, ...], rooms_px: tuple[float, ...]) -> None:
         """Draw everything except figures."""
         painter.fillRect(self.rect(), colour(self._theme.panel))
         for row, room_px in zip(rows, rooms_px, strict=True):
@@ -386,7 +386,7 @@ class LaneLabels(QWidget):
     def _draw_text(self, painter: QPainter, words: LaidText, x: float, area: QRectF, rgb: int) -> None:
         painter.setFont(words.font)
         painter.setPen(colour(rgb))
-        painter.drawStaticText(QPointF(x, area.center().y() - words.height_px / 2), words.words)
+        painter.drawStaticText(QPointF(x, area.center().y() - words.height_px / 2), words.static_text)
 
     def _put(self, words: LaidText, x: float, area: QRectF, rgb: int) -> None:
         self._sheet.put(x, area.center().y() - words.height_px / 2, words, rgb)

@@ -64,14 +64,14 @@ class LaneSource(QObject):
         self._timeline = opened.timeline
         self._filters = opened.filters
         self._requested: LaneRequest | None = None
-        self._due: LaneRequest | None = None  # request of the background task
+        self._task_request: LaneRequest | None = None  # request of the background task
         self._exact: tuple[LaneRequest, Values] | None = None
         self._marks = mark_codes()
         self.overlay = LaneOverlay(self._timeline, self._filters.view)
         self._job = Task(self, self._on_done, self._on_failed)
         self._job.progress.connect(self.refined)  # draw lanes as they are built
-        self._rest = QTimer(self, singleShot=True, interval=_REST_MS)
-        self._rest.timeout.connect(self._refine)
+        self._rest_timer = QTimer(self, singleShot=True, interval=_REST_MS)
+        self._rest_timer.timeout.connect(self._refine)
         opened.filters.view_changed.connect(self._on_filter)
 
     @property
@@ -91,7 +91,7 @@ class LaneSource(QObject):
         ):
             self._refine()
         else:
-            self._rest.start()
+            self._rest_timer.start()
 
     def values(self, part: LaneRequest) -> Values:
         """Return value and flags per pixel of some or all visible lanes: uint8, shape (lanes, width)."""
@@ -112,29 +112,29 @@ class LaneSource(QObject):
 
     def close(self) -> None:
         """Cancel the background task and wait for it."""
-        self._rest.stop()
+        self._rest_timer.stop()
         self._job.close()
 
     @Slot()
     def _refine(self) -> None:
         if self._requested is None:
             return
-        self._due = self._requested
+        self._task_request = self._requested
         if not self._job.is_busy:  # a running task notices the new request, or `_on_done` starts it again
             self._job.start_reporting(
                 partial(exact_values, self._timeline, self._get_due, self._filter_of_now(), self.overlay)
             )
 
     def _get_due(self) -> LaneRequest:
-        assert self._due is not None
-        return self._due
+        assert self._task_request is not None
+        return self._task_request
 
     @Slot(object)
     def _on_done(self, result: object) -> None:
         if not isinstance(result, tuple):
             return
         self._exact = result
-        if result[0] is not self._due:  # the request changed after the task last looked
+        if result[0] is not self._task_request:  # the request changed after the task last looked
             self._refine()
         self.refined.emit()
 

@@ -499,7 +499,7 @@ class ArrowLayer(QObject):
         painter.fillRect(box, colour(theme.panel, 235))
         painter.setFont(laid.font)
         painter.setPen(colour(theme.dim))
-        painter.drawStaticText(box.topLeft() + QPointF(6, 2), laid.words)
+        painter.drawStaticText(box.topLeft() + QPointF(6, 2), laid.static_text)
 
 
 def _apart(boxes: Sequence[Sequence[float]]) -> list[int]:

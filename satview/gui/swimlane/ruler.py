@@ -275,8 +275,6 @@ class Ruler(QWidget):
         painter.setRenderHint(QPainter.RenderHint.Antialiasing, False)
 
     def _draw_mark(self, painter: QPainter, mark: Mark, x: float) -> None:
-        if not -10 <= x <= self.width() + 10:
-            return
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         painter.setPen(QPen(colour(self._theme.mark), 1))
         painter.setBrush(colour(self._theme.base if mark.is_temporary else self._theme.mark))

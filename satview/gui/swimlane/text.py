@@ -89,20 +89,20 @@ class LaidText:
     """A text after layout.
 
     Attributes:
-        words: The text.
+        static_text: The text.
         font: Its font.
         width_px, height_px: Its size.
         spots: For each colour: the sheet it was drawn on (`TextSheet._filled`), and its number on that sheet.
     """
 
-    __slots__ = ("font", "height_px", "spots", "width_px", "words")
+    __slots__ = ("font", "height_px", "spots", "static_text", "width_px")
 
     def __init__(self, words: str, font: QFont) -> None:
         text = QStaticText(words)
         text.setTextFormat(Qt.TextFormat.PlainText)
         text.prepare(font=font)
         size = text.size()
-        self.words, self.font, self.width_px, self.height_px = text, font, size.width(), size.height()
+        self.static_text, self.font, self.width_px, self.height_px = text, font, size.width(), size.height()
         self.spots: dict[int, tuple[object, int]] = {}
 
 
@@ -211,7 +211,7 @@ class TextSheet:
         assert painter is not None
         painter.setFont(text.font)
         painter.setPen(colour(rgb))
-        painter.drawStaticText(QPointF(x, y), text.words)
+        painter.drawStaticText(QPointF(x, y), text.static_text)
 
     def _drawn(self, text: LaidText, rgb: int) -> int:
         """Draw a text on the sheet, cleared first if full; return its number, or -1 if it is too large."""
@@ -233,7 +233,7 @@ class TextSheet:
             painter.scale(self._ratio, self._ratio)
             painter.setFont(text.font)
             painter.setPen(colour(rgb))
-            painter.drawStaticText(QPointF(0, 0), text.words)
+            painter.drawStaticText(QPointF(0, 0), text.static_text)
         self._rects.append((left, top, width, height))
         text.spots[rgb] = self._filled, len(self._rects) - 1
         return len(self._rects) - 1
