@@ -15,7 +15,6 @@ from PySide6.QtWidgets import (
     QHeaderView,
     QLineEdit,
     QMenu,
-    QPushButton,
     QTreeWidget,
     QTreeWidgetItem,
     QVBoxLayout,
@@ -23,7 +22,7 @@ from PySide6.QtWidgets import (
 )
 
 from satview.base.safe_text import menu_text, tool_tip, visible_line
-from satview.gui.widgets import PlainLabel, is_low, line_up
+from satview.gui.widgets import PlainLabel, flat_button, is_low, line_up
 
 _KEY: Final = int(Qt.ItemDataRole.UserRole)
 _CHECK: Final = int(Qt.ItemDataRole.CheckStateRole)
@@ -234,11 +233,8 @@ class CheckTree(QWidget):
             ("Invert", self._on_invert),
             ("Only", self._on_only),
         ):
-            button = QPushButton(title, self)
-            button.setProperty("flat", "true")
+            button = flat_button(title, self, slot, _TIPS[title])
             button.setFocusPolicy(Qt.FocusPolicy.NoFocus)
-            button.setToolTip(tool_tip(_TIPS[title]))
-            button.clicked.connect(slot)
             row.addWidget(button)
         row.addStretch()
         return row

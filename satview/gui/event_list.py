@@ -40,7 +40,7 @@ from satview.events.spec import arguments_text
 from satview.gui.colours import class_colour
 from satview.gui.panel import HEIGHT_LIMIT_PX, PanelContext, TablePanel, Value, select_row, selected_ranges, set_up_rows
 from satview.gui.theme import Theme, colour
-from satview.gui.widgets import ElidedLabel, PlainLabel, line_up, paint_next_frame
+from satview.gui.widgets import ElidedLabel, PlainLabel, flat_button, line_up, paint_next_frame
 from satview.session.events.event_text import COLUMNS, arguments_as, list_row
 from satview.session.open_trace import OpenTrace
 from satview.session.range_view import frequency_text, length_text
@@ -213,9 +213,7 @@ class RowDelta(QWidget):
         self._opened, self._model, self._selected = opened, model, selected
         self._ends = (0, 0)
         self.text = ElidedLabel(self)
-        self.take = QPushButton("Make it the range", self)
-        self.take.setProperty("flat", "true")
-        self.take.clicked.connect(self._select_range)
+        self.take = flat_button("Make it the range", self, self._select_range)
         line_up(QHBoxLayout(self), (self.text, 1), self.take, margins=(8, 1, 4, 1))
         selected.selectionChanged.connect(self._show)
         model.modelReset.connect(self._show)

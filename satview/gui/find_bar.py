@@ -9,7 +9,7 @@ from PySide6.QtWidgets import QHBoxLayout, QPushButton, QWidget
 from satview.base.safe_text import menu_text
 from satview.gui.filters.editing import ExpressionLine
 from satview.gui.theme import Theme
-from satview.gui.widgets import PlainLabel, line_up
+from satview.gui.widgets import PlainLabel, flat_button, line_up
 from satview.session.commands import BACK, ON
 from satview.session.filtering.search import suggested
 from satview.session.open_trace import OpenTrace
@@ -41,9 +41,7 @@ class FindBar(QWidget):
         self._typing = QTimer(self, singleShot=True, interval=_TYPING_MS)
         self._typing.timeout.connect(self._find)
         row = line_up(QHBoxLayout(self), PlainLabel("Find", self), (self.line, 1), self.count, margins=(10, 6, 10, 6))
-        self.suggestion = QPushButton(self)
-        self.suggestion.setProperty("flat", "true")
-        self.suggestion.clicked.connect(self._on_suggestion)
+        self.suggestion = flat_button("", self, self._on_suggestion)
         self.suggestion.hide()
         row.addWidget(self.suggestion)
         for title, slot in (

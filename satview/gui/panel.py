@@ -28,6 +28,7 @@ from PySide6.QtWidgets import (
 )
 
 from satview.gui.theme import Theme, css
+from satview.gui.widgets import flat_button, line_up
 from satview.session.commands import PanelRow
 from satview.session.navigation import Navigation
 
@@ -277,11 +278,8 @@ def add_copy_and_export(
     head: QHBoxLayout, parent: QWidget, copy: Callable[[], None], export: Callable[[], None]
 ) -> tuple[QPushButton, QPushButton]:
     """Add the buttons "Copy" and "Export CSV" to the right of a line; return them."""
-    buttons = QPushButton("Copy", parent), QPushButton("Export CSV\N{HORIZONTAL ELLIPSIS}", parent)
-    for button, run in zip(buttons, (copy, export), strict=True):
-        button.setProperty("flat", "true")
-        button.clicked.connect(run)
-        head.addWidget(button)
+    buttons = flat_button("Copy", parent, copy), flat_button("Export CSV\N{HORIZONTAL ELLIPSIS}", parent, export)
+    line_up(head, *buttons)
     return buttons
 
 

@@ -145,9 +145,8 @@ class SaveEventsDialog(Dialog):
         self.filtered = QCheckBox("Only those that the &filter shows", self)
         self.filtered.setEnabled(filters.is_active)
         self.filtered.setChecked(filters.is_active)
-        self.count, self.note = PlainLabel(self), PlainLabel(self)
+        self.count, self.note = PlainLabel(self), PlainLabel(self, role="dim")
         self.note.setWordWrap(True)
-        self.note.setProperty("role", "dim")
 
     def _lay_out(self) -> None:
         form = QFormLayout()

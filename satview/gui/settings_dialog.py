@@ -231,8 +231,8 @@ class StateLooksDialog(Dialog):
         form = QFormLayout()
         form.addRow("&Palette", self.palette_box)
         form.addRow("&Hatching", self.hatching_box)
-        note = PlainLabel("The light and dark themes have separate colours. Bold: changed from the palette.", self)
-        note.setProperty("role", "dim")
+        words = "The light and dark themes have separate colours. Bold: changed from the palette."
+        note = PlainLabel(words, self, role="dim")
         line = line_up(QHBoxLayout(), self.colour_button, self.thickness_button, self.usual_button, None,
                        self.all_usual_button)  # fmt: skip
         buttons = self.close_box()

@@ -90,6 +90,15 @@ class ElidedLabel(PlainLabel):
         painter.drawText(self.rect(), int(self.alignment()) | int(QtCore.Qt.TextFlag.TextSingleLine), text)
 
 
+def flat_button(text: str, parent: QWidget, run: object, tip: str = "") -> QPushButton:
+    """Return a button without a frame that calls a function."""
+    button = QPushButton(text, parent)
+    button.setProperty("flat", "true")
+    button.setToolTip(tool_tip(tip))
+    button.clicked.connect(run)
+    return button
+
+
 class Dialog(QDialog):
     """A dialog that is destroyed when it is closed."""
 

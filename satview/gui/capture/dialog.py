@@ -49,7 +49,15 @@ from satview.gui import dialogs
 from satview.gui.capture.job import CaptureJob, CaptureRequest, failure
 from satview.gui.filters import rules_tab
 from satview.gui.theme import DARK, LIGHT, colour
-from satview.gui.widgets import Dialog, MessageLine, PlainLabel, guard_from_wheel, line_up, resize_on_screen
+from satview.gui.widgets import (
+    Dialog,
+    MessageLine,
+    PlainLabel,
+    flat_button,
+    guard_from_wheel,
+    line_up,
+    resize_on_screen,
+)
 from satview.session.settings import Settings
 
 # The input for rules.
@@ -392,11 +400,9 @@ class NewCaptureDialog(Dialog):
         line_up(QVBoxLayout(self), (self._editors, 1), self.bar, foot, margins=(20, 12, 20, 12), spacing=10)
 
     def _rules_head(self) -> QHBoxLayout:
-        self.rules_button = QPushButton("Open\N{HORIZONTAL ELLIPSIS}", self)
-        self.rules_button.setToolTip("Take the rules of a .satrules file")
-        self.rules_button.setProperty("flat", "true")
+        tip = "Take the rules of a .satrules file"
+        self.rules_button = flat_button("Open\N{HORIZONTAL ELLIPSIS}", self, self._open_rules, tip)
         self.rules_button.setAutoDefault(False)
-        self.rules_button.clicked.connect(self._open_rules)
         return line_up(QHBoxLayout(), (self._head("Rules: what is logged"), 1), self.rules_button)
 
     def _head(self, text: str) -> QLabel:

@@ -79,7 +79,7 @@ class AxisDialog(Dialog):
         self._job = Task(self, self._on_planned, self._on_failed)
         self.table = QTableWidget(self)
         self.align = QComboBox(self)
-        self.error = PlainLabel(self)
+        self.error = PlainLabel(self, role="error")
         self.buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Open | QDialogButtonBox.StandardButton.Cancel)
         self._add_button = QPushButton("&Add file\N{HORIZONTAL ELLIPSIS}", self)
         self._remove_button = QPushButton("&Remove", self)
@@ -108,7 +108,6 @@ class AxisDialog(Dialog):
         if comparison.second is not None:
             for condition in common_events([trace, comparison.second.trace], 8):
                 self.align.addItem(condition, condition)
-        self.error.setProperty("role", "error")
         self.error.setWordWrap(True)
         self.error.hide()
         self._add_button.clicked.connect(self._on_add)

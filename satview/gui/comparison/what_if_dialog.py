@@ -40,7 +40,7 @@ from satview.filters.expressions.complete import Completion
 from satview.gui import dialogs
 from satview.gui.comparison.beside import Beside
 from satview.gui.filters.editing import ProposingEditor
-from satview.gui.widgets import Dialog, MessageLine, PlainLabel, line_up
+from satview.gui.widgets import Dialog, MessageLine, PlainLabel, flat_button, line_up
 from satview.linkage.latencies import latencies
 from satview.linkage.mutexes import MUTEX
 from satview.linkage.waits import waits
@@ -240,11 +240,8 @@ class WhatIfDialog(Dialog):
                          PlainLabel("What to change, one TARGET:KEY=VALUE a line, such as planner 1:priority=22", self),
                          self.changes, keys, self._timing_line(), margins=(20, 18, 20, 16), spacing=10)  # fmt: skip
         if self._opened.user_file:
-            described = PlainLabel(
-                visible_line(f"User events as described in {Path(self._opened.user_file).name}"), self
-            )
-            described.setProperty("role", "dim")
-            layout.addWidget(described)
+            described = f"User events as described in {Path(self._opened.user_file).name}"
+            layout.addWidget(PlainLabel(visible_line(described), self, role="dim"))
         results = QWidget(self)
         line_up(QVBoxLayout(results), self.fit, (self.outcome, 1), margins=(0, 0, 0, 0))
         scroll = QScrollArea(self)  # texts may be longer than a screen
@@ -258,10 +255,8 @@ class WhatIfDialog(Dialog):
         self.resize(_WIDTH_PX, self.sizeHint().height())
 
     def _timing_line(self) -> QHBoxLayout:
-        choose = QPushButton("Choose\N{HORIZONTAL ELLIPSIS}", self)
-        choose.setProperty("flat", "true")
+        choose = flat_button("Choose\N{HORIZONTAL ELLIPSIS}", self, self._on_choose)
         choose.setAutoDefault(False)
-        choose.clicked.connect(self._on_choose)
         return line_up(QHBoxLayout(), PlainLabel("File of timing", self), (self.timing, 1), choose)
 
     def done(self, result: int) -> None:

@@ -27,7 +27,7 @@ from satview.base.safe_text import menu_text, tool_tip
 from satview.filters.views.passes import Effect, Pass, pass_limits
 from satview.gui.quick_pick import LinePrompt
 from satview.gui.theme import Theme, css
-from satview.gui.widgets import PlainLabel, line_up
+from satview.gui.widgets import PlainLabel, flat_button, line_up
 from satview.session.filtering.filter_stack import pass_title
 from satview.session.open_trace import OpenTrace
 
@@ -303,11 +303,8 @@ class ChipBar(QFrame):
         return chip
 
     def _button(self, text: str, tip: str, run: Callable[[], object]) -> QPushButton:
-        button = QPushButton(text, self)
-        button.setProperty("flat", "true")
-        button.setToolTip(tool_tip(tip))
+        button = flat_button(text, self, run, tip)
         button.setFixedHeight(chip_height_px(button))
-        button.clicked.connect(run)
         return button
 
     def _tree_texts(self) -> dict[str, ChipText]:

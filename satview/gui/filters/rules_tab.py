@@ -54,7 +54,7 @@ from satview.gui import dialogs
 from satview.gui.dialogs import clicked_button
 from satview.gui.filters.editing import ProposingEditor
 from satview.gui.theme import Theme, colour
-from satview.gui.widgets import Dialog, LowGrid, MessageLine, line_up, resize_on_screen
+from satview.gui.widgets import Dialog, LowGrid, MessageLine, flat_button, line_up, resize_on_screen
 from satview.session.open_trace import OpenTrace
 from satview.session.tasks import Task
 from satview.store.arguments import taught
@@ -417,16 +417,17 @@ class RulesTab(QWidget):
         self.capture_menu = QMenu(self)
         above, below = QWidget(self), QWidget(self)
         flat_buttons = [
-            self._button("Open\N{HORIZONTAL ELLIPSIS}", self.open, is_flat=True),
-            self._button("Save\N{HORIZONTAL ELLIPSIS}", self.save, is_flat=True),
-            self._button("From header", self.import_arguments, is_flat=True),
+            flat_button("Open\N{HORIZONTAL ELLIPSIS}", self, partial(self._try, self.open)),
+            flat_button("Save\N{HORIZONTAL ELLIPSIS}", self, partial(self._try, self.save)),
+            flat_button("From header", self, partial(self._try, self.import_arguments)),
         ]
-        self.from_filter = self._button("From filter", self.take_filter, is_flat=True)
-        self.from_filter.setToolTip("Make rules of the filter in force: check boxes, forms and conditions")
+        tip = "Make rules of the filter in force: check boxes, forms and conditions"
+        self.from_filter = flat_button("From filter", self, partial(self._try, self.take_filter), tip)
         line_up(QHBoxLayout(above), *flat_buttons, self.from_filter, None, margins=(0, 0, 0, 0))
-        capture = self._button("Capture", None)
+        capture = QPushButton("Capture", self)
         capture.setMenu(self.capture_menu)
-        would_capture = self._button("Would capture?", self.show_would_capture)
+        would_capture = QPushButton("Would capture?", self)
+        would_capture.clicked.connect(partial(self._try, self.show_would_capture))
         line_up(QHBoxLayout(below), would_capture, capture, None, self.apply_button, margins=(0, 0, 0, 0))
         low = ((self.editor, 0, 0, 3), (above, 0, 1, 1), (self.message, 1, 1, 1), (below, 2, 1, 1))
         self._grid = LowGrid(self, (above, self.editor, self.message, below), self.editor, low, (2, 3), 1)
@@ -625,14 +626,6 @@ class RulesTab(QWidget):
         notes = explain(rules, trace.release)
         hints = [f"Line {note.line}: {note.message}" for note in notes[:3]]
         self.message.say("\n".join(hints) or f"{len(rules):,} rules", "dim")
-
-    def _button(self, text: str, run: Callable[[], None] | None, *, is_flat: bool = False) -> QPushButton:
-        button = QPushButton(text, self)
-        if is_flat:
-            button.setProperty("flat", "true")
-        if run is not None:
-            button.clicked.connect(partial(self._try, run))
-        return button
 
     def _try(self, run: Callable[[], None]) -> None:
         try:

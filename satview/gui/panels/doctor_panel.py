@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from PySide6.QtCore import QPoint, Qt, Slot
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QHBoxLayout, QMenu, QPushButton, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QMenu, QWidget
 
 from satview.analysis.capture_line import CaptureLine
 from satview.analysis.doctor import notes
@@ -13,7 +13,7 @@ from satview.answers.table import Table
 from satview.base.safe_text import tool_tip, visible_line
 from satview.gui.answer_table import AnswerPanel
 from satview.gui.panel import PanelContext
-from satview.gui.widgets import ElidedLabel, line_up
+from satview.gui.widgets import ElidedLabel, flat_button, line_up
 
 
 class DoctorPanel(AnswerPanel):
@@ -47,11 +47,8 @@ class DoctorPanel(AnswerPanel):
 
     def _head(self) -> QHBoxLayout:
         self.statement = ElidedLabel("", self, role="dim")
-        self.copy_line = QPushButton("Copy command", self)
-        self.capture = QPushButton("New capture\N{HORIZONTAL ELLIPSIS}", self)
-        for button, run in ((self.copy_line, self._on_copy_line), (self.capture, self._on_capture)):
-            button.setProperty("flat", "true")
-            button.clicked.connect(run)
+        self.copy_line = flat_button("Copy command", self, self._on_copy_line)
+        self.capture = flat_button("New capture\N{HORIZONTAL ELLIPSIS}", self, self._on_capture)
         head = line_up(QHBoxLayout(), (self.statement, 1), self.copy_line, self.capture, margins=(10, 4, 8, 4))
         self.add_buttons(head, self.statement)
         return head

@@ -24,7 +24,7 @@ from satview.gui.filters.editing import ExpressionLine, fault_text
 from satview.gui.filters.rules_tab import RulesTab
 from satview.gui.panel import Panel, PanelContext
 from satview.gui.theme import Theme
-from satview.gui.widgets import LowGrid, MessageLine, PlainLabel, line_up
+from satview.gui.widgets import LowGrid, MessageLine, PlainLabel, flat_button, line_up
 from satview.session.filtering.filter_stack import count_hits, make_columns_ready
 from satview.session.open_trace import OpenTrace
 from satview.session.tasks import Task
@@ -457,9 +457,7 @@ class FilterPanel(Panel):
     def _foot(self) -> QWidget:
         widget = QWidget(self)
         self.summary = PlainLabel(self, role="dim")
-        self._reset = QPushButton("Show all", self)
-        self._reset.setProperty("flat", "true")
-        self._reset.clicked.connect(self._opened.filters.show_all)
+        self._reset = flat_button("Show all", self, self._opened.filters.show_all)
         self.effect = QComboBox(self)
         self.effect.setAccessibleName("What the check boxes do")
         self.effect.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)

@@ -13,7 +13,6 @@ from PySide6.QtWidgets import (
     QCheckBox,
     QHBoxLayout,
     QLineEdit,
-    QPushButton,
     QSplitter,
     QStackedWidget,
     QTabBar,
@@ -31,7 +30,7 @@ from satview.gui import dialogs
 from satview.gui.answer_table import AnswerPanel
 from satview.gui.panel import Panel, PanelContext, select_row
 from satview.gui.theme import Theme
-from satview.gui.widgets import ElidedLabel, Notice, line_up
+from satview.gui.widgets import ElidedLabel, Notice, flat_button, line_up
 from satview.session.highlight import Highlighted, Leg
 from satview.session.panels.late_view import ActivitiesView, ExplainedInstance, InstanceView
 from satview.timeline.spans import NO_EVENT
@@ -288,9 +287,7 @@ class LatePanel(Panel):
         self.on_lanes = QCheckBox("On the lanes", self)
         self.on_lanes.setToolTip(tool_tip("A lane for each activity: those of the file of timing, else all"))
         self.on_lanes.clicked.connect(self._on_show)
-        choose = QPushButton("Choose\N{HORIZONTAL ELLIPSIS}", self)
-        choose.setProperty("flat", "true")
-        choose.clicked.connect(self._on_choose)
+        choose = flat_button("Choose\N{HORIZONTAL ELLIPSIS}", self, self._on_choose)
         return line_up(
             QHBoxLayout(), (self.says, 1), self.on_lanes, self.timing, choose, margins=(8, 3, 8, 3), spacing=10
         )

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Slot
-from PySide6.QtWidgets import QHBoxLayout, QPushButton, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QWidget
 
 from satview.base.safe_text import tool_tip, visible_line
 from satview.gui.answer_table import AnswerPanel
 from satview.gui.panel import PanelContext, select_row
-from satview.gui.widgets import ElidedLabel, PlainLabel, line_up
+from satview.gui.widgets import ElidedLabel, PlainLabel, flat_button, line_up
 
 
 class VerdictsPanel(AnswerPanel):
@@ -30,9 +30,7 @@ class VerdictsPanel(AnswerPanel):
         self.missing = PlainLabel("", self, role="dim")
         self.missing.setWordWrap(True)
         self.missing.setContentsMargins(8, 4, 8, 4)
-        self.capture = QPushButton("Capture again\N{HORIZONTAL ELLIPSIS}", self)
-        self.capture.setProperty("flat", "true")
-        self.capture.clicked.connect(self._on_capture)
+        self.capture = flat_button("Capture again\N{HORIZONTAL ELLIPSIS}", self, self._on_capture)
         head = line_up(QHBoxLayout(), (self.statement, 1), self.capture, margins=(8, 2, 8, 2))
         self.add_buttons(head, self.statement)
         self._lay_out(head, self.stack, self.missing)

@@ -82,9 +82,8 @@ class NoStates(QWidget):
         self.command = QLineEdit(self, readOnly=True)
         self.command.setFont(QFontDatabase.systemFont(QFontDatabase.SystemFont.FixedFont))
         self.command.setAccessibleName("Command line of the capture")
-        self._text = PlainLabel("", self)
+        self._text = PlainLabel("", self, role="dim")
         self._text.setWordWrap(True)
-        self._text.setProperty("role", "dim")
         self._lay_out()
 
     def _lay_out(self) -> None:
