@@ -122,7 +122,7 @@ class AnswerModel(QAbstractTableModel):
             return
         children = self.answer.children(row)
         self._open.add(row)
-        self._say_changed(row)
+        self._emit_row_changed(row)
         self.beginInsertRows(QModelIndex(), row + 1, row + len(children))
         self.answer = self.answer.at(np.insert(self.answer.positions, row + 1, children))
         self._depth = np.insert(self._depth, row + 1, np.full(len(children), self._depth[row] + 1, np.uint8))
@@ -144,14 +144,14 @@ class AnswerModel(QAbstractTableModel):
         self._texts.cache_clear()
         self.endRemoveRows()
         self._open.discard(row)
-        self._say_changed(row)
+        self._emit_row_changed(row)
 
     def _below(self, row: int) -> int:
         """Return the number of visible rows below an unfolded row."""
         back = np.flatnonzero(self._depth[row + 1 :] <= self._depth[row])
         return int(back[0]) if len(back) else len(self._depth) - row - 1
 
-    def _say_changed(self, row: int) -> None:
+    def _emit_row_changed(self, row: int) -> None:
         self._texts.cache_clear()
         self.dataChanged.emit(self.index(row, 0), self.index(row, 0))
 

@@ -116,10 +116,10 @@ class CheckTree(QWidget):
         self.buttons = self._buttons()
         self._head = line_up(QBoxLayout(QBoxLayout.Direction.TopToBottom), self.search, self.buttons, spacing=6)
         line_up(QVBoxLayout(self), self._head, (self.tree, 1), margins=(8, 8, 8, 0), spacing=6)
-        self._nothing = PlainLabel("Nothing fits the search.", self.tree, role="faint")
-        self._nothing.setAlignment(Qt.AlignmentFlag.AlignCenter)
-        self._nothing.hide()
-        line_up(QVBoxLayout(self.tree.viewport()), self._nothing)
+        self._empty_notice = PlainLabel("Nothing fits the search.", self.tree, role="faint")
+        self._empty_notice.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        self._empty_notice.hide()
+        line_up(QVBoxLayout(self.tree.viewport()), self._empty_notice)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         """Place the buttons beside the search box if the tree is low."""
@@ -297,7 +297,7 @@ class CheckTree(QWidget):
             top.setHidden(not (any_shown or top_matches))
             top.setExpanded(bool(words) and any_shown)
         tops = map(self.tree.topLevelItem, range(self.tree.topLevelItemCount()))
-        self._nothing.setVisible(all(top.isHidden() for top in tops if top is not None))
+        self._empty_notice.setVisible(all(top.isHidden() for top in tops if top is not None))
 
     @Slot()
     def _on_all(self) -> None:

@@ -381,12 +381,12 @@ class EventListPanel(TablePanel[EventListModel]):
 
     def _empty_page(self) -> QWidget:
         page = QWidget(self)
-        self._nothing = PlainLabel(page, role="dim")
+        self._empty_notice = PlainLabel(page, role="dim")
         self._show_all = QPushButton("Show all events", page)
         self._show_all.clicked.connect(self._opened.filters.show_all)
         layout = QVBoxLayout(page)
         layout.addStretch()
-        layout.addWidget(self._nothing, alignment=Qt.AlignmentFlag.AlignHCenter)
+        layout.addWidget(self._empty_notice, alignment=Qt.AlignmentFlag.AlignHCenter)
         layout.addWidget(self._show_all, alignment=Qt.AlignmentFlag.AlignHCenter)
         layout.addStretch()
         return page
@@ -395,7 +395,7 @@ class EventListPanel(TablePanel[EventListModel]):
     def _on_reset(self) -> None:
         is_filtered_empty = self.model.total == 0
         has_events = len(self._opened.trace.events) > 0
-        self._nothing.setText("No event passes the filter." if has_events else "There are no events.")
+        self._empty_notice.setText("No event passes the filter." if has_events else "There are no events.")
         self._show_all.setVisible(has_events and self._opened.filters.is_active)
         self._stack.setCurrentIndex(1 if is_filtered_empty else 0)
         self._follow()

@@ -217,10 +217,10 @@ class LinePrompt(_Floating):
     def _on_key(self, key: Qt.Key) -> bool:
         if key not in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
             return super()._on_key(key)
-        self._try()
+        self._check()
         return True
 
-    def _try(self) -> None:
+    def _check(self) -> None:
         try:
             self._accept(self.line.text())
         except UsageError as error:

@@ -92,7 +92,7 @@ class InstanceServer(QObject):
         self._server.newConnection.connect(self._on_connection)
         self._heard: dict[QLocalSocket, bytes] = {}
         name = instance_name()
-        if name is not None and _made_folder(name) and not _answers(name):
+        if name is not None and _create_folder(name) and not _answers(name):
             QLocalServer.removeServer(name)  # left behind by a killed process
             self._server.listen(name)
 
@@ -190,7 +190,7 @@ def _answers(name: str) -> bool:
     return is_connected
 
 
-def _made_folder(name: str) -> bool:
+def _create_folder(name: str) -> bool:
     if not sys.platform.startswith("win"):
         try:
             Path(name).parent.mkdir(mode=0o700, parents=True, exist_ok=True)

@@ -250,7 +250,7 @@ class StatisticsPanel(AnswerPanel):
         self._bars = ShareBar(context.theme, self)
         self._navigator = RowNavigator(self._opened, self._navigation)
         self._is_marking = False
-        self._shown: Table | None = None
+        self._shown_table: Table | None = None
         self._sorting: dict[str, tuple[str, bool]] = {}  # the user's sort column and whether descending, by table key
         self._widths: dict[str, dict[str, int]] = {}
         self._add_bars_and_names(context.settings.number("events/row_height_px"))
@@ -390,7 +390,7 @@ class StatisticsPanel(AnswerPanel):
         self.extents.button(list(Extent).index(self.view.extent)).setChecked(True)  # the view may have changed it
         counted, view = self.view.counted, self.view
         is_there = counted is not None and counted.table.question.name == view.key
-        if is_there and counted is not None and counted.table is not self._shown:
+        if is_there and counted is not None and counted.table is not self._shown_table:
             self._show_table(counted)
         reason = self._reason(is_there)
         self.show_page(reason)
@@ -425,11 +425,11 @@ class StatisticsPanel(AnswerPanel):
 
     def _show_table(self, counted: Counted) -> None:
         """Show a new table with the user's sort order; keep the scroll position if it is of the same kind."""
-        table, before = counted.table, self._shown
+        table, before = counted.table, self._shown_table
         is_same = before is not None and before.question.name == table.question.name
         bars = (self.table.verticalScrollBar(), self.table.horizontalScrollBar())
         positions = [bar.value() if is_same else 0 for bar in bars]
-        self._shown, self.model.follows = table, counted.follows
+        self._shown_table, self.model.follows = table, counted.follows
         keys = {column.key: column.name for column in table.filled()}
         key, descending = self._sorting.get(table.question.name, ("", True))
         name = keys.get(key, "") if key else table.question.sort_name
@@ -447,7 +447,7 @@ class StatisticsPanel(AnswerPanel):
             return
         if current.isValid() and self._navigator.lane_of(table, current.row()) == lane:
             return
-        row = self._navigator.row_of(self._shown or table, lane)
+        row = self._navigator.row_of(self._shown_table or table, lane)
         self._mark(np.flatnonzero(table.positions == row))
 
     def _mark(self, rows: NDArray[np.intp]) -> None:

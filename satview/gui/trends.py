@@ -55,7 +55,7 @@ class TrendPlot(QWidget):
         self.plot.getAxis("left").setWidth(_LEFT_PX)
         self.points = pg.ScatterPlotItem(hoverable=True, tip=self._tip)
         self.points.sigClicked.connect(self._on_click)
-        self._middle = pg.InfiniteLine(angle=0)
+        self._median_line = pg.InfiniteLine(angle=0)
         line_up(QVBoxLayout(self), self.plot, margins=(0, 0, 0, 0))
         self.set_theme(theme)
 
@@ -93,10 +93,10 @@ class TrendPlot(QWidget):
             pen=pg.mkPen(None),
             hoverPen=pg.mkPen(colour(theme.text)),
         )
-        self._middle.setPen(pg.mkPen(colour(theme.dim), style=Qt.PenStyle.DashLine))
-        self._middle.setValue(middle(values))
+        self._median_line.setPen(pg.mkPen(colour(theme.dim), style=Qt.PenStyle.DashLine))
+        self._median_line.setValue(middle(values))
         self.plot.addItem(self.points)
-        self.plot.addItem(self._middle)
+        self.plot.addItem(self._median_line)
         lowest, highest = float(values[known_rows].min()), float(values[known_rows].max())
         self.plot.setYRange(min(0.0, lowest), highest * _ROOM or 1.0, padding=0)
         self.plot.setXRange(float(x.min()), float(x.max()), padding=0.03)

@@ -219,7 +219,7 @@ class _TwoLines(QStyledItemDelegate):
 
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent)
-        self._lessons = dict(names())
+        self._lesson_of = dict(names())
 
     def sizeHint(self, option: QStyleOptionViewItem, _index: QModelIndex | QPersistentModelIndex) -> QSize:
         """Return the size of two lines."""
@@ -249,7 +249,7 @@ class _TwoLines(QStyledItemDelegate):
         dim = widget.palette().text().color()
         dim.setAlphaF(0.66)
         painter.setPen(dim)
-        lesson = metrics.elidedText(self._lessons.get(name, ""), Qt.TextElideMode.ElideRight, box.width())
+        lesson = metrics.elidedText(self._lesson_of.get(name, ""), Qt.TextElideMode.ElideRight, box.width())
         painter.drawText(box, Qt.AlignmentFlag.AlignBottom, lesson)
         painter.restore()
 
@@ -283,7 +283,7 @@ class NewCaptureDialog(Dialog):
         self._job = job
         self._settings = settings
         self._folder = folder
-        self._suggested = ""
+        self._suggested_path = ""
         self._is_running = False
         self._make_editors()
         self._make_foot()
@@ -510,9 +510,9 @@ class NewCaptureDialog(Dialog):
         workload = self.workload
         self.cpus.setSpecialValueText(f"{workload.cpus}, the workload's own")
         self.duration.setSpecialValueText(f"{workload.duration_ns / NS_PER_S:g} s, the workload's own")
-        if self.path.text() == self._suggested:
-            self._suggested = str(dialogs.free_path(self._folder, workload.name))
-            self.path.setText(self._suggested)
+        if self.path.text() == self._suggested_path:
+            self._suggested_path = str(dialogs.free_path(self._folder, workload.name))
+            self.path.setText(self._suggested_path)
         if workload.is_wide:
             self.form.setCurrentIndex(1)
         self._on_target()
@@ -551,7 +551,7 @@ class NewCaptureDialog(Dialog):
 
     @Slot()
     def _browse(self) -> None:
-        path = dialogs.ask_save(self, Path(self.path.text() or self._suggested), "Kernel event traces (*.kev)")
+        path = dialogs.ask_save(self, Path(self.path.text() or self._suggested_path), "Kernel event traces (*.kev)")
         if path is not None:
             self.path.setText(str(path if path.suffix else path.with_suffix(".kev")))
 

@@ -91,8 +91,8 @@ class TargetDialog(Dialog):
         self._job = job
         self._settings = settings
         self._folder = dialogs.folder_for_saving()
-        self._suggested = ""
-        self._is_running = self._closes = False
+        self._suggested_path = ""
+        self._is_running = self._closes_when_stopped = False
         self._allowed: set[Path] = set()  # files of functions that rules may call
         self._profiles: dict[str, Profile] = {}
         self._names: dict[str, str] = {}  # names of targets by their text in the list
@@ -275,7 +275,7 @@ class TargetDialog(Dialog):
     def reject(self) -> None:
         """Stop the running capture, and close when it has ended; otherwise close."""
         if self._is_running:
-            self._closes = True
+            self._closes_when_stopped = True
             self._stop()
         else:
             super().reject()
@@ -283,7 +283,7 @@ class TargetDialog(Dialog):
     def closeEvent(self, event: QCloseEvent) -> None:
         """Stop the running capture, and stay open to show its result; without a capture, close."""
         if self._is_running:
-            self._closes = True
+            self._closes_when_stopped = True
             self._stop()
             event.ignore()
         else:
@@ -339,11 +339,11 @@ class TargetDialog(Dialog):
             self.is_wide.setChecked(profile.is_wide)
             self.kernel_buffers.setValue(profile.kernel_buffers)
             self.own_buffers.setValue(profile.own_buffers)
-        if self.path.text() == self._suggested:
+        if self.path.text() == self._suggested_path:
             host = name.rpartition("@")[2] if "@" in name else name.rpartition("/")[2]
             title = re.sub(r"[^\w.-]+", "-", host).strip("-")
-            self._suggested = str(dialogs.free_path(self._folder, title or "target"))
-            self.path.setText(self._suggested)
+            self._suggested_path = str(dialogs.free_path(self._folder, title or "target"))
+            self.path.setText(self._suggested_path)
         self._check()
 
     @Slot()
@@ -383,7 +383,7 @@ class TargetDialog(Dialog):
 
     @Slot()
     def _browse_path(self) -> None:
-        path = dialogs.ask_save(self, Path(self.path.text() or self._suggested), "Kernel event traces (*.kev)")
+        path = dialogs.ask_save(self, Path(self.path.text() or self._suggested_path), "Kernel event traces (*.kev)")
         if path is not None:
             self.path.setText(str(path))
 
@@ -404,7 +404,7 @@ class TargetDialog(Dialog):
             request = self._job.last_request
             assert request is not None
             self._show_running(False)
-            if self._closes and isinstance(error, GivenUpError):
+            if self._closes_when_stopped and isinstance(error, GivenUpError):
                 self.close()
-            self._closes = False
+            self._closes_when_stopped = False
             self.message.say(sentence(failure(error, request.path)), "error")

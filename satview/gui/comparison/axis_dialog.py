@@ -209,7 +209,7 @@ class AxisDialog(Dialog):
 def _first_rows(trace: Trace, comparison: Comparison) -> list[_FileRow]:
     """Return the initial files: those of the open axis, or the open file and the compared one."""
     if trace.format == FORMAT:
-        return [_of_entry(entry) for entry in read_axis(trace.path)]
+        return [_row_of_entry(entry) for entry in read_axis(trace.path)]
     paths, offsets = [trace.path], [""]
     if comparison.second is not None:
         paths.append(comparison.second.trace.path)
@@ -217,7 +217,7 @@ def _first_rows(trace: Trace, comparison: Comparison) -> list[_FileRow]:
     return [_FileRow(path, name, offset) for path, name, offset in zip(paths, names_for(paths), offsets, strict=True)]
 
 
-def _of_entry(entry: AxisEntry) -> _FileRow:
+def _row_of_entry(entry: AxisEntry) -> _FileRow:
     return _FileRow(entry.path, entry.name, _offset_text(entry.offset_ps))
 
 

@@ -65,8 +65,8 @@ class ComparisonPanel(AnswerPanel):
         self._split.addWidget(self.stack)
         self._plots = QStackedWidget(self)
         self._plots.setMinimumWidth(_LEAST_PLOT_PX)
-        self._no_plot = Notice("A row shows the durations behind it", self)
-        self._plots.addWidget(self._no_plot)
+        self._plot_notice = Notice("A row shows the durations behind it", self)
+        self._plots.addWidget(self._plot_notice)
         self._split.addWidget(self._plots)
         self._split.setStretchFactor(0, 1)
         self._is_split_by_user = False
@@ -240,12 +240,12 @@ class ComparisonPanel(AnswerPanel):
     def _on_overlaid(self) -> None:
         overlaid = self.overlaid.overlaid
         if overlaid is None or not any(map(len, overlaid.sides)):
-            self._no_plot.setText(self.overlaid.error or (
+            self._plot_notice.setText(self.overlaid.error or (
                 "Looking for durations\N{HORIZONTAL ELLIPSIS}" if self.overlaid.is_busy
                 else "A row shows the durations behind it" if not self.table.selectionModel().hasSelection()
                 else "There are no durations behind this figure"
             ))  # fmt: skip
-            self._plots.setCurrentWidget(self._no_plot)
+            self._plots.setCurrentWidget(self._plot_notice)
             return
         if self.plot is None:
             from satview.gui.plots.duration_plot import OverlayPlot  # on first use: imports pyqtgraph

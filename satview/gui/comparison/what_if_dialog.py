@@ -190,8 +190,8 @@ class WhatIfDialog(Dialog):
         self._folder: TemporaryDirectory[str] | None = None
         self._predicted: Path | None = None
         self._job = Task(self, self._on_done, self._on_failed)
-        self._saving = Task(self, self._on_saved, self._on_not_saved)
-        self._looking = Task(self, self._on_targets, self._on_targets)  # on failure, nothing is proposed
+        self._save_task = Task(self, self._on_saved, self._on_not_saved)
+        self._targets_task = Task(self, self._on_targets, self._on_targets)  # on failure, nothing is proposed
         self.changes = ChangeEditor(self)
         self.changes.setPlainText(change)
         self.changes.setAccessibleName("Changes")
@@ -221,7 +221,7 @@ class WhatIfDialog(Dialog):
         self.save_button.clicked.connect(self._on_save)
         self._lay_out()
         self._set_busy(False)
-        self._looking.start(partial(targets_of, opened.trace))
+        self._targets_task.start(partial(targets_of, opened.trace))
 
     def _lay_out(self) -> None:
         keys = QGridLayout()
@@ -262,8 +262,8 @@ class WhatIfDialog(Dialog):
     def done(self, result: int) -> None:
         """Cancel background tasks; also called for Escape and the window's close button."""
         self._stop()
-        self._looking.close()
-        self._saving.close()
+        self._targets_task.close()
+        self._save_task.close()
         super().done(result)
 
     def _stop(self) -> None:
@@ -277,7 +277,7 @@ class WhatIfDialog(Dialog):
         self.cancel_button.setVisible(is_busy)
         self.predict_button.setVisible(not is_busy)
         self.save_button.setVisible(not is_busy)
-        self.save_button.setEnabled(self._predicted is not None and not self._saving.is_busy)
+        self.save_button.setEnabled(self._predicted is not None and not self._save_task.is_busy)
 
     def _say(self, text: str, role: str, outcome: str = "") -> None:
         self.fit.say(text, role)
@@ -357,7 +357,7 @@ class WhatIfDialog(Dialog):
             return
         path = dialogs.ask_save(self, Path(f"predicted-{self._path.stem}.kev"), "Kernel event traces (*.kev)")
         if path is not None:
-            self._saving.start(partial(_copy, predicted, path, self._path))
+            self._save_task.start(partial(_copy, predicted, path, self._path))
             self.save_button.setEnabled(False)
 
     @Slot(object)

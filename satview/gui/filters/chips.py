@@ -222,10 +222,10 @@ class ChipBar(QFrame):
         self.setObjectName("chipBar")
         self._opened = opened
         self.chips: dict[str, Chip] = {}
-        self._spare = [self._new_chip() for _ in range(_SPARE)]
-        self._combining = self._button("", "How the filters are combined", self._ask_combination)
+        self._spare_chips = [self._new_chip() for _ in range(_SPARE)]
+        self._combine_button = self._button("", "How the filters are combined", self._ask_combination)
         self._buttons = (
-            self._combining,
+            self._combine_button,
             self._button("To rules", "Make rules of this filter, for the next capture", self.rules_requested.emit),
             self._button("Clear", "Take all filters away (Shift+F)", opened.filters.show_all),
         )
@@ -266,9 +266,9 @@ class ChipBar(QFrame):
         for key, text in texts.items():
             self.chips[key].say(text)
             self.chips[key].show()  # last, because it triggers a layout of the bar
-        combination = _shortened(self._opened.filters.state.stack.combination)
-        self._combining.setText(menu_text(f"Combine: {combination}") if combination else f"Combine{_MORE}")
-        self._combining.setVisible(len(passes) > 1)
+        combination = _shorten(self._opened.filters.state.stack.combination)
+        self._combine_button.setText(menu_text(f"Combine: {combination}") if combination else f"Combine{_MORE}")
+        self._combine_button.setVisible(len(passes) > 1)
         self.setVisible(bool(texts))
         self._flow.invalidate()
         self.updateGeometry()
@@ -279,7 +279,7 @@ class ChipBar(QFrame):
             pass
         for name in set(self.chips) - set(names):
             self.chips[name].hide()
-            self._spare.append(self.chips.pop(name))
+            self._spare_chips.append(self.chips.pop(name))
         self.chips = {name: self.chips.get(name) or self._take_chip(name) for name in names}
         before: QWidget | None = None
         for widget in (*self.chips.values(), *self._buttons):
@@ -290,7 +290,7 @@ class ChipBar(QFrame):
             before = widget
 
     def _take_chip(self, name: str) -> Chip:
-        chip = self._spare.pop() if self._spare else self._new_chip()
+        chip = self._spare_chips.pop() if self._spare_chips else self._new_chip()
         chip.name = name
         return chip
 
@@ -329,7 +329,7 @@ class ChipBar(QFrame):
         title = pass_title(item)
         state = "off" if not item.is_on else "mark" if item.effect is Effect.MARK else "on"
         count = _MORE if hits is None or filters.is_pending else f"{hits:,}"
-        text = f"{item.name}  {_WORDS[item.effect]} {_shortened(title)}"
+        text = f"{item.name}  {_WORDS[item.effect]} {_shorten(title)}"
         switch = "off" if item.is_on else "on"
         tip = f"{title}\n{EFFECTS[item.effect]}. Click to switch it {switch}; right click for more."
         tip = "\n".join([tip, *(f"In views only: {limit}." for limit in pass_limits(item, self._opened.trace.release))])
@@ -407,5 +407,5 @@ class ChipBar(QFrame):
             raise UsageError(f"combination, {error}") from error
 
 
-def _shortened(text: str) -> str:
+def _shorten(text: str) -> str:
     return text if len(text) <= _TITLE_LENGTH else text[: _TITLE_LENGTH - 1] + _MORE

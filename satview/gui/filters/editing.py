@@ -254,11 +254,11 @@ class ExpressionLine(QLineEdit):
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         for mark, rgb in marks:
-            left, right = self._x(mark.start), self._x(max(mark.end, mark.start + 1))
+            left, right = self._x_of(mark.start), self._x_of(max(mark.end, mark.start + 1))
             painter.setPen(QPen(colour(rgb), 1.2))
             painter.drawPolyline(wave(left, min(right, self.width() - 4.0), self.height() - 5.0))
 
-    def _x(self, position: int) -> float:
+    def _x_of(self, position: int) -> float:
         text, metrics, cursor = self.text(), self.fontMetrics(), self.cursorPosition()
         origin_px = self.cursorRect().center().x() - metrics.horizontalAdvance(text[:cursor])
         return float(origin_px + metrics.horizontalAdvance(text[:position]) + (6 if position > len(text) else 0))

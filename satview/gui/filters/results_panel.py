@@ -73,7 +73,7 @@ class ResultsPanel(TablePanel[HitModel]):
         head = line_up(QHBoxLayout(), (self.message, 1), margins=(10, 4, 8, 4))
         self._copy, self._export = add_copy_and_export(head, self, self.copy, self.ask_export)
         line_up(QVBoxLayout(self), head, self.table, margins=(0, 0, 0, 0), spacing=0)
-        self._doing = self._did = ""  # messages during and after the background task
+        self._progress_text = self._success_text = ""  # messages during and after the background task
         self._job = Task(self, self._on_done, self._on_failed)
         self._job.progress.connect(self._on_progress)
         opened.search.changed.connect(self._on_search)
@@ -92,7 +92,7 @@ class ResultsPanel(TablePanel[HitModel]):
         hits = self._opened.search.hits
         rows = hits[[row + self.model.first_row for row in selected]] if len(selected) > 1 else hits
         more = f"; the other {len(rows) - _COPY_LIMIT:,} only fit into a file" if len(rows) > _COPY_LIMIT else ""
-        self._doing, self._did = "Copying", f"Copied {min(len(rows), _COPY_LIMIT):,} events{more}"
+        self._progress_text, self._success_text = "Copying", f"Copied {min(len(rows), _COPY_LIMIT):,} events{more}"
         self._job.start_reporting(partial(hits_text, self._opened.trace, rows[:_COPY_LIMIT]), _PATIENCE_S)
 
     @Slot()
@@ -101,7 +101,7 @@ class ResultsPanel(TablePanel[HitModel]):
         path = dialogs.ask_save(self, Path(f"{self._opened.trace.path.stem}.csv"), "CSV (*.csv)")
         if path is not None:
             hits = self._opened.search.hits
-            self._doing, self._did = "Writing", f"Wrote {len(hits):,} events"
+            self._progress_text, self._success_text = "Writing", f"Wrote {len(hits):,} events"
             self._job.start_reporting(partial(write_list, self._opened.trace, path, hits))
 
     def _set_up(self, height_px: int) -> None:
@@ -136,7 +136,7 @@ class ResultsPanel(TablePanel[HitModel]):
     def _on_done(self, result: object) -> None:
         if isinstance(result, str):
             QGuiApplication.clipboard().setText(result)
-        self.message.setText(self._did)
+        self.message.setText(self._success_text)
 
     @Slot(object)
     def _on_failed(self, error: Exception) -> None:
@@ -144,4 +144,4 @@ class ResultsPanel(TablePanel[HitModel]):
 
     @Slot(float)
     def _on_progress(self, share: float) -> None:
-        self.message.setText(f"{self._doing}\N{HORIZONTAL ELLIPSIS} {100 * share:.0f} %")
+        self.message.setText(f"{self._progress_text}\N{HORIZONTAL ELLIPSIS} {100 * share:.0f} %")

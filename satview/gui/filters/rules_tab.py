@@ -417,17 +417,17 @@ class RulesTab(QWidget):
         self.capture_menu = QMenu(self)
         above, below = QWidget(self), QWidget(self)
         flat_buttons = [
-            flat_button("Open\N{HORIZONTAL ELLIPSIS}", self, partial(self._try, self.open)),
-            flat_button("Save\N{HORIZONTAL ELLIPSIS}", self, partial(self._try, self.save)),
-            flat_button("From header", self, partial(self._try, self.import_arguments)),
+            flat_button("Open\N{HORIZONTAL ELLIPSIS}", self, partial(self._run_reporting, self.open)),
+            flat_button("Save\N{HORIZONTAL ELLIPSIS}", self, partial(self._run_reporting, self.save)),
+            flat_button("From header", self, partial(self._run_reporting, self.import_arguments)),
         ]
         tip = "Make rules of the filter in force: check boxes, forms and conditions"
-        self.from_filter = flat_button("From filter", self, partial(self._try, self.take_filter), tip)
+        self.from_filter = flat_button("From filter", self, partial(self._run_reporting, self.take_filter), tip)
         line_up(QHBoxLayout(above), *flat_buttons, self.from_filter, None, margins=(0, 0, 0, 0))
         capture = QPushButton("Capture", self)
         capture.setMenu(self.capture_menu)
         would_capture = QPushButton("Would capture?", self)
-        would_capture.clicked.connect(partial(self._try, self.show_would_capture))
+        would_capture.clicked.connect(partial(self._run_reporting, self.show_would_capture))
         line_up(QHBoxLayout(below), would_capture, capture, None, self.apply_button, margins=(0, 0, 0, 0))
         low = ((self.editor, 0, 0, 3), (above, 0, 1, 1), (self.message, 1, 1, 1), (below, 2, 1, 1))
         self._grid = LowGrid(self, (above, self.editor, self.message, below), self.editor, low, (2, 3), 1)
@@ -438,8 +438,8 @@ class RulesTab(QWidget):
             ("Export as C program\N{HORIZONTAL ELLIPSIS}", self.export_program),
             ("Use in new capture\N{HORIZONTAL ELLIPSIS}", self.use_in_capture),
         ):
-            self.capture_menu.addAction(text, partial(self._try, act))
-        self.apply_button.clicked.connect(partial(self._try, self.apply))
+            self.capture_menu.addAction(text, partial(self._run_reporting, act))
+        self.apply_button.clicked.connect(partial(self._run_reporting, self.apply))
         self.editor.checked.connect(self._on_checked)
         opened.reloaded.connect(self._on_reloaded)
         self._hits = Task(self, self._on_hits)
@@ -627,7 +627,7 @@ class RulesTab(QWidget):
         hints = [f"Line {note.line}: {note.message}" for note in notes[:3]]
         self.message.say("\n".join(hints) or f"{len(rules):,} rules", "dim")
 
-    def _try(self, run: Callable[[], None]) -> None:
+    def _run_reporting(self, run: Callable[[], None]) -> None:
         try:
             run()
         except UsageError as error:

@@ -48,7 +48,7 @@ class DetailsPanel(Panel):
         self.browser.anchorClicked.connect(self._on_link)
         self._fixed_family = QFontDatabase.systemFont(QFontDatabase.SystemFont.FixedFont).family()
         line_up(QVBoxLayout(self), self.browser, margins=(0, 0, 0, 0))
-        self._most = FIRST_WORDS
+        self._words_limit = FIRST_WORDS
         self.range = RangeView(opened, self)
         self._range_is_first = True  # the range was selected last
         self.range.changed.connect(self.refresh)
@@ -83,7 +83,9 @@ class DetailsPanel(Panel):
                 connected = replace(connected, waits_for=None) if connected is not None else None
         if selection.event is not None:
             is_wide = opened.filters.is_wide.get(int(opened.trace.events.code[selection.event]))
-            details = event_details(opened.trace, selection.event, link, is_wide, self._most, connected, links.names)
+            details = event_details(
+                opened.trace, selection.event, link, is_wide, self._words_limit, connected, links.names
+            )
             sections.insert(len(sections) if selection.is_interval else 0, details)
         highlighted = opened.highlight.shown
         if highlighted is not None and highlighted.link is not None:
@@ -106,7 +108,7 @@ class DetailsPanel(Panel):
 
     @Slot()
     def _on_selection(self) -> None:
-        self._most = FIRST_WORDS
+        self._words_limit = FIRST_WORDS
         self._range_is_first = False
         self.refresh()
 
@@ -250,5 +252,5 @@ class DetailsPanel(Panel):
         if url.scheme() != "more":
             follow(self._navigation, url)
         else:
-            self._most = min(MOST_WORDS, self._most * 8)
+            self._words_limit = min(MOST_WORDS, self._words_limit * 8)
             self.refresh()

@@ -204,7 +204,7 @@ class ConditionBox(QWidget):
         line_up(QVBoxLayout(self), self.line, self.message, row, margins=(8, 6, 8, 4), spacing=6)
         self.line.checked.connect(self._on_checked)
         self.line.submitted.connect(self.submit)
-        self.line.focused.connect(self._get_ready)
+        self.line.focused.connect(self._prepare)
         self._add.clicked.connect(self.submit)
         self._find.clicked.connect(self._on_find)
         opened.filters.failed.connect(self._say_error)
@@ -247,7 +247,7 @@ class ConditionBox(QWidget):
         self.line.clear()
 
     @Slot()
-    def _get_ready(self) -> None:
+    def _prepare(self) -> None:
         if not self.line.text():
             self._job.start(partial(make_columns_ready, self._opened.filters.evaluator))
 
@@ -325,7 +325,7 @@ class FilterPanel(Panel):
         self.setMinimumSize(160, 134)  # enough for the low layout; a small window clips the panel instead of growing
         trace = opened.trace
         self._codes = np.flatnonzero(trace.code_counts)
-        self._forms_shown: Mapping[int, bool] | None = None
+        self._shown_forms: Mapping[int, bool] | None = None
         self.condition = ConditionBox(opened, theme, self)
         heads = ("Class, event", "Events", "Form")
         self.events = CheckTree(event_groups(trace), "Find an event or class", self, heads)
@@ -341,7 +341,7 @@ class FilterPanel(Panel):
         for widget, title in ((self.events, "Events"), (self.threads, "Processes"), (self.rules_page, "Rules")):
             self.tabs.addTab(widget, title)
         self.tabs.currentChanged.connect(self._on_tab)
-        foot = self._foot()
+        foot = self._make_buttons()
         low = ((self.condition, 0, 0, 1), (foot, 1, 0, 1), (self.tabs, 0, 1, 2))
         self._grid = LowGrid(self, (self.condition, self.tabs, foot), self.tabs, low, (2, 3), 0)
         self._grid.setContentsMargins(0, 0, 0, 0)
@@ -405,7 +405,7 @@ class FilterPanel(Panel):
         """Show the refreshed trace; keep what is expanded, selected or typed."""
         trace = self._opened.trace
         self._codes = np.flatnonzero(trace.code_counts)
-        self._forms_shown = None
+        self._shown_forms = None
         self.events.reload(event_groups(trace))
         self._groups = self.threads.reload(thread_groups(trace, self._opened.events_of_thread))
         self.refresh()
@@ -454,7 +454,7 @@ class FilterPanel(Panel):
             lambda cancelled: Statistics(basis.trace, basis=basis, cancelled=cancelled).threads.cpu_cycles
         )
 
-    def _foot(self) -> QWidget:
+    def _make_buttons(self) -> QWidget:
         widget = QWidget(self)
         self.summary = PlainLabel(self, role="dim")
         self._reset = flat_button("Show all", self, self._opened.filters.show_all)
@@ -471,8 +471,8 @@ class FilterPanel(Panel):
     def _show_forms(self) -> None:
         """Show the form (fast or wide) of each event, if it changed."""
         forms = self._opened.filters.is_wide
-        if forms is not self._forms_shown:
-            self._forms_shown = forms
+        if forms is not self._shown_forms:
+            self._shown_forms = forms
             self.events.set_notes({int(code): self._form_text(int(code)) for code in self._codes})
 
     def _form_text(self, code: int) -> str:

@@ -182,7 +182,7 @@ class FlameCanvas(QAbstractScrollArea):
         if self.graph is None:
             return None
         level = (position.y() + self.verticalScrollBar().value()) // self.row_px
-        nodes = self._shown(level, level)
+        nodes = self._visible_rectangles(level, level)
         left, right = self._edges(nodes)
         hits = np.flatnonzero((left <= position.x()) & (position.x() < right))
         return int(nodes[hits[0]]) if len(hits) else None
@@ -205,7 +205,7 @@ class FlameCanvas(QAbstractScrollArea):
         is_inside = (graph.start >= begin) & (ends <= end) & (graph.depth >= graph.depth[zoomed])
         return np.flatnonzero(is_inside & (graph.width > 0))
 
-    def _shown(self, first_level: int, last_level: int) -> NDArray[np.int64]:
+    def _visible_rectangles(self, first_level: int, last_level: int) -> NDArray[np.int64]:
         """Return the visible rectangles of a range of levels."""
         graph = self.graph
         assert graph is not None
@@ -262,7 +262,7 @@ class FlameCanvas(QAbstractScrollArea):
         if self.graph is None:
             return
         offset, row_px = self.verticalScrollBar().value(), self.row_px
-        nodes = self._shown(offset // row_px, (offset + viewport.height()) // row_px)
+        nodes = self._visible_rectangles(offset // row_px, (offset + viewport.height()) // row_px)
         left, right = self._edges(nodes)
         is_wide = right - left >= _LEAST_PX
         level, column = self.graph.depth[nodes[~is_wide]], left[~is_wide].astype(np.int64)
@@ -319,12 +319,12 @@ class FlameCanvas(QAbstractScrollArea):
         elif key == Qt.Key.Key_Home:
             self.zoom(ROOT)
         elif key == Qt.Key.Key_Down:
-            level = self._shown(int(graph.depth[node]) + 1, int(graph.depth[node]) + 1)
+            level = self._visible_rectangles(int(graph.depth[node]) + 1, int(graph.depth[node]) + 1)
             self._select(next((child for child in graph.below(node).tolist() if child in level), node))
         elif key == Qt.Key.Key_Up:
             self._select(max(int(graph.parent[node]), ROOT))
         else:
-            level = self._shown(int(graph.depth[node]), int(graph.depth[node]))
+            level = self._visible_rectangles(int(graph.depth[node]), int(graph.depth[node]))
             level = level[np.argsort(graph.start[level])]
             position = int(np.flatnonzero(level == node)[0]) + (1 if key == Qt.Key.Key_Right else -1)
             self._select(int(level[min(max(position, 0), len(level) - 1)]))

@@ -69,12 +69,12 @@ class TransactionView(Answer):
         self.client = self.server = ""
         self.number: int | None = None
         self.found: FoundRows | None = None
-        self._orders: dict[RowMode, tuple[str, bool]] = {}
+        self._sort_of_mode: dict[RowMode, tuple[str, bool]] = {}
 
     @property
     def order(self) -> tuple[str, bool]:
         """Sort column (empty = the default of the question), and whether descending."""
-        return self._orders.get(self.mode, ("", True))
+        return self._sort_of_mode.get(self.mode, ("", True))
 
     def set_mode(self, mode: RowMode, client: str = "", server: str = "", number: int | None = None) -> None:
         """Show another kind of rows, with a filter."""
@@ -92,7 +92,7 @@ class TransactionView(Answer):
     def sort(self, name: str, *, descending: bool) -> None:
         """Sort the rows by a column."""
         if (name, descending) != self.order:
-            self._orders[self.mode] = name, descending
+            self._sort_of_mode[self.mode] = name, descending
             self.start()
 
     @Slot()
@@ -153,7 +153,7 @@ class FilterLine(QWidget):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.requested = NO_FILTER
-        self._said = ""
+        self._statement_text = ""
         self._typing = QTimer(self, singleShot=True, interval=_TYPING_MS)
         self._typing.timeout.connect(self._on_typed)
         self.client, self.server, self.number = (QLineEdit(self) for _ in range(3))
@@ -184,7 +184,7 @@ class FilterLine(QWidget):
 
     def say(self, text: str) -> None:
         """Show a statement about the rows."""
-        self._said = text
+        self._statement_text = text
         self.statement.setText(text)
 
     def close_down(self) -> None:
@@ -200,7 +200,7 @@ class FilterLine(QWidget):
         except ValueError:
             self.statement.setText("The number is to be decimal, or hexadecimal with 0x in front")
             return
-        self.statement.setText(self._said)
+        self.statement.setText(self._statement_text)
         requested = (self.client.text(), self.server.text(), number)
         if requested != self.requested:
             self.requested = requested
@@ -272,9 +272,9 @@ class TransactionsPanel(AnswerPanel):
             self._shown = answer
             name, descending = view.order
             self.show_answer(answer.table, name or answer.table.question.sort_name, is_descending=descending)
-        self._say()
+        self._show_count()
 
-    def _say(self) -> None:
+    def _show_count(self) -> None:
         """Show how many rows there are, or why there are none."""
         answer = self.view.found
         assert answer is not None

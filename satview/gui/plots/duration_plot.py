@@ -213,7 +213,7 @@ class ResponsePlot(QWidget):
     def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._theme = theme
-        self._shown: ExplainedInstance | None = None
+        self._explained: ExplainedInstance | None = None
         self.plot = new_plot(DurationAxis("bottom"), CountAxis("left"), "Histogram of responses")
         self.plot.getPlotItem().layout.setContentsMargins(0, 4, _RIGHT_PX, 0)
         self.plot.scene().sigMouseClicked.connect(self._on_click)
@@ -228,8 +228,8 @@ class ResponsePlot(QWidget):
 
     def show_responses(self, shown: ExplainedInstance | None) -> None:
         """Draw the response times of an activity, or nothing."""
-        is_other = shown is None or self._shown is None or shown.responses is not self._shown.responses
-        self._shown = shown
+        is_other = shown is None or self._explained is None or shown.responses is not self._explained.responses
+        self._explained = shown
         self._draw()
         if is_other and shown is not None and shown.responses is not None:
             drawn, deadline = shown.responses, self._deadline_log10
@@ -245,23 +245,26 @@ class ResponsePlot(QWidget):
 
     @property
     def _deadline_log10(self) -> float | None:
-        if self._shown is None:
+        if self._explained is None:
             return None
-        late, cycles = self._shown.late, self._shown.late.learned.activities[self._shown.activity].deadline_cycles
+        late, cycles = (
+            self._explained.late,
+            self._explained.late.learned.activities[self._explained.activity].deadline_cycles,
+        )
         return math.log10(max(1, late.trace.clock.duration_ns(cycles))) if cycles > 0 else None
 
     def _draw(self) -> None:
         self.plot.clear()
-        drawn = self._shown.responses if self._shown is not None else None
-        if self._shown is None or drawn is None:
+        drawn = self._explained.responses if self._explained is not None else None
+        if self._explained is None or drawn is None:
             return
         theme, deadline = self._theme, self._deadline_log10
         in_time = theme.accent if deadline is None else state_colour(IN_TIME, theme) or 0
         late = state_colour(LATE, theme) or 0
         brushes = [colour(in_time if bar < drawn.first_beyond else late) for bar in range(len(drawn.counts))]
         pens = [pg.mkPen(colour(theme.base))] * len(drawn.counts)
-        if self._shown.row < len(drawn.bin):  # outline the bar of the explained instance
-            pens[int(drawn.bin[self._shown.row])] = pg.mkPen(colour(theme.text), width=2)
+        if self._explained.row < len(drawn.bin):  # outline the bar of the explained instance
+            pens[int(drawn.bin[self._explained.row])] = pg.mkPen(colour(theme.text), width=2)
         edges, tall = drawn.edges_log10, np.log10(drawn.counts + 1)
         self.plot.addItem(pg.BarGraphItem(x0=edges[:-1], x1=edges[1:], y0=0, height=tall, brushes=brushes, pens=pens))
         if deadline is not None:
@@ -274,7 +277,7 @@ class ResponsePlot(QWidget):
             self.plot.addItem(pg.InfiniteLine(pos=deadline, angle=90, pen=pen, label=name, labelOpts=words))
 
     def _on_click(self, click: pg.GraphicsScene.mouseEvents.MouseClickEvent) -> None:
-        drawn, box = self._shown.responses if self._shown is not None else None, self.plot.getViewBox()
+        drawn, box = self._explained.responses if self._explained is not None else None, self.plot.getViewBox()
         if drawn is None or click.button() != Qt.MouseButton.LeftButton:
             return
         if box.sceneBoundingRect().contains(click.scenePos()):

@@ -357,7 +357,7 @@ class ResultPlot(TimePlot):
             self.plot.setYRange(0.4, len(drawing.groups) + 0.6, padding=0)
         else:
             self.plot.getAxis("left").setTicks(None)
-            self.plot.setYRange(*_ends(drawing.values[value]), padding=0.04)
+            self.plot.setYRange(*_axis_limits(drawing.values[value]), padding=0.04)
         self.follow()
         self.draw()
 
@@ -423,7 +423,7 @@ class ResultPlot(TimePlot):
             self.row_requested.emit(int(drawing.row[nearest]))
 
 
-def _ends(values: np.ndarray[Any, Any]) -> tuple[float, float]:
+def _axis_limits(values: np.ndarray[Any, Any]) -> tuple[float, float]:
     """Return the axis range of values, including 0."""
     finite = values[np.isfinite(values)]
     low, high = (float(finite.min()), float(finite.max())) if len(finite) else (0.0, 1.0)

@@ -70,7 +70,7 @@ class NoStates(QWidget):
         super().__init__(parent)
         self._opened = opened
         self._is_dismissed = False
-        self._is_made = False
+        self._is_created = False
         self.setAutoFillBackground(True)
         self.setAccessibleName("No states of threads")
         opened.reloaded.connect(self._on_reloaded)
@@ -78,7 +78,7 @@ class NoStates(QWidget):
 
     def _make(self) -> None:
         """Create the child widgets, on first use: few traces lack states, and creating them delays the window."""
-        self._is_made = True
+        self._is_created = True
         self.command = QLineEdit(self, readOnly=True)
         self.command.setFont(QFontDatabase.systemFont(QFontDatabase.SystemFont.FixedFont))
         self.command.setAccessibleName("Command line of the capture")
@@ -114,7 +114,7 @@ class NoStates(QWidget):
         trace = self._opened.trace
         self.setVisible(not self._is_dismissed and has_no_states(trace))
         if not self.isHidden():
-            if not self._is_made:
+            if not self._is_created:
                 self._make()
             self._text.setText(
                 f"It has {_classes(trace)} only, so the lanes of threads would be empty. The list of "
@@ -173,7 +173,7 @@ class Motion(QObject):
         self._view = view
         self._zoom = 0
         self._pan = 0
-        self._since_s = 0.0
+        self._shown_at_s = 0.0
         self._timer = QTimer(self, interval=FRAME_MS)
         self._timer.timeout.connect(self._on_frame)
 
@@ -216,7 +216,7 @@ class Motion(QObject):
 
     def _begin(self, zoom: int, pan: int) -> None:
         self._zoom, self._pan = zoom, pan
-        self._since_s = time.monotonic()
+        self._shown_at_s = time.monotonic()
         app = QCoreApplication.instance()
         if app is not None and not self._timer.isActive():
             app.installEventFilter(self)  # only while a key is held, because it slows down every event
@@ -224,7 +224,7 @@ class Motion(QObject):
 
     @Slot()
     def _on_frame(self) -> None:
-        held_s = time.monotonic() - self._since_s
+        held_s = time.monotonic() - self._shown_at_s
         if held_s > _LONGEST_S or not self._view.isVisible():
             self.stop()
             return
@@ -369,7 +369,7 @@ class SwimlaneArea(QWidget):
 
     def _connect(self) -> None:
         self.view.scrolled.connect(self._on_scrolled)
-        self.view.scaled.connect(self._say_scale)
+        self.view.scaled.connect(self._show_scale)
         self.view.source.refined.connect(self.overview.follow_lanes)
         self.view.source.refined.connect(self.legend.follow_lanes)
         self.view.source.refined.connect(self._sort_by_use)
@@ -399,7 +399,7 @@ class SwimlaneArea(QWidget):
             self._opened.lanes.take_use(sorted_lanes(timeline, SortBy.CPU, use), quiet, idle_cpus(timeline))
 
     @Slot()
-    def _say_scale(self) -> None:
+    def _show_scale(self) -> None:
         """Show how many CPUs the height of process lanes stands for."""
         cpus, head = self.view.cpus_high, self._heads[1]
         noun = self._opened.trace.cpu_noun
@@ -414,7 +414,7 @@ class SwimlaneArea(QWidget):
         width_px = min(max(80, width_px), 600)
         for widget in (self.labels, *self._heads):
             widget.setFixedWidth(width_px)
-        self._say_scale()
+        self._show_scale()
 
     @Slot(int)
     def change_lane_height(self, change_px: int) -> None:

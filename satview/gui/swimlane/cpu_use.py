@@ -87,7 +87,7 @@ def cpu_use(timeline: Timeline, window: TimeWindow, width_px: int, reach_px: int
     begin = np.maximum(np.arange(width_px) - reach_px, 0)
     end = np.minimum(np.arange(width_px) + reach_px + 1, width_px)
     used = (sums[:, end] - sums[:, begin]) / np.maximum(edges[end] - edges[begin], 1)
-    around = _around(cycles.sum(axis=0) / np.maximum(np.diff(edges), 1), reach_px)
+    around = _neighbours(cycles.sum(axis=0) / np.maximum(np.diff(edges), 1), reach_px)
     return CpuUse(edges, reach_px, tuple(order), used, around.min(axis=1), around.max(axis=1), len(lanes))
 
 
@@ -103,7 +103,9 @@ def draw_use(pixels: NDArray[np.uint32], use: CpuUse, rows: tuple[int, int], the
     columns, ground = np.arange(pixels.shape[1] + 1), theme.base | OPAQUE
     tops = np.cumsum(use.used, axis=0) / use.high_cpus
     pale = np.array([mixed(theme.dim, theme.base, _ENVELOPE) | OPAQUE], np.uint32)
-    most, least = (_around(extremes / use.high_cpus, use.reach_px).mean(axis=1) for extremes in (use.most, use.least))
+    most, least = (
+        _neighbours(extremes / use.high_cpus, use.reach_px).mean(axis=1) for extremes in (use.most, use.least)
+    )
     draw_tops(pixels, most[None], np.zeros(1, np.bool_), columns, pale, ground, rows)
     colours = [lane_colour(value, state_colour(value, theme) or 0, theme) for value in use.values]
     stack = np.zeros_like(pixels)
@@ -124,7 +126,7 @@ def names_of_values(timeline: Timeline) -> dict[int, str]:
     return {value: ", ".join(of_value) for value, of_value in names.items()} | {states.QUIET_PROCESS: "other processes"}
 
 
-def _around(values: NDArray[np.float64], reach_px: int) -> NDArray[np.float64]:
+def _neighbours(values: NDArray[np.float64], reach_px: int) -> NDArray[np.float64]:
     """Return each value with its neighbours, float64 (pixels, 2 * reach_px + 1); the end values are repeated."""
     return np.lib.stride_tricks.sliding_window_view(np.pad(values, reach_px, mode="edge"), 2 * reach_px + 1)
 

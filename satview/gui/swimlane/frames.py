@@ -241,7 +241,7 @@ class BandPictures:
         self.spent_s = 0.0
         self._last: dict[Band, BandPicture] = {}
         self._dependencies: object = None
-        self._outdated: set[Band] = set()
+        self._outdated_bands: set[Band] = set()
         self.round_frames = 4.0  # initial guess
         self._cost = Cost()
 
@@ -253,12 +253,12 @@ class BandPictures:
         if len(self._last) > len(bands) or any(band not in self._last for band in bands):
             showing = set(bands)
             self._last = {band: picture for band, picture in self._last.items() if band in showing}
-        self._outdated &= self._last.keys()
+        self._outdated_bands &= self._last.keys()
         return is_same
 
     def outdate(self) -> None:
         """Mark all pictures to be painted again when there is time, because better data is available."""
-        self._outdated = set(self._last)
+        self._outdated_bands = set(self._last)
 
     def of(self, band: Band) -> BandPicture | None:
         """Return the last picture of a band, or None."""
@@ -277,7 +277,7 @@ class BandPictures:
         Returns:
             Whether all bands are exact now.
         """
-        first_s, waiting, painted = clock(), self._waiting(bands, frame, with_parts=limit_s == inf), 0
+        first_s, waiting, painted = clock(), self._inexact_bands(bands, frame, with_parts=limit_s == inf), 0
         end_s, painted_frame = first_s + limit_s, frame
         while painted < len(waiting) and limit_s >= 0:
             begun_s, count = clock(), len(waiting) - painted
@@ -296,7 +296,7 @@ class BandPictures:
             self.round_frames = min(1 / (_PART_LASTS / self.round_frames + (1 - _PART_LASTS) * part), 2.0 * _OLDEST)
         return painted == len(waiting) and painted_frame is frame
 
-    def _waiting(self, bands: Sequence[Band], frame: Frame, *, with_parts: bool) -> list[Band]:
+    def _inexact_bands(self, bands: Sequence[Band], frame: Frame, *, with_parts: bool) -> list[Band]:
         """Return the bands that are not exact: those without a usable picture first, then by age.
 
         With a time limit (`with_parts` false), incomplete pictures are repainted only after `outdate`.
@@ -307,7 +307,7 @@ class BandPictures:
             last = self._last.get(band)
             if last is None or last.covered(frame) is None:
                 age[band] = -1
-            elif (last.is_final or not with_parts) and band not in self._outdated and last.shows(frame):
+            elif (last.is_final or not with_parts) and band not in self._outdated_bands and last.shows(frame):
                 continue
             waiting.append(band)
         return sorted(waiting, key=age.__getitem__)
@@ -316,7 +316,7 @@ class BandPictures:
         for band, picture in zip(bands, pictures, strict=True):
             self._last.pop(band, None)
             self._last[band] = picture
-            self._outdated.discard(band)
+            self._outdated_bands.discard(band)
 
 
 def bands_of(rows: Sequence[LaneRow], ratio: float) -> list[Band]:
@@ -420,7 +420,7 @@ class TickSource:
         if view.rows is not None:
             part = slice(*np.searchsorted(view.rows, (part.start, part.stop)).tolist())
         if part.stop - part.start > request.width_px * _EVENTS_PER_PX:
-            return self._bright(request)
+            return self._undimmed_marks(request)
         rows = np.arange(part.start, part.stop, dtype=np.uint32) if view.rows is None else view.rows[part]
         rows = rows[(self._marks & self.opened.filters.codes)[trace.events.code[rows]]]
         edges = pixel_edges(request.window, request.width_px)
@@ -467,7 +467,7 @@ class TickSource:
                     marks.append(Ticks(of_lane, columns, colours, line=line))
         return marks
 
-    def _bright(self, request: LaneRequest) -> list[Ticks]:
+    def _undimmed_marks(self, request: LaneRequest) -> list[Ticks]:
         """Return marks of the events that a filter does not dim, however many there are."""
         trace, view = self.opened.trace, self.opened.filters.view
         if view.dimmed is None or self.fades:

@@ -146,16 +146,16 @@ class LaneLabels(QWidget):
         opened.lanes.changed.connect(self.update)
         opened.selection.changed.connect(self.update)
         view.scrolled.connect(self.update)
-        self._figures = QTimer(self, singleShot=True, interval=_FIGURES_MS)
-        self._figures.timeout.connect(self._draw_figures)
+        self._figures_timer = QTimer(self, singleShot=True, interval=_FIGURES_MS)
+        self._figures_timer.timeout.connect(self._draw_figures)
         opened.viewport.window_changed.connect(self._follow_window)
         view.source.refined.connect(self.update)
 
     @Slot()
     def _follow_window(self) -> None:
         """Update the figures for the visible window, at intervals while it moves."""
-        if not self._figures.isActive():
-            self._figures.start()
+        if not self._figures_timer.isActive():
+            self._figures_timer.start()
 
     @Slot()
     def _draw_figures(self) -> None:

@@ -123,7 +123,7 @@ class LanePalette:
     ) -> None:
         table = _lane_table(theme)
         faded = _faded(table, theme.base)
-        table = np.where(_stands_out(highlighted), table, faded) if highlighted else table.copy()
+        table = np.where(_highlighted_entries(highlighted), table, faded) if highlighted else table.copy()
         if hidden_values:
             keys = np.flatnonzero(np.isin(np.arange(256) & states.VALUE_MASK, list(hidden_values)))
             for kind in (PixelRowKind.INNER, PixelRowKind.FOOT, PixelRowKind.OUTER, PixelRowKind.LOWER):
@@ -144,7 +144,7 @@ def _heat_colours(base: int, rgb: int) -> NDArray[np.uint32]:
     return np.array([mixed(base, rgb, step / _HEATS) | OPAQUE for step in range(_HEATS + 1)], np.uint32)
 
 
-def _stands_out(highlighted: frozenset[int]) -> NDArray[np.bool_]:
+def _highlighted_entries(highlighted: frozenset[int]) -> NDArray[np.bool_]:
     """Return which entries of a colour table are highlighted, bool (6, 256)."""
     keys = np.arange(256)
     of_value = np.isin(keys & states.VALUE_MASK, list(highlighted))
@@ -236,7 +236,7 @@ class LanePicture:
             cuts: Start and stop of each band in `rows`.
             rooms: Arrays to reuse for the pixels if their size fits; None or missing = new arrays.
         """
-        strips, spare = _strips(self), iter(rooms)
+        strips, spare = _pixel_rows(self), iter(rooms)
         for begin, stop in cuts:
             rows, room = self.rows[begin:stop], next(spare, None)
             layout = _layout_of(rows, self.scroll_px, self.ratio)
@@ -339,7 +339,7 @@ def image_of(pixels: Pixels, ratio: float) -> QImage:
     return image
 
 
-def _strips(picture: LanePicture) -> Pixels:
+def _pixel_rows(picture: LanePicture) -> Pixels:
     """Return the distinct pixel rows of a picture: blank, gap and line, then each kind of row for each lane."""
     values, palette = picture.values, picture.palette
     count, width = values.shape

@@ -65,7 +65,7 @@ class LaneSource(QObject):
         self._filters = opened.filters
         self._requested: LaneRequest | None = None
         self._task_request: LaneRequest | None = None  # request of the background task
-        self._exact: tuple[LaneRequest, Values] | None = None
+        self._exact_result: tuple[LaneRequest, Values] | None = None
         self._marks = mark_codes()
         self.overlay = LaneOverlay(self._timeline, self._filters.view)
         self._job = Task(self, self._on_done, self._on_failed)
@@ -77,7 +77,7 @@ class LaneSource(QObject):
     @property
     def is_refined(self) -> bool:
         """True if the values of the visible lanes are exact."""
-        return self._exact is not None and self._exact[0] == self._requested
+        return self._exact_result is not None and self._exact_result[0] == self._requested
 
     def show(self, request: LaneRequest) -> None:
         """Request exact values of a frame: once the view rests, or immediately if lanes are not built yet."""
@@ -95,13 +95,13 @@ class LaneSource(QObject):
 
     def values(self, part: LaneRequest) -> Values:
         """Return value and flags per pixel of some or all visible lanes: uint8, shape (lanes, width)."""
-        if self._exact is not None and self._exact[0] == self._requested:
-            request, values = self._exact
+        if self._exact_result is not None and self._exact_result[0] == self._requested:
+            request, values = self._exact_result
             if replace(part, lanes=request.lanes) == request:
                 return values[[request.lanes.index(lane) for lane in part.lanes]]
         with timed("lane values"):
             values = self._timeline.raster(part.lanes, part.window, part.width_px)
-            values = with_filter(self._timeline, values, part, self._filter_of_now(), _MARKS_PER_FRAME)
+            values = with_filter(self._timeline, values, part, self._current_filter(), _MARKS_PER_FRAME)
             return with_overlay(values, part, self.overlay, waits=False)
 
     def reload(self, timeline: Timeline, overlay: LaneOverlay) -> None:
@@ -122,10 +122,10 @@ class LaneSource(QObject):
         self._task_request = self._requested
         if not self._job.is_busy:  # a running task notices the new request, or `_on_done` starts it again
             self._job.start_reporting(
-                partial(exact_values, self._timeline, self._get_due, self._filter_of_now(), self.overlay)
+                partial(exact_values, self._timeline, self._next_request, self._current_filter(), self.overlay)
             )
 
-    def _get_due(self) -> LaneRequest:
+    def _next_request(self) -> LaneRequest:
         assert self._task_request is not None
         return self._task_request
 
@@ -133,7 +133,7 @@ class LaneSource(QObject):
     def _on_done(self, result: object) -> None:
         if not isinstance(result, tuple):
             return
-        self._exact = result
+        self._exact_result = result
         if result[0] is not self._task_request:  # the request changed after the task last looked
             self._refine()
         self.refined.emit()
@@ -144,11 +144,11 @@ class LaneSource(QObject):
 
     @Slot()
     def _on_filter(self) -> None:
-        self._exact = self._requested = None
+        self._exact_result = self._requested = None
         self._job.cancel()
         self.overlay = LaneOverlay(self._timeline, self._filters.view)
 
-    def _filter_of_now(self) -> MarkFilter | None:
+    def _current_filter(self) -> MarkFilter | None:
         codes, passing = self._filters.codes, self._filters.view.passing
         return None if codes.all() and passing is None else MarkFilter(codes & self._marks, passing)
 
@@ -230,7 +230,8 @@ def exact_values(
     while not is_cancelled():
         request = requested()
         _build(timeline, request, lambda lanes: lanes.isdisjoint(requested().lanes), is_cancelled, report)
-        values = _drawn(timeline, request, shown, overlay, lambda: is_cancelled() or requested() is not request, report)  # noqa: B023
+        is_outdated = lambda: is_cancelled() or requested() is not request  # noqa: B023, E731 -- called in this round
+        values = _compute(timeline, request, shown, overlay, is_outdated, report)
         if values is not None:
             return request, values
     return None
@@ -270,7 +271,7 @@ def _make(timeline: Timeline, lanes: Sequence[int], is_cancelled: IsCancelled) -
     timeline.make_bins(lanes)
 
 
-def _drawn(
+def _compute(
     timeline: Timeline,
     request: LaneRequest,
     shown: MarkFilter | None,

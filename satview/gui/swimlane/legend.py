@@ -93,7 +93,7 @@ class Legend(QWidget):
         self._font = QFont(self.font())
         self._font.setPixelSize(theme.px(10))
         self._opened = opened
-        self._other: OpenTrace | None = None
+        self._second_trace: OpenTrace | None = None
         self._arrows: tuple[ArrowKind, ...] = ()
         self._current = 0
         self._is_low = self._is_unfolded = False
@@ -106,7 +106,7 @@ class Legend(QWidget):
 
     def explain_also(self, other: OpenTrace | None) -> None:
         """Add the entries of another trace, whose lanes have no legend of their own; None = no other trace."""
-        self._other = other
+        self._second_trace = other
         self._refresh()
 
     def explain_arrows(self, kinds: tuple[ArrowKind, ...]) -> None:
@@ -124,8 +124,8 @@ class Legend(QWidget):
     @Slot()
     def _refresh(self) -> None:
         entries = tuple(_entries(self._opened, self._theme))
-        if self._other is not None:
-            entries = tuple(sorted(dict.fromkeys((*entries, *_entries(self._other, self._theme))), key=_rank))
+        if self._second_trace is not None:
+            entries = tuple(sorted(dict.fromkeys((*entries, *_entries(self._second_trace, self._theme))), key=_rank))
         entries += tuple(
             Entry(frozenset({fills.ARROWS[kind]}), ARROW_NAMES[kind], _ARROWS[kind]) for kind in self._arrows
         )
@@ -157,18 +157,18 @@ class Legend(QWidget):
 
     def entry_at(self, position: QPointF) -> Entry | None:
         """Return the entry at a position, or None."""
-        return next((entry for entry, area in self._shown(self.width()) if area.contains(position)), None)
+        return next((entry for entry, area in self._placed_entries(self.width()) if area.contains(position)), None)
 
     def area_of(self, name: str) -> QRectF:
         """Return the area of the entry with a name; empty if there is none."""
-        return next((area for entry, area in self._shown(self.width()) if entry.name == name), QRectF())
+        return next((area for entry, area in self._placed_entries(self.width()) if entry.name == name), QRectF())
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
         """Toggle the highlight of the entry under the mouse."""
         entry = self.entry_at(event.position())
         if entry is not None and event.button() == Qt.MouseButton.LeftButton:
             self._current = next(
-                position for position, (shown, _) in enumerate(self._shown(self.width())) if shown == entry
+                position for position, (shown, _) in enumerate(self._placed_entries(self.width())) if shown == entry
             )
             self._use(entry)
 
@@ -179,7 +179,7 @@ class Legend(QWidget):
         else:
             self._is_unfolded = not self._is_unfolded
             self._fit()
-            self._current = len(self._shown(self.width())) - 1  # keep the keyboard on this entry
+            self._current = len(self._placed_entries(self.width())) - 1  # keep the keyboard on this entry
 
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
         """Show a pointing hand over entries."""
@@ -189,7 +189,7 @@ class Legend(QWidget):
     def keyPressEvent(self, event: QKeyEvent) -> None:
         """Move between entries with the arrow keys; toggle with Space or Return."""
         step = {Qt.Key.Key_Left: -1, Qt.Key.Key_Right: 1}.get(Qt.Key(event.key()))
-        shown = self._shown(self.width())
+        shown = self._placed_entries(self.width())
         if step is not None and shown:
             self._current = (self._current + step) % len(shown)
             self.update()
@@ -236,7 +236,7 @@ class Legend(QWidget):
         painter.fillRect(QRectF(0, 0, self.width(), 1), colour(theme.line))
         painter.setFont(self._font)
         ratio = painter.device().devicePixelRatio()
-        for number, (entry, position) in enumerate(self._shown(self.width())):
+        for number, (entry, position) in enumerate(self._placed_entries(self.width())):
             is_highlighted = bool(highlighted) and entry.keys == highlighted
             if is_highlighted or (self.hasFocus() and number == self._current):
                 painter.setPen(QPen(colour(theme.accent), 1))
@@ -317,13 +317,13 @@ class Legend(QWidget):
         else:
             painter.fillRect(area, colour(self._theme.base if rgb is None else rgb))
 
-    def _shown(self, width: int) -> list[tuple[Entry, QRectF]]:
+    def _placed_entries(self, width: int) -> list[tuple[Entry, QRectF]]:
         """Return the entries that fit, with their areas."""
         metrics = QFontMetricsF(self._font)
         row_px = max(_ROW_PX, round(metrics.height()) + 5)
         entries: tuple[Entry, ...] = self.entries
         if self._is_low:
-            entries = self._one_row(width, metrics)
+            entries = self._entries_in_one_row(width, metrics)
         x, y = float(_PAD_PX), 4.0
         shown = []
         for entry in entries:
@@ -334,7 +334,7 @@ class Legend(QWidget):
             x += needed + _GAP_PX
         return shown
 
-    def _one_row(self, width: int, metrics: QFontMetricsF) -> tuple[Entry, ...]:
+    def _entries_in_one_row(self, width: int, metrics: QFontMetricsF) -> tuple[Entry, ...]:
         """Return the entries that fit into one row, and if necessary an entry that shows or hides the others."""
         ends = np.cumsum([_width_of(entry, metrics) + _GAP_PX for entry in self.entries])
         room = float(width - 2 * _PAD_PX + _GAP_PX)
@@ -342,12 +342,12 @@ class Legend(QWidget):
             return self.entries
         if self._is_unfolded:
             return (*self.entries, _FEWER)
-        room -= _width_of(_more(len(self.entries)), metrics) + _GAP_PX
+        room -= _width_of(_more_entry(len(self.entries)), metrics) + _GAP_PX
         fitting = int(np.searchsorted(ends, room, "right"))
-        return (*self.entries[:fitting], _more(len(self.entries) - fitting))
+        return (*self.entries[:fitting], _more_entry(len(self.entries) - fitting))
 
     def _height_for(self, width: int) -> int:
-        shown = self._shown(width)
+        shown = self._placed_entries(width)
         return round(shown[-1][1].bottom()) + 4 if shown else 0
 
 
@@ -355,7 +355,7 @@ def _width_of(entry: Entry, metrics: QFontMetricsF) -> float:
     return 19 + metrics.horizontalAdvance(entry.name) + 2
 
 
-def _more(count: int) -> Entry:
+def _more_entry(count: int) -> Entry:
     return Entry(frozenset(), f"{count} more", "a click shows the rest of the legend")
 
 
@@ -370,7 +370,7 @@ def _entries(opened: OpenTrace, theme: Theme) -> Iterator[Entry]:
     if ACTIVITIES in opened.lanes.arrangement.classes:
         tracks = (infos[lane].track for lane in opened.timeline.lanes_of_class(ACTIVITIES))
         drawn = frozenset[int]().union(*(track.values for track in tracks if track is not None))
-        yield from (_of_activities(value, name) for value, name in _OUTCOMES.items() if value in drawn)
+        yield from (_activity_entry(value, name) for value, name in _OUTCOMES.items() if value in drawn)
     values = trace.catalogue.state_value_of_code
     codes = np.flatnonzero(trace.code_counts)
     seen = {int(values[code]) for code in codes}
@@ -382,14 +382,14 @@ def _entries(opened: OpenTrace, theme: Theme) -> Iterator[Entry]:
     if len({state_colour(value, theme) for value in rests}) == 1:  # the default
         yield Entry(frozenset(rests), OTHER_NAMES[states.IDLE], "; ".join(rests.values()))
     else:
-        yield from (_other(value, says) for value, says in rests.items())
+        yield from (_other_entry(value, says) for value, says in rests.items())
     if any(info.kind is LaneKind.INTERRUPTS for info in infos):
-        yield _other(states.INTERRUPT, "the CPU handles an interrupt")
+        yield _other_entry(states.INTERRUPT, "the CPU handles an interrupt")
     if has_states and opened.lanes.shows_kinds:
         yield Entry(frozenset({USER}), "user code on a CPU", "neither in the kernel nor in an interrupt")
     if not has_states or opened.lanes.shows_kinds:
-        yield _other(states.KERNEL_CALL, "the CPU is in a kernel call")
-    yield _other(states.UNKNOWN, "the trace does not show what happened")
+        yield _other_entry(states.KERNEL_CALL, "the CPU is in a kernel call")
+    yield _other_entry(states.UNKNOWN, "the trace does not show what happened")
     if has_states and not opened.lanes.shows_kinds:
         yield from _processes(opened)
     yield Entry(frozenset({fills.EVENTS}), "events", "a tick above the bar for each, coloured by class")
@@ -407,7 +407,7 @@ def _entries(opened: OpenTrace, theme: Theme) -> Iterator[Entry]:
         yield Entry(frozenset({fills.LOST}), "events are missing", "buffers were lost here")
 
 
-def _of_activities(value: int, name: str) -> Entry:
+def _activity_entry(value: int, name: str) -> Entry:
     return Entry(frozenset({value}), name, f"on lanes of activities: {MEANINGS[value]}; a line is at the deadline")
 
 
@@ -435,5 +435,5 @@ def _rank(entry: Entry) -> int:
     return next((rank for rank, state in enumerate(states.STATES) if entry.keys == {state.value}), len(states.STATES))
 
 
-def _other(value: int, says: str) -> Entry:
+def _other_entry(value: int, says: str) -> Entry:
     return Entry(frozenset({value}), OTHER_NAMES[value], says)

@@ -252,7 +252,7 @@ class ArrowLayer(QObject):
         self.hovered = -1
         self.has_zoomed = False
         self.groups: ArrowGroups | None = None
-        self._ends = np.empty((0, 4))
+        self._end_px = np.empty((0, 4))
         self._boxes = np.empty((0, 4))  # boxes of counts: left, top, width, height; empty if there is no room
         self._age = 0  # frames since the groups were found
         self._made_for: tuple[object, ...] = ()  # scale and rows that they were found for
@@ -274,7 +274,7 @@ class ArrowLayer(QObject):
     def set_mode(self, mode: ArrowMode) -> None:
         """Set which arrows to show."""
         if mode is not self.mode:
-            self.mode, self.groups, self.hovered, self._ends = mode, None, -1, np.empty((0, 4))
+            self.mode, self.groups, self.hovered, self._end_px = mode, None, -1, np.empty((0, 4))
             self._all, self._made_for = None, ()
             self.changed.emit()
 
@@ -313,35 +313,35 @@ class ArrowLayer(QObject):
             self.groups = groups.of_kinds(kinds) if groups is not None and kinds else groups
         groups = self.groups
         if groups is None:
-            self._say(painter, "Looking for arrows\N{HORIZONTAL ELLIPSIS}", theme)
+            self._draw_message(painter, "Looking for arrows\N{HORIZONTAL ELLIPSIS}", theme)
             return True
-        self._ends = _clipped(self._placed(groups, scale, scroll_px), painter.viewport().height())
+        self._end_px = _clip_lines(self._end_points(groups, scale, scroll_px), painter.viewport().height())
         if groups.is_counted:
             self._draw_counted(painter, groups, scale, scroll_px, theme)
-            self._say(painter, _count_text(groups), theme)
+            self._draw_message(painter, _count_text(groups), theme)
             return not are_old
         is_smooth = len(groups) <= _FEW
         painter.setRenderHint(QPainter.RenderHint.Antialiasing, on=is_smooth)
-        shapes = _shapes(groups, self._ends, is_smooth=is_smooth)
+        shapes = _shapes(groups, self._end_px, is_smooth=is_smooth)
         _draw_groups(painter, groups, shapes, theme)
         self._draw_counts(painter, groups, theme)
         if 0 <= self.hovered < len(groups):
             _draw_lines(painter, shapes, np.array([self.hovered]), QPen(colour(theme.text), 2.4))
         painter.setRenderHint(QPainter.RenderHint.Antialiasing, on=False)
         if int(groups.count.sum()) != len(groups) or groups.is_sample:
-            self._say(painter, _count_text(groups), theme)
+            self._draw_message(painter, _count_text(groups), theme)
         return not are_old
 
     def at(self, position: QPointF) -> int:
         """Return the position of the group nearest to a point of the widget, -1 if none is near."""
-        if self.mode is not ArrowMode.ALL or not len(self._ends):
+        if self.mode is not ArrowMode.ALL or not len(self._end_px):
             return -1
         if self.groups is not None and self.groups.is_counted:
             left, top, width, height = self._boxes.T
             across, down = position.x() - left, position.y() - top
             under = np.flatnonzero((across >= 0) & (across < width) & (down >= 0) & (down < height))
             return int(under[0]) if len(under) else -1
-        x1, y1, x2, y2 = self._ends.T
+        x1, y1, x2, y2 = self._end_px.T
         along, down = x2 - x1, y2 - y1
         share = ((position.x() - x1) * along + (position.y() - y1) * down) / np.maximum(
             along * along + down * down, 1e-9
@@ -396,7 +396,7 @@ class ArrowLayer(QObject):
             return trace.thread_name(info.thread)
         return f"{trace.cpu_title(info.cpu)} {info.title}" if info.parent >= 0 and info.cpu >= 0 else info.title
 
-    def _placed(self, groups: ArrowGroups, scale: TimeScale, scroll_px: int) -> NDArray[np.float64]:
+    def _end_points(self, groups: ArrowGroups, scale: TimeScale, scroll_px: int) -> NDArray[np.float64]:
         """Return both ends of each group in pixels, (n, 4)."""
         rows = self._opened.lanes.rows
         middles = np.array([row.y_px - scroll_px + row.height_px * MIDDLE for row in rows])
@@ -415,12 +415,12 @@ class ArrowLayer(QObject):
         if groups.is_sample or not len(many):
             return
         many = many[np.argsort(-groups.count[many], kind="stable")][:_COUNTS]
-        texts = self._numbers(painter.font(), theme)
+        texts = self._small_texts(painter.font(), theme)
         laid = [texts.laid(f"{count:,}") for count in groups.count[many].tolist()]
         sizes = np.array([(text.width_px + 4, text.height_px) for text in laid])
         boxes = np.empty((len(laid), 4))
-        boxes[:, :2], boxes[:, 2:] = (self._ends[many, :2] + self._ends[many, 2:] - sizes) / 2, sizes
-        free = _apart(boxes.tolist())
+        boxes[:, :2], boxes[:, 2:] = (self._end_px[many, :2] + self._end_px[many, 2:] - sizes) / 2, sizes
+        free = _without_overlap(boxes.tolist())
         painter.setBrush(colour(theme.base, 215))
         fill_rects(painter, boxes[free])
         painter.setBrush(Qt.BrushStyle.NoBrush)
@@ -436,7 +436,7 @@ class ArrowLayer(QObject):
 
         Used where lines would hide the lanes; only the group under the mouse has a line.
         """
-        rows, texts = self._opened.lanes.rows, self._numbers(painter.font(), theme)
+        rows, texts = self._opened.lanes.rows, self._small_texts(painter.font(), theme)
         counts, sign = groups.count, ""
         if groups.is_sample:  # round to two digits, so that few new texts need layout while the view moves
             about = groups.count / groups.share
@@ -450,14 +450,16 @@ class ArrowLayer(QObject):
         boxes[:, 0] = (groups.drawn_at - scale.window.start) * scale.px_per_cycle - boxes[:, 2] / 2
         boxes[:, 1] = middles[groups.row_position] - boxes[:, 3] / 2
         boxes[:, 0] = np.clip(boxes[:, 0], 0, scale.width_px - boxes[:, 2])
-        shown = _apart_in_rows(groups.row_position, boxes[:, 0], boxes[:, 2], np.argsort(-groups.count, kind="stable"))
+        shown = _without_overlap_in_rows(
+            groups.row_position, boxes[:, 0], boxes[:, 2], np.argsort(-groups.count, kind="stable")
+        )
         is_shown = np.zeros(len(groups), np.bool_)
         is_shown[shown] = True
         boxes[~is_shown] = 0
         self._boxes = boxes
         painter.setRenderHint(QPainter.RenderHint.Antialiasing, on=False)
         if 0 <= self.hovered < len(groups):
-            line = self._ends[self.hovered].copy()
+            line = self._end_px[self.hovered].copy()
             line[[0, 2]] = boxes[self.hovered, 0] + _PAD_PX + _TIP_PX / 2
             painter.setPen(QPen(colour(theme.text), 2))
             painter.drawLine(QLineF(*line.tolist()))
@@ -484,15 +486,15 @@ class ArrowLayer(QObject):
             painter.setPen(QPen(colour(theme.text), 1))
             painter.drawRect(QRectF(*boxes[self.hovered].tolist()))
 
-    def _numbers(self, font: QFont, theme: Theme) -> FittedTexts:
+    def _small_texts(self, font: QFont, theme: Theme) -> FittedTexts:
         """Return the layouts of the small texts."""
-        font = _small(font, theme)
+        font = _small_font(font, theme)
         if self._texts is None or self._texts.font != font:
             self._texts = FittedTexts(font, Qt.TextElideMode.ElideRight)
         return self._texts
 
-    def _say(self, painter: QPainter, text: str, theme: Theme) -> None:
-        laid = self._numbers(painter.font(), theme).laid(text)
+    def _draw_message(self, painter: QPainter, text: str, theme: Theme) -> None:
+        laid = self._small_texts(painter.font(), theme).laid(text)
         device = painter.viewport()
         box = QRectF(device.width() - laid.width_px - 18, device.height() - laid.height_px - 10, laid.width_px + 12,
                      laid.height_px + 4)  # fmt: skip
@@ -502,7 +504,7 @@ class ArrowLayer(QObject):
         painter.drawStaticText(box.topLeft() + QPointF(6, 2), laid.static_text)
 
 
-def _apart(boxes: Sequence[Sequence[float]]) -> list[int]:
+def _without_overlap(boxes: Sequence[Sequence[float]]) -> list[int]:
     """Return the positions of boxes (left, top, width, height) that do not overlap an earlier returned box."""
     taken, free = list[tuple[float, float, float, float]](), list[int]()
     for position, (left, top, width, height) in enumerate(boxes):
@@ -536,7 +538,7 @@ def _triangle(ratio: float, *, is_open: bool) -> tuple[NDArray[np.float64], floa
     return parts, step_px
 
 
-def _apart_in_rows(
+def _without_overlap_in_rows(
     row: NDArray[np.int64], left: NDArray[np.float64], width: NDArray[np.float64], order: NDArray[np.intp]
 ) -> NDArray[np.intp]:
     """Return the positions of boxes, in the given order, that do not overlap an earlier returned box of their row."""
@@ -551,7 +553,7 @@ def _apart_in_rows(
     return np.array(shown, np.intp)
 
 
-def _clipped(ends: NDArray[np.float64], height_px: int) -> NDArray[np.float64]:
+def _clip_lines(ends: NDArray[np.float64], height_px: int) -> NDArray[np.float64]:
     """Return lines cut slightly above and below the picture, because Qt is slow outside it."""
     x1, y1, x2, y2 = ends.T
     down = np.where(y2 == y1, 1.0, y2 - y1)
@@ -644,7 +646,7 @@ def _count_text(groups: ArrowGroups) -> str:
     return f"{groups.total:,} arrows"
 
 
-def _small(font: QFont, theme: Theme) -> QFont:
+def _small_font(font: QFont, theme: Theme) -> QFont:
     font.setPixelSize(theme.px(_SMALL_PX))
     return font
 

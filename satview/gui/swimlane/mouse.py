@@ -172,7 +172,7 @@ class SwimlaneMouse(QObject):
         self._start_scroll = 0
         self._is_space_down = False
         self._last: QPointF | None = None
-        self._awaited: QPointF | None = None  # mouse position over a lane that is not built yet
+        self._pending_hover: QPointF | None = None  # mouse position over a lane that is not built yet
         view.installEventFilter(self)
         view.source.refined.connect(self._on_refined)
         # When the view moves, hide the card; the wheel shows a new one.
@@ -209,7 +209,7 @@ class SwimlaneMouse(QObject):
         elif kind == QEvent.Type.Leave:
             self._leave()
         elif kind in (QEvent.Type.KeyPress, QEvent.Type.KeyRelease) and isinstance(event, QKeyEvent):
-            return self._space(event)
+            return self._on_space(event)
         else:
             return False
         return True
@@ -224,7 +224,7 @@ class SwimlaneMouse(QObject):
             self._drag = _Drag.RANGE
             self._anchor_cycles = self._far_end(self._view.scale.cycles(event.position().x()))
             self._drag_range(event)
-        self._awaited = None
+        self._pending_hover = None
         self._hover.hide()
 
     def _move(self, event: QMouseEvent) -> None:
@@ -355,7 +355,7 @@ class SwimlaneMouse(QObject):
         row = self._view.row_at(position.y())
         scale = self._view.scale
         is_made = row is not None and self._opened.timeline.is_ready(row.index)
-        self._awaited = position if row is not None and not is_made else None
+        self._pending_hover = position if row is not None and not is_made else None
         before, self._view.hovered = self._view.hovered, None
         arrow_before, self._view.arrows.hovered = self._view.arrows.hovered, self._view.arrows.at(position)
         if row is not None and is_made:
@@ -404,7 +404,7 @@ class SwimlaneMouse(QObject):
     @Slot()
     def _on_refined(self) -> None:
         """Show the hover card once the lane under the mouse is built."""
-        position = self._awaited
+        position = self._pending_hover
         row = self._view.row_at(position.y()) if position is not None else None
         if position is not None and row is not None and self._opened.timeline.is_ready(row.index):
             self._view.repaint()
@@ -412,13 +412,13 @@ class SwimlaneMouse(QObject):
 
     @Slot()
     def _forget_hovered(self) -> None:
-        self._awaited = None
+        self._pending_hover = None
         self._hover.hide()
         if self._view.hovered is not None or self._view.arrows.hovered >= 0:
             self._view.hovered, self._view.arrows.hovered = None, -1
             self._view.update()
 
-    def _space(self, event: QKeyEvent) -> bool:
+    def _on_space(self, event: QKeyEvent) -> bool:
         if event.key() != Qt.Key.Key_Space:
             return False
         if not event.isAutoRepeat():

@@ -77,7 +77,7 @@ class NamedMarks(QObject):
     def __init__(self, opened: OpenTrace, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._opened = opened
-        self._cases: tuple[Verdicts | None, _Cases] = None, _Cases.of(opened, None)
+        self._cached_cases: tuple[Verdicts | None, _Cases] = None, _Cases.of(opened, None)
         self._placed: list[_PlacedMark] = []
         opened.verdicts.changed.connect(self.changed)
         opened.why.changed.connect(self.changed)
@@ -162,7 +162,7 @@ class NamedMarks(QObject):
                     theme.accent, partial(self._select, step.thread, step.at_cycles),
                 )  # fmt: skip
 
-    def _seen(self, threads: Iterable[int], lanes: Mapping[int, object]) -> list[int]:
+    def _visible_threads(self, threads: Iterable[int], lanes: Mapping[int, object]) -> list[int]:
         """Return the threads whose lane, or the lane it is folded into, is visible."""
         opened = self._opened
         return [thread for thread in threads if lane_in(opened, opened.lane_of_thread(thread), lanes) is not None]
@@ -174,7 +174,7 @@ class NamedMarks(QObject):
         path = self._opened.path.found.path
         pieces = np.array(visible_pieces(path, scale), np.intp)
         threads = path.on_thread[pieces]
-        pieces = pieces[np.isin(threads, self._seen(np.unique(threads).tolist(), lanes))]
+        pieces = pieces[np.isin(threads, self._visible_threads(np.unique(threads).tolist(), lanes))]
         longest_first = np.argsort(path.start_cycles[pieces] - path.end_cycles[pieces], kind="stable")
         for piece in pieces[longest_first[:_MOST]].tolist():
             thread, start = int(path.on_thread[piece]), int(path.start_cycles[piece])
@@ -188,13 +188,13 @@ class NamedMarks(QObject):
         """Yield the visible occurrences of verdicts, the longest first, except the highlighted one."""
         opened = self._opened
         answer, shown = opened.verdicts.found, opened.highlight.shown
-        if answer is not self._cases[0]:
-            self._cases = answer, _Cases.of(opened, answer)
+        if answer is not self._cached_cases[0]:
+            self._cached_cases = answer, _Cases.of(opened, answer)
         if answer is None:
             return
-        cases = self._cases[1]
+        cases = self._cached_cases[1]
         inside = (cases.end > scale.window.start) & (cases.start < scale.window.end)
-        inside &= np.isin(cases.thread, self._seen(cases.threads, lanes))
+        inside &= np.isin(cases.thread, self._visible_threads(cases.threads, lanes))
         for case in np.flatnonzero(inside)[:_MOST].tolist():
             number, span = int(cases.verdict[case]), (int(cases.start[case]), int(cases.end[case]))
             thread, verdict = int(cases.thread[case]), answer.verdicts[number]

@@ -284,7 +284,7 @@ class OverviewStrip(QWidget):
             ]  # fmt: skip
             if lengths:
                 lines.append(f"{verdict.kind}: {format_duration(clock.duration_ns(max(lengths)))}")
-        return _shortened(lines, "verdicts")
+        return _first_lines(lines, "verdicts")
 
     def _lost_lines(self, x: float) -> list[str]:
         """Return the number and length of gaps near a pixel."""
@@ -299,7 +299,7 @@ class OverviewStrip(QWidget):
     def _damage_lines(self, x: float) -> list[str]:
         """Return the damage of the file near a pixel."""
         near = [problem for cycles, problem in damage(self._opened.trace) if abs(self._scale.x(cycles) - x) <= _GRIP_PX]
-        return _shortened([f"{problem.kind.title}: {problem.detail}" for problem in near], "that Problems lists")
+        return _first_lines([f"{problem.kind.title}: {problem.detail}" for problem in near], "that Problems lists")
 
     @Slot()
     def follow_lanes(self) -> None:
@@ -376,7 +376,7 @@ class OverviewStrip(QWidget):
         painter.drawText(box, Qt.AlignmentFlag.AlignCenter, text)
 
 
-def _shortened(lines: list[str], more: str) -> list[str]:
+def _first_lines(lines: list[str], more: str) -> list[str]:
     """Return the first lines, and the number of further ones."""
     rest = len(lines) - _LISTED_AT_MOST
     return lines if rest <= 0 else [*lines[:_LISTED_AT_MOST], f"and {rest:,} more {more}"]

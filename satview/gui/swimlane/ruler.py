@@ -119,8 +119,8 @@ class Ruler(QWidget):
         self._theme = theme
         self._moved: Moved | None = None
         self._anchor_cycles, self._pressed_x = 0, 0.0
-        self._small = QFont(self.font())
-        self._small.setPixelSize(theme.px(10))
+        self._small_font = QFont(self.font())
+        self._small_font.setPixelSize(theme.px(10))
         selection = opened.selection
         for signal in (
             opened.viewport.window_changed,
@@ -136,7 +136,7 @@ class Ruler(QWidget):
     def set_theme(self, theme: Theme) -> None:
         """Use the colours and text size of a theme."""
         self._theme = theme
-        self._small.setPixelSize(theme.px(10))
+        self._small_font.setPixelSize(theme.px(10))
         self.update()
 
     @property
@@ -205,7 +205,7 @@ class Ruler(QWidget):
         theme, scale = self._theme, self._scale
         painter.fillRect(self.rect(), colour(theme.panel))
         draw_lost(painter, lost_spans(self._opened.timeline.lost_marks, scale), 4, theme)
-        draw_ticks(painter, ticks(scale, self._opened.trace.clock), self.width(), self._small, theme)
+        draw_ticks(painter, ticks(scale, self._opened.trace.clock), self.width(), self._small_font, theme)
         row = TextRow(painter, QRectF(0, TICK_ROW_PX + 1, self.width(), HEIGHT_PX - TICK_ROW_PX - 2))
         self._draw_flags(painter, scale, row)
         self._draw_lengths(painter, scale, row)

@@ -92,7 +92,7 @@ class LaidText:
         static_text: The text.
         font: Its font.
         width_px, height_px: Its size.
-        spots: For each colour: the sheet it was drawn on (`TextSheet._filled`), and its number on that sheet.
+        spots: For each colour: the sheet it was drawn on (`TextSheet._content`), and its number on that sheet.
     """
 
     __slots__ = ("font", "height_px", "spots", "static_text", "width_px")
@@ -112,7 +112,7 @@ class ColouredTexts:
     Attributes:
         texts: The texts.
         inks: Their colours, 0xRRGGBB.
-        filled, numbers: The sheet that has all texts (`TextSheet._filled`), and their numbers on it.
+        filled, numbers: The sheet that has all texts (`TextSheet._content`), and their numbers on it.
     """
 
     __slots__ = ("filled", "inks", "numbers", "texts")
@@ -132,7 +132,7 @@ class TextSheet:
     def __init__(self) -> None:
         self._pixmap: QPixmap | None = None
         self._ratio = 0.0
-        self._filled = object()  # identifies the present content; replaced when the sheet is cleared
+        self._content = object()  # identifies the present content; replaced when the sheet is cleared
         self._rects: list[tuple[int, int, int, int]] = []
         self._next_spot, self._row_px = (0, 0), 0
         self._painter: QPainter | None = None
@@ -152,8 +152,8 @@ class TextSheet:
     def put(self, x: float, y: float, text: LaidText, rgb: int) -> None:
         """Draw a text with its top left corner at (x, y), in a colour 0xRRGGBB."""
         spot = text.spots.get(rgb)
-        if spot is None or spot[0] is not self._filled or self._direct or self._pixmap is None:
-            number = -1 if self._direct else self._drawn(text, rgb)
+        if spot is None or spot[0] is not self._content or self._direct or self._pixmap is None:
+            number = -1 if self._direct else self._draw_on_sheet(text, rgb)
             if number < 0:
                 self._draw(x, y, text, rgb)
                 return
@@ -166,7 +166,7 @@ class TextSheet:
         if self._direct:
             return False
         for _ in range(2):  # clearing a full sheet invalidates numbers found before
-            missing = [block for block in blocks if block.filled is not self._filled and block.texts]
+            missing = [block for block in blocks if block.filled is not self._content and block.texts]
             if not missing:
                 return True
             for block in missing:
@@ -184,11 +184,11 @@ class TextSheet:
         numbers = list[int]()
         for text, rgb in zip(block.texts, block.inks, strict=True):
             spot = text.spots.get(rgb)
-            numbers.append(spot[1] if spot is not None and spot[0] is self._filled else self._drawn(text, rgb))
+            numbers.append(spot[1] if spot is not None and spot[0] is self._content else self._draw_on_sheet(text, rgb))
             if numbers[-1] < 0:
                 return False
-        if all(text.spots[rgb][0] is self._filled for text, rgb in zip(block.texts, block.inks, strict=True)):
-            block.numbers, block.filled = np.array(numbers, np.intp), self._filled
+        if all(text.spots[rgb][0] is self._content for text, rgb in zip(block.texts, block.inks, strict=True)):
+            block.numbers, block.filled = np.array(numbers, np.intp), self._content
         return True
 
     def end(self) -> None:
@@ -213,7 +213,7 @@ class TextSheet:
         painter.setPen(colour(rgb))
         painter.drawStaticText(QPointF(x, y), text.static_text)
 
-    def _drawn(self, text: LaidText, rgb: int) -> int:
+    def _draw_on_sheet(self, text: LaidText, rgb: int) -> int:
         """Draw a text on the sheet, cleared first if full; return its number, or -1 if it is too large."""
         width, height = (int(size * self._ratio) + 2 for size in (text.width_px, text.height_px))
         most = round(_WIDTH_PX * self._ratio), round(_HEIGHT_PX * self._ratio)
@@ -224,7 +224,7 @@ class TextSheet:
             left, top, self._row_px = 0, top + self._row_px, 0
         if self._pixmap is None or top + height > most[1]:
             self._flush()
-            self._pixmap, self._filled = QPixmap(*most), object()
+            self._pixmap, self._content = QPixmap(*most), object()
             self._pixmap.fill(Qt.GlobalColor.transparent)
             self._rects, left, top, self._row_px = [], 0, 0, 0
         self._next_spot, self._row_px = (left + width, top), max(self._row_px, height)
@@ -235,7 +235,7 @@ class TextSheet:
             painter.setPen(colour(rgb))
             painter.drawStaticText(QPointF(0, 0), text.static_text)
         self._rects.append((left, top, width, height))
-        text.spots[rgb] = self._filled, len(self._rects) - 1
+        text.spots[rgb] = self._content, len(self._rects) - 1
         return len(self._rects) - 1
 
 
@@ -445,8 +445,9 @@ def stack_texts(
             kind, names = int(value[begins[run]]), names or names_of_values(timeline)
             if kind in names and kind not in hidden_values and kind != states.QUIET_PROCESS:
                 start, end = int(stack.edges[begins[run]]), int(stack.edges[ends[run]])
+                behind = _background_rgb(kind, theme)
                 texts.append(IntervalText(row, float(left[run]), float(right[run]), start, end, names[kind],
-                                          _ink(kind, theme), NO_EVENT, behind=_behind(kind, theme)))  # fmt: skip
+                                          _ink(kind, theme), NO_EVENT, behind=behind))  # fmt: skip
     return texts
 
 
@@ -456,7 +457,7 @@ def _named(
     """Return the names of the intervals that are wide enough and have a name."""
     window, px_per_cycle = scale.window, scale.width_px / scale.window.length
     starts = np.concatenate([lane.spans.start_cycles[lane.positions] for lane in lanes])
-    ends = np.concatenate([_ends(lane.spans, lane.positions) for lane in lanes])
+    ends = np.concatenate([_end_times(lane.spans, lane.positions) for lane in lanes])
     value = np.concatenate([lane.spans.value[lane.positions] for lane in lanes])
     event = np.concatenate([lane.spans.event[lane.positions] for lane in lanes])
     sizes = [len(lane.positions) for lane in lanes]
@@ -483,7 +484,7 @@ def _named(
                 names[kind, thread] = timeline.label_of(kind, thread)
             text = names[kind, thread]
         texts.append(IntervalText(lane.row, left_px, right_px, start, end, text, _ink(kind, theme), row_of_event,
-                                  lane.is_counter, _behind(kind, theme)))  # fmt: skip
+                                  lane.is_counter, _background_rgb(kind, theme)))  # fmt: skip
     return texts
 
 
@@ -562,7 +563,7 @@ def _wide_positions(spans: LaneSpans, values: NDArray[np.uint8], scale: TimeScal
     return positions[positions >= 0]
 
 
-def _ends(spans: LaneSpans, positions: NDArray[np.integer]) -> NDArray[np.int64]:
+def _end_times(spans: LaneSpans, positions: NDArray[np.integer]) -> NDArray[np.int64]:
     """Return the end times of intervals: the start of the next interval."""
     last = len(spans) - 1
     return np.where(positions < last, spans.start_cycles[np.minimum(positions + 1, last)], spans.end_cycles)
@@ -577,7 +578,7 @@ def _wide_runs(values: NDArray[np.uint8], width_px: int) -> list[float]:
 
 
 @lru_cache(maxsize=256)
-def _behind(value: int, theme: Theme) -> int | None:
+def _background_rgb(value: int, theme: Theme) -> int | None:
     fill = state_colour(value, theme)
     if fill is None or value >= states.FIRST_PROCESS:
         return fill if theme.is_hatched and hatch_of(value) else None

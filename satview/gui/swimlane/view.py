@@ -32,7 +32,7 @@ from satview.session.open_trace import OpenTrace
 FRAME_S: Final = 0.005
 _LEAST_MOVING: Final = 0.3  # least share of a frame's time for lanes while the view moves
 _LEAST_AT_REST: Final = 0.6  # the same while it rests
-_BESIDE_FADES: Final = 0.9  # decay per frame of the measured time for everything else
+_OVERHEAD_DECAY: Final = 0.9  # decay per frame of the measured time for everything else
 _STRIP_PX: Final = 8  # height of the strip for the CPU use of quiet processes
 _CYCLE_PX: Final = 7.0  # least width of a clock cycle for which cycles are separated by lines
 
@@ -81,9 +81,9 @@ class SwimlaneView(QWidget):
         self.answers_first = True
         self._is_reloading = False
         self._is_whole = False
-        self._beside_s = 0.0  # time of a frame for everything except lanes
+        self._overhead_s = 0.0  # time of a frame for everything except lanes
         self._last: TimeScale | None = None  # scale of the last frame in which lanes were painted
-        self._settled: TimeScale | None = None  # scale of the last frame, if it was exact
+        self._exact_scale: TimeScale | None = None  # scale of the last frame, if it was exact
         self.lanes = LaneLayer(opened, theme, self.font(), self)
         self.lanes.changed.connect(self.update)
         self.arrows = ArrowLayer(opened, self)
@@ -121,7 +121,7 @@ class SwimlaneView(QWidget):
     @property
     def is_settled(self) -> bool:
         """True if the screen shows an exact frame; otherwise further frames follow."""
-        return self._settled == self.scale
+        return self._exact_scale == self.scale
 
     @property
     def scale(self) -> TimeScale:
@@ -251,14 +251,14 @@ class SwimlaneView(QWidget):
         if rows:
             is_exact = self._draw_rows(painter, rows, scale, self._left_s(scale) if on_screen and not is_whole else inf)
             beside_s = clock() - begun_s - self.lanes.pictures.spent_s - self.arrows.spent_s
-            self._beside_s = max(beside_s, self._beside_s * _BESIDE_FADES)
+            self._overhead_s = max(beside_s, self._overhead_s * _OVERHEAD_DECAY)
         else:
             painter.fillRect(self.rect(), colour(self._theme.base))
             self._draw_heads(painter)
             if not self._opened.lanes.heads:
                 self._draw_nothing(painter)
         if on_screen:
-            self._settled = scale if is_exact else None
+            self._exact_scale = scale if is_exact else None
         if not is_exact:
             self._next.start()
 
@@ -267,7 +267,7 @@ class SwimlaneView(QWidget):
         if self.arrows.are_due(scale):
             return -1.0  # this frame computes arrows; lanes wait for the next one
         is_moving, self._last = self._last != scale, scale
-        return max(self.frame_s - self._beside_s, self.frame_s * (_LEAST_MOVING if is_moving else _LEAST_AT_REST))
+        return max(self.frame_s - self._overhead_s, self.frame_s * (_LEAST_MOVING if is_moving else _LEAST_AT_REST))
 
     def _draw_rows(self, painter: QPainter, rows: tuple[LaneRow, ...], scale: TimeScale, limit_s: float) -> bool:
         """Draw lanes and everything over them, lanes only within the time limit; return whether the frame is exact."""

@@ -35,7 +35,7 @@ class CommandActions(QObject):
         super().__init__(window)
         self._keys = keys
         keys.changed.connect(self._set_keys)
-        self._is_met = is_met
+        self._is_available = is_met
         self._registry = registry
         self.by_id: dict[str, QAction] = {}
         self.menus: dict[Menu, QMenu] = {}
@@ -100,7 +100,7 @@ class CommandActions(QObject):
     def refresh(self) -> None:
         """Update which actions are checked and enabled."""
         self._refresh_later.stop()
-        is_met = {needs: self._is_met(needs) for needs in Needs}
+        is_met = {needs: self._is_available(needs) for needs in Needs}
         for binding in self._registry:
             action = self.by_id[binding.command.id]
             action.setEnabled(is_met[binding.command.needs])

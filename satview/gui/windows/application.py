@@ -41,7 +41,7 @@ _SWITCH_S: Final = 0.001  # thread switch interval; Python's 5 ms, ten times whi
 _COMPLETE_MS: Final = 400  # after a file is opened; a preview completes the window earlier
 
 
-_SIZES_OF_TEXT: Final = ("swimlane/lane_height_px", "swimlane/label_width_px", "events/row_height_px")
+_TEXT_SIZE_SETTINGS: Final = ("swimlane/lane_height_px", "swimlane/label_width_px", "events/row_height_px")
 
 
 class Application(QObject):
@@ -79,18 +79,18 @@ class Application(QObject):
 
     def new_window(self) -> MainWindow:
         """Show an empty window."""
-        window = self._made_window()
+        window = self._create_window()
         window.complete()
         self._show(window)
         return window
 
     def first_window(self) -> MainWindow:
         """Show an empty window without commands; the caller completes it after the first paint."""
-        window = self._made_window()
+        window = self._create_window()
         self._show(window)
         return window
 
-    def _made_window(self) -> MainWindow:
+    def _create_window(self) -> MainWindow:
         window = MainWindow(self.shared, self.theme)
         window.files_requested.connect(self._on_files)
         window.link_requested.connect(self._on_link)
@@ -248,7 +248,7 @@ class Application(QObject):
     def _scale_with_text(self, before_percent: int) -> None:
         """Scale lanes, their labels and table rows with the text size."""
         percent = self.theme.text_percent
-        for key in _SIZES_OF_TEXT if percent != before_percent else ():
+        for key in _TEXT_SIZE_SETTINGS if percent != before_percent else ():
             self.settings.set(key, round(self.settings.number(key) * percent / before_percent))
 
     @Slot()
@@ -298,7 +298,7 @@ def run(
         settings.set("files/cache_mb", 0, is_saved=False)
     recent = RecentFiles(recent_files_file(), settings.number("files/recent_count"))
     application = Application(Shared(settings, recent, users_files(), has_users_keys=True))
-    sys.excepthook = _last_resort
+    sys.excepthook = _report_uncaught
     return _run_windows(app, application, links, is_followed)
 
 
@@ -381,7 +381,7 @@ class _Reporting:
     is_on = False
 
 
-def _last_resort(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+def _report_uncaught(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
     """Report an exception that nothing caught, and continue."""
     if issubclass(kind, SourceChangedError):
         return  # the session detects this by itself and shows a page about it

@@ -89,7 +89,7 @@ class PanelSizes:
     def note(self) -> None:
         """Remember the sizes of the visible panels."""
         bars = _bars(self._window, self._docks)
-        for area, (name, dock) in self._fronts().items():
+        for area, (name, dock) in self._front_docks().items():
             size_px = self._size(area, dock)
             if _DIRECTIONS[area] is Qt.Orientation.Vertical and name in bars:
                 size_px += bars[name].height()  # Qt counts the tabs
@@ -97,13 +97,13 @@ class PanelSizes:
 
     def restore(self) -> None:
         """Restore the remembered sizes, or smaller ones in a smaller window."""
-        for area, (_, dock) in self._fronts().items():
+        for area, (_, dock) in self._front_docks().items():
             if area in self._shares:
                 size_px, window_px = self._shares[area]
                 fitting_px = min(size_px, round(size_px * self._size(area, self._window) / window_px))
                 self._window.resizeDocks([dock], [fitting_px], _DIRECTIONS[area])
 
-    def _fronts(self) -> dict[Qt.DockWidgetArea, tuple[str, QDockWidget]]:
+    def _front_docks(self) -> dict[Qt.DockWidgetArea, tuple[str, QDockWidget]]:
         """Return the name and dock of one visible panel per side."""
         seen = [row for row in self._docks.items() if not row[1].isFloating() and shows(row[1])]
         return {self._window.dockWidgetArea(dock): (name, dock) for name, dock in seen}
@@ -175,7 +175,7 @@ def _size(window: QMainWindow, docks: Docks, layout: PanelLayout) -> None:
         docks[group.front].raise_()
     for area in _AREAS:
         in_area = [group for group in shown if group.area == area]
-        beside, above = (_one_of_each(in_area, axis) for axis in ("x_px", "y_px"))
+        beside, above = (_first_per_position(in_area, axis) for axis in ("x_px", "y_px"))
         if len(beside) > 1 or area in ("left", "right"):  # otherwise the group is as wide as the window
             sizes = [group.width_px for group in beside]
             window.resizeDocks([docks[group.front] for group in beside], sizes, Qt.Orientation.Horizontal)
@@ -184,7 +184,7 @@ def _size(window: QMainWindow, docks: Docks, layout: PanelLayout) -> None:
             window.resizeDocks([docks[group.front] for group in above], sizes, Qt.Orientation.Vertical)
 
 
-def _one_of_each(groups: list[PanelGroup], axis: str) -> list[PanelGroup]:
+def _first_per_position(groups: list[PanelGroup], axis: str) -> list[PanelGroup]:
     """Return the first group at each position along an axis: groups at one position have the same size there."""
     return list({getattr(group, axis): group for group in reversed(groups)}.values())[::-1]
 
@@ -264,7 +264,7 @@ class Drawer(QWidget):
         self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
         self._docks, self._window = docks, window
         self._last = "events"
-        self._last_of = {topic: next(row.name for row in PANELS if row.topic is topic) for topic in Topic}
+        self._last_of_topic = {topic: next(row.name for row in PANELS if row.topic is topic) for topic in Topic}
         line = line_up(QHBoxLayout(self), margins=(6, 0, 4, 0), spacing=0)
         self.buttons: dict[Topic, QToolButton] = {}
         for topic in Topic:
@@ -298,7 +298,7 @@ class Drawer(QWidget):
     def show_panel(self, name: str) -> None:
         """Show a panel of the drawer with the panels of its topic as tabs, and hide the other topics in that row."""
         dock = self._docks[name]
-        self._last = self._last_of[_TOPIC_OF[name]] = name
+        self._last = self._last_of_topic[_TOPIC_OF[name]] = name
         topic, others = _TOPIC_OF[name], set(self.members()) - {name}
         dock.show()
         for other in others:
@@ -325,7 +325,7 @@ class Drawer(QWidget):
         """Update the checked topic button and the question of the front panel."""
         front, members = self.front, self.members()
         if front:
-            self._last = self._last_of[_TOPIC_OF[front]] = front
+            self._last = self._last_of_topic[_TOPIC_OF[front]] = front
         for topic, button in self.buttons.items():
             button.setVisible(any(_TOPIC_OF[name] is topic for name in members))
             button.setChecked(bool(front) and _TOPIC_OF[front] is topic)
@@ -342,7 +342,7 @@ class Drawer(QWidget):
             self.close_drawer()
             return
         inside = [name for name in self.members() if _TOPIC_OF[name] is topic]
-        self.show_panel(self._last_of[topic] if self._last_of[topic] in inside else inside[0])
+        self.show_panel(self._last_of_topic[topic] if self._last_of_topic[topic] in inside else inside[0])
 
     def _float(self) -> None:
         """Float the front panel; the drawer shows the next panel of the topic."""

@@ -41,17 +41,17 @@ class EndSignals(QObject):
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self.number = 0
-        self._here, self._there = socket.socketpair()
-        for end in (self._here, self._there):
+        self._read_end, self._write_end = socket.socketpair()
+        for end in (self._read_end, self._write_end):
             end.setblocking(False)
-        self._notifier = QSocketNotifier(self._here.fileno(), QSocketNotifier.Type.Read, self)
+        self._notifier = QSocketNotifier(self._read_end.fileno(), QSocketNotifier.Type.Read, self)
         self._notifier.activated.connect(self._read)
 
     @contextmanager
     def watched(self) -> Iterator[None]:
         """Handle the signals in a `with` block; an ignored signal (nohup) stays ignored. Main thread only."""
         before = {}
-        wakeup = signal.set_wakeup_fd(self._there.fileno(), warn_on_full_buffer=False)
+        wakeup = signal.set_wakeup_fd(self._write_end.fileno(), warn_on_full_buffer=False)
         for name in _NAMES:
             number = getattr(signal, name, None)
             if number is not None and signal.getsignal(number) in (signal.SIG_DFL, signal.default_int_handler):
@@ -63,14 +63,14 @@ class EndSignals(QObject):
                 signal.signal(number, handler)
             signal.set_wakeup_fd(wakeup)
             self._notifier.setEnabled(False)
-            self._here.close()
-            self._there.close()
+            self._read_end.close()
+            self._write_end.close()
 
     @Slot()
     def _read(self) -> None:
         numbers = b""
         with contextlib.suppress(BlockingIOError):
-            numbers = self._here.recv(64)
+            numbers = self._read_end.recv(64)
         # The socket also receives other signals that have a Python handler.
         requested = [number for number in numbers if number in {getattr(signal, name, None) for name in _NAMES}]
         if requested and not self.number:

@@ -133,22 +133,22 @@ class PendingLinks(QObject):
 
     def __init__(self, parent: QObject) -> None:
         super().__init__(parent)
-        self._waiting: dict[Session, tuple[CommandWindow, TraceLink]] = {}
+        self._pending: dict[Session, tuple[CommandWindow, TraceLink]] = {}
 
     def watch(self, window: CommandWindow, link: TraceLink) -> None:
         """Apply a link as soon as the window has its trace."""
         if link.has_position:
-            if window.session not in self._waiting:
+            if window.session not in self._pending:
                 window.session.stage_changed.connect(self._on_stage)
-            self._waiting[window.session] = window, link
+            self._pending[window.session] = window, link
 
     @Slot()
     def _on_stage(self) -> None:
         session = self.sender()
-        if not isinstance(session, Session) or session not in self._waiting or session.stage is Stage.LOADING:
+        if not isinstance(session, Session) or session not in self._pending or session.stage is Stage.LOADING:
             return
         session.stage_changed.disconnect(self._on_stage)
-        waiting = self._waiting.pop(session)
+        waiting = self._pending.pop(session)
         if session.stage is Stage.READY:
             # One turn of the event loop later, when the window has created its views.
             QTimer.singleShot(0, self, partial(self._go, *waiting))

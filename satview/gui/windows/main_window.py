@@ -135,7 +135,7 @@ class MainWindow(CommandWindow):
         self.keeper = None
         self.workspace = None
         self.preview_page = None
-        self._asks = True
+        self._asks_about_unsaved = True
         # Before Qt 6.11 a menu that is fetched by QAction.menu() dies with its wrapper.
         self._menus: dict[Menu, QMenu] = {}
         self._set_up_bars()
@@ -182,7 +182,7 @@ class MainWindow(CommandWindow):
 
     def close_unasked(self) -> None:
         """Close without asking about unsaved notes."""
-        self._asks = False
+        self._asks_about_unsaved = False
         self.close()
 
     def save_notes(self) -> list[str]:
@@ -306,7 +306,7 @@ class MainWindow(CommandWindow):
     def closeEvent(self, event: QCloseEvent) -> None:
         """Ask about unsaved notes, then save the layout, cancel all tasks and release the trace."""
         self.complete()
-        if self._asks and not self.views.resolve_unsaved():
+        if self._asks_about_unsaved and not self.views.resolve_unsaved():
             event.ignore()
             return
         self.views.leave()

@@ -163,7 +163,7 @@ class LoadingPage(_Card):
 
     def begin(self, path: Path) -> None:
         """Show the name and size of the file."""
-        self.title.setText(f"Opening {_short(path.name)}")
+        self.title.setText(f"Opening {_shorten(path.name)}")
         self.text.setText(_size_text(path))
         self.bar.setRange(0, 0)
 
@@ -209,7 +209,7 @@ class FailedPage(_Card):
 
     def show_error(self, path: Path, error: Exception) -> None:
         """Show why a file cannot be opened."""
-        self.title.setText(f"{_short(path.name)} cannot be opened")
+        self.title.setText(f"{_shorten(path.name)} cannot be opened")
         if isinstance(error, TraceFormatError):
             what, remedy = error.what, error.remedy
             byte = f", byte 0x{error.offset:x}" if error.offset is not None else ""
@@ -220,7 +220,7 @@ class FailedPage(_Card):
         self.position.setText(f"{path}{byte}")
 
 
-def _short(name: str) -> str:
+def _shorten(name: str) -> str:
     return name if len(name) <= 34 else f"{name[:20]}\N{HORIZONTAL ELLIPSIS}{name[-13:]}"
 
 

@@ -47,7 +47,7 @@ class PreviewLanes(QWidget):
         self._view: PreviewView | None = None
         self._dragged: tuple[float, TimeWindow] | None = None
         self._load: NDArray[np.float64] | None = None  # load of the whole trace per bin
-        self._small, self._bold = QFont(self.font()), QFont(self.font())
+        self._small_font, self._bold = QFont(self.font()), QFont(self.font())
         self._bold.setWeight(QFont.Weight.DemiBold)
         self._wheel_zooms = False
         self.set_theme(theme)
@@ -55,7 +55,7 @@ class PreviewLanes(QWidget):
     def set_theme(self, theme: Theme) -> None:
         """Use the colours and text size of a theme."""
         self._theme = theme
-        self._small.setPixelSize(theme.px(10))
+        self._small_font.setPixelSize(theme.px(10))
         self.update()
 
     def set_up(self, label_px: int, lane_px: int, *, wheel_zooms: bool) -> None:
@@ -190,7 +190,7 @@ class PreviewLanes(QWidget):
         painter.translate(self._label_px, STRIP_PX)
         painter.fillRect(QRectF(0, 0, self._lanes_width, RULER_PX), colour(theme.panel))
         scale = TimeScale(view.viewport.window, self._lanes_width)
-        draw_ticks(painter, ticks(scale, view.preview.clock), self._lanes_width, self._small, theme)
+        draw_ticks(painter, ticks(scale, view.preview.clock), self._lanes_width, self._small_font, theme)
         painter.setPen(colour(theme.line))
         painter.drawLine(QLineF(0, RULER_PX - 0.5, self._lanes_width, RULER_PX - 0.5))
         painter.restore()

@@ -128,7 +128,7 @@ class LaneCommands:
         self._settings.set("swimlane/lane_classes", ",".join(sorted(opened.lanes.arrangement.classes)))
         is_empty = opened.timeline.has_classes([name]) and not opened.timeline.lanes_of_class(name)
         if name in opened.lanes.arrangement.classes and not is_empty:
-            self._say_where(lane_class, views)
+            self._report_place(lane_class, views)
 
     def _ask_user_file(self, views: Workspace) -> None:
         """Ask for a file with event descriptions, and apply it to the trace."""
@@ -166,7 +166,7 @@ class LaneCommands:
         lanes.show_classes(lanes.arrangement.classes | {"user"})
         self._settings.set("swimlane/lane_classes", ",".join(sorted(lanes.arrangement.classes)))
 
-    def _say_where(self, lane_class: LaneClass, views: Workspace) -> None:
+    def _report_place(self, lane_class: LaneClass, views: Workspace) -> None:
         """Report where the new lanes are, because they may be outside the visible part."""
         where = {
             Owner.TRACE: "below the CPUs",
@@ -237,8 +237,8 @@ class MarkCommands:
     def _commands(self) -> tuple[tuple[str, Run], ...]:
         selection = self._selection
         return (
-            ("marks.cursor_a", lambda _: selection().set_cursors(self._here(), selection().cursor_b)),
-            ("marks.cursor_b", lambda _: selection().set_cursors(selection().cursor_a, self._here())),
+            ("marks.cursor_a", lambda _: selection().set_cursors(self._key_time(), selection().cursor_b)),
+            ("marks.cursor_b", lambda _: selection().set_cursors(selection().cursor_a, self._key_time())),
             ("marks.clear_cursors", lambda _: selection().set_cursors(None, None)),
             ("marks.range", lambda views: selection().set_range(views.active.navigation.target())),
             ("marks.type_range", self._ask_range),
@@ -253,7 +253,7 @@ class MarkCommands:
     def _selection(self) -> Selection:
         return self._workspace().active.opened.selection
 
-    def _here(self) -> int:
+    def _key_time(self) -> int:
         """Return the time a key refers to: the edge or event at the mouse, else the selection, else the middle."""
         active = self._workspace().active
         opened, cycles = active.opened, active.motion.anchor()
@@ -278,7 +278,7 @@ class MarkCommands:
     def _range_of_mark(self) -> tuple[int, int]:
         """Return the start and end of a new mark: those of the selected range, else the time at the mouse twice."""
         time_range = self._selection().time_range
-        return (time_range.start, time_range.end) if time_range is not None else (self._here(),) * 2
+        return (time_range.start, time_range.end) if time_range is not None else (self._key_time(),) * 2
 
     def _add_mark(self, text: str, is_temporary: bool = False, span: tuple[int, int] | None = None) -> None:
         start, end = self._range_of_mark() if span is None else span
@@ -323,7 +323,7 @@ class ComparisonCommands:
         """Bind all commands of this class."""
         run = self._run
         registry.bind("file.compare", partial(run, self._open))
-        registry.bind("file.together", partial(run, self._together))
+        registry.bind("file.together", partial(run, self._show_together))
         registry.bind("compare.linked", partial(run, _toggle_linked), self._is_linked)
         registry.bind("compare.starts", partial(run, lambda views: views.comparison.align_starts()))
         registry.bind("compare.cursors", partial(run, lambda views: views.comparison.align_cursors()))
@@ -348,7 +348,7 @@ class ComparisonCommands:
             self._window,
         )
 
-    def _together(self, views: Workspace) -> None:
+    def _show_together(self, views: Workspace) -> None:
         dialog = AxisDialog(views.opened.trace, views.comparison, self._window)
         dialog.written.connect(self._open_axis)
         dialog.show()
@@ -456,9 +456,9 @@ class TraceCommands:
             ("go.partner", lambda views: views.active.navigation.show_partner()),
             ("go.cause", lambda views: views.active.navigation.show_cause()),
             ("go.effect", lambda views: views.active.navigation.show_effect()),
-            ("go.why", self._why),
+            ("go.why", self._show_why),
             ("go.path", self._path),
-            ("go.late", self._late),
+            ("go.late", self._show_late),
             ("go.what_if", self._what_if),
             ("go.lane_up", lambda views: views.active.navigation.step_lane(lambda row, _: row - 1)),
             ("go.lane_down", lambda views: views.active.navigation.step_lane(lambda row, _: row + 1)),
@@ -518,7 +518,7 @@ class TraceCommands:
         assert event is not None, "the command needs an event"
         return int(self._opened.trace.events.code[event])
 
-    def _why(self, views: Workspace) -> None:
+    def _show_why(self, views: Workspace) -> None:
         views.active.navigation.request_why(self._thread())
         views.show_panel("why")
 
@@ -526,7 +526,7 @@ class TraceCommands:
         views.active.navigation.request_path(self._thread())
         views.show_panel("path")
 
-    def _late(self, views: Workspace) -> None:
+    def _show_late(self, views: Workspace) -> None:
         if views.active.opened.trace is not views.opened.trace:
             raise UsageError("the panel Late is about the upper trace")
         panel = views.panel(LatePanel)

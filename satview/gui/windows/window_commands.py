@@ -152,7 +152,7 @@ class CaptureCommands(QObject):
         registry.bind("file.new_capture", self.new_capture)
         registry.bind("file.capture_target", self._capture_target)
         registry.bind("capture.live", self._toggle_live, lambda: self._window.session.follow is not None)
-        registry.bind("capture.stick", self.toggle_stick, self._sticks)
+        registry.bind("capture.stick", self.toggle_stick, self._is_linked)
         registry.bind("capture.demo", self.start_demo)
         registry.bind("capture.stop", self._window.capture_job.stop)
 
@@ -227,7 +227,7 @@ class CaptureCommands(QObject):
         else:
             session.set_following(session.follow is None)
 
-    def _sticks(self) -> bool:
+    def _is_linked(self) -> bool:
         follow = self._window.session.follow
         return follow is not None and follow.is_sticking
 

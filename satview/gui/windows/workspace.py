@@ -342,7 +342,7 @@ class Workspace(QWidget):
         self._settings = settings
         self._window = window
         self._theme = theme
-        self._stale: set[str] = set()
+        self._stale_panels: set[str] = set()
         self._is_arranging = False
         self.saved_values: dict[str, dict[str, Value]] = {}
         self.docks = {row.name: self._dock(row.name, row.plain_title) for row in PANELS}
@@ -425,7 +425,7 @@ class Workspace(QWidget):
         guard_from_wheel(panel)
         panel.take_values(self.saved_values.get(name, {}))
         if panel.waits_to_be_seen:
-            self._stale.add(name)
+            self._stale_panels.add(name)
         policy = panel.sizePolicy()
         policy.setRetainSizeWhenHidden(True)  # otherwise its dock and the other tabs of that dock would shrink
         panel.setSizePolicy(policy)
@@ -435,7 +435,7 @@ class Workspace(QWidget):
     @Slot()
     def _on_reloaded(self) -> None:
         """Reload the panels that do not follow signals, once they are visible."""
-        self._stale = set(self.panels.created)
+        self._stale_panels = set(self.panels.created)
         self._update_panels()
         self._check.start(_CHECK_AGAIN_AFTER_MS)
 
@@ -494,8 +494,8 @@ class Workspace(QWidget):
                 has_made_one = True
             if shows or name in self.panels.created:
                 self.panels[name].setVisible(shows)
-            if shows and name in self._stale:
-                self._stale.discard(name)
+            if shows and name in self._stale_panels:
+                self._stale_panels.discard(name)
                 self.panels[name].reload()
 
     def arrange(self) -> None:

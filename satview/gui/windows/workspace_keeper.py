@@ -68,8 +68,8 @@ class WorkspaceKeeper(QObject):
         self._views, self._files, self._path = views, files, path
         self.file = files.of_trace(path) if is_lasting else StateFiles().of_trace(path)
         self.file.setParent(self)
-        self._waiting: SelectionState | None = None
-        self._building = Task(self, self._on_built)
+        self._pending_selection: SelectionState | None = None
+        self._build_task = Task(self, self._on_built)
         self._timer = QTimer(self, singleShot=True, interval=_CACHE_AFTER_MS)
         self._timer.timeout.connect(self.save)
 
@@ -128,9 +128,9 @@ class WorkspaceKeeper(QObject):
             put_selection(opened, state.selection)
             lane = opened.selection.lane
             if state.selection.span_start is not None and opened.selection.span is None and lane is not None:
-                self._waiting = state.selection  # until the lane is built in the background
+                self._pending_selection = state.selection  # until the lane is built in the background
                 timeline, selected = opened.timeline, [lane]
-                self._building.start(lambda is_cancelled: timeline.build(selected, is_cancelled))
+                self._build_task.start(lambda is_cancelled: timeline.build(selected, is_cancelled))
         if state.compared is not None and same and Path(state.compared.path).is_file():
             views.beside.open(Path(state.compared.path), state.compared)
         if state.view is not None:
@@ -176,13 +176,13 @@ class WorkspaceKeeper(QObject):
     @Slot()
     def _on_built(self) -> None:
         """Select the saved interval, unless the user has selected something else meanwhile."""
-        selection, state = self._views.opened.selection, self._waiting
+        selection, state = self._views.opened.selection, self._pending_selection
         if state is not None and selection.span is None and selection.event == state.event:
             view = self._views.area.view
             scroll_px = view.scroll_px
             put_selection(self._views.opened, state)
             view.scroll_to(scroll_px)  # selecting scrolls to the interval; undo that
-        self._waiting = None
+        self._pending_selection = None
 
     @Slot()
     def _on_change(self) -> None:
@@ -210,7 +210,7 @@ class WorkspaceKeeper(QObject):
 
     def close(self) -> None:
         """Save the state; a failure is dropped, since this state is not user data worth a question."""
-        self._building.close()
+        self._build_task.close()
         self.save()
         self.file.give_up()
         self._files.shrink()
