@@ -1,1 +1,1 @@
-"""Widgets. They draw what the session holds and send intentions back; they compute nothing and own no trace data."""
+"""Widgets. They draw the state of the session and pass input to it; they compute nothing and own no trace data."""

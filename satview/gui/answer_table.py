@@ -1,4 +1,4 @@
-"""One panel for every answer: its rows as a table, with sorting, finding, copying, export and a tip for each column."""
+"""Panel of an answer: a table with sorting, unfolding, links to the lanes, copying and export."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ from satview.gui import dialogs
 from satview.gui.colours import state_colour
 from satview.gui.panel import PanelContext, TablePanel, add_copy_and_export, set_up_rows
 from satview.gui.theme import Theme, colour, icon
-from satview.gui.widgets import Notice
+from satview.gui.widgets import Notice, line_up
 from satview.session.highlight import of_row, window_of
 from satview.session.panels.statistics import write_table
 from satview.session.tasks import Task
 
-# The item model of an answer: rows that are below a row unfold there; a text when it shows.
+# The item model of an answer; child rows unfold below their parent, and texts are formatted when shown.
 
 
 Index = QModelIndex | QPersistentModelIndex
@@ -51,29 +51,29 @@ _STEP: Final = "\N{EM SPACE}"
 _CACHED_ROWS: Final = 4096
 _FUNNEL_PX: Final = 12
 _SWATCH_PX: Final = 10
-SHARE_ROLE: Final = int(Qt.ItemDataRole.UserRole)  # how much of its bar a share fills, 0 to 1
+SHARE_ROLE: Final = int(Qt.ItemDataRole.UserRole)  # the filled part of a share's bar, 0 to 1
 _Order = Qt.SortOrder
 
 
 class AnswerModel(QAbstractTableModel):
-    """An answer as a flat table in which rows unfold: a tree would call Python for every row it has.
+    """An answer as a flat table whose rows unfold. A tree model would call Python for every row.
 
     Attributes:
-        answer: The rows that show, unfolded ones included; None = nothing.
-        names: The columns to show of the next answer, where not all have room; none = all that say something.
-        columns: The columns that show.
-        sort_name: Column that it is sorted by; empty = in the order of the answer.
+        answer: The visible rows, including unfolded ones; None = nothing.
+        names: Columns to show of the next answer; empty = all columns that have content.
+        columns: The visible columns.
+        sort_name: Column to sort by; empty = the order of the answer.
         is_descending: Largest first.
-        follows: The numbers follow the filter, those of columns that can: these get a funnel.
+        follows: Values follow the filter; columns that support this are marked by a funnel.
     """
 
     def __init__(self, theme: Theme, parent: QObject | None = None, names: tuple[str, ...] = ()) -> None:
-        """Make an empty model.
+        """Create an empty model.
 
         Args:
-            theme: The colours.
-            parent: Its owner.
-            names: The columns to show, where not all have room; none = all.
+            theme: Colours.
+            parent: Owner.
+            names: Columns to show; empty = all.
         """
         super().__init__(parent)
         self.names, self.follows = names, False
@@ -86,11 +86,11 @@ class AnswerModel(QAbstractTableModel):
         self._texts = lru_cache(maxsize=_CACHED_ROWS)(borrowed(self._format))
 
     def set_theme(self, theme: Theme) -> None:
-        """Draw in other colours."""
+        """Use the colours of a theme."""
         self._theme, self._funnel = theme, icon("filter", theme, _FUNNEL_PX)
 
     def show(self, answer: Table | None, sort_name: str, *, is_descending: bool) -> None:
-        """Show other rows."""
+        """Show another answer, which is already sorted."""
         self.beginResetModel()
         self.answer, self.sort_name, self.is_descending = answer, sort_name, is_descending
         self.columns = self._columns_of(answer) if answer is not None else ()
@@ -105,11 +105,11 @@ class AnswerModel(QAbstractTableModel):
         return answer.whole().filled()
 
     def depth_at(self, row: int) -> int:
-        """Return how deep a row is nested."""
+        """Return the nesting depth of a row, 0 for top rows."""
         return int(self._depth[row])
 
     def can_unfold(self, row: int) -> bool:
-        """Return whether rows are below a row of the answer."""
+        """Return whether a row has child rows."""
         return self.answer is not None and len(self.answer.children(row)) > 0
 
     def is_open(self, row: int) -> bool:
@@ -117,12 +117,12 @@ class AnswerModel(QAbstractTableModel):
         return row in self._open
 
     def unfold(self, row: int) -> None:
-        """Show the rows below a row."""
+        """Show the child rows of a row."""
         if self.answer is None or self.is_open(row) or not self.can_unfold(row):
             return
         children = self.answer.children(row)
         self._open.add(row)
-        self._say_changed(row)
+        self._emit_row_changed(row)
         self.beginInsertRows(QModelIndex(), row + 1, row + len(children))
         self.answer = self.answer.at(np.insert(self.answer.positions, row + 1, children))
         self._depth = np.insert(self._depth, row + 1, np.full(len(children), self._depth[row] + 1, np.uint8))
@@ -131,7 +131,7 @@ class AnswerModel(QAbstractTableModel):
         self.endInsertRows()
 
     def fold(self, row: int) -> None:
-        """Hide what is below a row."""
+        """Hide all rows below a row."""
         if self.answer is None or not self.is_open(row):
             return
         count = self._below(row)
@@ -144,14 +144,14 @@ class AnswerModel(QAbstractTableModel):
         self._texts.cache_clear()
         self.endRemoveRows()
         self._open.discard(row)
-        self._say_changed(row)
+        self._emit_row_changed(row)
 
     def _below(self, row: int) -> int:
-        """Return how many rows are below a row that is unfolded."""
+        """Return the number of visible rows below an unfolded row."""
         back = np.flatnonzero(self._depth[row + 1 :] <= self._depth[row])
         return int(back[0]) if len(back) else len(self._depth) - row - 1
 
-    def _say_changed(self, row: int) -> None:
+    def _emit_row_changed(self, row: int) -> None:
         self._texts.cache_clear()
         self.dataChanged.emit(self.index(row, 0), self.index(row, 0))
 
@@ -164,15 +164,15 @@ class AnswerModel(QAbstractTableModel):
         return tuple(texts)
 
     def rowCount(self, parent: Index = QModelIndex()) -> int:  # noqa: B008  -- Qt's own default
-        """Return the rows, unfolded ones included."""
+        """Return the number of visible rows, including unfolded ones."""
         return 0 if parent.isValid() else len(self._depth)
 
     def columnCount(self, parent: Index = QModelIndex()) -> int:  # noqa: B008
-        """Return the columns."""
+        """Return the number of columns."""
         return 0 if parent.isValid() else len(self.columns)
 
     def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
-        """Return text, alignment, colour or tip of a cell; the tip says why a value is not exact."""
+        """Return text, alignment, colour, icon or tool tip of a cell; the tip says why a value is not exact."""
         if not index.isValid() or self.answer is None:
             return None
         row, column = index.row(), self.columns[index.column()]
@@ -180,8 +180,8 @@ class AnswerModel(QAbstractTableModel):
             return visible_line(self._texts(row)[index.column()])
         if role == Qt.ItemDataRole.ToolTipRole:
             text, doubt = self._texts(row)[index.column()].strip(), self.answer.doubt(row, column.name)
-            way = "A click goes there." if self.answer.has_place(row, column.name) else ""
-            return tool_tip("\n".join(filter(None, (text, doubt, *self._hidden(index), way))))
+            link_hint = "A click goes there." if self.answer.has_place(row, column.name) else ""
+            return tool_tip("\n".join(filter(None, (text, doubt, *self._hidden(index), link_hint))))
         if role == Qt.ItemDataRole.TextAlignmentRole:
             return _LEFT if column.kind.is_words else _RIGHT
         if role == Qt.ItemDataRole.DecorationRole and column.kind is Kind.STATE:
@@ -197,7 +197,7 @@ class AnswerModel(QAbstractTableModel):
         return self.answer.bar(row, column) if role == SHARE_ROLE else None
 
     def _hidden(self, index: Index) -> list[str]:
-        """Return the sentences of a row for which there is no column, for the tip of its name."""
+        """Return the sentences of a row that have no column, for the tool tip of its first cell."""
         answer = self.answer
         if answer is None or index.column():
             return []
@@ -210,7 +210,7 @@ class AnswerModel(QAbstractTableModel):
         return pixmap
 
     def headerData(self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
-        """Return text, tip, alignment or first order of a column's head."""
+        """Return text, tool tip, alignment or initial sort order of a column heading."""
         if orientation != Qt.Orientation.Horizontal or not 0 <= section < len(self.columns):
             return None
         column = self.columns[section]
@@ -225,7 +225,7 @@ class AnswerModel(QAbstractTableModel):
         if role == Qt.ItemDataRole.TextAlignmentRole:
             return _LEFT if column.kind.is_words else _RIGHT
         if role == Qt.ItemDataRole.InitialSortOrderRole:
-            # PySide loses an enumeration here; Qt needs its number.
+            # As a number, because PySide does not convert the enumeration here.
             return (_Order.AscendingOrder if column.kind.is_words else _Order.DescendingOrder).value
         return None
 
@@ -235,19 +235,19 @@ class AnswerModel(QAbstractTableModel):
         return "Follows the filter." if column.follows_filter else "Comes from all events, whatever the filter hides."
 
     def section_of(self, name: str) -> int:
-        """Return where a column is, -1 if it does not show."""
+        """Return the position of a column, or -1 if it is hidden."""
         return next((section for section, column in enumerate(self.columns) if column.name == name), -1)
 
 
-# Export of an answer from a panel: the dialog of the file, writing in the background, says what came of it.
+# Export of an answer: asks for a file, writes it in the background, and reports the result.
 
 
 class TableExport(QObject):
-    """Writes the rows that a panel shows to CSV files.
+    """Exports the rows of a panel to CSV files.
 
     Args:
-        panel: The panel; dialogs are shown above it.
-        statement: Shows how many rows were written, or why none were.
+        panel: Parent of the dialogs.
+        statement: Label that shows how many rows were written, or why none were.
     """
 
     def __init__(self, panel: QWidget, statement: QLabel) -> None:
@@ -256,10 +256,10 @@ class TableExport(QObject):
         self._job = Task(self, self._on_done, self._on_failed)
 
     def save_as(self, table: Table, trace_path: Path) -> None:
-        """Let the user name a file, and write an answer to it.
+        """Ask for a file, and write a table to it.
 
         Args:
-            table: The rows, in the order of the file; the name of its question ends the proposed name.
+            table: The rows, in the order of the file; the name of its question is part of the proposed file name.
             trace_path: The trace, whose files are never replaced.
         """
         proposed = Path(f"{trace_path.stem}-{table.question.name}.csv")
@@ -268,7 +268,7 @@ class TableExport(QObject):
             self._job.start(partial(write_table, table, path, source_files(trace_path)))
 
     def close(self) -> None:
-        """Stop what runs in the background."""
+        """Cancel the background task."""
         self._job.close()
 
     @Slot(object)
@@ -281,23 +281,23 @@ class TableExport(QObject):
         self._statement.setText(str(error))
 
 
-# The panel of an answer: a table that sorts by its heads, unfolds, goes to what a row is about, copies and exports.
+# The panel of an answer.
 
 
 _PADDING_PX: Final = 24
 _MEASURED_ROWS: Final = 24
 _LEAST_PX, _LEAST_WORDS_PX, _WIDEST_PX = 48, 120, 260
-_CELL_PX, _NEAR_PX = 6, 4  # padding of a cell; how far beside the sign a click may be
+_CELL_PX, _NEAR_PX = 6, 4  # padding of a cell; tolerance of clicks beside the fold sign
 _COPY_ROWS_MAX: Final = 10_000
-_MARGIN: Final = 0.25  # on both sides of what is shown of a row
-_SAMPLE: Final = "a server 2 (work)"  # names are not cut when other rows come
+_MARGIN: Final = 0.25  # margin on both sides when the lanes show a row
+_SAMPLE: Final = "a server 2 (work)"  # least width of a column of threads, for names in later rows
 
 
 class _Wrapped(QStyledItemDelegate):
-    """Cells of sentences that are as tall as their text: Qt forgets the padding of a style sheet as it wraps."""
+    """Draws wrapped sentences with the correct row height; Qt ignores the padding of a style sheet."""
 
     def sizeHint(self, option: QStyleOptionViewItem, index: QModelIndex | QPersistentModelIndex) -> QSize:
-        """Return the size that a cell needs at the width that it has."""
+        """Return the size that a cell needs at its present width."""
         room = option.rect
         room.setWidth(room.width() - 2 * _CELL_PX)
         option.rect = room
@@ -305,14 +305,14 @@ class _Wrapped(QStyledItemDelegate):
 
 
 class AnswerPanel(TablePanel[AnswerModel]):
-    """A table of one answer at a time, or a sentence in its place; subclasses get the answer and sort it.
+    """A table of one answer, or a message instead; subclasses obtain and sort the answer.
 
     Attributes:
-        shown_names: The columns to show, where not all have room; none = all. A last one of sentences is wrapped.
-        widest_px: A column is not wider by itself.
+        shown_names: Columns to show; empty = all. If the last column has sentences, it is wrapped.
+        widest_px: Limit of the automatic column width.
         model, table: The rows.
-        message: Why there are none.
-        stack: The table or the message.
+        message: Says why there are no rows.
+        stack: Shows the table or the message.
     """
 
     shown_names: tuple[str, ...] = ()
@@ -322,9 +322,9 @@ class AnswerPanel(TablePanel[AnswerModel]):
         super().__init__(context, parent)
         self._area = context.area
         self._is_down, self._pressed_x = False, 0.0
-        self._wanted_px: dict[int, int] = {}  # what each column needs
-        self._fitted_px: dict[int, int] = {}  # what it got
-        self._order = "", False  # column, largest first; no column = in the order of the answer
+        self._needed_px: dict[int, int] = {}  # width that each column needs
+        self._fitted_px: dict[int, int] = {}  # width that it was given
+        self._order = "", False  # sort column and whether descending; no column = the order of the answer
         self.model = AnswerModel(context.theme, self, self.shown_names)
         self.table = QTableView(self)
         self._set_up_table(name, context.settings.number("events/row_height_px"))
@@ -335,50 +335,44 @@ class AnswerPanel(TablePanel[AnswerModel]):
             self.stack.addWidget(page)
 
     def sort(self, name: str, *, descending: bool) -> None:
-        """Show the rows in the order of a column."""
+        """Sort the rows by a column."""
         self._order = name, descending
         self._fill()
 
     def _fill(self) -> None:
-        """Show the answer, if there is one, in the order that was chosen."""
+        """Show the current answer, if any, in the selected order."""
 
     def _show_in_order(self, answer: Table) -> None:
-        """Show an answer in the order that was chosen; without one in its own."""
+        """Show an answer in the selected order, or in its own if none is selected."""
         name, descending = self._order
         self.show_answer(answer.sorted_by(name, descending) if name else answer, name, is_descending=descending)
 
     def _lay_out(self, *parts: QLayout | QWidget) -> None:
-        """Put parts below each other, without room between them; what is no line takes the room that is left."""
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(0)
-        for part in parts:
-            if isinstance(part, QLayout):
-                layout.addLayout(part)
-            else:
-                layout.addWidget(part, int(isinstance(part, QStackedWidget | QSplitter)))
+        """Stack parts without gaps; tables and splitters take the remaining height."""
+        stretched = [(part, int(isinstance(part, QStackedWidget | QSplitter))) for part in parts]
+        line_up(QVBoxLayout(self), *stretched, margins=(0, 0, 0, 0), spacing=0)
 
     def add_buttons(self, head: QHBoxLayout, statement: QLabel) -> None:
-        """Put Copy and Export at the right of a line; a label says what came of an export."""
+        """Add the buttons Copy and Export to a line; a label shows the result of an export."""
         self._csv = TableExport(self, statement)
         self._buttons = add_copy_and_export(head, self, self._copy, self._export)
 
     def show_answer(self, answer: Table, sort_name: str, *, is_descending: bool) -> None:
-        """Show an answer, which is sorted already."""
+        """Show an answer that is already sorted."""
         self.model.show(answer, sort_name, is_descending=is_descending)
-        if self.model.columns and self.model.columns[-1].kind is Kind.SENTENCE:  # few rows, each as tall as it needs
+        if self.model.columns and self.model.columns[-1].kind is Kind.SENTENCE:  # few rows, of individual heights
             self.table.setWordWrap(True)
             self.table.setItemDelegateForColumn(len(self.model.columns) - 1, self._wrapped)
             self.table.horizontalHeader().setStretchLastSection(True)
             self.table.verticalHeader().setSectionResizeMode(QHeaderView.ResizeMode.ResizeToContents)
-            # The heights depend on the width that is left, which a scroll bar changes after they were taken.
+            # Row heights depend on the last column's width, which a scroll bar may change later.
             self.table.horizontalHeader().sectionResized.connect(
                 self.table.resizeRowsToContents, Qt.ConnectionType.UniqueConnection
             )
         self._fit_columns()
 
     def show_page(self, why_empty: str) -> None:
-        """Show the table, or why there is none."""
+        """Show the table, or a message if `why_empty` is not empty."""
         self.message.setText(why_empty)
         self.stack.setCurrentIndex(1 if why_empty else 0)
         for button in self._buttons:
@@ -389,7 +383,7 @@ class AnswerPanel(TablePanel[AnswerModel]):
         self._csv.close()
 
     def copied_text(self) -> str:
-        """Return the selected rows, or the first ones, while the table has the focus."""
+        """Return the selected rows, or the first rows, if the table has the focus."""
         return self._rows_as_text() if self.table.hasFocus() else ""
 
     def _rows_as_text(self) -> str:
@@ -405,7 +399,7 @@ class AnswerPanel(TablePanel[AnswerModel]):
 
     @property
     def exported(self) -> Table | None:
-        """The rows that Export writes: those that show."""
+        """The rows that Export writes."""
         return self.model.answer
 
     @Slot()
@@ -430,26 +424,26 @@ class AnswerPanel(TablePanel[AnswerModel]):
         table.viewport().installEventFilter(self)
 
     def _fit_columns(self) -> None:
-        """Give every column the width of what its first rows say; measuring all would take a text from every row."""
+        """Set column widths from the first rows; measuring all rows would format each of them."""
         metrics = QFontMetrics(self.table.font())
         rows = range(min(self.model.rowCount(), _MEASURED_ROWS))
-        self._wanted_px = {}
+        self._needed_px = {}
         for section, column in enumerate(self.model.columns):
             if column.kind is Kind.SENTENCE:
-                continue  # it takes what the others leave
+                continue  # it takes the remaining width
             texts = [str(self.model.index(row, section).data() or "") for row in rows]
             texts += [f"\N{BLACK DOWN-POINTING SMALL TRIANGLE} {column.title}"]
             texts += [_SAMPLE] if column.kind is Kind.THREAD else []
             width = max(map(metrics.horizontalAdvance, texts)) + _PADDING_PX
-            self._wanted_px[section] = min(max(width, _LEAST_PX), self.widest_px)
+            self._needed_px[section] = min(max(width, _LEAST_PX), self.widest_px)
         self._share_width()
 
     def _share_width(self) -> None:
-        """Give columns the widths that they need, those of words less where the table is too narrow."""
-        table, widths = self.table, self._wanted_px.copy()
+        """Set column widths, with text columns narrower if the table has no room for all."""
+        table, widths = self.table, self._needed_px.copy()
         words = [section for section in widths if self.model.columns[section].kind.is_words]
         missing_px = sum(widths.values()) - table.viewport().width()
-        for section in sorted(words, key=widths.__getitem__, reverse=True):  # words can be cut, figures cannot
+        for section in sorted(words, key=widths.__getitem__, reverse=True):  # texts can be cut, numbers cannot
             cut_px = max(0, min(missing_px, widths[section] - _LEAST_WORDS_PX))
             widths[section] -= cut_px
             missing_px -= cut_px
@@ -476,20 +470,19 @@ class AnswerPanel(TablePanel[AnswerModel]):
 
     @Slot(QModelIndex, QModelIndex)
     def _on_current(self, index: QModelIndex, before: QModelIndex) -> None:
-        # By keys only: a click comes as `clicked` too, and may be meant for the sign that unfolds. The first row is
-        # made the current one as the table gets the focus.
+        # Only for keys: clicks are handled by `_on_clicked`. Without a row before, the table has just got the focus.
         if index.isValid() and before.isValid() and self.table.hasFocus() and not self._is_down:
             self._show(index.row())
 
     def _show(self, row: int) -> None:
-        """Select the event of a row, and show its time and its way over the lanes."""
+        """Select the event of a row, and show its time and links in the lanes."""
         if self.model.answer is None or not 0 <= row < self.model.rowCount():
             return
         shown, opened = of_row(self.model.answer, row), self._opened
         if shown.event < 0:
             self._fit(row)
             return
-        # The first one is in view at last.
+        # In reverse order, so that the first lane is visible in the end.
         lanes = [opened.lane_of_thread(thread) for thread in reversed(shown.threads)]
         for lane in lanes:
             if lane is not None:
@@ -505,7 +498,7 @@ class AnswerPanel(TablePanel[AnswerModel]):
             self._fit(row)
 
     def _fit(self, row: int) -> None:
-        """Show the time of a row, if it lasts."""
+        """Fit the view to the time span of a row, if it has one."""
         if self.model.answer is not None and (span := self.model.answer.span(row)) is not None:
             self._opened.viewport.fit(TimeWindow(*span))
 
@@ -521,19 +514,19 @@ class AnswerPanel(TablePanel[AnswerModel]):
             self.table.setColumnWidth(0, needed_px)
 
     def _is_on_sign(self, index: QModelIndex) -> bool:
-        """Return whether the mouse is on the sign before the name, or before it."""
+        """Return whether the mouse was pressed on the fold sign before the name, or left of it."""
         letter_px = QFontMetrics(self.table.font()).horizontalAdvance("\N{EM SPACE}")
         right_px = _CELL_PX + letter_px * (self.model.depth_at(index.row()) + 1) + _NEAR_PX
         return self._pressed_x - self.table.visualRect(index).left() <= right_px
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        """Unfold and fold rows by Right and Left; note where the mouse was pressed."""
+        """Fold and unfold rows with Left and Right; note where the mouse was pressed; refit columns on resize."""
         if watched is self.table.viewport() and isinstance(event, QMouseEvent):
             if event.type() == QEvent.Type.MouseButtonPress:
                 self._is_down, self._pressed_x = True, event.position().x()
             elif event.type() == QEvent.Type.MouseButtonRelease:
                 self._is_down = False
-        # As long as nobody has dragged an edge; a panel beside the table may come and go.
+        # Refit only if the user has not resized a column.
         if (
             watched is self.table.viewport()
             and event.type() == QEvent.Type.Resize

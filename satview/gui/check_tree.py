@@ -1,4 +1,4 @@
-"""A tree of check boxes with counts and notes, a search box and the usual buttons; groups are tri-state."""
+"""A tree of check boxes with counts and notes, a search box and buttons; groups are tri-state."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ from PySide6.QtWidgets import (
     QHeaderView,
     QLineEdit,
     QMenu,
-    QPushButton,
     QTreeWidget,
     QTreeWidgetItem,
     QVBoxLayout,
@@ -23,13 +22,13 @@ from PySide6.QtWidgets import (
 )
 
 from satview.base.safe_text import menu_text, tool_tip, visible_line
-from satview.gui.widgets import PlainLabel, is_low
+from satview.gui.widgets import PlainLabel, flat_button, is_low, line_up
 
 _KEY: Final = int(Qt.ItemDataRole.UserRole)
 _CHECK: Final = int(Qt.ItemDataRole.CheckStateRole)
 _RIGHT: Final = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
 _NOTE: Final = 2
-_PATH: Final = _KEY + 1  # of a group: what a search finds besides its title
+_PATH: Final = _KEY + 1  # searchable text of a group besides its title
 _TIPS: Final = {
     "All": "Check everything that the search box finds",
     "None": "Uncheck everything that the search box finds",
@@ -40,12 +39,12 @@ _TIPS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Leaf:
-    """One thing that can be shown or hidden.
+    """An entry of the tree that can be shown or hidden.
 
     Attributes:
-        key: Number that the owner knows it by.
+        key: Number that identifies it.
         title: Its name.
-        count: Events of it.
+        count: Number of its events.
         note: Text of the last column.
     """
 
@@ -57,7 +56,7 @@ class Leaf:
 
 @dataclass(frozen=True, slots=True)
 class LeafGroup:
-    """Leaves under one name."""
+    """A group of leaves."""
 
     title: str
     leaves: tuple[Leaf, ...]
@@ -65,16 +64,16 @@ class LeafGroup:
 
 
 class _GroupItem(QTreeWidgetItem):
-    """A group: while Qt passes a check on to its leaves, one after the other, no signal is sent.
+    """A group. It emits one change for itself, instead of one per leaf while Qt passes its check state on.
 
     Attributes:
-        passes_on: True while it does.
+        passes_on: True while Qt passes the check state on.
     """
 
     passes_on = False
 
     def setData(self, column: int, role: int, value: object) -> None:
-        """Set the check of the group and its leaves as one change."""
+        """Set the check state of the group and its leaves as one change."""
         self.passes_on = True
         super().setData(column, role, value)
         self.passes_on = False
@@ -87,9 +86,9 @@ class CheckTree(QWidget):
     """Groups of leaves with check boxes.
 
     Signals:
-        toggled: Keys, and whether they are to show.
-        inverted: Keys that are to change from shown to hidden and back.
-        only_requested: Keys that alone are to show.
+        toggled: Keys, and whether to show them.
+        inverted: Keys to switch between shown and hidden.
+        only_requested: Keys to show exclusively.
         note_clicked: Keys whose note was clicked.
     """
 
@@ -114,33 +113,25 @@ class CheckTree(QWidget):
         for group in groups:
             self._add_group(group)
         self.tree.itemChanged.connect(self._on_item)
-        self._head = QBoxLayout(QBoxLayout.Direction.TopToBottom)
         self.buttons = self._buttons()
-        self._head.addWidget(self.search)
-        self._head.addLayout(self.buttons)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(8, 8, 8, 0)
-        for box in (layout, self._head):
-            box.setSpacing(6)
-        layout.addLayout(self._head)
-        layout.addWidget(self.tree, 1)
-        self._nothing = PlainLabel("Nothing fits the search.", self.tree, role="faint")
-        self._nothing.setAlignment(Qt.AlignmentFlag.AlignCenter)
-        self._nothing.hide()
-        cover = QVBoxLayout(self.tree.viewport())
-        cover.addWidget(self._nothing)
+        self._head = line_up(QBoxLayout(QBoxLayout.Direction.TopToBottom), self.search, self.buttons, spacing=6)
+        line_up(QVBoxLayout(self), self._head, (self.tree, 1), margins=(8, 8, 8, 0), spacing=6)
+        self._empty_notice = PlainLabel("Nothing fits the search.", self.tree, role="faint")
+        self._empty_notice.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        self._empty_notice.hide()
+        line_up(QVBoxLayout(self.tree.viewport()), self._empty_notice)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
-        """Put the buttons beside the search box where height is scarce."""
+        """Place the buttons beside the search box if the tree is low."""
         super().resizeEvent(event)
         box = QBoxLayout.Direction
         self._head.setDirection(box.LeftToRight if is_low(self) else box.TopToBottom)
 
     def reload(self, groups: Sequence[LeafGroup]) -> list[LeafGroup]:
-        """Show other counts and titles, and what is new at the end; what shows stays instead.
+        """Update counts and titles, and append new groups and leaves; existing ones keep their positions.
 
         Args:
-            groups: All groups, each with all its leaves; none goes away.
+            groups: All groups with all their leaves; none may be missing.
 
         Returns:
             The groups in the order of the tree.
@@ -148,8 +139,8 @@ class CheckTree(QWidget):
         order = {}
         self.tree.blockSignals(True)
         for group in groups:
-            known = (self._leaves[leaf.key].parent() for leaf in group.leaves if leaf.key in self._leaves)
-            top = next(known, None)
+            parents = (self._leaves[leaf.key].parent() for leaf in group.leaves if leaf.key in self._leaves)
+            top = next(parents, None)
             if top is None:
                 top = self._add_group(LeafGroup(group.title, (), group.tip))
             _set_text(top, 0, group.title)
@@ -168,7 +159,7 @@ class CheckTree(QWidget):
         return [order[position] for position in sorted(order)]
 
     def refresh(self, shown: Iterable[int]) -> None:
-        """Check exactly these keys."""
+        """Check these keys and uncheck all others."""
         requested = set(shown)
         self.tree.blockSignals(True)
         for key, item in self._leaves.items():
@@ -179,7 +170,7 @@ class CheckTree(QWidget):
         self.tree.viewport().update()
 
     def set_notes(self, notes: Mapping[int, str], of_groups: Sequence[str] = ()) -> None:
-        """Show texts in the last column: by key, and of the groups in their order."""
+        """Set texts of the last column: of leaves by key, and of groups in order."""
         self.tree.blockSignals(True)
         for key, text in notes.items():
             if self._leaves[key].text(2) != text:
@@ -193,28 +184,28 @@ class CheckTree(QWidget):
         self.tree.viewport().update()
 
     def selected_keys(self) -> list[int]:
-        """Return the keys of the selected rows; a group represents its leaves."""
+        """Return the keys of the selected rows; a group stands for its leaves."""
         keys: dict[int, None] = {}
         for item in self.tree.selectedItems():
             keys |= dict.fromkeys(leaf.data(0, _KEY) for leaf in self._leaves_of(item) if not leaf.isHidden())
         return list(keys)
 
     def menu(self) -> QMenu:
-        """Return the menu of the selected rows."""
+        """Return the context menu of the selected rows."""
         keys, rows = self.selected_keys(), self.tree.selectedItems()
-        what = menu_text(rows[0].text(0)) if len(rows) == 1 else f"these {len(rows)}"
+        subject = menu_text(rows[0].text(0)) if len(rows) == 1 else f"these {len(rows)}"
         menu = QMenu(self)
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         for text, run in (
-            (f"Filter &to {what}", partial(self.only_requested.emit, keys)),
-            (f"E&xclude {what}", partial(self.toggled.emit, keys, False)),
-            (f"&Include {what}", partial(self.toggled.emit, keys, True)),
+            (f"Filter &to {subject}", partial(self.only_requested.emit, keys)),
+            (f"E&xclude {subject}", partial(self.toggled.emit, keys, False)),
+            (f"&Include {subject}", partial(self.toggled.emit, keys, True)),
         ):
             menu.addAction(text).triggered.connect(run)
         return menu
 
     def visible_keys(self) -> list[int]:
-        """Return the keys that the search box lets through."""
+        """Return the keys that match the search."""
         return [key for key, item in self._leaves.items() if not item.isHidden()]
 
     def _set_up_tree(self, heads: Sequence[str]) -> None:
@@ -242,18 +233,15 @@ class CheckTree(QWidget):
             ("Invert", self._on_invert),
             ("Only", self._on_only),
         ):
-            button = QPushButton(title, self)
-            button.setProperty("flat", "true")
+            button = flat_button(title, self, slot, _TIPS[title])
             button.setFocusPolicy(Qt.FocusPolicy.NoFocus)
-            button.setToolTip(tool_tip(_TIPS[title]))
-            button.clicked.connect(slot)
             row.addWidget(button)
         row.addStretch()
         return row
 
     def _add_group(self, group: LeafGroup) -> _GroupItem:
         top = _GroupItem(self.tree, [visible_line(group.title), f"{sum(leaf.count for leaf in group.leaves):,}"])
-        top.setFlags(top.flags() | Qt.ItemFlag.ItemIsAutoTristate)  # they can be checked anyway
+        top.setFlags(top.flags() | Qt.ItemFlag.ItemIsAutoTristate)
         top.setToolTip(0, tool_tip(group.tip))
         top.setData(0, _PATH, group.tip)
         top.setTextAlignment(1, _RIGHT)
@@ -298,7 +286,7 @@ class CheckTree(QWidget):
         for i in range(self.tree.topLevelItemCount()):
             top = self.tree.topLevelItem(i)
             assert top is not None
-            title = f"{top.text(0)} {top.data(0, _PATH)}".casefold()  # of a process the tip is its path
+            title = f"{top.text(0)} {top.data(0, _PATH)}".casefold()
             top_matches = all(word in title for word in words)
             any_shown = False
             for child in filter(None, map(top.child, range(top.childCount()))):
@@ -309,7 +297,7 @@ class CheckTree(QWidget):
             top.setHidden(not (any_shown or top_matches))
             top.setExpanded(bool(words) and any_shown)
         tops = map(self.tree.topLevelItem, range(self.tree.topLevelItemCount()))
-        self._nothing.setVisible(all(top.isHidden() for top in tops if top is not None))
+        self._empty_notice.setVisible(all(top.isHidden() for top in tops if top is not None))
 
     @Slot()
     def _on_all(self) -> None:

@@ -1,8 +1,8 @@
-"""The colours of states and processes, light and dark, in four palettes. Rows of numbers, no Qt.
+"""Colours and hatching of states and processes, light and dark, in four palettes. No Qt.
 
-RUNNING is green and READY is amber in both themes; kinds of waiting have muted hues by group, one hue per group and a
-step of lightness per state; waiting for work (RECEIVE) and sleeping stay close to the background, because that is where
-threads of a healthy system spend their time.
+RUNNING is green and READY is amber in both themes. Waiting states have muted hues, one hue per group and a step of
+lightness per state. Waiting for work (RECEIVE) and sleeping are close to the background, because threads of a healthy
+system spend most time in them.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from satview.gui.theme import Theme
 
 
-# How states look where the user's settings differ from the palette: one line of text in the settings. No Qt.
+# The user's changes to the palette, stored as one line of text in the settings.
 
 
 _COLOUR: Final = re.compile(r"(light|dark)=#([0-9a-fA-F]{6})")
@@ -38,12 +38,12 @@ _VALUE_OF: Final = {name.replace(" ", "_").casefold(): value for value, name in 
 
 @dataclass(frozen=True, slots=True)
 class StateLook:
-    """What differs for one lane value; None = as the palette says.
+    """The user's changes for one lane value; None = as in the palette.
 
     Attributes:
-        value: Of `events.states`.
-        light, dark: Its colour on that background, 0xRRGGBB.
-        is_thick: A full bar.
+        value: Lane value of `events.states`.
+        light, dark: Colour on a light or dark background, 0xRRGGBB.
+        is_thick: Draw a full bar.
     """
 
     value: int
@@ -53,17 +53,17 @@ class StateLook:
 
     @property
     def says_nothing(self) -> bool:
-        """True if nothing differs."""
+        """True if nothing is changed."""
         return self.light is None and self.dark is None and self.is_thick is None
 
     def colour(self, is_dark: bool) -> int | None:
-        """Return the colour on a background."""
+        """Return the colour on a dark or light background; None = as in the palette."""
         return self.dark if is_dark else self.light
 
 
 @lru_cache(maxsize=32)
 def read_looks(text: str) -> Mapping[int, StateLook]:
-    """Return what a setting says by lane value; of two looks of one state the last holds. Not to be changed."""
+    """Parse the setting: changes by lane value, the last one per state. The cached result must not be modified."""
     looks: dict[int, StateLook] = {}
     for part in text.split(";"):
         words = part.split()
@@ -84,7 +84,7 @@ def read_looks(text: str) -> Mapping[int, StateLook]:
 
 
 def write_looks(looks: Iterable[StateLook]) -> str:
-    """Return looks as the setting that `read_looks` reads."""
+    """Return the setting that `read_looks` parses."""
     parts = []
     for look in sorted(looks, key=lambda look: look.value):
         words = [NAME_OF[look.value].replace(" ", "_")]
@@ -135,13 +135,13 @@ _STATE_COLOURS: Final = {
     "UNINTERRUPTIBLE": (0xB9703F, 0xB5744A),
 }
 _OTHER_COLOURS: Final = {
-    states.UNKNOWN: (0xEBEEF2, 0x292D34),  # the same as of idle time, and hatched
+    states.UNKNOWN: (0xEBEEF2, 0x292D34),  # the same as idle time, and always hatched
     states.IDLE: (0xEBEEF2, 0x292D34),
     states.INTERRUPT: (0xA8200F, 0xFFD5CA),
     states.KERNEL_CALL: (0x7A6FB0, 0x8A80C9),
     states.WAITING: (0xEBEEF2, 0x292D34),
 }
-# What differs in the other palettes. A state that is not named has the colour of the one that it is like.
+# Colours of the other palettes. A state that is not listed has the colour of its relative in `_LIKE`.
 _PALETTE_COLOURS: Final[dict[str, dict[str, tuple[int, int]]]] = {
     "colour-blind": {
         "RUNNING": (0x0A5C99, 0x4FB0F0),
@@ -191,7 +191,7 @@ _LIKE: Final = {
     "TRACEBUFFER": "SEM", "STOPPED": "NANOSLEEP", "SUSPENDED": "NANOSLEEP", "IO": "REPLY",
     "SLEEPING": "NANOSLEEP", "UNINTERRUPTIBLE": "SEM",
 }  # fmt: skip
-# States drawn as a full bar; the others are thin, so that a lane can be read from afar. A user can say otherwise.
+# States drawn as a full bar by default; thin bars for the others keep lanes readable when zoomed out.
 THICK: Final = frozenset(
     {
         states.RUNNING,
@@ -203,8 +203,8 @@ THICK: Final = frozenset(
     }
 )
 
-FADE: Final = 0.78  # how far what is no concern now is moved to the background
-# Hatching, for readers who cannot distinguish colours: eight rows of eight pixels, a bit for each that is inked.
+FADE: Final = 0.78  # share of the background in faded colours
+# Hatching, for users who cannot distinguish colours: eight rows of eight pixels, one bit per drawn pixel.
 SOLID: Final = 0
 _RISING: Final = (0x11, 0x22, 0x44, 0x88, 0x11, 0x22, 0x44, 0x88)
 _FALLING: Final = (0x88, 0x44, 0x22, 0x11, 0x88, 0x44, 0x22, 0x11)
@@ -217,7 +217,7 @@ _DOTTED: Final = (0x01, 0, 0, 0, 0x10, 0, 0, 0)
 HATCHES: Final = (
     (0,) * 8, _RISING, _CROSSED, _FALLING, _FALLING_WIDE, _UPRIGHT, _UPRIGHT_WIDE, _LEVEL, _DOTTED,
 )  # fmt: skip
-UNKNOWN_HATCH: Final = 4  # in every palette: no colour says that something is not known
+UNKNOWN_HATCH: Final = 4  # used in every palette
 _HATCH_OF: Final = {
     "READY": 1, "MUTEX": 2, "SEND": 3, "REPLY": 4, "SEM": 5, "CONDVAR": 6, "INTR": 8,
 }  # fmt: skip
@@ -227,44 +227,44 @@ def value_colour(value: int, is_dark: bool, palette: str = STANDARD, looks: str 
     """Return the colour of a lane value as 0xRRGGBB; None where the background shows.
 
     Args:
-        value: Of `events.states`.
-        is_dark: On a dark background.
+        value: Lane value of `events.states`.
+        is_dark: The background is dark.
         palette: One of `session.settings.PALETTES`.
-        looks: What the user has set otherwise, as `read_looks` reads it.
+        looks: The user's changes, in the format of `read_looks`.
     """
     look = read_looks(looks).get(value)
     if look is not None and (of_look := look.colour(is_dark)) is not None:
         return of_look
-    own = _PALETTE_COLOURS.get(palette, {})
+    overrides = _PALETTE_COLOURS.get(palette, {})
     if value == states.ABSENT:
         return None
-    if value == states.INTERRUPT and own:
-        return own["interrupt"][is_dark]
+    if value == states.INTERRUPT and overrides:
+        return overrides["interrupt"][is_dark]
     if value in _OTHER_COLOURS:
         return _OTHER_COLOURS[value][is_dark]
     if value in states.STATE_BY_VALUE:
         name = states.STATE_BY_VALUE[value].name
-        return own.get(_LIKE.get(name, name), _STATE_COLOURS[name])[is_dark]
+        return overrides.get(_LIKE.get(name, name), _STATE_COLOURS[name])[is_dark]
     if value == states.QUIET_PROCESS:
         return _QUIET[is_dark]
     return process_colour(value - states.FIRST_PROCESS, palette) if value < states.VALUE_COUNT else None
 
 
 def state_colour(value: int, theme: Theme) -> int | None:
-    """Return the colour of a lane value in a theme, as `value_colour`."""
+    """Return the colour of a lane value in a theme; see `value_colour`."""
     return value_colour(value, theme.is_dark, theme.palette, theme.looks)
 
 
 def is_thick(value: int, looks: str = "") -> bool:
-    """Return whether a lane value is drawn as a full bar; arguments as of `value_colour`."""
+    """Return whether a lane value is drawn as a full bar; for the arguments see `value_colour`."""
     look = read_looks(looks).get(value)
     return value in THICK if look is None or look.is_thick is None else look.is_thick
 
 
 def hatch_of(value: int) -> int:
-    """Return which of `HATCHES` distinguishes a lane value from others of a like colour.
+    """Return the index in `HATCHES` that distinguishes a lane value from values of a similar colour.
 
-    Of processes every second one is hatched: with the greys for print two neighbours have one colour.
+    Every second process is hatched, because pairs of neighbours share a grey in the print palette.
     """
     if value == states.QUIET_PROCESS:
         return 8
@@ -278,13 +278,13 @@ def hatch_of(value: int) -> int:
     return _HATCH_OF.get(_LIKE.get(state.name, state.name), SOLID) if state is not None else SOLID
 
 
-# Of processes, by name: as far apart as so many can be (no two nearer than 27 in CIELAB) on light and dark, beside the
-# colours of interrupts, idle and unknown time.
+# Process colours: at least 27 apart in CIELAB on light and dark, also from the colours of interrupts, idle and
+# unknown time.
 _HUES: Final = (
     0xA0B8F8, 0x708820, 0xC05090, 0x10D0A8, 0xF8A868, 0x408090, 0xA07018, 0xE8A0F8, 0x1080C0, 0x688868, 0x288848,
     0x10C0F0, 0xF8A0C0, 0xA86870, 0x9070A0, 0x88C870, 0xB86040, 0x7880E0, 0xC8B860, 0x78C8C0, 0xE0B0A0,
 )  # fmt: skip
-# The same for whom the cones of red or of green are missing: no two nearer than 14 for either of them.
+# Process colours for protanopia and deuteranopia: at least 14 apart in either.
 _COLOUR_BLIND_HUES: Final = (
     0xA07088, 0xD08870, 0xD07040, 0x8888E8, 0xB8D070, 0x4088B8, 0x40E8B8, 0x88B8E8, 0x7010E8, 0x4058A0, 0x705888,
     0xE8D058, 0xB8E810, 0xA05858, 0x884058, 0xB88888, 0x5840B8, 0xA0E8A0, 0xA0A010, 0x1070E8, 0xA02828,
@@ -293,22 +293,22 @@ _QUIET: Final = (0xA9AFBA, 0x666D79)
 
 
 def process_colour(hue: int, palette: str = STANDARD) -> int:
-    """Return one of the colours of processes on CPU lanes; beyond `PROCESS_HUES` they begin again."""
+    """Return the colour of a process on CPU lanes; colours repeat after `PROCESS_HUES`."""
     hue %= states.PROCESS_HUES
     if palette == PRINT:
-        steps = states.PROCESS_HUES // 2  # greys; two colours each have one, neighbours far apart
+        steps = states.PROCESS_HUES // 2  # two hues share a grey; neighbouring pairs have distant greys
         grey = round(255 * (0.25 + 0.6 * (hue // 2 * 7 % (steps + 1)) / steps))
         return grey << 16 | grey << 8 | grey
     return _COLOUR_BLIND_HUES[hue] if palette == "colour-blind" else _HUES[hue]
 
 
 def class_colour(class_name: str, is_dark: bool) -> int:
-    """Return the colour of marks of events of a class."""
+    """Return the colour of the event marks of a class, as 0xRRGGBB."""
     return mark_colours(class_name)[is_dark]
 
 
 def mixed(colour: int, other: int, share: float) -> int:
-    """Return a colour with a share (0 to 1) of another one in it, all 0xRRGGBB."""
+    """Return a blend of two 0xRRGGBB colours; `share` (0 to 1) is the part of the other one."""
     parts = [(colour >> shift & 0xFF, other >> shift & 0xFF) for shift in (16, 8, 0)]
     red, green, blue = (round(a + (b - a) * share) for a, b in parts)
     return red << 16 | green << 8 | blue
@@ -319,7 +319,7 @@ LIGHT_INK: Final = 0xFFFFFF
 
 
 def ink_on(fill: int) -> int:
-    """Return black or white, whichever has more contrast on a colour: at least 4.58, where text needs 4.5 (WCAG 2)."""
+    """Return black or white, whichever has more contrast on a fill: at least 4.58 (WCAG 2 requires 4.5 for text)."""
     bright = _luminance(fill) + 0.05
     return DARK_INK if bright * bright >= 0.05 * 1.05 else LIGHT_INK
 

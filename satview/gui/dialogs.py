@@ -1,4 +1,4 @@
-"""Questions to the user, one function each, so that tests can answer them."""
+"""Modal questions to the user, one function each, so that tests can replace them."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ from satview.store.axis_file import files_in, is_axis
 
 
 def ask_open(parent: QWidget, folder: Path | None, take_link: Callable[[TraceLink], None] | None = None) -> list[Path]:
-    """Return the files to be opened; empty if the user changed his mind.
+    """Ask for files to open; return none if the user cancels.
 
     Args:
-        parent: Owner.
-        folder: Where to look first.
-        take_link: Called with a link into a file, `boot.kev#t=1s..2s`, that was typed as the name: Qt's dialog lets
-            a program see that, those of systems do not, and look for a file of that name.
+        parent: Parent.
+        folder: Initial folder.
+        take_link: Called with a link such as `boot.kev#t=1s..2s` that the user types as the file name. Works in Qt's
+            own dialog only; system dialogs look for a file of that name.
     """
-    from satview.formats.registry import FORMATS  # on first use: brings numpy
+    from satview.formats.registry import FORMATS  # on first use: imports numpy
 
-    every = " ".join(pattern for file_format in FORMATS for pattern in file_format.patterns)
+    patterns = " ".join(pattern for file_format in FORMATS for pattern in file_format.patterns)
     kinds = [
-        f"Traces ({every})",
+        f"Traces ({patterns})",
         *(f"{file_format.title} ({' '.join(file_format.patterns)})" for file_format in FORMATS),
         "All files (*)",
     ]
@@ -42,7 +42,7 @@ def ask_open(parent: QWidget, folder: Path | None, take_link: Callable[[TraceLin
     dialog.setNameFilters(kinds)
     typed = _TypedLink(dialog)
     is_accepted = dialog.exec() == QFileDialog.DialogCode.Accepted
-    if not isValid(dialog):  # its window was closed meanwhile
+    if not isValid(dialog):  # its window was closed
         return []
     dialog.deleteLater()
     if typed.link is not None and take_link is not None:
@@ -52,10 +52,10 @@ def ask_open(parent: QWidget, folder: Path | None, take_link: Callable[[TraceLin
 
 
 class _TypedLink(QObject):
-    """Takes a link that is typed into the dialog of Qt and ended by Return.
+    """Detects a link typed into Qt's file dialog and confirmed with Return.
 
     Attributes:
-        link: The link; None as long as none was typed.
+        link: The link; None until one is typed.
     """
 
     def __init__(self, dialog: QFileDialog) -> None:
@@ -63,18 +63,18 @@ class _TypedLink(QObject):
         self._dialog = dialog
         self.link: TraceLink | None = None
         line = dialog.findChild(QLineEdit, "fileNameEdit")
-        if isinstance(line, QLineEdit):  # else the dialog is that of the system
+        if isinstance(line, QLineEdit):  # otherwise it is a system dialog
             line.installEventFilter(self)
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        """Look at what was typed before the dialog says that there is no such file."""
+        """Check for a link before the dialog reports that the file does not exist."""
         is_return = isinstance(event, QKeyEvent) and event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter)
         if event.type() != QEvent.Type.KeyPress or not is_return or not isinstance(watched, QLineEdit):
             return False
         try:
             link = parse_link(watched.text())
         except UsageError:
-            return False  # the dialog names what it cannot find
+            return False  # the dialog reports the missing file
         link = replace(link, path=Path(self._dialog.directory().absolutePath()) / link.path)
         if not link.has_position or not link.path.is_file():
             return False
@@ -84,38 +84,38 @@ class _TypedLink(QObject):
 
 
 def ask_folder(parent: QWidget, title: str) -> Path | None:
-    """Return a folder, None if the user changed his mind."""
+    """Ask for a folder; return None if the user cancels."""
     name = QFileDialog.getExistingDirectory(parent, title)
     return Path(name) if name else None
 
 
 def ask_file(parent: QWidget, title: str, pattern: str) -> Path | None:
-    """Return one file to be read, None if the user changed his mind."""
+    """Ask for one file to read; return None if the user cancels."""
     name, _ = QFileDialog.getOpenFileName(parent, title, "", pattern)
     return Path(name) if name else None
 
 
 _last_saved_in: list[Path] = []
-"""The folder that was saved to last, while the program runs."""
+"""The folder last saved to in this run; at most one."""
 
 
 def folder_for_saving() -> Path:
-    """Return where dialogs begin: where something was saved last, else the documents of the user.
+    """Return the initial folder of save dialogs: the last one used, else the user's documents.
 
-    Not beside the trace: that may be on a target's disk, in an archive, or among the samples that come with satview.
+    Not the folder of the trace, which may be on a target's disk, in an archive, or among the samples of satview.
     """
     documents = QStandardPaths.writableLocation(QStandardPaths.StandardLocation.DocumentsLocation)
-    places = (*_last_saved_in, Path(documents or "."), Path.home())
-    return next((place for place in places if place.is_dir()), Path.home())
+    folders = (*_last_saved_in, Path(documents or "."), Path.home())
+    return next((folder for folder in folders if folder.is_dir()), Path.home())
 
 
 def ask_save(parent: QWidget, suggestion: Path, pattern: str) -> Path | None:
-    """Return where to save, None if the user changed his mind; a name without an ending gets that of its kind.
+    """Ask where to save; return None if the user cancels. A name without extension gets that of the selected type.
 
     Args:
-        parent: Owner.
-        suggestion: The proposed name; where it says no folder, that is `folder_for_saving`.
-        pattern: The kinds of files, as Qt writes them.
+        parent: Parent.
+        suggestion: Suggested name; a relative path starts at `folder_for_saving`.
+        pattern: File types in Qt's filter syntax.
     """
     typed, kind = QFileDialog.getSaveFileName(parent, "Save", str(folder_for_saving() / suggestion), pattern)
     if not typed:
@@ -127,7 +127,7 @@ def ask_save(parent: QWidget, suggestion: Path, pattern: str) -> Path | None:
 
 
 def free_path(folder: Path, name: str) -> Path:
-    """Return a .kev file of that name that does not exist yet."""
+    """Return a path for a .kev file that does not exist yet: the name, with a number appended if necessary."""
     for number in range(1, 1000):
         path = folder / (f"{name}.kev" if number == 1 else f"{name}-{number}.kev")
         if not path.exists():
@@ -136,7 +136,7 @@ def free_path(folder: Path, name: str) -> Path:
 
 
 def fault_of_saving(text: str) -> str:
-    """Return why nothing can be saved to what was typed as a file, as a sentence; empty = it can."""
+    """Return why a typed path cannot be saved to, as a sentence; empty if it can."""
     path = Path(text.strip()).expanduser()
     if not text.strip() or path.is_dir():
         return "Name the file to save to."
@@ -146,7 +146,7 @@ def fault_of_saving(text: str) -> str:
 
 
 class Unsaved(Enum):
-    """The user's choices for notes that cannot be saved."""
+    """Answers to the question about notes that cannot be saved."""
 
     RETRY = "Try &again"
     ELSEWHERE = "Save &elsewhere..."
@@ -155,7 +155,7 @@ class Unsaved(Enum):
 
 
 def ask_unsaved(parent: QWidget, reason: str) -> Unsaved:
-    """Return what is to become of notes that cannot be saved, as the window closes."""
+    """Ask what to do with notes that cannot be saved when the window closes."""
     box = QMessageBox(QMessageBox.Icon.Warning, "satview", "", parent=parent)
     box.setTextFormat(Qt.TextFormat.PlainText)
     box.setText("Notes on this trace are not saved.")
@@ -172,15 +172,15 @@ def ask_unsaved(parent: QWidget, reason: str) -> Unsaved:
 
 
 def clicked_button(box: QMessageBox) -> QAbstractButton | None:
-    """Show a question; return the button that was clicked, None if its window was closed meanwhile."""
+    """Show a message box; return the button that was clicked, or None if its window was closed."""
     box.exec()
     return box.clickedButton() if isValid(box) else None
 
 
 def may_open(parent: QWidget, path: Path) -> bool:
-    """Return whether a file may be opened: unless it is an axis that names files outside of its folder, it may.
+    """Return whether a file may be opened; an axis file that names files outside its folder needs the user's consent.
 
-    Of one that does, the user is shown the files; a yes holds from then on, on the command line too.
+    The user is shown those files. Consent is stored, and also applies to the command line.
     """
     if not is_axis(path):
         return True
@@ -211,7 +211,7 @@ def may_open(parent: QWidget, path: Path) -> bool:
 
 
 def report(parent: QWidget, title: str, text: str, details: str = "", *, is_html: bool = False) -> None:
-    """Show something that needs an answer."""
+    """Show a message box with an OK button."""
     box = QMessageBox(parent)
     box.setWindowTitle(title)
     box.setTextFormat(Qt.TextFormat.RichText if is_html else Qt.TextFormat.PlainText)
@@ -222,7 +222,7 @@ def report(parent: QWidget, title: str, text: str, details: str = "", *, is_html
 
 
 def report_internal(parent: QWidget | None, kind: str, report: str) -> None:
-    """Show an error inside satview with a report to copy; the windows stay as they are."""
+    """Report an internal error, with a report to copy; the windows stay open."""
     box = QMessageBox(QMessageBox.Icon.Critical, "satview", "", parent=parent)
     box.setTextFormat(Qt.TextFormat.PlainText)
     box.setText(f"Something went wrong inside satview: {kind}.")
@@ -238,7 +238,7 @@ def report_internal(parent: QWidget | None, kind: str, report: str) -> None:
 
 
 def about(parent: QWidget) -> None:
-    """Show version and licence."""
+    """Show the version, the licence and the licences of dependencies."""
     report(
         parent,
         "About satview",

@@ -1,4 +1,4 @@
-"""Tests whether a display answers before Qt does: Qt ends the process with a core dump where none does."""
+"""Checks whether a display server answers, because Qt aborts the process without one."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _DISPLAY: Final = re.compile(r"(?:unix|[a-z]+/unix)?(?P<host>[^:/]*):(?P<number>
 
 
 def has_display() -> bool:
-    """Return whether windows can be shown; only X11 and Wayland systems can lack a display."""
+    """Return whether windows can be shown; a display can be missing only with X11 or Wayland."""
     if sys.platform in ("win32", "darwin", "cygwin"):
         return True
     platform = os.environ.get("QT_QPA_PLATFORM", "").partition(":")[0].partition(";")[0]
@@ -27,7 +27,7 @@ def has_display() -> bool:
     if _x11_answers():
         return True
     if not platform and _wayland_answers():
-        os.environ["QT_QPA_PLATFORM"] = "wayland"  # Qt would try X11 first, and end
+        os.environ["QT_QPA_PLATFORM"] = "wayland"  # otherwise Qt tries X11 first, and aborts
         return True
     return False
 
@@ -36,7 +36,7 @@ def _wayland_answers() -> bool:
     name = os.environ.get("WAYLAND_DISPLAY")
     if not name:
         return False
-    path = Path(os.environ.get("XDG_RUNTIME_DIR", "/"), name)  # an absolute name stays as it is
+    path = Path(os.environ.get("XDG_RUNTIME_DIR", "/"), name)  # an absolute name replaces the folder
     return _connects(socket.AF_UNIX, str(path))
 
 
@@ -45,7 +45,7 @@ def _x11_answers() -> bool:
     if not display:
         return False
     try:
-        xcb = ctypes.CDLL("libxcb.so.1")  # what Qt uses too; also knows whether we are let in
+        xcb = ctypes.CDLL("libxcb.so.1")  # the library that Qt uses; also checks authorization
     except OSError:
         return _x11_socket_answers(display)
     xcb.xcb_connect.restype = ctypes.c_void_p
@@ -66,7 +66,7 @@ def _x11_socket_answers(display: str) -> bool:
     number = int(parts["number"])
     if parts["host"]:
         return _connects(socket.AF_INET, (parts["host"], _X_PORT + number))
-    return _connects(socket.AF_UNIX, f"/tmp/.X11-unix/X{number}") or _connects(  # noqa: S108  -- where X11 has it
+    return _connects(socket.AF_UNIX, f"/tmp/.X11-unix/X{number}") or _connects(  # noqa: S108  -- X11's fixed path
         socket.AF_UNIX, f"\0/tmp/.X11-unix/X{number}"
     )
 

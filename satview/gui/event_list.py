@@ -1,4 +1,4 @@
-"""The event list as a panel: the table, its count, and the state in which the filter shows nothing."""
+"""The panel Events: the event list, the time between selected rows, and a page for an empty list."""
 
 from __future__ import annotations
 
@@ -40,13 +40,13 @@ from satview.events.spec import arguments_text
 from satview.gui.colours import class_colour
 from satview.gui.panel import HEIGHT_LIMIT_PX, PanelContext, TablePanel, Value, select_row, selected_ranges, set_up_rows
 from satview.gui.theme import Theme, colour
-from satview.gui.widgets import CutLabel, PlainLabel, line_up, paint_next_frame
+from satview.gui.widgets import ElidedLabel, PlainLabel, flat_button, line_up, paint_next_frame
 from satview.session.events.event_text import COLUMNS, arguments_as, list_row
 from satview.session.open_trace import OpenTrace
 from satview.session.range_view import frequency_text, length_text
 from satview.store.trace import Trace
 
-# The item model of the event list: rows are formatted when they show, once, and cached for a while.
+# The item model of the event list: rows are formatted when shown, and cached.
 
 
 Index = QModelIndex | QPersistentModelIndex
@@ -59,17 +59,17 @@ _ALIGNMENT: Final = int(Qt.ItemDataRole.TextAlignmentRole)
 _FOREGROUND: Final = int(Qt.ItemDataRole.ForegroundRole)
 _BACKGROUND: Final = int(Qt.ItemDataRole.BackgroundRole)
 _TOOL_TIP: Final = int(Qt.ItemDataRole.ToolTipRole)
-_DIMMED_ALPHA: Final = 215  # faint beside other rows, but still to be read: 4 times the light of the ground or more
+_DIMMED_ALPHA: Final = 215  # fainter than other rows but legible: contrast of at least 4
 
 
-_PIN_PX: Final = 130  # a narrower head has no room for the word beside its title
+_PIN_PX: Final = 130  # least width of the last heading for the word "Pin" beside its title
 
 
 class EventListModel(QAbstractTableModel):
-    """The events that the filter shows, as a table.
+    """The events that pass the filter, as a table.
 
-    Rows x height must stay below 2^31 pixels; of a longer trace the model holds a part (`first_row` on), which
-    `bring_in` moves.
+    Qt limits rows x height to 2^31 pixels. Of a longer list the model holds a part (from `first_row`), which `bring_in`
+    moves.
 
     Attributes:
         first_row: Position in the filtered list of the model's row 0.
@@ -87,21 +87,21 @@ class EventListModel(QAbstractTableModel):
         opened.filters.view_changed.connect(self._on_rows)
 
     def set_theme(self, theme: Theme) -> None:
-        """Draw in other colours."""
+        """Use the colours of a theme."""
         self._theme = theme
 
     @property
     def total(self) -> int:
-        """How many events pass the filter, in the model or not."""
+        """Number of events that pass the filter, including those outside the model's part."""
         return len(self._trace.events) if self._rows is None else len(self._rows)
 
     def event_at(self, row: int) -> int:
-        """Return the event of a row of the model."""
+        """Return the event row of a model row."""
         position = self.first_row + row
         return position if self._rows is None else int(self._rows[position])
 
     def bring_in(self, event: int) -> int:
-        """Return the row of an event, or of the next one that shows; moves the part held if it must; -1 if empty."""
+        """Return the model row of an event, or of the next one in the list; move the part if necessary; -1 if empty."""
         if not self.total:
             return -1
         position = event if self._rows is None else int(np.searchsorted(self._rows, event))
@@ -126,7 +126,7 @@ class EventListModel(QAbstractTableModel):
         self.endResetModel()
 
     def _grow(self, trace: Trace, rows: NDArray[np.uint32] | None, before: int) -> None:
-        """Take a longer reading: rows come behind the last one, and any of the others may have changed."""
+        """Switch to a refreshed trace: append new rows; the others may have changed too."""
         count = min((len(trace.events) if rows is None else len(rows)) - self.first_row, self._limit)
         if count > before:
             self.beginInsertRows(QModelIndex(), before, count - 1)
@@ -148,7 +148,7 @@ class EventListModel(QAbstractTableModel):
         return (*texts[:-1], arguments_text(arguments_as(trace, event, is_wide=is_wide)))
 
     def rowCount(self, parent: Index = QModelIndex()) -> int:  # noqa: B008  -- Qt's own default
-        """Return the rows held."""
+        """Return the number of rows of the part."""
         return 0 if parent.isValid() else min(max(0, self.total - self.first_row), self._limit)
 
     def columnCount(self, parent: Index = QModelIndex()) -> int:  # noqa: B008
@@ -172,7 +172,7 @@ class EventListModel(QAbstractTableModel):
         return None
 
     def _highlight(self, event: int, role: int) -> QColor | None:
-        """Return the colour a filter gives to a row: text of dimmed events, ground of marked ones."""
+        """Return the colour that a filter gives to a row: text of dimmed events, background of marked events."""
         view = self._opened.filters.view
         if role == _FOREGROUND and view.dimmed is not None and view.dimmed[event]:
             return colour(self._theme.dim, _DIMMED_ALPHA)
@@ -181,7 +181,7 @@ class EventListModel(QAbstractTableModel):
         return None
 
     def headerData(self, section: int, orientation: Qt.Orientation, role: int = _DISPLAY) -> Any:
-        """Return text or alignment of a column's head."""
+        """Return text or alignment of a column heading."""
         if orientation == Qt.Orientation.Horizontal and 0 <= section < len(COLUMNS):
             if role == _DISPLAY:
                 return COLUMNS[section]
@@ -194,16 +194,16 @@ class EventListModel(QAbstractTableModel):
         return None
 
 
-# The line under the list of events with the time between the selected rows.
+# The line below the event list with the time between the selected rows.
 
 
 class RowDelta(QWidget):
-    """Shows while two rows or more are selected.
+    """Time between the first and last selected row; visible while at least two rows are selected.
 
     Args:
         opened: The trace.
-        model: The list.
-        selected: Its selected rows.
+        model: The event list.
+        selected: Its selection.
     """
 
     def __init__(
@@ -212,10 +212,8 @@ class RowDelta(QWidget):
         super().__init__(parent)
         self._opened, self._model, self._selected = opened, model, selected
         self._ends = (0, 0)
-        self.text = CutLabel(self)
-        self.take = QPushButton("Make it the range", self)
-        self.take.setProperty("flat", "true")
-        self.take.clicked.connect(self._select_range)
+        self.text = ElidedLabel(self)
+        self.take = flat_button("Make it the range", self, self._select_range)
         line_up(QHBoxLayout(self), (self.text, 1), self.take, margins=(8, 1, 4, 1))
         selected.selectionChanged.connect(self._show)
         model.modelReset.connect(self._show)
@@ -248,7 +246,7 @@ class RowDelta(QWidget):
         self._opened.selection.set_range(TimeWindow(*self._ends))
 
 
-# Widths come from these, not from the rows: measuring all rows would cost time on every load.
+# Column widths are measured on samples, because measuring all rows would take long.
 _SAMPLES: Final = (
     "10,000,000",
     "1234.567 890 123 s",
@@ -262,18 +260,18 @@ _SAMPLES: Final = (
 )
 _TIME_COLUMN: Final = COLUMNS.index("Time")
 _TOP: Final = "top"
-_RESTS_AFTER_MS: Final = 120  # without a move: to draw rows in between would cost the frames of the lanes
+_RESTS_AFTER_MS: Final = 120  # delay after the last move, so that the list does not slow down the lanes
 _COPY_ROWS_MAX: Final = 100_000
 
 
 class EventListPanel(TablePanel[EventListModel]):
-    """The list of events, and how far apart the selected ones are.
+    """The event list, and the time between its selected rows.
 
-    It follows the lanes: once they rest, the first event in view is at the top, unless the selected event is in view
-    and in the list already, or the list is pinned.
+    It follows the lanes: once they rest, the first visible event is at the top, unless the selected event is visible in
+    both lanes and list, or the list is pinned.
 
     Attributes:
-        pinned: Keeps the list where it is.
+        pinned: Check box that stops the list from following the lanes.
 
     Signals:
         menu_requested: Right click on a row: global position.
@@ -292,9 +290,8 @@ class EventListPanel(TablePanel[EventListModel]):
         self._set_up_table(height_px)
         self._stack.addWidget(self.table)
         self._stack.addWidget(self._empty_page())
-        layout = line_up(QVBoxLayout(self), self._stack, margins=(0, 0, 0, 0), spacing=0)
         self.delta = RowDelta(opened, self.model, self.table.selectionModel(), self)
-        layout.addWidget(self.delta)
+        line_up(QVBoxLayout(self), self._stack, self.delta, margins=(0, 0, 0, 0), spacing=0)
         self.pinned = self._pin()
         self._view_rests = QTimer(self, singleShot=True, interval=_RESTS_AFTER_MS)
         self._view_rests.timeout.connect(self._follow_view)
@@ -309,7 +306,7 @@ class EventListPanel(TablePanel[EventListModel]):
         self._view_rests.start()
 
     def set_theme(self, theme: Theme) -> None:
-        """Draw in other colours, and give columns the width that text of another size needs."""
+        """Use the colours of a theme, and column widths for its text size."""
         is_resized = theme.text_percent != self._theme.text_percent
         super().set_theme(theme)
         if is_resized:
@@ -325,7 +322,7 @@ class EventListPanel(TablePanel[EventListModel]):
         return super().saved_values() | ({_TOP: self.model.event_at(top)} if top >= 0 else {})
 
     def take_values(self, values: Mapping[str, Value]) -> None:
-        """Show the event at the top that was there."""
+        """Restore the event at the top, and whether the list is pinned."""
         super().take_values(values)
         event = values.get(_TOP)
         if isinstance(event, int) and event >= 0:
@@ -338,11 +335,11 @@ class EventListPanel(TablePanel[EventListModel]):
             self.table.scrollTo(self.model.index(row, 0), QAbstractItemView.ScrollHint.PositionAtTop)
 
     def copied_text(self) -> str:
-        """Return the selected rows, while the table has the focus."""
+        """Return the selected rows if the table has the focus, otherwise an empty text."""
         return self.selected_text() if self.table.hasFocus() else ""
 
     def selected_text(self) -> str:
-        """Return the selected rows as tab-separated text with a line of column names."""
+        """Return the selected rows as tab-separated text, after a line of column titles."""
         rows = islice(chain.from_iterable(selected_ranges(self.table.selectionModel())), _COPY_ROWS_MAX)
         lines = [
             "\t".join(str(self.model.index(row, column).data() or "") for column in range(len(COLUMNS))) for row in rows
@@ -363,14 +360,13 @@ class EventListPanel(TablePanel[EventListModel]):
         self._fit_columns()
 
     def _pin(self) -> QCheckBox:
-        """Return the box at the right end of the head that pins the list."""
+        """Create the check box at the right end of the headings."""
         head = self.table.horizontalHeader()
         pin = QCheckBox("Pin", head)
         pin.setToolTip(tool_tip("Keep the list where it is while the lanes move; else it follows them"))
         pin.setAccessibleName("Pin")
         pin.toggled.connect(self._on_pin)
         pin.setAutoFillBackground(True)
-
         for signal in (head.sectionResized, head.geometriesChanged, self.table.horizontalScrollBar().valueChanged):
             signal.connect(self._fit_pin)
         line_up(QHBoxLayout(head), None, pin, margins=(0, 0, 8, 0))
@@ -378,19 +374,19 @@ class EventListPanel(TablePanel[EventListModel]):
 
     @Slot()
     def _fit_pin(self) -> None:
-        """Show the word only where it hides no title: where enough of the last column shows."""
+        """Show the word "Pin" only if it hides no column title."""
         head = self.table.horizontalHeader()
         room_px = head.width() - head.sectionViewportPosition(len(COLUMNS) - 1)
         self.pinned.setText("Pin" if room_px > _PIN_PX else "")
 
     def _empty_page(self) -> QWidget:
         page = QWidget(self)
-        self._nothing = PlainLabel(page, role="dim")
+        self._empty_notice = PlainLabel(page, role="dim")
         self._show_all = QPushButton("Show all events", page)
         self._show_all.clicked.connect(self._opened.filters.show_all)
         layout = QVBoxLayout(page)
         layout.addStretch()
-        layout.addWidget(self._nothing, alignment=Qt.AlignmentFlag.AlignHCenter)
+        layout.addWidget(self._empty_notice, alignment=Qt.AlignmentFlag.AlignHCenter)
         layout.addWidget(self._show_all, alignment=Qt.AlignmentFlag.AlignHCenter)
         layout.addStretch()
         return page
@@ -399,7 +395,7 @@ class EventListPanel(TablePanel[EventListModel]):
     def _on_reset(self) -> None:
         is_filtered_empty = self.model.total == 0
         has_events = len(self._opened.trace.events) > 0
-        self._nothing.setText("No event passes the filter." if has_events else "There are no events.")
+        self._empty_notice.setText("No event passes the filter." if has_events else "There are no events.")
         self._show_all.setVisible(has_events and self._opened.filters.is_active)
         self._stack.setCurrentIndex(1 if is_filtered_empty else 0)
         self._follow()
@@ -411,7 +407,7 @@ class EventListPanel(TablePanel[EventListModel]):
 
     @Slot()
     def _on_reloaded(self) -> None:
-        """Show the longer reading; a list that was at its end stays there."""
+        """Show the refreshed trace; a list scrolled to its end stays there."""
         if self.shows_nothing != (self.model.total == 0):
             self._on_reset()
         if self._is_at_end:
@@ -420,7 +416,7 @@ class EventListPanel(TablePanel[EventListModel]):
 
     @Slot()
     def _follow(self) -> None:
-        """Show the selected event in the list."""
+        """Select and show the selected event in the list."""
         event = self._opened.selection.event
         current = self.table.currentIndex()
         if event is None or (current.isValid() and self.model.event_at(current.row()) == event):
@@ -443,7 +439,7 @@ class EventListPanel(TablePanel[EventListModel]):
 
     @Slot()
     def _follow_view(self) -> None:
-        """Bring the first event in view to the top; a list at its end stays there while the lanes show theirs."""
+        """Scroll to the first visible event, unless both list and lanes are at their end."""
         opened, bar = self._opened, self.table.verticalScrollBar()
         window, events = opened.viewport.window, opened.trace.events
         is_at_both_ends = bar.value() >= bar.maximum() > 0 and window.end >= opened.trace.window.end
@@ -454,7 +450,7 @@ class EventListPanel(TablePanel[EventListModel]):
             self.table.scrollTo(self.model.index(row, 0), QAbstractItemView.ScrollHint.PositionAtTop)
 
     def _shows_selected_in(self, window: TimeWindow) -> bool:
-        """Return whether the selected event is in a window, and its row can be seen."""
+        """Return whether the selected event is in a time window, and its row is visible."""
         event, current = self._opened.selection.event, self.table.currentIndex()
         if event is None or not current.isValid() or self.model.event_at(current.row()) != event:
             return False
@@ -469,7 +465,7 @@ class EventListPanel(TablePanel[EventListModel]):
 
 
 def column_widths(table: QTableView, trace: Trace) -> list[int]:
-    """Return the widths of all columns but the last, in pixels."""
+    """Return the widths of all columns except the last, in pixels."""
     metrics = QFontMetrics(table.font())
     samples = [*_SAMPLES[:-1]]
     samples[_TIME_COLUMN] = max(format_moment(trace.window.end, trace.clock), samples[_TIME_COLUMN], key=len)

@@ -9,7 +9,7 @@ from PySide6.QtWidgets import QHBoxLayout, QPushButton, QWidget
 from satview.base.safe_text import menu_text
 from satview.gui.filters.editing import ExpressionLine
 from satview.gui.theme import Theme
-from satview.gui.widgets import PlainLabel, line_up
+from satview.gui.widgets import PlainLabel, flat_button, line_up
 from satview.session.commands import BACK, ON
 from satview.session.filtering.search import suggested
 from satview.session.open_trace import OpenTrace
@@ -19,12 +19,12 @@ _NO_HITS = "No hits"
 
 
 class FindBar(QWidget):
-    """Finds while one types; Enter goes to the next hit, Shift+Enter to the one before, Escape leaves.
+    """Searches while the user types; Enter goes to the next hit, Shift+Enter to the previous one, Escape closes.
 
     Signals:
         step_requested: Go to the next (1) or previous (-1) hit.
-        list_requested: The list of all hits is requested.
-        closed: The bar was left.
+        list_requested: Show the list of all hits.
+        closed: The bar was closed.
     """
 
     step_requested = Signal(int)
@@ -41,9 +41,7 @@ class FindBar(QWidget):
         self._typing = QTimer(self, singleShot=True, interval=_TYPING_MS)
         self._typing.timeout.connect(self._find)
         row = line_up(QHBoxLayout(self), PlainLabel("Find", self), (self.line, 1), self.count, margins=(10, 6, 10, 6))
-        self.suggestion = QPushButton(self)
-        self.suggestion.setProperty("flat", "true")
-        self.suggestion.clicked.connect(self._on_suggestion)
+        self.suggestion = flat_button("", self, self._on_suggestion)
         self.suggestion.hide()
         row.addWidget(self.suggestion)
         for title, slot in (
@@ -68,24 +66,24 @@ class FindBar(QWidget):
         self.line.set_trace(self._opened.trace)
 
     def start(self) -> None:
-        """Show the bar and take the keyboard."""
+        """Show the bar and give it the keyboard focus."""
         self.show()
         self.line.setFocus()
         self.line.selectAll()
 
     def set_theme(self, theme: Theme) -> None:
-        """Draw in other colours."""
+        """Use the colours of a theme."""
         self.line.set_theme(theme)
 
     @Slot(str)
     def look_for(self, text: str) -> None:
-        """Show the bar with a text and look for it."""
+        """Show the bar and search for a text."""
         self.line.setText(text)
         self.start()
         self._find()
 
     def restore(self, text: str, shows: bool) -> None:
-        """Look for a text that was looked for before, and leave the keyboard where it is."""
+        """Repeat a saved search without taking the keyboard focus."""
         if text:
             self.line.setText(text)
             self._find()
@@ -93,12 +91,12 @@ class FindBar(QWidget):
 
     @Slot()
     def leave(self) -> None:
-        """Hide the bar; hits stay marked until the text is cleared."""
+        """Close the bar; hits stay marked until the text is cleared."""
         self.hide()
         self.closed.emit()
 
     def eventFilter(self, _watched: QObject, event: QEvent) -> bool:
-        """Take the events of the view."""
+        """Handle Enter and Escape in the search field."""
         if event.type() == QEvent.Type.ShortcutOverride and isinstance(event, QKeyEvent):
             if event.key() == Qt.Key.Key_Escape:
                 event.accept()  # before the window's own command for Escape takes it

@@ -1,4 +1,4 @@
-"""The dialogs of the menu Help: what satview is and runs with, its keys, its plug-ins."""
+"""Dialogs about the open trace, the keys and the plug-ins."""
 
 from __future__ import annotations
 
@@ -9,13 +9,11 @@ from PySide6.QtCore import QSize, Qt, Slot
 from PySide6.QtGui import QKeySequence
 from PySide6.QtWidgets import (
     QAbstractItemView,
-    QDialog,
     QDialogButtonBox,
     QHBoxLayout,
     QHeaderView,
     QKeySequenceEdit,
     QLineEdit,
-    QPushButton,
     QTreeWidget,
     QTreeWidgetItem,
     QVBoxLayout,
@@ -24,24 +22,22 @@ from PySide6.QtWidgets import (
 
 from satview.base.plugins import all_plugins
 from satview.base.safe_text import tool_tip, visible_line
-from satview.gui.widgets import PlainLabel, line_up, resize_on_screen
+from satview.gui.widgets import Dialog, PlainLabel, line_up, resize_on_screen
 from satview.session.commands import COMMANDS, Command, KeyBindings
 from satview.session.events.event_text import trace_rows
 from satview.store.trace import Trace
 
-# Header, system page and counts of the open trace.
+# Information about the open trace.
 
 
 Rows = Iterable[tuple[str, str]]
 
 
-class InfoDialog(QDialog):
-    """Shows what is known of the trace as a whole."""
+class InfoDialog(Dialog):
+    """Shows header, system page and event counts of the trace."""
 
     def __init__(self, trace: Trace, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        self.setWindowTitle(f"{trace.title} \N{EM DASH} information")
+        super().__init__(f"{trace.title} \N{EM DASH} information", parent)
         self.tree = QTreeWidget(self)
         self.tree.setHeaderLabels(["Name", "Value"])
         self.tree.setUniformRowHeights(True)
@@ -53,16 +49,13 @@ class InfoDialog(QDialog):
                 item.setToolTip(1, tool_tip(value))
             top.setExpanded(title in ("Trace", "Events", "CPUs", "Header"))
             top.setHidden(not top.childCount())
-        buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Close, self)
-        buttons.rejected.connect(self.close)
-        layout = QVBoxLayout(self)
-        layout.addWidget(self.tree)
-        layout.addWidget(buttons)
+        buttons = self.close_box()
+        line_up(QVBoxLayout(self), self.tree, buttons)
         resize_on_screen(self, 640, 620)
 
 
 def info_sections(trace: Trace) -> list[tuple[str, list[tuple[str, str]]]]:
-    """Return titled rows of (name, value)."""
+    """Return the sections of the dialog: titles with rows of (name, value)."""
     system = trace.system
     return [
         ("Trace", list(trace_rows(trace))),
@@ -103,27 +96,25 @@ def _buffer_rows(trace: Trace) -> Rows:
         yield "Lost", f"{int(buffers.lost_before.sum()):,}"
 
 
-# All commands with their keys, to be changed by pressing others.
+# The dialog for key bindings.
 
 
 _SIZE_PX: Final = (560, 480)
 _COMMAND: Final = int(Qt.ItemDataRole.UserRole)
 
 
-class KeysDialog(QDialog):
-    """Every change takes effect and is stored at once.
+class KeysDialog(Dialog):
+    """All commands with their keys, which can be changed. Changes take effect and are stored immediately.
 
     Attributes:
-        search: Words of the commands that are listed.
+        search: Words that listed commands must contain.
         tree: The commands.
-        edit: Takes the keys that are pressed.
-        message: Whose key it is.
+        edit: Input for a key.
+        message: Which command has the key now.
     """
 
     def __init__(self, keys: KeyBindings, parent: QWidget) -> None:
-        super().__init__(parent)
-        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        self.setWindowTitle("Change keys")
+        super().__init__("Change keys", parent)
         self._keys = keys
         self.search = QLineEdit(self, placeholderText="Find a command or a key")
         self.search.textChanged.connect(self._fill)
@@ -140,7 +131,7 @@ class KeysDialog(QDialog):
         self.edit.setAccessibleName("Key to set")
         self.edit.keySequenceChanged.connect(self._emit_keys)
         self.set_button, self.add_button, self.none_button, self.usual_button = (
-            self._button(text, tip, run)
+            self.button(text, tip, run)
             for text, tip, run in (
                 ("Set", "Make this the only key of the command", self._set),
                 ("Add", "Add this key to the command", self._add),
@@ -157,29 +148,19 @@ class KeysDialog(QDialog):
 
     @property
     def command(self) -> Command | None:
-        """The command that is selected."""
+        """The selected command."""
         item = self.tree.currentItem()
         return None if item is None else next(row for row in COMMANDS if row.id == item.data(0, _COMMAND))
 
     def _lay_out(self) -> None:
-        line = QHBoxLayout()
-        line.addWidget(self.edit, 1)
-        for button in (self.set_button, self.add_button, self.none_button, self.usual_button):
-            line.addWidget(button)
-        buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Close, self)
+        line = line_up(QHBoxLayout(), (self.edit, 1), self.set_button, self.add_button, self.none_button,
+                       self.usual_button)  # fmt: skip
+        buttons = self.close_box()
         all_usual = buttons.addButton("All usual keys", QDialogButtonBox.ButtonRole.ResetRole)
         all_usual.setAutoDefault(False)
         all_usual.clicked.connect(self._use_table_for_all)
-        buttons.rejected.connect(self.close)
         line_up(QVBoxLayout(self), self.search, (self.tree, 1), line, self.message, buttons, margins=(20, 18, 20, 16),
                 spacing=10)  # fmt: skip
-
-    def _button(self, text: str, tip: str, run: object) -> QPushButton:
-        button = QPushButton(text, self)
-        button.setToolTip(tool_tip(tip))
-        button.setAutoDefault(False)  # Return is a key like others here
-        button.clicked.connect(run)
-        return button
 
     @Slot()
     def _fill(self) -> None:
@@ -214,7 +195,7 @@ class KeysDialog(QDialog):
 
     @Slot()
     def _emit_keys(self) -> None:
-        """Say whose key was pressed, before it is taken away."""
+        """Show which command has the typed key, before it is reassigned."""
         key, command = self._pressed(), self.command
         for button in (self.set_button, self.add_button):
             button.setEnabled(bool(key) and command is not None)
@@ -225,7 +206,7 @@ class KeysDialog(QDialog):
             self.message.setText("Click the line and press a key. Bold: changed keys.")
 
     def _pressed(self) -> str:
-        """Return the key in the line as the table of commands would write it."""
+        """Return the typed key in the notation of the command table."""
         return table_key(self.edit.keySequence().toString(QKeySequence.SequenceFormat.PortableText))
 
     @Slot()
@@ -254,32 +235,30 @@ class KeysDialog(QDialog):
 
 
 def native(key: str) -> str:
-    """Return a key as this system writes it."""
+    """Return a key in the notation of this platform."""
     return QKeySequence(key).toString(QKeySequence.SequenceFormat.NativeText)
 
 
 def table_key(text: str) -> str:
-    """Return the spelling of a key in the table of commands, which is not always Qt's own: `Shift+?` is `?` there."""
+    """Return a key in the notation of the command table, which may differ from Qt's: `Shift+?` is `?` there."""
     if text in ("Shift+?", "Shift++"):
         return text.removeprefix("Shift+")
     same = (key for command in COMMANDS for key in command.keys if QKeySequence(key) == QKeySequence(text))
     return next(same, text)
 
 
-# What other packages add to satview here, and what of it is switched off.
+# The dialog for plug-ins.
 
 
 _NONE = "No plug-ins are installed. docs/plugins.md explains how to write one; examples/plugins has one of each kind."
 _SOME = "These come from other installed packages. A plug-in that fails is switched off until the next start."
 
 
-class PluginsDialog(QDialog):
-    """The plug-ins with their packages, and why some are switched off."""
+class PluginsDialog(Dialog):
+    """The installed plug-ins with their packages, and why some are switched off."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        self.setWindowTitle("Plug-ins")
+        super().__init__("Plug-ins", parent)
         installed = all_plugins()
         self.head = PlainLabel(self)
         self.head.setWordWrap(True)
@@ -289,14 +268,13 @@ class PluginsDialog(QDialog):
         self.tree.setHeaderLabels(["Kind", "Name", "Package", "State"])
         self.tree.setRootIsDecorated(False)
         for plugin in installed:
-            plugin.value()  # says whether it can be imported
+            plugin.value()  # imports it, and sets `fault` if that fails
             state = f"switched off: {plugin.fault}" if plugin.fault else "on"
             words = (plugin.kind.word, plugin.name, plugin.package, state)
             item = QTreeWidgetItem(self.tree, [visible_line(word) for word in words])
             item.setToolTip(3, tool_tip(state))
         for column, width_px in enumerate((80, 140, 200)):
             self.tree.setColumnWidth(column, width_px)
-        buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Close, self)
-        buttons.rejected.connect(self.close)
+        buttons = self.close_box()
         line_up(QVBoxLayout(self), self.head, self.tree, buttons)
         self.resize(QSize(720, 320))

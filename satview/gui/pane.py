@@ -1,4 +1,4 @@
-"""One set of lanes of a workspace with what moves it, and the splitter where a second one is put below it."""
+"""A set of lanes with its navigation (`Pane`), and the splitter that shows one or two of them (`Panes`)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from satview.session.tasks import dismantle
 
 @dataclass(frozen=True, slots=True)
 class Pane:
-    """Lanes, and what commands act on while they have the keyboard."""
+    """A set of lanes, and what commands act on while it has the keyboard focus."""
 
     opened: OpenTrace
     area: SwimlaneArea
@@ -30,13 +30,13 @@ class Panes(QSplitter):
     """One or two sets of lanes, one above the other.
 
     Attributes:
-        first: Always there.
-        second: Below it, or None.
-        active: The one that had the keyboard last.
+        first: The upper set of lanes, which always exists.
+        second: The lower set, or None.
+        active: The set that last had the keyboard focus.
 
     Signals:
-        added: A second one is there.
-        removed: The second one is gone.
+        added: A second set was added.
+        removed: The second set was removed.
     """
 
     added = Signal()
@@ -52,16 +52,16 @@ class Panes(QSplitter):
         first.area.view.installEventFilter(self)
 
     def split(self, theme: Theme) -> Pane:
-        """Show a second set of lanes, with what the first one shows; it gets the keyboard."""
+        """Add a second set of lanes of the same trace, and give it the keyboard focus."""
         pane = self._add(SecondView(self.first.opened, self._settings, self), theme)
         pane.area.view.setFocus()
         return pane
 
     def show_beside(self, opened: OpenTrace, theme: Theme) -> Pane:
-        """Show the lanes of another trace below the first ones; what was there goes.
+        """Show the lanes of another trace below the first set, in place of any second set.
 
         Args:
-            opened: The other trace; it must live longer.
+            opened: The other trace; it must outlive the pane.
             theme: Colours.
         """
         self.join()
@@ -72,7 +72,7 @@ class Panes(QSplitter):
         return pane
 
     def shows(self, opened: OpenTrace) -> bool:
-        """Return whether the second set of lanes is of some trace."""
+        """Return whether the second set of lanes shows a given trace."""
         return self.second is not None and self.second.opened is opened
 
     @property
@@ -83,7 +83,7 @@ class Panes(QSplitter):
     def _add(self, opened: OpenTrace, theme: Theme) -> Pane:
         area = SwimlaneArea(opened, self._settings, theme, self)
         area.view.answers_first = False
-        self.first.area.show_legend(False)  # one, below both
+        self.first.area.show_legend(False)  # the legend of the second set serves both
         navigation = Navigation(opened, self)
         area.fit_requested.connect(navigation.fit)
         self.second = Pane(opened, area, navigation, Motion(opened, area.view))
@@ -96,19 +96,19 @@ class Panes(QSplitter):
         return self.second
 
     def _share_frames(self, count: int) -> None:
-        """Let so many sets of lanes, which move together, have the time of one frame."""
+        """Divide the time of a frame between `count` sets of lanes, which move together."""
         for pane in (self.first, self.second):
             if pane is not None:
                 pane.area.view.frame_s = FRAME_S / count
 
     def set_theme(self, theme: Theme) -> None:
-        """Draw in other colours."""
+        """Use the colours of a theme."""
         for pane in (self.first, self.second):
             if pane is not None:
                 pane.area.set_theme(theme)
 
     def join(self) -> None:
-        """Take the second set of lanes away."""
+        """Remove the second set of lanes."""
         if self.second is not None:
             second, self.second = self.second, None
             self._activate(self.first)
@@ -129,7 +129,7 @@ class Panes(QSplitter):
             self.removed.emit()
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        """Note which lanes have the keyboard."""
+        """Note which set of lanes has the keyboard focus."""
         if event.type() == QEvent.Type.FocusIn and self.second is not None:
             self._activate(self.second if watched is self.second.area.view else self.first)
         return False
@@ -149,5 +149,5 @@ class Panes(QSplitter):
 
     @property
     def is_exact(self) -> bool:
-        """True if all lanes that show are drawn exactly."""
+        """True if all visible lanes are drawn exactly."""
         return self.first.area.is_exact and (self.second is None or self.second.area.is_exact)

@@ -1,4 +1,4 @@
-"""What every panel of the workspace has, and what it is made with."""
+"""Base classes of the panels of a workspace, and helpers for their tables, saved fields and links."""
 
 from __future__ import annotations
 
@@ -28,36 +28,36 @@ from PySide6.QtWidgets import (
 )
 
 from satview.gui.theme import Theme, css
+from satview.gui.widgets import flat_button, line_up
 from satview.session.commands import PanelRow
 from satview.session.navigation import Navigation
 
 if TYPE_CHECKING:
     from satview.gui.swimlane.area import SwimlaneArea
     from satview.session.comparison import Comparison
-    from satview.session.navigation import Navigation
     from satview.session.open_trace import OpenTrace
     from satview.session.questions import WatchedAnswer
     from satview.session.settings import Settings
 
 
-# Values of fields of a panel by name, stored from one opening of a trace to the next.
+# Values of a panel's fields by name, saved until the trace is opened again.
 
 
 Value = str | int | bool
 
 
 def values_of(panel: QWidget, names: Iterable[str]) -> dict[str, Value]:
-    """Return the values of fields.
+    """Return the values of fields by name.
 
     Args:
-        panel: What has the fields.
-        names: Names of attributes, which may have dots in them.
+        panel: The panel that has the fields.
+        names: Attribute names, which may be dotted.
     """
     return {name: _value(attrgetter(name)(panel)) for name in names}
 
 
 def put_values(panel: QWidget, names: Iterable[str], values: Mapping[str, Value]) -> None:
-    """Give fields values, as if the user did; values of another type, or that a field does not have, are left out."""
+    """Set fields as if the user did; values of a wrong type or outside the field's choices are ignored."""
     for name in names:
         value = values.get(name)
         if value is not None and value != _value(field := attrgetter(name)(panel)):
@@ -103,17 +103,17 @@ def _put(field: object, value: Value) -> None:
 
 @dataclass(frozen=True, slots=True)
 class PanelContext:
-    """What a panel is made with.
+    """What a panel needs to be created.
 
     Attributes:
         opened: The trace, its selection, filter and lanes.
         navigation: Goes to events, times and lanes.
         settings: Settings of the program.
-        theme: Colours at first.
-        area: The swimlanes, for panels whose time axis is theirs.
+        theme: Initial theme.
+        area: The swimlanes, for panels that share their time axis.
         find: Searches for a condition, as if it were typed into the find bar.
-        report: Says something in the status bar for a few seconds.
-        comparison: The trace with a second one, if there is one.
+        report: Shows a message in the status bar for a few seconds.
+        comparison: Comparison with a second trace.
     """
 
     opened: OpenTrace
@@ -130,12 +130,12 @@ class Panel(QWidget):
     """A widget in a dock beside the swimlanes.
 
     Attributes:
-        saved_fields: Fields whose values are there again when the trace is next opened, as `saved_values` returns them.
-        waits_to_be_seen: `reload` is called when the panel is first seen too, for what nothing else needs.
-        watched: What is worked out while the panel can be seen, and only then; None = nothing.
+        saved_fields: Names of the fields whose values `saved_values` saves until the trace is opened again.
+        waits_to_be_seen: Call `reload` also when the panel is first shown, to compute what nothing else needs.
+        watched: The answer that is computed only while the panel is visible; None = none.
 
     Signals:
-        menu_requested: Right click: global position, name of the argument under it or empty.
+        menu_requested: Right click: global position, and the name of the argument under it or an empty text.
     """
 
     waits_to_be_seen: ClassVar[bool] = False
@@ -150,25 +150,25 @@ class Panel(QWidget):
         self._theme = context.theme
 
     def set_theme(self, theme: Theme) -> None:
-        """Draw in other colours."""
+        """Use the colours of a theme."""
         self._theme = theme
 
     def reload(self) -> None:
-        """Show what a refreshed trace has more, once the panel can be seen; for panels that do not follow signals."""
+        """Show a refreshed trace, for panels that do not follow signals; called once the panel is visible."""
 
     def rest(self) -> None:
-        """Stop working: nobody looks."""
+        """Stop background work, because the panel is hidden."""
         if self.watched is not None:
             self.watched.watch(False)
 
     def showEvent(self, event: QShowEvent) -> None:
-        """Follow the trace from now on."""
+        """Resume background work."""
         super().showEvent(event)
         if self.watched is not None:
             self.watched.watch(True)
 
     def hideEvent(self, event: QHideEvent) -> None:
-        """Rest."""
+        """Stop background work."""
         super().hideEvent(event)
         self.rest()
 
@@ -176,44 +176,44 @@ class Panel(QWidget):
         """Cancel the background task."""
 
     def saved_values(self) -> dict[str, Value]:
-        """Return what is to be there again when the trace is opened the next time."""
+        """Return the values of the saved fields, by name."""
         return values_of(self, self.saved_fields)
 
     def take_values(self, values: Mapping[str, Value]) -> None:
-        """Show saved values; those that do not fit, of a file that somebody changed, are left out."""
+        """Restore saved values; values that do not fit, as in a file edited by hand, are ignored."""
         put_values(self, self.saved_fields, values)
 
     def copied_text(self) -> str:
-        """Return what Copy takes while the panel has the focus; empty leaves Copy to the details."""
+        """Return the text for the command Copy if the panel has the focus; if empty, Copy takes the details."""
         return ""
 
 
 def make_panel(row: PanelRow, context: PanelContext, parent: QWidget) -> Panel:
-    """Return the panel of a row of the table, imported on first use."""
+    """Create the panel of a row of `PANELS`; its module is imported on first use."""
     panel = getattr(import_module(row.module), row.home.partition(":")[2])(context, parent)
     assert isinstance(panel, Panel), f"{row.home} is not a Panel"
     return panel
 
 
-# A panel around one table of rows that are about events.
+# A panel with one table of events.
 
 
 class ThemedModel(Protocol):
-    """A model that gives colours to its rows."""
+    """A model whose rows have colours of the theme."""
 
     def set_theme(self, theme: Theme) -> None:
-        """Draw in other colours."""
+        """Use the colours of a theme."""
 
 
 Model = TypeVar("Model", bound=ThemedModel)
 
 
 class TablePanel(Panel, Generic[Model]):
-    """What the list of events, the results of a search and the transactions have in common.
+    """Base class of the event list, the search results and the transactions.
 
     Attributes:
         table: The table.
-        model: What it shows.
+        model: Its model.
 
     Signals:
         menu_requested: Right click on a row: global position, and an empty text.
@@ -223,7 +223,7 @@ class TablePanel(Panel, Generic[Model]):
     model: Model
 
     def set_theme(self, theme: Theme) -> None:
-        """Draw in other colours."""
+        """Use the colours of a theme."""
         super().set_theme(theme)
         self.model.set_theme(theme)
         self.table.viewport().update()
@@ -233,29 +233,29 @@ class TablePanel(Panel, Generic[Model]):
         self.menu_requested.emit(self.table.viewport().mapToGlobal(position), "")
 
 
-# What tables of rows have in common: their looks, and the buttons above them.
+# Helpers for tables: their appearance, and the buttons above them.
 
 
 HEIGHT_LIMIT_PX: Final = 2**31 - 1  # Qt counts the height of all rows in 32 bits
 
 
 def set_up_rows(table: QTableView, model: QAbstractItemModel, name: str, height_px: int) -> None:
-    """Make a table one of whole rows, all equally tall.
+    """Set up a table whose rows have equal heights and are selected as a whole.
 
     Args:
         table: The table.
-        model: What it shows.
-        name: For screen readers.
-        height_px: Of a row.
+        model: Its model.
+        name: Name for screen readers.
+        height_px: Row height.
     """
     table.setAccessibleName(name)
-    # With this header visible, a reset would call Python for a text per row: minutes at ten million rows.
+    # If this header were visible, a reset would request a text for each row: minutes for ten million rows.
     rows = table.verticalHeader()
     rows.setVisible(False)
     rows.setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
     rows.setMinimumSectionSize(height_px)
     rows.setDefaultSectionSize(height_px)
-    table.setModel(model)  # not before: Qt would request a thousand texts to learn how tall rows are
+    table.setModel(model)  # after the height is set: otherwise Qt requests 1,000 texts to measure rows
     table.horizontalHeader().setHighlightSections(False)
     table.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
     table.setShowGrid(False)
@@ -266,7 +266,7 @@ def set_up_rows(table: QTableView, model: QAbstractItemModel, name: str, height_
 
 
 def set_row_height(panel: QWidget, height_px: int) -> None:
-    """Give the rows of all tables of a panel another height; of one with too many rows for it when it is next made."""
+    """Change the row height of all tables of a panel, except those whose total height would exceed Qt's limit."""
     for table in panel.findChildren(QTableView):
         rows = table.verticalHeader()
         if rows.count() * height_px < HEIGHT_LIMIT_PX:
@@ -277,23 +277,20 @@ def set_row_height(panel: QWidget, height_px: int) -> None:
 def add_copy_and_export(
     head: QHBoxLayout, parent: QWidget, copy: Callable[[], None], export: Callable[[], None]
 ) -> tuple[QPushButton, QPushButton]:
-    """Put the buttons "Copy" and "Export CSV" at the right of a line; return them."""
-    buttons = QPushButton("Copy", parent), QPushButton("Export CSV\N{HORIZONTAL ELLIPSIS}", parent)
-    for button, run in zip(buttons, (copy, export), strict=True):
-        button.setProperty("flat", "true")
-        button.clicked.connect(run)
-        head.addWidget(button)
+    """Add the buttons "Copy" and "Export CSV" to the right of a line; return them."""
+    buttons = flat_button("Copy", parent, copy), flat_button("Export CSV\N{HORIZONTAL ELLIPSIS}", parent, export)
+    line_up(head, *buttons)
     return buttons
 
 
 def select_row(table: QTableView, row: int) -> None:
-    """Select a row and no other, whatever keys are held; a range that is then clicked with Shift begins there.
+    """Select one row only, whatever keys are held; Shift+click then extends from it.
 
-    `QTableView.selectRow` alone adds it to others while Ctrl is held, and selects none with Shift.
+    `QTableView.selectRow` adds the row while Ctrl is held, and selects nothing while Shift is held.
 
     Args:
         table: The table.
-        row: Of its model.
+        row: Row of its model.
     """
     table.selectRow(row)
     flags, selected = QItemSelectionModel.SelectionFlag, table.selectionModel()
@@ -302,28 +299,28 @@ def select_row(table: QTableView, row: int) -> None:
 
 
 def selected_ranges(selected: QItemSelectionModel) -> list[range]:
-    """Return the selected rows as ranges, ascending: Ctrl+A selects millions of rows, which nobody should list."""
+    """Return the selected rows as ascending ranges; after Ctrl+A these may be millions of rows."""
     ranges = selected.selection()
     rectangles = (ranges.at(number) for number in range(ranges.count()))
     return sorted((range(rows.top(), rows.bottom() + 1) for rows in rectangles), key=lambda rows: rows.start)
 
 
-# Links in texts of panels: to an event, to the lane of a thread or process, to a thread at a moment.
+# Links in panel texts: to an event, to the lane of a thread or process, to a thread at a time.
 
 
 def linked(target: str, html: str, theme: Theme) -> str:
-    """Return text as a link that `follow` understands.
+    """Return HTML as a link that `follow` understands.
 
     Args:
         target: `event:ROW`, `thread:ROW`, `process:ROW` or `at:THREAD/CYCLES`.
-        html: What it shows.
-        theme: The colours.
+        html: HTML to show.
+        theme: Colours.
     """
     return f"<a href='{target}' style='color:{css(theme.accent)}; text-decoration:none'>{html}</a>"
 
 
 def follow(navigation: Navigation, url: QUrl) -> None:
-    """Go where a link leads; nowhere if it is another kind of link."""
+    """Go to the target of a link made by `linked`; ignore other links."""
     where = url.path()
     if url.scheme() == "event" and where.isdigit():
         navigation.show_event(int(where))

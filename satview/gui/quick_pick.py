@@ -1,4 +1,4 @@
-"""A line and a list over the window: commands by name, lanes by name."""
+"""Pickers that float over the window: a searchable list of commands or lanes, and a prompt for one line."""
 
 from __future__ import annotations
 
@@ -22,25 +22,25 @@ from PySide6.QtWidgets import (
 
 from satview.base.errors import UsageError
 from satview.base.safe_text import visible_line
-from satview.gui.widgets import Notice, PlainLabel, line_up
+from satview.gui.widgets import Notice, PlainLabel, line_up, sentence
 
 _ROWS_MAX: Final = 200
 _WIDTH_PX: Final = 520
 _HEIGHT_PX: Final = 380
-_LEAST_PX: Final = 60  # for what is said where nothing fits
-_BESIDE_PX: Final = 3  # of a row, above and below
-_NOTE_PX: Final = 10  # beside a note
+_LEAST_PX: Final = 60  # height of the text shown if nothing matches
+_BESIDE_PX: Final = 3  # margin above and below the text of a row
+_NOTE_PX: Final = 10  # margin beside a note
 _OPTION: Final = int(Qt.ItemDataRole.UserRole)
 
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """One entry.
+    """One entry of a `QuickPick`.
 
     Attributes:
-        text: What is searched and shown.
-        note: Shown at the right: keys, numbers.
-        run: What happens when it is selected.
+        text: Text to show and search.
+        note: Text at the right, such as keys or numbers.
+        run: Called when the entry is selected.
     """
 
     text: str
@@ -48,56 +48,71 @@ class Option:
     run: Callable[[], None]
 
 
-class QuickPick(QFrame):
-    """Closes itself when something is selected, on Escape, and when it loses the focus."""
+class _Floating(QFrame):
+    """An input field in a frame over the window; it closes on Escape, and when it loses the focus."""
 
-    def __init__(self, options: list[Option], placeholder: str, nothing: str, parent: QWidget) -> None:
-        """Show all selections.
-
-        Args:
-            options: What can be selected.
-            placeholder: What to type, shown while nothing is.
-            nothing: Said instead of the list when no selection fits what was typed.
-            parent: The window that it floats over.
-        """
+    def __init__(self, placeholder: str, text: str, parent: QWidget) -> None:
         super().__init__(parent)
         self.setProperty("role", "floating")
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        self.setAutoFillBackground(True)
-        self._options = options
-        self.line = QLineEdit(self, placeholderText=placeholder)
-        self.list = QListWidget(self)
-        self.list.setFocusPolicy(Qt.FocusPolicy.NoFocus)
-        self.list.setUniformItemSizes(True)
-        self.list.setItemDelegate(_Rows(self.list))
-        self.list.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(10, 10, 10, 10)
-        layout.addWidget(self.line)
-        self.nothing = Notice(nothing, self)
-        layout.addWidget(self.list, 1)
-        layout.addWidget(self.nothing, 1)
-        self.line.textChanged.connect(self._fill)
+        self.line = QLineEdit(text, self, placeholderText=placeholder)
         self.line.installEventFilter(self)
-        self.list.itemClicked.connect(self._run)
-        self._fill("")
-        rows_px = max(self.list.sizeHintForRow(0), 0) * len(options) + 2 * self.list.frameWidth()
-        needed_px = self.line.sizeHint().height() + layout.spacing() + max(rows_px, _LEAST_PX) + 20
-        self.resize(min(_WIDTH_PX, parent.width() - 40), min(needed_px, _HEIGHT_PX, parent.height() - 60))
+
+    def _show_over(self, parent: QWidget, height_px: int) -> None:
+        self.resize(min(_WIDTH_PX, parent.width() - 40), height_px)
         self.move((parent.width() - self.width()) // 2, 48)
         self.show()
         self.raise_()
         self.line.setFocus()
 
     def eventFilter(self, _watched: QObject, event: QEvent) -> bool:
-        """Let arrows move in the list while the line has the focus."""
-        if _is_override(event):
-            return True
+        """Handle keys of the input field, before a command of the window takes Escape."""
+        if event.type() == QEvent.Type.ShortcutOverride and isinstance(event, QKeyEvent):
+            is_escape = event.key() == Qt.Key.Key_Escape
+            if is_escape:
+                event.accept()
+            return is_escape
         if event.type() == QEvent.Type.KeyPress and isinstance(event, QKeyEvent):
             return self._on_key(Qt.Key(event.key()))
         if event.type() == QEvent.Type.FocusOut:
             self.close()
         return False
+
+    def _on_key(self, key: Qt.Key) -> bool:
+        """Handle a key of the input field; return False if the field must handle it."""
+        if key == Qt.Key.Key_Escape:
+            self.close()
+        return key == Qt.Key.Key_Escape
+
+
+class QuickPick(_Floating):
+    """A searchable list over the window, which also closes on selection."""
+
+    def __init__(self, options: list[Option], placeholder: str, nothing: str, parent: QWidget) -> None:
+        """Show all options.
+
+        Args:
+            options: Entries to select from.
+            placeholder: Hint in the empty input field.
+            nothing: Text shown when no entry matches.
+            parent: The window below.
+        """
+        super().__init__(placeholder, "", parent)
+        self.setAutoFillBackground(True)
+        self._options = options
+        self.list = QListWidget(self)
+        self.list.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        self.list.setUniformItemSizes(True)
+        self.list.setItemDelegate(_Rows(self.list))
+        self.list.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.nothing = Notice(nothing, self)
+        layout = line_up(QVBoxLayout(self), self.line, (self.list, 1), (self.nothing, 1), margins=(10, 10, 10, 10))
+        self.line.textChanged.connect(self._fill)
+        self.list.itemClicked.connect(self._run)
+        self._fill("")
+        rows_px = max(self.list.sizeHintForRow(0), 0) * len(options) + 2 * self.list.frameWidth()
+        needed_px = self.line.sizeHint().height() + layout.spacing() + max(rows_px, _LEAST_PX) + 20
+        self._show_over(parent, min(needed_px, _HEIGHT_PX, parent.height() - 60))
 
     def _on_key(self, key: Qt.Key) -> bool:
         steps = {Qt.Key.Key_Down: 1, Qt.Key.Key_Up: -1, Qt.Key.Key_PageDown: 10, Qt.Key.Key_PageUp: -10}
@@ -107,10 +122,8 @@ class QuickPick(QFrame):
             item = self.list.currentItem()
             if item is not None:
                 self._run(item)
-        elif key == Qt.Key.Key_Escape:
-            self.close()
         else:
-            return False
+            return super()._on_key(key)
         return True
 
     @Slot(str)
@@ -138,7 +151,7 @@ class QuickPick(QFrame):
 
 
 class _Rows(QStyledItemDelegate):
-    """Draws entries with their notes at the right: a widget for each would hold the window for a tenth of a second."""
+    """Draws entries with their notes at the right; a widget per entry would block the window for 0.1 s."""
 
     def sizeHint(self, option: QStyleOptionViewItem, index: QModelIndex | QPersistentModelIndex) -> QSize:
         """Return the size of a row."""
@@ -164,7 +177,7 @@ class _Rows(QStyledItemDelegate):
 
 
 def score(text: str, requested: str) -> int:
-    """Return how well a text fits what was typed: 0 = not at all; whole words beat letters in order."""
+    """Return how well a text matches the input: 0 = not at all; whole words score higher than scattered letters."""
     text, requested = text.casefold(), requested.casefold().strip()
     if not requested:
         return 1
@@ -187,61 +200,31 @@ def score(text: str, requested: str) -> int:
     return max(1, 100 - len(text))
 
 
-def _is_override(event: QEvent) -> bool:
-    """Claim Escape before the window's own command for it does."""
-    if (
-        event.type() == QEvent.Type.ShortcutOverride
-        and isinstance(event, QKeyEvent)
-        and event.key() == Qt.Key.Key_Escape
-    ):
-        event.accept()
-        return True
-    return False
-
-
-class LinePrompt(QFrame):
-    """A prompt for one line over the window; what is wrong with it is under the line."""
+class LinePrompt(_Floating):
+    """A prompt for one line over the window; errors show below the line."""
 
     def __init__(
         self, title: str, placeholder: str, accept: Callable[[str], None], parent: QWidget, text: str = ""
     ) -> None:
-        super().__init__(parent)
-        self.setProperty("role", "floating")
-        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        super().__init__(placeholder, text, parent)
         self._accept = accept
-        self.line = QLineEdit(text, self, placeholderText=placeholder)
         self.error = PlainLabel(self, role="error")
         self.error.setWordWrap(True)
         self.error.hide()
         line_up(QVBoxLayout(self), PlainLabel(title, self), self.line, self.error, margins=(14, 12, 14, 12))
-        self.line.installEventFilter(self)
-        self.resize(min(_WIDTH_PX, parent.width() - 40), self.sizeHint().height())
-        self.move((parent.width() - self.width()) // 2, 48)
-        self.show()
-        self.raise_()
-        self.line.setFocus()
+        self._show_over(parent, self.sizeHint().height())
 
-    def eventFilter(self, _watched: QObject, event: QEvent) -> bool:
-        """Take Enter and Escape; close when the keyboard goes elsewhere."""
-        if _is_override(event):
-            return True
-        if event.type() == QEvent.Type.KeyPress and isinstance(event, QKeyEvent):
-            if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
-                self._try()
-                return True
-            if event.key() == Qt.Key.Key_Escape:
-                self.close()
-                return True
-        if event.type() == QEvent.Type.FocusOut:
-            self.close()
-        return False
+    def _on_key(self, key: Qt.Key) -> bool:
+        if key not in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
+            return super()._on_key(key)
+        self._check()
+        return True
 
-    def _try(self) -> None:
+    def _check(self) -> None:
         try:
             self._accept(self.line.text())
         except UsageError as error:
-            text = str(error)
-            self.error.setText(text[:1].upper() + text[1:] + ".")
+            self.error.setText(sentence(str(error)))
             self.error.show()
             self.adjustSize()
         else:

@@ -1,7 +1,7 @@
-"""One program for all windows of a user: a second `satview FILE` lets the first one open the file.
+"""A single GUI process per user: a second `satview FILE` passes its files to the running instance.
 
-The two talk through a local socket that only the user can reach. Messages are JSON: files and positions in them, never
-code. `SATVIEW_INSTANCE=off` switches it off; a display without a user in front of it has none anyway.
+They communicate through a local socket that only the user can access. Messages are JSON with files and positions, never
+code. `SATVIEW_INSTANCE=off` disables this; it is also disabled on displays without a user, such as offscreen ones.
 """
 
 from __future__ import annotations
@@ -31,18 +31,17 @@ _BYTES_MAX: Final = 1 << 20
 _CONNECT_MS: Final = 300
 _ANSWER_MS: Final = 3000
 _LINKS_MAX: Final = 100
-_PATH_MAX: Final = 100  # of a socket, in bytes
+_PATH_MAX: Final = 100  # limit of a socket path, in bytes
 Open = Callable[[list[TraceLink], bool], None]
 
 
 def instance_name() -> str | None:
-    """Return what the socket is called, None where there is to be none: a path, on Windows the name of a pipe."""
+    """Return the socket path (on Windows, the pipe name) of the running instance; None if the feature is disabled."""
     switch = os.environ.get(SWITCH, "")
     if switch.lower() in ("off", "0", "no"):
         return None
     if not switch and os.environ.get("QT_QPA_PLATFORM", "").split(":")[0] in ("offscreen", "minimal", "vnc"):
         return None
-
     display = f"{switch} {os.environ.get('DISPLAY', '')} {os.environ.get('WAYLAND_DISPLAY', '')}"
     sign = hashlib.sha256(display.encode()).hexdigest()[:12]
     if sys.platform.startswith("win"):
@@ -54,11 +53,11 @@ def instance_name() -> str | None:
 
 
 def hand_over(links: list[TraceLink], is_followed: bool) -> bool:
-    """Let the instance that runs open some files; return whether there is one, and it does.
+    """Let the running instance open files; return whether there is one that accepted them.
 
     Args:
         links: The files, and positions in them.
-        is_followed: They are to be followed while they grow.
+        is_followed: Follow the files while they grow.
     """
     name = instance_name()
     if name is None or (not sys.platform.startswith("win") and not Path(name).exists()):
@@ -77,13 +76,13 @@ def hand_over(links: list[TraceLink], is_followed: bool) -> bool:
 
 
 class InstanceServer(QObject):
-    """Listens for files that other invocations open."""
+    """Receives files that other invocations open."""
 
     def __init__(self, open_links: Open, parent: QObject) -> None:
-        """Begin to listen, unless another instance does.
+        """Start to listen, unless another instance does.
 
         Args:
-            open_links: Opens files in windows of their own; says whether to follow them.
+            open_links: Opens files in new windows; its second argument says whether to follow them.
             parent: Owner.
         """
         super().__init__(parent)
@@ -93,13 +92,13 @@ class InstanceServer(QObject):
         self._server.newConnection.connect(self._on_connection)
         self._heard: dict[QLocalSocket, bytes] = {}
         name = instance_name()
-        if name is not None and _made_folder(name) and not _answers(name):
-            QLocalServer.removeServer(name)  # of one that was killed
+        if name is not None and _create_folder(name) and not _answers(name):
+            QLocalServer.removeServer(name)  # left behind by a killed process
             self._server.listen(name)
 
     @property
     def is_listening(self) -> bool:
-        """True if other invocations reach this one."""
+        """True if other invocations can reach this one."""
         return self._server.isListening()
 
     def close(self) -> None:
@@ -125,7 +124,7 @@ class InstanceServer(QObject):
 
     @Slot()
     def _on_patience(self) -> None:
-        """Give up on one that says nothing."""
+        """Disconnect a client that sends nothing."""
         timer = self.sender()
         for socket in list(self._heard):
             if timer is not None and timer.parent() is socket:
@@ -149,7 +148,7 @@ class InstanceServer(QObject):
             socket.disconnectFromServer()
 
     def _answer(self, socket: QLocalSocket, heard: bytes) -> None:
-        """Open what a request names, or say in one line why not."""
+        """Open the files of a request, or reply with one line that says why not."""
         try:
             links, is_followed = _request(parsed_json(heard))
         except DamagedFileError as error:
@@ -168,10 +167,10 @@ class _Request:
 
 
 def _request(content: Any) -> tuple[list[TraceLink], bool]:
-    """Return the files that a request names.
+    """Return the files of a request, and whether to follow them.
 
     Raises:
-        DamagedFileError: It is no request.
+        DamagedFileError: The request is malformed.
     """
     request = as_declared(content, _Request)
     links = list(request.open)
@@ -191,7 +190,7 @@ def _answers(name: str) -> bool:
     return is_connected
 
 
-def _made_folder(name: str) -> bool:
+def _create_folder(name: str) -> bool:
     if not sys.platform.startswith("win"):
         try:
             Path(name).parent.mkdir(mode=0o700, parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""File > Save events to a file: a range, or what the filter shows, as a smaller trace, a listing or a table."""
+"""File > Save events: writes a range or the filtered events as a smaller trace, a listing or a table."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from PySide6.QtGui import QCloseEvent
 from PySide6.QtWidgets import (
     QCheckBox,
     QComboBox,
-    QDialog,
     QFormLayout,
     QHBoxLayout,
     QProgressBar,
@@ -26,13 +25,13 @@ from satview.base.time import TimeWindow
 from satview.export.listing_part import write_event_list, write_listing
 from satview.export.subset import write_subset
 from satview.gui import dialogs
-from satview.gui.widgets import MessageLine, PlainLabel, keep_quiet, line_up
+from satview.gui.widgets import Dialog, MessageLine, PlainLabel, guard_from_wheel, line_up
 from satview.session.open_trace import OpenTrace
 from satview.session.range_view import length_text
 from satview.session.tasks import IsCancelled, Report, Task
 from satview.store.trace import Trace
 
-# Events of the open trace as files: what the worker does for the window.
+# Writing events; called in the background.
 
 
 KINDS = {
@@ -51,20 +50,20 @@ def write_events(
     is_cancelled: IsCancelled,
     report: Report,
 ) -> str:
-    """Write some events of a trace; return what is said of it.
+    """Write selected events of a trace; return a summary.
 
     Args:
         trace: The trace.
         path: The new file, which appears once it is complete.
-        kind: One of `KINDS`.
-        rows: uint32, ascending rows of the event table; None = all.
-        window: Only events in it; None = all.
-        is_cancelled: Called now and then; True stops.
-        report: Called with 0 to 1.
+        kind: Key of `KINDS`.
+        rows: uint32, ascending event rows; None = all.
+        window: Only events in this window; None = all.
+        is_cancelled: Polled regularly.
+        report: Called with the progress, 0 to 1.
 
     Raises:
-        UsageError: The kind does not suit the trace, or the file cannot be written.
-        Cancelled: `is_cancelled()` said so.
+        UsageError: The trace cannot be written as this kind, or the file cannot be written.
+        Cancelled: `is_cancelled()` returned True.
     """
     mask = event_mask(trace, rows, window)
     if kind == "kev":
@@ -77,12 +76,12 @@ def write_events(
 
 
 def write_list(trace: Trace, path: Path, rows: NDArray[np.uint32], is_cancelled: IsCancelled, report: Report) -> int:
-    """Write some rows of the list of events as CSV; return how many. Raises as `write_events`."""
+    """Write event rows as CSV; return their number. Raises as `write_events`."""
     return write_event_list(trace, path, event_mask(trace, rows, None), report, is_cancelled)
 
 
 def event_mask(trace: Trace, rows: NDArray[np.uint32] | None, window: TimeWindow | None) -> NDArray[np.bool_]:
-    """Return the events that are among some rows and in a window as bool (events,); None = all of them."""
+    """Return which events are in `rows` (None = all) and in a window (None = all), bool (events,)."""
     part = trace.rows_between(window) if window is not None else slice(0, len(trace.events))
     mask = np.zeros(len(trace.events), np.bool_)
     if rows is None:
@@ -102,19 +101,17 @@ _NOTES = {
 }
 
 
-class SaveEventsDialog(QDialog):
-    """The dialog of which events are saved as what; writes them in the background, and says what came of it.
+class SaveEventsDialog(Dialog):
+    """Asks which events to save as what, writes them in the background, and reports the result.
 
     Attributes:
-        kind, in_range, filtered: The editors.
-        save_button, stop_button: The buttons.
-        message: What came of it.
+        kind, in_range, filtered: Editors.
+        save_button, stop_button: Buttons.
+        message: The result.
     """
 
     def __init__(self, opened: OpenTrace, parent: QWidget) -> None:
-        super().__init__(parent)
-        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        self.setWindowTitle("Save events")
+        super().__init__("Save events", parent)
         self._opened = opened
         self._job = Task(self)
         self._make_editors()
@@ -129,7 +126,7 @@ class SaveEventsDialog(QDialog):
         self.close_button = QPushButton("Close", self)
         self._lay_out()
         self._connect()
-        keep_quiet(self)
+        guard_from_wheel(self)
         self._show()
 
     def _make_editors(self) -> None:
@@ -137,7 +134,7 @@ class SaveEventsDialog(QDialog):
         self.kind = QComboBox(self)
         has_slots = self._opened.trace.has_slots
         for key, (title, _) in KINDS.items():
-            if key == "csv" or has_slots:  # what has none only its own reader knows
+            if key == "csv" or has_slots:  # formats without slots can be saved as CSV only
                 self.kind.addItem(f"{title} (.{key})", key)
         self.in_range = QCheckBox("Only those in the selected &range", self)
         if selection.time_range is not None:
@@ -148,9 +145,8 @@ class SaveEventsDialog(QDialog):
         self.filtered = QCheckBox("Only those that the &filter shows", self)
         self.filtered.setEnabled(filters.is_active)
         self.filtered.setChecked(filters.is_active)
-        self.count, self.note = PlainLabel(self), PlainLabel(self)
+        self.count, self.note = PlainLabel(self), PlainLabel(self, role="dim")
         self.note.setWordWrap(True)
-        self.note.setProperty("role", "dim")
 
     def _lay_out(self) -> None:
         form = QFormLayout()
@@ -161,13 +157,9 @@ class SaveEventsDialog(QDialog):
         form.addRow("Events", self.in_range)
         form.addRow("", self.filtered)
         form.addRow("", self.count)
-        foot = QHBoxLayout()
-        foot.addWidget(self.progress, 1)
-        foot.addStretch()
-        for button in (self.save_button, self.stop_button, self.close_button):
-            foot.addWidget(button)
+        foot = line_up(QHBoxLayout(), (self.progress, 1), None, self.save_button, self.stop_button, self.close_button)
         line_up(QVBoxLayout(self), form, self.message, foot, margins=(20, 18, 20, 16), spacing=12)
-        for label in (self.note, self.message):  # texts of two lines come and go; nothing moves for them
+        for label in (self.note, self.message):  # two lines each, so that changing texts move nothing
             label.setFixedHeight(2 * self.fontMetrics().lineSpacing() + 2)
             label.setAlignment(Qt.AlignmentFlag.AlignTop)
         self.resize(_WIDTH_PX, self.sizeHint().height())
@@ -224,9 +216,9 @@ class SaveEventsDialog(QDialog):
         self.progress.setValue(round(100 * share))
 
     @Slot(object)
-    def _on_done(self, said: object) -> None:
-        if isinstance(said, str):
-            self.message.say(f"Saved {said}.", "dim")
+    def _on_done(self, summary: object) -> None:
+        if isinstance(summary, str):
+            self.message.say(f"Saved {summary}.", "dim")
         self._set_busy(False)
 
     @Slot(object)
@@ -235,6 +227,6 @@ class SaveEventsDialog(QDialog):
         self._set_busy(False)
 
     def closeEvent(self, event: QCloseEvent) -> None:
-        """Stop what runs in the background."""
+        """Cancel the background task."""
         self._job.close()
         super().closeEvent(event)

@@ -1,4 +1,4 @@
-"""The settings, made from their rows."""
+"""The dialogs for settings, for colours of states, and for saving a session."""
 
 from __future__ import annotations
 
@@ -14,13 +14,11 @@ from PySide6.QtWidgets import (
     QCheckBox,
     QColorDialog,
     QComboBox,
-    QDialog,
     QDialogButtonBox,
     QFormLayout,
     QHBoxLayout,
     QHeaderView,
     QLineEdit,
-    QPushButton,
     QSpinBox,
     QTableWidget,
     QTableWidgetItem,
@@ -31,17 +29,17 @@ from PySide6.QtWidgets import (
 )
 
 from satview.base.errors import SatviewError
-from satview.base.safe_text import tool_tip, visible_line
+from satview.base.safe_text import visible_line
 from satview.events import states
 from satview.gui import theme as themes
 from satview.gui.colours import NAME_OF, OTHER_NAMES, StateLook, is_thick, read_looks, state_colour, write_looks
 from satview.gui.swimlane.fills import swatch
-from satview.gui.widgets import PlainLabel, keep_quiet, line_up
+from satview.gui.widgets import Dialog, PlainLabel, guard_from_wheel, line_up, sentence
 from satview.session.put_state import PARTS, check_name, names_in, session_of
 from satview.session.settings import SETTINGS, Setting, Settings
 from satview.session.workspace_file import WorkspaceState
 
-# Saves what a window shows as a session under a name: what of it, and with which patterns for names.
+# The dialog for saving a session.
 
 
 _WIDTH_PX: Final = 520
@@ -50,29 +48,27 @@ _AT_FIRST: Final = frozenset({"lanes", "filter", "panels"})
 Save = Callable[[str, WorkspaceState], object]
 
 
-class SaveSessionDialog(QDialog):
-    """The dialog of the name under which a session is saved.
+class SaveSessionDialog(Dialog):
+    """Asks for the name and the parts of a session to save, and for name patterns to use in other traces.
 
     Attributes:
-        name: Of the session.
-        parts: Key of a part to its check box.
+        name: Input for the name.
+        parts: Check boxes by key of the part.
         table: Names with the patterns that replace them.
-        error: What is wrong.
+        error: Shows why the session cannot be saved.
     """
 
-    def __init__(self, state: WorkspaceState, known: tuple[str, ...], save: Save, parent: QWidget) -> None:
-        """Show what can be saved.
+    def __init__(self, state: WorkspaceState, existing: tuple[str, ...], save: Save, parent: QWidget) -> None:
+        """Show the parts that can be saved.
 
         Args:
-            state: What the window shows.
-            known: Names of sessions that are there.
-            save: Stores a session under a name; raises `SatviewError` if it cannot.
+            state: The present state of the window.
+            existing: Names of existing sessions.
+            save: Stores a session under a name; raises `SatviewError` on failure.
             parent: The window.
         """
-        super().__init__(parent)
-        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        self.setWindowTitle("Save session")
-        self._state, self._known, self._save = state, known, save
+        super().__init__("Save session", parent)
+        self._state, self._existing, self._save = state, existing, save
         self.name = QLineEdit(self, placeholderText="Name")
         self.name.setAccessibleName("Name of the session")
         self.name.textChanged.connect(self._on_name)
@@ -117,23 +113,23 @@ class SaveSessionDialog(QDialog):
         self.table.setEditTriggers(QAbstractItemView.EditTrigger.AllEditTriggers)
         self.table.setAccessibleName("Names and patterns")
         for row, name in enumerate(names):
-            here = QTableWidgetItem(visible_line(name))
-            here.setData(Qt.ItemDataRole.UserRole, name)
-            here.setFlags(Qt.ItemFlag.ItemIsEnabled)
-            self.table.setItem(row, 0, here)
+            name_item = QTableWidgetItem(visible_line(name))
+            name_item.setData(Qt.ItemDataRole.UserRole, name)
+            name_item.setFlags(Qt.ItemFlag.ItemIsEnabled)
+            self.table.setItem(row, 0, name_item)
             self.table.setItem(row, 1, QTableWidgetItem(name))
 
     def _patterns(self) -> dict[str, str]:
         patterns = {}
         for row in range(self.table.rowCount()):
-            here, there = self.table.item(row, 0), self.table.item(row, 1)
-            if here is not None and there is not None and there.text().strip():
-                patterns[str(here.data(Qt.ItemDataRole.UserRole))] = there.text().strip()
+            name_item, pattern_item = self.table.item(row, 0), self.table.item(row, 1)
+            if name_item is not None and pattern_item is not None and pattern_item.text().strip():
+                patterns[str(name_item.data(Qt.ItemDataRole.UserRole))] = pattern_item.text().strip()
         return patterns
 
     @Slot()
     def _on_name(self) -> None:
-        replaces = self.name.text().strip() in self._known
+        replaces = self.name.text().strip() in self._existing
         self.buttons.button(QDialogButtonBox.StandardButton.Save).setText("Replace" if replaces else "Save")
 
     @Slot()
@@ -143,14 +139,13 @@ class SaveSessionDialog(QDialog):
             name = check_name(self.name.text())
             self._save(name, session_of(self._state, parts, self._patterns()))
         except SatviewError as error:
-            text = str(error)
-            self.error.setText(f"{text[:1].upper()}{text[1:]}.")
+            self.error.setText(sentence(str(error)))
             self.error.show()
         else:
             self.close()
 
 
-# How states look: palette, hatching, and a colour and a thickness of their own where the user sets them.
+# The dialog for colours of states.
 
 
 _SIZE_PX: Final = (560, 520)
@@ -166,19 +161,17 @@ _MEANS: Final = {
 }
 
 
-class StateLooksDialog(QDialog):
-    """Every change takes effect and is stored at once.
+class StateLooksDialog(Dialog):
+    """Palette, hatching, and colour and thickness of each state. Changes take effect and are stored immediately.
 
     Attributes:
-        tree: The states, with what they look like now.
-        palette_box, hatching_box: The settings of these names.
-        colour_button, thickness_button, usual_button, all_usual_button: What can be done with a state, or all.
+        tree: The states with their present appearance.
+        palette_box, hatching_box: Editors of the settings of these names.
+        colour_button, thickness_button, usual_button, all_usual_button: Actions for the selected state, or for all.
     """
 
     def __init__(self, settings: Settings, parent: QWidget) -> None:
-        super().__init__(parent)
-        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        self.setWindowTitle("Colours of states")
+        super().__init__("Colours of states", parent)
         self._settings = settings
         self.palette_box, self.hatching_box = self._box("swimlane/palette"), self._box("swimlane/hatching")
         self.tree = QTreeWidget(self)
@@ -197,7 +190,7 @@ class StateLooksDialog(QDialog):
             if value == states.RUNNING:
                 self.tree.setCurrentItem(item)
         self.colour_button, self.thickness_button, self.usual_button, self.all_usual_button = (
-            self._button(text, tip, run)
+            self.button(text, tip, run)
             for text, tip, run in (
                 (
                     "&Colour\N{HORIZONTAL ELLIPSIS}",
@@ -212,18 +205,18 @@ class StateLooksDialog(QDialog):
         self._lay_out()
         settings.changed.connect(self._on_setting)
         self._fill()
-        keep_quiet(self)
-        room = parent.window().parentWidget() or parent  # the window, where this one is opened from another dialog
+        guard_from_wheel(self)
+        room = parent.window().parentWidget() or parent  # the main window, even if opened from another dialog
         self.resize(min(_SIZE_PX[0], room.width() - 40), min(_SIZE_PX[1], room.height() - 40))
 
     @property
     def value(self) -> int:
-        """The state that is selected, a lane value."""
+        """Lane value of the selected state."""
         item = self.tree.currentItem()
         return int(item.data(0, _VALUE)) if item is not None else states.RUNNING
 
     def set_colour(self, rgb: int) -> None:
-        """Give the selected state another colour on the background that shows now, 0xRRGGBB."""
+        """Set the colour of the selected state on the present background, 0xRRGGBB."""
         is_dark, look = themes.theme_of(self._settings).is_dark, self._look()
         self._store(replace(look, dark=rgb) if is_dark else replace(look, light=rgb))
 
@@ -238,16 +231,12 @@ class StateLooksDialog(QDialog):
         form = QFormLayout()
         form.addRow("&Palette", self.palette_box)
         form.addRow("&Hatching", self.hatching_box)
-        note = PlainLabel("The light and dark themes have separate colours. Bold: changed from the palette.", self)
-        note.setProperty("role", "dim")
-        line = QHBoxLayout()
-        for button in (self.colour_button, self.thickness_button, self.usual_button):
-            line.addWidget(button)
-        line.addStretch(1)
-        line.addWidget(self.all_usual_button)
-        buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Close, self)
+        words = "The light and dark themes have separate colours. Bold: changed from the palette."
+        note = PlainLabel(words, self, role="dim")
+        line = line_up(QHBoxLayout(), self.colour_button, self.thickness_button, self.usual_button, None,
+                       self.all_usual_button)  # fmt: skip
+        buttons = self.close_box()
         buttons.button(QDialogButtonBox.StandardButton.Close).setAutoDefault(False)  # Return opens the colour dialog
-        buttons.rejected.connect(self.close)
         line_up(QVBoxLayout(self), form, (self.tree, 1), note, line, buttons, margins=(20, 18, 20, 16), spacing=10)
 
     def _box(self, key: str) -> QComboBox:
@@ -259,13 +248,6 @@ class StateLooksDialog(QDialog):
         box.setProperty("key", key)
         box.currentTextChanged.connect(self._on_box)
         return box
-
-    def _button(self, text: str, tip: str, run: object) -> QPushButton:
-        button = QPushButton(text, self)
-        button.setToolTip(tool_tip(tip))
-        button.setAutoDefault(False)
-        button.clicked.connect(run)
-        return button
 
     @Slot(str)
     def _on_box(self, text: str) -> None:
@@ -279,7 +261,7 @@ class StateLooksDialog(QDialog):
             self._fill()
 
     def _fill(self) -> None:
-        """Show what states look like now."""
+        """Show the present appearance of the states."""
         theme, ratio = themes.theme_of(self._settings), self.devicePixelRatioF()
         looks = read_looks(theme.looks)
         for number in range(self.tree.topLevelItemCount()):
@@ -289,7 +271,7 @@ class StateLooksDialog(QDialog):
             thick = is_thick(value, theme.looks)
             image = swatch(value, theme, _SWATCH_PX, 12 if thick else 8, ratio)
             icon = QIcon(QPixmap.fromImage(image))
-            icon.addPixmap(QPixmap.fromImage(image), QIcon.Mode.Selected)  # not tinted: this colour is the point
+            icon.addPixmap(QPixmap.fromImage(image), QIcon.Mode.Selected)  # without Qt's tint for selected rows
             item.setIcon(1, icon)
             item.setText(1, "thick" if thick else "thin")
             font = item.font(0)
@@ -312,8 +294,8 @@ class StateLooksDialog(QDialog):
 
     @Slot()
     def _turn_thickness(self) -> None:
-        now = is_thick(self.value, self._settings.text(_LOOKS))
-        self._store(replace(self._look(), is_thick=not now))
+        is_thick_now = is_thick(self.value, self._settings.text(_LOOKS))
+        self._store(replace(self._look(), is_thick=not is_thick_now))
 
     @Slot()
     def _use_palette(self) -> None:
@@ -324,13 +306,11 @@ class StateLooksDialog(QDialog):
         self._settings.set(_LOOKS, "")
 
 
-class SettingsDialog(QDialog):
-    """Every change takes effect and is stored at once."""
+class SettingsDialog(Dialog):
+    """An editor for each row of `SETTINGS`. Changes take effect and are stored immediately."""
 
     def __init__(self, settings: Settings, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        self.setWindowTitle("Settings")
+        super().__init__("Settings", parent)
         self._settings = settings
         form = QFormLayout()
         form.setVerticalSpacing(7)
@@ -339,19 +319,17 @@ class SettingsDialog(QDialog):
         for row in SETTINGS:
             if row.is_shown:
                 form.addRow(PlainLabel(row.help.rstrip("."), self), self._editor(row))
-        buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Close, self)
-        buttons.rejected.connect(self.close)
+        buttons = self.close_box()
         self.looks_button = buttons.addButton(
             "Colours of states\N{HORIZONTAL ELLIPSIS}", QDialogButtonBox.ButtonRole.ActionRole
         )
         self.looks_button.setAutoDefault(False)
         self.looks_button.clicked.connect(self._show_looks)
         line_up(QVBoxLayout(self), form, buttons, margins=(20, 18, 20, 16), spacing=16)
-        keep_quiet(self)
+        guard_from_wheel(self)
 
     @Slot()
     def _show_looks(self) -> None:
-
         StateLooksDialog(self._settings, self).show()
 
     def _editor(self, row: Setting) -> QWidget:

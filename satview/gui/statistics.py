@@ -1,4 +1,4 @@
-"""The statistics panel: tables behind tabs, the range, whether numbers follow the filter, and the table."""
+"""The panel Statistics: a table per tab, for the trace, the view or the selected range."""
 
 from __future__ import annotations
 
@@ -34,21 +34,21 @@ from satview.gui.answer_table import SHARE_ROLE, AnswerPanel
 from satview.gui.panel import PanelContext, Value, select_row, set_up_rows
 from satview.gui.swimlane.shares import longest_of
 from satview.gui.theme import Theme, colour
-from satview.gui.widgets import PlainLabel
+from satview.gui.widgets import PlainLabel, line_up
 from satview.session.navigation import Navigation
 from satview.session.open_trace import OpenTrace
 from satview.session.panels.statistics import Counted, StatisticsView
 from satview.session.range_view import NO_RANGE, Extent
 from satview.timeline.lane_tree import LaneKind
 
-# Keeps the first column of a table in sight while the others are scrolled: without it numbers lose their names.
+# Keeps the first column of a table visible while the others are scrolled.
 
 
 class FrozenColumn(QTableView):
-    """A second view of the same model and selection that is over the left edge of a table once it is scrolled."""
+    """A second view of a table's model and selection that covers its left edge while it is scrolled."""
 
     def __init__(self, table: QTableView) -> None:
-        """Lie over a table that has its model and its looks."""
+        """Create the view above a table, with the table's model and appearance."""
         super().__init__(table)
         self._table = table
         set_up_rows(self, table.model(), table.accessibleName(), table.verticalHeader().defaultSectionSize())
@@ -59,7 +59,7 @@ class FrozenColumn(QTableView):
         self.setVerticalScrollMode(table.verticalScrollMode())
         for scroll in (self.setHorizontalScrollBarPolicy, self.setVerticalScrollBarPolicy):
             scroll(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        self.horizontalHeader().sectionClicked.connect(table.horizontalHeader().sectionClicked)  # sorts as that does
+        self.horizontalHeader().sectionClicked.connect(table.horizontalHeader().sectionClicked)  # sort the table
         self.horizontalHeader().setSectionsClickable(True)
         self.horizontalHeader().setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
         table.verticalScrollBar().valueChanged.connect(self.verticalScrollBar().setValue)
@@ -71,14 +71,14 @@ class FrozenColumn(QTableView):
         self.hide()
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        """Follow the size of the table."""
+        """Adjust to the size of the table."""
         if event.type() == QEvent.Type.Resize:
             self._position()
         return super().eventFilter(watched, event)
 
     @Slot()
     def _position(self) -> None:
-        """Lie over the left edge, or be gone while the table is not scrolled."""
+        """Cover the left edge of the table, or hide while the table is not scrolled."""
         table = self._table
         if table.horizontalScrollBar().value() == 0 or not self.model().columnCount():
             self.hide()
@@ -95,20 +95,20 @@ class FrozenColumn(QTableView):
         self.raise_()
 
 
-# From a row of statistics to what it is about, and to where its longest time happened.
+# Navigation from rows of statistics to the lanes.
 
 
-_AROUND = 0.5  # of a range that is gone to, what shows on either side
+_AROUND = 0.5  # margin on both sides of a range that is shown, as a share of its length
 
 
-class Positions:
-    """Selects and shows what rows are about."""
+class RowNavigator:
+    """Selects and shows the subjects of table rows (threads, processes, CPUs, events) and the positions of values."""
 
     def __init__(self, opened: OpenTrace, navigation: Navigation) -> None:
         self._opened, self._navigation = opened, navigation
 
     def select(self, table: Table, row: int) -> None:
-        """Select the lane of a thread, process or CPU, or an event of its kind; the view stays where it is."""
+        """Select the lane of a row's thread, process or CPU, or an event of its kind, without moving the view."""
         lane = self.lane_of(table, row)
         if lane is not None:
             self._navigation.show_lane(lane)
@@ -116,12 +116,12 @@ class Positions:
             self._opened.select_event(event, reveal=False)
 
     def go_to(self, table: Table, name: str, row: int) -> None:
-        """Go to where a value happened; without such a position to the lane or the event that the row is about.
+        """Go to the position of a value; without a position, to the lane or event of the row.
 
         Args:
             table: The statistics.
-            name: Of the column.
-            row: Of the table.
+            name: Name of the column.
+            row: Row of the table.
         """
         moment, event, lane = table.moment(row, name), table.event(row, name), self.lane_of(table, row)
         is_length = table.question.column(name).kind is Kind.DURATION
@@ -142,7 +142,7 @@ class Positions:
             self._navigation.show_lane(lane)
 
     def _select_longest(self, event: int, window: TimeWindow) -> None:
-        """Select with an event what took most of the time that it begins: of a call the wait, not its entry's run."""
+        """Select an event with the longest interval in a window: of a call the wait, not the run at its entry."""
         opened, lane = self._opened, self._opened.lane_of_cause(event)
         if lane is None:
             return
@@ -152,13 +152,13 @@ class Positions:
             opened.selection.select(event, lane, opened.timeline.lane(lane).at(moment))
 
     def _fit(self, start_cycles: int, length_cycles: int) -> TimeWindow:
-        """Show a length of time with its surroundings; return it."""
+        """Show a time span with margins; return the span."""
         window = TimeWindow(start_cycles, start_cycles + max(1, length_cycles))
         self._opened.viewport.fit(window, _AROUND)
         return window
 
     def row_of(self, table: Table, lane: int) -> int:
-        """Return the first row that is about a lane, -1 for none."""
+        """Return the first row about a lane, or -1."""
         info, kind = self._opened.timeline.infos[lane], subject_kind(table)
         subjects = {LaneKind.THREAD: (Kind.THREAD, info.thread), LaneKind.PROCESS: (Kind.PROCESS, info.process),
                     LaneKind.CPU: (Kind.CPU, info.cpu)}  # fmt: skip
@@ -166,7 +166,7 @@ class Positions:
         return next(rows, -1)
 
     def lane_of(self, table: Table, row: int) -> int | None:
-        """Return the lane that a row is about, None if it is about none."""
+        """Return the lane that a row is about, or None."""
         kind, opened = subject_kind(table), self._opened
         if kind is Kind.THREAD:
             return opened.lane_of_thread(table.held(row, SUBJECT))
@@ -180,11 +180,11 @@ class Positions:
 
 
 def subject_kind(table: Table) -> Kind | None:
-    """Return what the rows of statistics are about: THREAD, PROCESS, CPU or EVENT; None = none of these."""
+    """Return the kind of a table's subjects: THREAD, PROCESS, CPU or EVENT; None = none of these."""
     return next((column.kind for column in table.question.columns if column.name == SUBJECT), None)
 
 
-# Draws shares: a slim bar under the number.
+# Bars below shares.
 
 
 _HEIGHT_PX: Final = 3
@@ -192,7 +192,7 @@ _MARGIN_PX: Final = 6
 
 
 class ShareBar(QStyledItemDelegate):
-    """Draws cells that have a share as text over a bar, all others as usual."""
+    """Draws a thin bar below the text of cells that have a share."""
 
     def __init__(self, theme: Theme, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -201,7 +201,7 @@ class ShareBar(QStyledItemDelegate):
     def paint(
         self, painter: QPainter, option: QStyleOptionViewItem, index: QModelIndex | QPersistentModelIndex
     ) -> None:
-        """Draw one cell."""
+        """Draw a cell."""
         super().paint(painter, option, index)
         share = index.data(SHARE_ROLE)
         if share is None:
@@ -225,8 +225,8 @@ class ShareBar(QStyledItemDelegate):
 
 _MEASURED_ROWS: Final = 60
 _WIDEST_PX: Final = 320
-_SORTED: Final = "sort "  # and the key of a table: by what it is sorted, + up or - down
-_BAR_PX: Final = 2  # room for the bar of a share under the text
+_SORTED: Final = "sort "  # prefix, before the key of a table, of saved values: + or - and the sort column
+_BAR_PX: Final = 2  # additional row height for the bar of a share
 _EXTENT_TIPS: Final = {
     Extent.TRACE: "All of the trace",
     Extent.VIEW: "What the lanes show now",
@@ -235,10 +235,10 @@ _EXTENT_TIPS: Final = {
 
 
 class StatisticsPanel(AnswerPanel):
-    """Statistics of the open trace. Works only while it can be seen.
+    """Statistics of the open trace. They are computed only while the panel is visible.
 
     Attributes:
-        view: What is worked out.
+        view: Computes the statistics.
     """
 
     saved_fields = ("tabs", "extents", "follows")
@@ -248,10 +248,10 @@ class StatisticsPanel(AnswerPanel):
         self.setMinimumSize(120, 64)
         self.view = self.watched = StatisticsView(self._opened, self)
         self._bars = ShareBar(context.theme, self)
-        self._positions = Positions(self._opened, self._navigation)
+        self._navigator = RowNavigator(self._opened, self._navigation)
         self._is_marking = False
-        self._shown: Table | None = None
-        self._sorting: dict[str, tuple[str, bool]] = {}  # by key of a table the user's: key of a column, largest first
+        self._shown_table: Table | None = None
+        self._sorting: dict[str, tuple[str, bool]] = {}  # the user's sort column and whether descending, by table key
         self._widths: dict[str, dict[str, int]] = {}
         self._add_bars_and_names(context.settings.number("events/row_height_px"))
         head, selectors = self._head(), self._selectors()
@@ -263,20 +263,20 @@ class StatisticsPanel(AnswerPanel):
         self._on_view()
 
     def saved_values(self) -> dict[str, Value]:
-        """Return what shows, and how the tables are sorted."""
+        """Return the selected tab and range, and how the tables are sorted."""
         sorting = {f"{_SORTED}{table}": ("-" if descends else "+") + key
                    for table, (key, descends) in self._sorting.items()}  # fmt: skip
         return super().saved_values() | sorting
 
     def take_values(self, values: Mapping[str, Value]) -> None:
-        """Show saved values."""
+        """Restore saved values."""
         for name, value in values.items():
             if name.startswith(_SORTED) and isinstance(value, str):
                 self._sorting[name.removeprefix(_SORTED)] = value[1:], value.startswith("-")
         super().take_values(values)
 
     def set_theme(self, theme: Theme) -> None:
-        """Draw in other colours."""
+        """Use the colours of a theme."""
         super().set_theme(theme)
         self._bars.theme = theme
 
@@ -286,7 +286,7 @@ class StatisticsPanel(AnswerPanel):
         self.view.close()
 
     def sort(self, name: str, *, descending: bool) -> None:
-        """Show the rows in the order of a column; the current row stays the current one."""
+        """Sort the rows by a column; the current row stays current."""
         answer = self.model.answer
         if answer is None:
             return
@@ -304,15 +304,10 @@ class StatisticsPanel(AnswerPanel):
         for key, title in statistics_titles().items():
             self.tabs.setTabData(self.tabs.addTab(title), key)
         self.tabs.currentChanged.connect(self._on_tab)
-        head = QHBoxLayout()
-        head.setContentsMargins(2, 0, 8, 0)
-        head.addWidget(self.tabs, 1)
-        return head
+        return line_up(QHBoxLayout(), (self.tabs, 1), margins=(2, 0, 8, 0))
 
     def _selectors(self) -> QHBoxLayout:
-        line = QHBoxLayout()
-        line.setContentsMargins(8, 1, 8, 2)
-        line.setSpacing(2)
+        line = line_up(QHBoxLayout(), margins=(8, 1, 8, 2), spacing=2)
         self.extents = QButtonGroup(self)
         for number, extent in enumerate(Extent):
             button = QToolButton(self)
@@ -338,7 +333,7 @@ class StatisticsPanel(AnswerPanel):
         return line
 
     def _add_bars_and_names(self, height_px: int) -> None:
-        """Draw bars below shares, and keep the names in sight."""
+        """Add bars below shares, and the frozen column of names."""
         table = self.table
         table.setItemDelegate(self._bars)
         rows = table.verticalHeader()
@@ -351,7 +346,7 @@ class StatisticsPanel(AnswerPanel):
         self._names.activated.connect(self._on_activated)
 
     def _add_message_page(self) -> None:
-        """Put a button below the message."""
+        """Add the page with the message and a button."""
         page = QWidget(self)
         self.count_all = QPushButton("Count all events", page)
         self.count_all.clicked.connect(self._count_all)
@@ -364,18 +359,18 @@ class StatisticsPanel(AnswerPanel):
         self.stack.addWidget(page)
 
     def _fit_columns(self) -> None:
-        """Give every column the width of its longest text, but for those the user gave another."""
+        """Set column widths from the longest texts, never narrower than before."""
         answer = self.model.answer
         assert answer is not None
-        known = self._widths.setdefault(answer.question.name, {})
+        widths_px = self._widths.setdefault(answer.question.name, {})
         metrics = QFontMetrics(self.table.font())
         for section, column in enumerate(self.model.columns):
             rows = range(min(len(answer), _MEASURED_ROWS))
             texts = (column.marked_title + "   ", *(answer.text(row, column.name) for row in rows))
             width = min(max(metrics.horizontalAdvance(text) for text in texts) + 22, _WIDEST_PX)
             width += 10 if self.model.follows and column.follows_filter else 0
-            known[column.name] = max(width, known.get(column.name, 0), 84 if column.kind is Kind.SHARE else 0)
-            self.table.setColumnWidth(section, known[column.name])
+            widths_px[column.name] = max(width, widths_px.get(column.name, 0), 84 if column.kind is Kind.SHARE else 0)
+            self.table.setColumnWidth(section, widths_px[column.name])
 
     @Slot(int)
     def _on_tab(self, number: int) -> None:
@@ -391,11 +386,11 @@ class StatisticsPanel(AnswerPanel):
 
     @Slot()
     def _on_view(self) -> None:
-        """Show what there is: the table, or why there is none."""
-        self.extents.button(list(Extent).index(self.view.extent)).setChecked(True)  # it follows the selected range
+        """Show the table, or why there is none."""
+        self.extents.button(list(Extent).index(self.view.extent)).setChecked(True)  # the view may have changed it
         counted, view = self.view.counted, self.view
         is_there = counted is not None and counted.table.question.name == view.key
-        if is_there and counted is not None and counted.table is not self._shown:
+        if is_there and counted is not None and counted.table is not self._shown_table:
             self._show_table(counted)
         reason = self._reason(is_there)
         self.show_page(reason)
@@ -416,7 +411,7 @@ class StatisticsPanel(AnswerPanel):
         return view.counted.table.says_why_empty if not len(view.counted.table) else ""
 
     def _report(self) -> None:
-        """Say what is counted."""
+        """Show what is counted."""
         view, parts = self.view, []
         if view.is_pending:
             parts.append("Counting\N{HORIZONTAL ELLIPSIS}")
@@ -429,12 +424,12 @@ class StatisticsPanel(AnswerPanel):
         self.statement.setToolTip(tool_tip("\n".join(parts)))
 
     def _show_table(self, counted: Counted) -> None:
-        """Show other numbers, sorted as the user had them, and scrolled as they were."""
-        table, before = counted.table, self._shown
+        """Show a new table with the user's sort order; keep the scroll position if it is of the same kind."""
+        table, before = counted.table, self._shown_table
         is_same = before is not None and before.question.name == table.question.name
         bars = (self.table.verticalScrollBar(), self.table.horizontalScrollBar())
         positions = [bar.value() if is_same else 0 for bar in bars]
-        self._shown, self.model.follows = table, counted.follows
+        self._shown_table, self.model.follows = table, counted.follows
         keys = {column.key: column.name for column in table.filled()}
         key, descending = self._sorting.get(table.question.name, ("", True))
         name = keys.get(key, "") if key else table.question.sort_name
@@ -446,17 +441,17 @@ class StatisticsPanel(AnswerPanel):
 
     @Slot()
     def _mark_selected(self) -> None:
-        """Mark the row of the selected lane, so that it is found again when numbers change or lanes are clicked."""
+        """Select the row of the selected lane."""
         table, lane, current = self.model.answer, self._opened.selection.lane, self.table.currentIndex()
         if table is None or lane is None or subject_kind(table) in (Kind.EVENT, None):
             return
-        if current.isValid() and self._positions.lane_of(table, current.row()) == lane:
+        if current.isValid() and self._navigator.lane_of(table, current.row()) == lane:
             return
-        row = self._positions.row_of(self._shown or table, lane)
+        row = self._navigator.row_of(self._shown_table or table, lane)
         self._mark(np.flatnonzero(table.positions == row))
 
     def _mark(self, rows: NDArray[np.intp]) -> None:
-        """Select the first of some rows, if there is one, and go nowhere."""
+        """Select the first of some rows, if any, without moving the lanes."""
         if len(rows):
             self._is_marking = True
             select_row(self.table, int(rows[0]))
@@ -464,7 +459,7 @@ class StatisticsPanel(AnswerPanel):
 
     @Slot(QModelIndex)
     def _on_clicked(self, index: QModelIndex) -> None:
-        """Go where a blue value happened; of any other value select what its row is about."""
+        """Go to the position of a blue value; for other values select the subject of the row."""
         answer = self.model.answer
         if answer is not None and answer.has_place(index.row(), self.model.columns[index.column()].name):
             self._on_activated(index)
@@ -474,7 +469,7 @@ class StatisticsPanel(AnswerPanel):
     @Slot(QModelIndex)
     def _on_activated(self, index: QModelIndex) -> None:
         if self.model.answer is not None and index.isValid():
-            self._positions.go_to(self.model.answer, self.model.columns[index.column()].name, index.row())
+            self._navigator.go_to(self.model.answer, self.model.columns[index.column()].name, index.row())
 
     @Slot(QModelIndex, QModelIndex)
     def _on_current(self, index: QModelIndex, _before: QModelIndex) -> None:
@@ -482,10 +477,10 @@ class StatisticsPanel(AnswerPanel):
 
     def _select(self, index: QModelIndex) -> None:
         if self.model.answer is not None and index.isValid() and not self._is_marking:
-            self._positions.select(self.model.answer, index.row())
+            self._navigator.select(self.model.answer, index.row())
 
     @Slot(QPoint)
     def _on_menu(self, position: QPoint) -> None:
-        """Request the menu of what the row is about; it acts on the selection."""
+        """Select the subject of the row, and request the context menu, which acts on the selection."""
         self._select(self.table.indexAt(position))
         super()._on_menu(position)

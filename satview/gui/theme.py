@@ -1,4 +1,4 @@
-"""Light and dark: the colours of surfaces and text, the palette and the style sheet made from them."""
+"""The light and the dark theme: colours of surfaces and text, and the palette, style sheet and icons made from them."""
 
 from __future__ import annotations
 
@@ -18,26 +18,26 @@ from satview.session.settings import HATCH_ALWAYS, HATCH_PRINT, PRINT, STANDARD,
 
 @dataclass(frozen=True, slots=True)
 class Theme:
-    """Colours of everything that is no data, as 0xRRGGBB.
+    """Colours of everything except data, as 0xRRGGBB, and the settings that affect data colours.
 
     Attributes:
-        is_dark: Which set of data colours goes with it.
-        window: Behind panels.
-        panel: Panels, menus, headers.
-        base: Where data is drawn or listed.
-        alternate: Every second row.
-        line: Hairlines between things.
-        text, dim, faint: Text by importance.
-        accent: Selection, links, focus.
-        on_accent: Text on the accent.
+        is_dark: Use the data colours for dark backgrounds.
+        window: Background behind panels.
+        panel: Background of panels, menus and headers.
+        base: Background of lanes and lists.
+        alternate: Background of every second row.
+        line: Separator lines.
+        text, dim, faint: Text, in descending importance.
+        accent: Selection, links and focus.
+        on_accent: Text on the accent colour.
         warning, error: Problems.
         cursor_a, cursor_b: The two cursors.
         mark: Bookmarks and notes.
         hit: Search hits.
-        palette: Which set of data colours, of `session.settings.PALETTES`.
-        looks: How the user has changed the look of states, as `colours.read_looks` reads it.
-        is_hatched: States differ by hatching too.
-        text_percent: Size of texts.
+        palette: Data colours, one of `session.settings.PALETTES`.
+        looks: The user's changes to state colours, in the format of `colours.read_looks`.
+        is_hatched: Hatch states in addition to colouring them.
+        text_percent: Text size.
     """
 
     is_dark: bool
@@ -63,11 +63,11 @@ class Theme:
     text_percent: int = 100
 
     def tone(self, name: str) -> int:
-        """Return the colour of an `error` or `warning`, as severities and answers name them, else that of dim text."""
+        """Return the colour of the severity `error` or `warning`, otherwise that of dim text."""
         return {"error": self.error, "warning": self.warning}.get(name, self.dim)
 
     def px(self, size: int) -> int:
-        """Return the size of text that the settings give, in pixels."""
+        """Return a text size in pixels, scaled by `text_percent`."""
         return max(1, round(size * self.text_percent / 100))
 
 
@@ -115,7 +115,7 @@ THEME_SETTINGS: Final = (
     "window/theme", "window/text_percent", "swimlane/palette", "swimlane/state_looks", "swimlane/hatching",
 )  # fmt: skip
 _DARK_BELOW: Final = 128  # lightness of 255
-_USUAL_SIZE: Final = "satview_usual_size"  # of the text of the system, stored with the application once it is changed
+_USUAL_SIZE: Final = "satview_usual_size"  # application property: the system's text size, set once it is scaled
 _IS_APPLIED: Final = "satview_theme"
 
 
@@ -125,12 +125,12 @@ def colour(rgb: int, alpha: int = 255) -> QColor:
 
 
 def css(rgb: int) -> str:
-    """Return 0xRRGGBB as it is written in style sheets."""
+    """Return 0xRRGGBB in style sheet notation."""
     return f"#{rgb:06x}"
 
 
 def theme_of(settings: Settings) -> Theme:
-    """Return the theme that is set: light, dark, or what the system says; with the palette for print always light."""
+    """Return the theme of the settings: light, dark, or that of the system; the print palette is always light."""
     theme_name, palette = settings.text("window/theme"), settings.text("swimlane/palette")
     is_dark = (theme_name == "dark" or (theme_name == "system" and _is_system_dark())) and palette != PRINT
     hatching = settings.text("swimlane/hatching")
@@ -146,14 +146,14 @@ def theme_of(settings: Settings) -> Theme:
 def _is_system_dark() -> bool:
     app = QApplication.instance()
     if app is None or not app.property(_IS_APPLIED):
-        # No theme was applied yet, and the palette is that of the system. By the enumeration, which brings those of all
-        # of Qt, it is read once the first window shows.
+        # No theme is applied yet, so the palette is the system's. Reading the colour scheme here would load all of
+        # Qt's enumerations before the first window shows.
         return QGuiApplication.palette().window().color().lightness() < _DARK_BELOW
     return QGuiApplication.styleHints().colorScheme() is QtCore.Qt.ColorScheme.Dark
 
 
 def apply(app: QApplication, theme: Theme) -> None:
-    """Give the application the palette, style sheet and size of text of a theme."""
+    """Apply the palette, style sheet and text size of a theme to the application."""
     usual = app.property(_USUAL_SIZE)
     if usual is None and theme.text_percent != 100:
         usual = app.font().pointSizeF()
@@ -170,8 +170,8 @@ def apply(app: QApplication, theme: Theme) -> None:
 
 def _palette(theme: Theme) -> QPalette:
     role = QPalette.ColorRole
-    palette = QPalette()  # not of a colour, for which PySide6 looks at all enumerations of Qt: 20 ms of the start
-    for which, rgb in (
+    palette = QPalette()  # without a colour: with one, PySide6 loads all of Qt's enumerations (20 ms of start-up)
+    for palette_role, rgb in (
         (role.Window, theme.window),
         (role.WindowText, theme.text),
         (role.Base, theme.base),
@@ -194,9 +194,9 @@ def _palette(theme: Theme) -> QPalette:
         (role.Shadow, theme.window),
         (role.Accent, theme.accent),
     ):
-        palette.setColor(which, colour(rgb))
-    for which in (role.WindowText, role.Text, role.ButtonText):
-        palette.setColor(QPalette.ColorGroup.Disabled, which, colour(theme.faint))
+        palette.setColor(palette_role, colour(rgb))
+    for palette_role in (role.WindowText, role.Text, role.ButtonText):
+        palette.setColor(QPalette.ColorGroup.Disabled, palette_role, colour(theme.faint))
     return palette
 
 
@@ -336,14 +336,14 @@ def _style_sheet(theme: Theme) -> str:
 
 
 def restyle(widget: QWidget, name: str, value: str) -> None:
-    """Set a property that rules of the style sheet test; a style reads them again only when it is notified."""
+    """Set a property used by style sheet selectors, and re-evaluate the style of the widget."""
     if widget.property(name) != value:
         widget.setProperty(name, value)
         widget.style().unpolish(widget)
         widget.style().polish(widget)
 
 
-# Icons from `resources/icons`: line drawings whose `currentColor` becomes that of the theme.
+# Icons from `resources/icons`: line drawings, with `currentColor` replaced by a colour of the theme.
 
 
 _SIZE_PX = 18
@@ -355,7 +355,7 @@ def _drawing(name: str) -> str:
 
 
 def icon(name: str, theme: Theme, size_px: int = 0) -> QIcon:
-    """Return an icon in the colours of a theme, sharp at 1x and 2x; without a size as large as those of the tool bar.
+    """Return an icon in the colours of a theme, for device pixel ratios 1 and 2; `size_px` 0 is the toolbar size.
 
     Raises:
         FileNotFoundError: There is no such icon.
@@ -377,7 +377,7 @@ def app_icon() -> QIcon:
 
 
 def _tinted(drawn: QPixmap, rgb: int) -> QPixmap:
-    """Return a drawing of one colour in another one, which takes a tenth of reading and drawing it again."""
+    """Return a drawing recoloured; ten times as fast as rendering the SVG again."""
     pixmap = QPixmap(drawn)
     painter = QPainter(pixmap)
     painter.setCompositionMode(QPainter.CompositionMode.CompositionMode_SourceIn)
@@ -387,12 +387,11 @@ def _tinted(drawn: QPixmap, rgb: int) -> QPixmap:
 
 
 def _pixmap(drawing: str, size_px: int, ratio: int) -> QPixmap:
-    """Return a drawing as a pixmap, drawn once for all windows."""
+    """Return an SVG drawing as a pixmap, cached for all windows."""
     key = f"satview {size_px} {ratio} {drawing}"
-    known = QPixmap()
-    if QPixmapCache.find(key, known):
-        return known
-
+    cached = QPixmap()
+    if QPixmapCache.find(key, cached):
+        return cached
     pixmap = QPixmap(size_px * ratio, size_px * ratio)
     pixmap.fill(Qt.GlobalColor.transparent)
     painter = QPainter(pixmap)

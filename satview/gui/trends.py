@@ -1,4 +1,4 @@
-"""The window of trends: select a figure, see it over all traces, click a trace to open it there."""
+"""The window Trends: a metric over all traces of a data set; a click opens a trace."""
 
 from __future__ import annotations
 
@@ -23,24 +23,24 @@ from satview.gui.widgets import PlainLabel, line_up
 from satview.session.tasks import Task, dismantle
 from satview.tables.query_process import close_processes
 
-# A point for each trace of a data set, over time; those far from the others are highlighted.
+# A plot with a point for each trace of a data set.
 
 
 _POINT_PX: Final = 7
 _FAR_PX: Final = 11
-_ROOM: Final = 1.08  # height of the plot in that of the tallest point
+_ROOM: Final = 1.08  # height of the plot relative to the highest point
 _LEFT_PX: Final = 76
 
 
 class TrendPlot(QWidget):
-    """The points.
+    """A metric of each trace over time; outliers are highlighted.
 
     Attributes:
         plot: The pyqtgraph widget.
-        points: What is drawn, pyqtgraph's item; its data are rows of the trend.
+        points: The drawn points; their data are rows of the trend.
 
     Signals:
-        point_requested: A point was clicked: its row.
+        point_requested: A point was clicked; sends its row.
     """
 
     point_requested = Signal(int)
@@ -48,62 +48,62 @@ class TrendPlot(QWidget):
     def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._theme = theme
-        self._found: Table | None = None
+        self._shown: Table | None = None
         self._values = _ValueAxis("left")
         self._times = _BeginAxis()
         self.plot = new_plot(self._times, self._values, "A figure for each trace")
         self.plot.getAxis("left").setWidth(_LEFT_PX)
         self.points = pg.ScatterPlotItem(hoverable=True, tip=self._tip)
         self.points.sigClicked.connect(self._on_click)
-        self._middle = pg.InfiniteLine(angle=0)
+        self._median_line = pg.InfiniteLine(angle=0)
         line_up(QVBoxLayout(self), self.plot, margins=(0, 0, 0, 0))
         self.set_theme(theme)
 
     def set_theme(self, theme: Theme) -> None:
-        """Draw in other colours."""
+        """Use the colours of a theme."""
         self._theme = theme
         paint_with(self.plot, theme)
         self._draw()
 
     def show_trend(self, traces: Table, metric: Metric) -> None:
         """Draw a trend."""
-        self._found = traces
+        self._shown = traces
         self._values.metric = metric
         self._draw()
 
     def _draw(self) -> None:
         self.plot.clear()
-        traces, theme = self._found, self._theme
+        traces, theme = self._shown, self._theme
         values = np.empty(0) if traces is None else traces["value"]
-        known = np.flatnonzero(~np.isnan(values))
-        if traces is None or not len(known):
+        known_rows = np.flatnonzero(~np.isnan(values))
+        if traces is None or not len(known_rows):
             return
         begins = [str(begin) for begin in traces["begin"]]
-        self._times.is_date = all(begins) and len(set(begins)) > 1  # else one after the other
+        self._times.is_date = all(begins) and len(set(begins)) > 1  # otherwise at equal distances
         x = np.array([datetime.fromisoformat(begin).replace(tzinfo=UTC).timestamp() if self._times.is_date else row
                       for row, begin in enumerate(begins)], np.float64)  # fmt: skip
-        is_far = (traces["outlier"] != "")[known].tolist()
+        are_outliers = (traces["outlier"] != "")[known_rows].tolist()
         usual, far = pg.mkBrush(colour(theme.accent)), pg.mkBrush(colour(theme.error))
         self.points.setData(
-            x=x[known],
-            y=values[known],
-            data=known.tolist(),
-            size=[_FAR_PX if far_one else _POINT_PX for far_one in is_far],
-            brush=[far if far_one else usual for far_one in is_far],
+            x=x[known_rows],
+            y=values[known_rows],
+            data=known_rows.tolist(),
+            size=[_FAR_PX if is_outlier else _POINT_PX for is_outlier in are_outliers],
+            brush=[far if is_outlier else usual for is_outlier in are_outliers],
             pen=pg.mkPen(None),
             hoverPen=pg.mkPen(colour(theme.text)),
         )
-        self._middle.setPen(pg.mkPen(colour(theme.dim), style=Qt.PenStyle.DashLine))
-        self._middle.setValue(middle(values))
+        self._median_line.setPen(pg.mkPen(colour(theme.dim), style=Qt.PenStyle.DashLine))
+        self._median_line.setValue(middle(values))
         self.plot.addItem(self.points)
-        self.plot.addItem(self._middle)
-        lowest, highest = float(values[known].min()), float(values[known].max())
+        self.plot.addItem(self._median_line)
+        lowest, highest = float(values[known_rows].min()), float(values[known_rows].max())
         self.plot.setYRange(min(0.0, lowest), highest * _ROOM or 1.0, padding=0)
         self.plot.setXRange(float(x.min()), float(x.max()), padding=0.03)
 
     def _tip(self, x: float, y: float, data: int) -> str:  # noqa: ARG002  -- as pyqtgraph calls it
-        assert self._found is not None
-        return tool_tip("\n".join(filter(None, (self._found.text(data, "trace"), self._found.text(data, "begin")))))
+        assert self._shown is not None
+        return tool_tip("\n".join(filter(None, (self._shown.text(data, "trace"), self._shown.text(data, "begin")))))
 
     @Slot(object, object)
     def _on_click(self, _item: Any, spots: Any, _event: Any = None) -> None:
@@ -112,17 +112,17 @@ class TrendPlot(QWidget):
 
 
 class _ValueAxis(pg.AxisItem):  # type: ignore[misc]  # pyqtgraph has no type hints
-    """Values with the unit of their metric."""
+    """An axis with values in the unit of their metric."""
 
     metric: Metric | None = None
 
     def tickStrings(self, values: list[float], _scale: float, _spacing: float) -> list[str]:
-        """Return values as tables write them."""
+        """Return values as formatted in tables."""
         return ["" if self.metric is None else self.metric.text(value) for value in values]
 
 
 class _BeginAxis(pg.DateAxisItem):  # type: ignore[misc]  # pyqtgraph has no type hints
-    """When traces begin, UTC; their numbers where they do not all say."""
+    """An axis with the start times of traces, UTC; with trace numbers if some start times are unknown."""
 
     is_date = True
 
@@ -130,7 +130,7 @@ class _BeginAxis(pg.DateAxisItem):  # type: ignore[misc]  # pyqtgraph has no typ
         super().__init__("bottom", utcOffset=0)
 
     def tickValues(self, minVal: float, maxVal: float, size: float) -> Any:  # noqa: N803
-        """Return where ticks are."""
+        """Return the positions of ticks."""
         if self.is_date:
             return super().tickValues(minVal, maxVal, size)
         return pg.AxisItem.tickValues(self, minVal, maxVal, size)
@@ -154,16 +154,16 @@ _ROW_PX: Final = 22
 
 
 class TrendsWindow(QWidget):
-    """A window of one data set.
+    """A window for one data set.
 
     Attributes:
-        figure: The figures.
+        figure: Selects the metric.
         plot: The points.
-        traces, model: The same as a table; those far from the others first.
-        message: How many, or what went wrong.
+        traces, model: The traces as a table, outliers first.
+        message: Number of traces, or an error.
 
     Signals:
-        trace_requested: A trace was clicked: its `Location`.
+        trace_requested: A trace was clicked; sends its `Location`.
     """
 
     trace_requested = Signal(object)
@@ -171,7 +171,7 @@ class TrendsWindow(QWidget):
     def __init__(self, folder: Path, theme: Theme, parent: QWidget | None = None) -> None:
         super().__init__(parent, Qt.WindowType.Window)
         self._folder, self._theme = folder, theme
-        self._found: Table | None = None
+        self._shown: Table | None = None
         self.setWindowTitle(f"{visible_line(folder.name)} \N{EM DASH} Trends \N{EM DASH} satview")
         self.resize(*_SIZE_PX)
         self.figure = QComboBox(self)
@@ -195,23 +195,20 @@ class TrendsWindow(QWidget):
 
     @property
     def is_busy(self) -> bool:
-        """True while a figure is worked out."""
+        """True while a trend is being computed."""
         return self._task.is_busy
 
     def set_theme(self, theme: Theme) -> None:
-        """Draw in other colours."""
+        """Use the colours of a theme."""
         self._theme = theme
         self.plot.set_theme(theme)
         self.model.set_theme(theme)
         self.traces.viewport().update()
 
     def _lay_out(self) -> None:
-        head = QHBoxLayout()
         label = PlainLabel("&Figure:", self)
         label.setBuddy(self.figure)
-        head.addWidget(label)
-        head.addWidget(self.figure)
-        head.addWidget(self.message, 1)
+        head = line_up(QHBoxLayout(), label, self.figure, (self.message, 1))
         split = QSplitter(Qt.Orientation.Vertical, self)
         split.addWidget(self.plot)
         split.addWidget(self.traces)
@@ -226,7 +223,7 @@ class TrendsWindow(QWidget):
 
     @Slot(object)
     def _on_done(self, traces: Table) -> None:
-        self._found = traces
+        self._shown = traces
         note = traces.question.note
         self.message.setText(f"{note[0].upper()}{note[1:]}. A click opens a trace there.")
         self.plot.show_trend(traces, metric_of(str(self.figure.currentData())))
@@ -241,8 +238,8 @@ class TrendsWindow(QWidget):
 
     @Slot(int)
     def _on_point(self, row: int) -> None:
-        if self._found is not None:
-            self.trace_requested.emit(location(self._found, row))
+        if self._shown is not None:
+            self.trace_requested.emit(location(self._shown, row))
 
     @Slot(QModelIndex)
     def _on_row(self, index: QModelIndex) -> None:
@@ -250,7 +247,7 @@ class TrendsWindow(QWidget):
             self.trace_requested.emit(location(self.model.answer, index.row()))
 
     def closeEvent(self, event: QCloseEvent) -> None:
-        """Stop what runs, and go for good."""
+        """Cancel the background task, end the query processes, and destroy the window."""
         self._task.close()
         close_processes()
         super().closeEvent(event)

@@ -1,4 +1,4 @@
-"""Small widgets, layouts and helpers that every part of the window uses."""
+"""Small widgets, layouts and helpers used throughout the window."""
 
 from __future__ import annotations
 
@@ -12,9 +12,12 @@ from PySide6.QtWidgets import (
     QAbstractSpinBox,
     QBoxLayout,
     QComboBox,
+    QDialog,
+    QDialogButtonBox,
     QGridLayout,
     QLabel,
     QLayout,
+    QPushButton,
     QScrollBar,
     QWidget,
 )
@@ -26,22 +29,22 @@ if TYPE_CHECKING:
     from PySide6.QtGui import QPaintEvent
 
 
-# The label of all windows: what it shows is text, never mark-up.
+# The label used in all windows. It shows plain text, never markup.
 
 
 _BESIDE_PX: Final = 8
 
 
 class PlainLabel(QLabel):
-    r"""A label that shows `<b>` as it is written, and control characters as `\x1b`."""
+    r"""A label that shows markup such as `<b>` literally, and control characters as `\x1b`."""
 
     def __init__(self, text: str | QWidget | None = "", parent: QWidget | None = None, *, role: str = "") -> None:
-        """Make a label.
+        """Create a label.
 
         Args:
-            text: Its first text, or its owner, as QLabel takes them.
-            parent: Owner.
-            role: What its colour says of it: dim, faint, title, error; empty = nothing.
+            text: Initial text, or the parent, as for QLabel.
+            parent: Parent.
+            role: Style of the text: dim, faint, title, error; empty = none.
         """
         super().__init__(parent if isinstance(text, str) else text)
         if isinstance(text, str):
@@ -51,14 +54,14 @@ class PlainLabel(QLabel):
 
     def setText(self, text: str) -> None:
         """Show a text."""
-        # Qt takes text without these two for plain; the first enumeration of Qt takes 20 ms of the start.
+        # Text without these characters is plain anyway; loading Qt's enumerations takes 20 ms of start-up.
         if "<" in text or "&" in text:
             self.setTextFormat(QtCore.Qt.TextFormat.PlainText)
         super().setText(visible(text))
 
 
 class Notice(PlainLabel):
-    """Sentences in the middle of a panel, where there is nothing else to show."""
+    """Centred text in a panel that has nothing else to show."""
 
     def __init__(self, text: str | QWidget | None = "", parent: QWidget | None = None) -> None:
         super().__init__(text, parent, role="dim")
@@ -67,11 +70,11 @@ class Notice(PlainLabel):
         self.setMargin(_BESIDE_PX)
 
 
-class CutLabel(PlainLabel):
-    """A label of one line that is cut where there is no room, instead of making its window wider; the tip has all."""
+class ElidedLabel(PlainLabel):
+    """A one-line label that is elided instead of widening its window; the tool tip has the whole text."""
 
     def minimumSizeHint(self) -> QSize:
-        """Return the room for the ellipsis, or none for no text."""
+        """Return the width of an ellipsis, or 0 without text."""
         least = min(self.fontMetrics().averageCharWidth() * 4, self.sizeHint().width())
         return QSize(least, super().minimumSizeHint().height())
 
@@ -81,10 +84,42 @@ class CutLabel(PlainLabel):
         self.setToolTip(tool_tip(text))
 
     def paintEvent(self, _event: QPaintEvent) -> None:
-        """Draw what fits."""
+        """Draw the elided text."""
         painter = QtGui.QPainter(self)
         text = self.fontMetrics().elidedText(self.text(), QtCore.Qt.TextElideMode.ElideRight, self.width())
         painter.drawText(self.rect(), int(self.alignment()) | int(QtCore.Qt.TextFlag.TextSingleLine), text)
+
+
+def flat_button(text: str, parent: QWidget, run: object, tip: str = "") -> QPushButton:
+    """Return a button without a frame that calls a function."""
+    button = QPushButton(text, parent)
+    button.setProperty("flat", "true")
+    button.setToolTip(tool_tip(tip))
+    button.clicked.connect(run)
+    return button
+
+
+class Dialog(QDialog):
+    """A dialog that is destroyed when it is closed."""
+
+    def __init__(self, title: str, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        self.setWindowTitle(title)
+
+    def button(self, text: str, tip: str, run: object) -> QPushButton:
+        """Return a button that calls a function, and that Return does not press."""
+        button = QPushButton(text, self)
+        button.setToolTip(tool_tip(tip))
+        button.setAutoDefault(False)
+        button.clicked.connect(run)
+        return button
+
+    def close_box(self) -> QDialogButtonBox:
+        """Return a row of buttons with the button Close."""
+        box = QDialogButtonBox(QDialogButtonBox.StandardButton.Close, self)
+        box.rejected.connect(self.close)
+        return box
 
 
 # Rows and columns of widgets.
@@ -97,14 +132,14 @@ Part = QWidget | QLayout | tuple[QWidget | QLayout, int] | int | None
 def line_up(
     box: _Box, *parts: Part, margins: tuple[int, int, int, int] | None = None, spacing: int | None = None
 ) -> _Box:
-    """Put widgets and layouts into a row or a column, and return that.
+    """Add widgets and layouts to a row or column, and return it.
 
     Args:
         box: The row or column.
-        parts: In their order: a widget or layout, with its stretch if it takes what is left; pixels that stay empty;
-            None = empty room that takes what is left.
-        margins: Pixels around all of them: left, top, right, bottom; None = those of the style.
-        spacing: Pixels between them; None = those of the style.
+        parts: In order: a widget or layout, or a pair of it and its stretch; an int for a gap in pixels; None for a
+            stretchable gap.
+        margins: Pixels around all parts: left, top, right, bottom; None = the style's margins.
+        spacing: Pixels between parts; None = the style's spacing.
     """
     if margins is not None:
         box.setContentsMargins(*margins)
@@ -123,39 +158,44 @@ def line_up(
     return box
 
 
-# Keeps the wheel from changing fields that it only passes while a form, or what is behind it, is scrolled.
+# Stops the wheel from changing the fields of a form while the form is scrolled.
 
 
-class _Quiet(QObject):
-    """Passes wheel events of a field on to its parent, unless the field has the keyboard focus."""
+class _WheelGuard(QObject):
+    """Passes wheel events of a field to its parent, unless the field has the keyboard focus."""
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        """Take the wheel from fields without the keyboard."""
+        """Ignore wheel events of fields without the keyboard focus."""
         if event.type() != QEvent.Type.Wheel or not isinstance(watched, QWidget) or watched.hasFocus():
             return False
         event.ignore()
         return True
 
 
-def keep_quiet(form: QWidget) -> None:
-    """Let the wheel change a field of a form only after it was clicked or reached by Tab.
+def guard_from_wheel(form: QWidget) -> None:
+    """Let the wheel change a field of a form only if the field has the keyboard focus.
 
     Args:
-        form: The form with all its fields; fields that come later are not looked at.
+        form: The form; fields added later are not affected.
     """
-    quiet = _Quiet(form)
+    guard = _WheelGuard(form)
     for kind in (QComboBox, QAbstractSpinBox, QAbstractSlider):
         for field in form.findChildren(kind):
             if not isinstance(field, QScrollBar):
-                field.setFocusPolicy(Qt.FocusPolicy.StrongFocus)  # else the wheel itself would give it the keyboard
-                field.installEventFilter(quiet)
+                field.setFocusPolicy(Qt.FocusPolicy.StrongFocus)  # otherwise the wheel gives it the focus
+                field.installEventFilter(guard)
 
 
-# The line under what the user types: a hint, a result, or what is wrong.
+# The line below an input: a hint, a result or an error.
+
+
+def sentence(text: str) -> str:
+    """Return a text, such as an error message, with a capital letter and a full stop."""
+    return text[:1].upper() + text[1:] + ("" if not text or text.endswith((".", "!", "?")) else ".")
 
 
 class MessageLine(PlainLabel):
-    """A label that shows texts in the colour of their role."""
+    """A label that shows each text in the colour of its role."""
 
     def say(self, text: str, role: str) -> None:
         """Show a text; role: dim, faint or error."""
@@ -163,31 +203,31 @@ class MessageLine(PlainLabel):
         restyle(self, "role", role)
 
 
-# Panels in a low drawer: what is stacked otherwise goes side by side, so that nothing is squeezed.
+# Panels in a low drawer: widgets go side by side instead of one above the other.
 
 
 _LOW_PX: Final = 230
-_WIDE_PX: Final = 400  # below, there is no room side by side
+_WIDE_PX: Final = 400  # a narrower panel has no room for widgets side by side
 
 Cell = tuple[QWidget, int, int, int]
-"""A widget, its row, its column, how many rows it takes."""
+"""A widget, its row, its column, its row span."""
 
 
 def is_low(panel: QWidget) -> bool:
-    """Return whether a panel has more room beside each other than one above the other."""
+    """Return whether the widgets of a panel should be side by side, because it is low and wide."""
     return panel.height() < _LOW_PX and panel.width() >= _WIDE_PX
 
 
 class LowGrid(QGridLayout):
-    """The layout of a panel whose widgets are one above the other, and otherwise where it is low.
+    """A layout that stacks its widgets, or arranges them in a grid while the panel is low.
 
     Args:
         panel: The panel, which calls `follow` when its size changes.
         stacked: The widgets from top to bottom.
-        stretched: The one of them that takes the height that is left.
-        low: Where they are in a low panel.
-        columns: How the columns of a low panel share its width.
-        low_stretched_row: The row that takes the height that is left there.
+        stretched: The stacked widget that takes the remaining height.
+        low: Grid positions in a low panel.
+        columns: Stretch of each column in a low panel.
+        low_stretched_row: The row that takes the remaining height in a low panel.
     """
 
     def __init__(
@@ -207,7 +247,7 @@ class LowGrid(QGridLayout):
         self.follow()
 
     def follow(self) -> None:
-        """Arrange the widgets for the size that the panel has."""
+        """Arrange the widgets for the current size of the panel."""
         low = is_low(self._panel)
         if low is self._is_low:
             return
@@ -223,29 +263,29 @@ class LowGrid(QGridLayout):
             self.setColumnStretch(column, share if low else int(column == 0))
 
 
-# What can wait for the next frame, so that the frame before it is not late.
+# Painting that can wait for the next frame, so that the current one is not late.
 
 
 FRAME_MS: Final = 16
 
 
 def paint_next_frame(widget: QWidget) -> None:
-    """Let a widget show what it shows for one more frame; then it is painted, whatever it missed.
+    """Delay painting a widget by one frame.
 
     Args:
-        widget: On the screen. What Qt has noted to be painted of it is left out of the frame before.
+        widget: A visible widget; its pending paint requests are served in the next frame.
     """
     widget.setUpdatesEnabled(False)
     QTimer.singleShot(FRAME_MS, widget, lambda: widget.setUpdatesEnabled(True))
 
 
-# Keeps windows and dialogs on the screen: at twice the size a full HD screen has 960 x 540 logical pixels.
+# Keeps windows and dialogs on the screen: at scale 2, a full HD screen has 960 x 540 logical pixels.
 
 
-_FRAME: Final = QSize(8, 36)  # what a window manager puts around a window, about
+_FRAME: Final = QSize(8, 36)  # approximate size of the window manager's frame
 
 
 def resize_on_screen(window: QWidget, width_px: int, height_px: int) -> None:
-    """Give a window that does not show yet a size, or as much of it as the screen has."""
+    """Set the size of a window before it shows, limited to the size of the screen."""
     room = window.screen().availableGeometry().size() - _FRAME
     window.resize(QSize(width_px, height_px).boundedTo(room))

@@ -112,7 +112,9 @@ def settle(qtbot, window):
     view, panels = area.view, workspace.panels
     view.repaint()
     qtbot.waitUntil(lambda: not view.visible_rows() or area.is_exact, timeout=10_000)
-    qtbot.waitUntil(lambda: all(name in panels.made for name in panels if workspace.panel_shows(name)), timeout=10_000)
+    qtbot.waitUntil(
+        lambda: all(name in panels.created for name in panels if workspace.panel_shows(name)), timeout=10_000
+    )
     view.repaint()
 
 

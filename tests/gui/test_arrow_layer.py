@@ -146,7 +146,7 @@ def test_a_click_on_an_arrow_selects_its_link_and_brackets_step_along_it(empty_w
     assert (link.name, int(times[link.from_row]) - START, int(times[link.to_row]) - START) == ("message", 102, 201)
     assert opened.selection.event == link.from_row
     settle(qtbot, window)
-    text = window.workspace.panels.made["details"].as_text()
+    text = window.workspace.panels.created["details"].as_text()
     assert text.startswith("message  [link]\nshell 1 \N{RIGHTWARDS ARROW} disk 1\n")
     assert "  Takes  99 ns  (99 cycles)\n" in text
     picture = view.grab().toImage()

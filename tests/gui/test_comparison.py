@@ -237,7 +237,7 @@ def test_notes_on_the_second_trace_are_not_lost_when_it_goes(compared, compariso
     second.area.view.setFocus()
     qtbot.waitUntil(lambda: compared.workspace.active is second)
     trigger(compared, "marks.bookmark")
-    assert "Notes on the second trace are not saved" in compared.workspace._beside_field.text()
+    assert "Notes on the second trace are not saved" in compared.workspace._second_field.text()
     assert len(compared.session.unstored_marks()) == 1
     trigger(compared, "compare.end")
     assert len(compared.session.unstored_marks()) == 1, "the window asks about them before it closes"

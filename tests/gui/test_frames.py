@@ -15,7 +15,7 @@ from satview.gui.swimlane.frames import Band, BandPicture, BandPictures, Cost, F
 from satview.gui.swimlane.lane_image import image_of
 from satview.gui.swimlane.lane_source import LaneRequest
 from satview.gui.swimlane.scale import TimeScale
-from satview.gui.swimlane.text import FittedTexts, IntervalText, TextSheet, draw_placed, placed
+from satview.gui.swimlane.text import FittedTexts, IntervalText, TextSheet, draw_placed, place_texts
 from satview.gui.theme import DARK, LIGHT
 from satview.session.lanes.lane_row import LaneRow
 from tests.helpers.extent import usually
@@ -217,15 +217,15 @@ def test_lanes_that_are_not_made_yet_are_not_painted_again_and_again():
 def test_what_fits_into_a_time_is_learnt_from_what_work_took():
     """Two seconds, and one for each piece."""
     cost = Cost()
-    assert cost.fitting(0.0) == float("inf")
-    cost.saw(4, 6.0)
-    assert cost.fitting(6.0) == pytest.approx(4)
-    cost.saw(10, 12.0)
-    assert cost.fitting(9.0) == pytest.approx(7)
-    assert cost.fitting(1.0) < 0
+    assert cost.pieces_within(0.0) == float("inf")
+    cost.add(4, 6.0)
+    assert cost.pieces_within(6.0) == pytest.approx(4)
+    cost.add(10, 12.0)
+    assert cost.pieces_within(9.0) == pytest.approx(7)
+    assert cost.pieces_within(1.0) < 0
     for _ in range(20):
-        cost.saw(5, 10.0)  # of late, all takes longer
-    assert cost.fitting(10.0) == pytest.approx(5, abs=0.1)
+        cost.add(5, 10.0)  # of late, all takes longer
+    assert cost.pieces_within(10.0) == pytest.approx(5, abs=0.1)
 
 
 def inked(texts, fonts, start, end):
@@ -242,7 +242,7 @@ def test_names_move_with_their_intervals_and_go_where_they_have_no_room(qapp):
     row, window = LaneRow(0, 0, 0, 20, False, False, False), TimeWindow(1000, 2000)
     fonts = FittedTexts(QFont("sans", 8), Qt.TextElideMode.ElideRight)
     text = IntervalText(row, 20.0, 90.0, 1200, 1900, "RUNNING", None, 0)
-    texts = placed([text], [("RUNNING",)], fonts, {None: 0}, window)
+    texts = place_texts([text], [("RUNNING",)], fonts, {None: 0}, window)
     made = inked(texts, fonts, 1000, 2000)
     assert 24 <= made[0] <= 27
     assert inked(texts, fonts, 1100, 2100) == [x - 10 for x in made]

@@ -28,17 +28,17 @@ def test_while_the_program_starts_nothing_is_collected(application, monkeypatch)
     monkeypatch.setattr(command_window.time, "process_time", lambda: 1.0)
     monkeypatch.setattr(command_window.gc, "freeze", lambda: frozen.append(True))
     monkeypatch.setattr(command_window.gc, "get_count", lambda: (10**9, 0, 0))
-    command_window.set_apart.cache_clear()
+    command_window.freeze_loaded_objects.cache_clear()
     application.findChild(GuiThreadCollector).collect()
     assert (frozen, threads) == ([True], [])
-    command_window.set_apart()
+    command_window.freeze_loaded_objects()
     application.findChild(GuiThreadCollector).collect()
     assert threads == [threading.get_ident()]
 
 
 def test_a_worker_that_allocates_collects_nothing(application, qtbot):
     assert not gc.isenabled()
-    command_window.set_apart()
+    command_window.freeze_loaded_objects()
     threads: list[int] = []
     cycle(threads)
     worker = threading.Thread(target=lambda: [[object()] for _ in range(200_000)])

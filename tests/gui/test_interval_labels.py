@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from satview.gui.swimlane.text import interval_texts, labelled
+from satview.gui.swimlane.text import interval_labels, interval_texts
 from satview.gui.theme import DARK, LIGHT
 from satview.session.lanes.lane_arrangement import Label
 from tests.gui.conftest import settle
@@ -22,7 +22,7 @@ def written(window, lane):
     rows = view.visible_rows()
     values = opened.timeline.raster([row.index for row in rows], opened.viewport.window, view.width())
     found = interval_texts(opened.timeline, rows, values, view.scale, LIGHT)
-    parts = zip(found, labelled(opened, found), strict=True)
+    parts = zip(found, interval_labels(opened, found), strict=True)
     return [texts for text, texts in parts if text.row.index == lane]
 
 
@@ -56,7 +56,9 @@ def test_labels_change_the_picture_and_fit_whole(window, qtbot):
     assert view.grab().toImage() != before
     texts = view.lanes.texts
     whole = texts.metrics.horizontalAdvance("RUNNING   CPU 0")
-    fitted = [[part.words.text() for _, part in texts.fit_parts(("RUNNING", "CPU 0"), whole + px)] for px in (4, -4)]
+    fitted = [
+        [part.static_text.text() for _, part in texts.fit_parts(("RUNNING", "CPU 0"), whole + px)] for px in (4, -4)
+    ]
     assert fitted == [["RUNNING", "CPU 0"], ["RUNNING"]]
     assert opened.lanes.arrangement.labels == {Label.STATE, Label.CPU}
 

@@ -7,7 +7,7 @@ import pytest
 
 from satview.base.time import TimeWindow
 from satview.gui.swimlane import lane_source
-from satview.gui.swimlane.lane_source import LaneRequest, LaneSource, column_blocks, refined
+from satview.gui.swimlane.lane_source import LaneRequest, LaneSource, column_blocks, exact_values
 from satview.timeline import shares
 from satview.timeline.lane_tree import Timeline
 from satview.timeline.spans import pixel_edges
@@ -32,14 +32,14 @@ def test_exact_picture_is_the_same_in_blocks_and_in_one_piece(window, opened, vi
     monkeypatch.setattr(lane_source, "_EVENTS_PER_BLOCK", 2)
     part = opened.trace.rows_between(shown)
     assert len(column_blocks(request, part.stop - part.start)) > 3
-    done, values = refined(opened.timeline, lambda: request, None, None, lambda: False, lambda share: None)
+    done, values = exact_values(opened.timeline, lambda: request, None, None, lambda: False, lambda share: None)
     assert done == request
     assert np.array_equal(values, opened.timeline.raster(request.lanes, shown, 400, exact=True))
 
 
 def test_cancelled_work_gives_nothing(opened):
     request = LaneRequest((0, 1), opened.viewport.limits, 100)
-    assert refined(opened.timeline, lambda: request, None, None, lambda: True, lambda share: None) is None
+    assert exact_values(opened.timeline, lambda: request, None, None, lambda: True, lambda share: None) is None
 
 
 @pytest.mark.thorough
@@ -48,7 +48,7 @@ def test_what_shares_are_drawn_from_is_found_before_the_frame(opened, monkeypatc
     monkeypatch.setattr(shares, "_PER_CELL", 1)
     timeline = Timeline(opened.trace)
     request = LaneRequest(tuple(range(len(timeline.infos))), opened.trace.window, 100, kinds=True)
-    refined(timeline, lambda: request, None, None, lambda: False, lambda share: None)
+    exact_values(timeline, lambda: request, None, None, lambda: False, lambda share: None)
 
     def refuse(self, edges):
         raise AssertionError("the frame adds intervals up")
@@ -78,7 +78,7 @@ def test_lanes_that_are_being_built_stay_of_use_when_the_view_gets_wider(opened,
 
     wide = replace(narrow, width_px=120)
     monkeypatch.setattr(Timeline, "_spans", spans)
-    done, values = refined(timeline, lambda: due[0], None, None, lambda: False, lambda share: None)
+    done, values = exact_values(timeline, lambda: due[0], None, None, lambda: False, lambda share: None)
     assert (done, values.shape) == (wide, (len(timeline.infos), 120))
     assert sorted(built) == list(narrow.lanes)
 
@@ -97,7 +97,7 @@ def test_lanes_that_show_no_more_are_left(opened, monkeypatch):
         return original(self, info)
 
     monkeypatch.setattr(Timeline, "_spans", spans)
-    done, _ = refined(timeline, lambda: due[0], None, None, lambda: False, lambda share: None)
+    done, _ = exact_values(timeline, lambda: due[0], None, None, lambda: False, lambda share: None)
     assert done.lanes == (first,)
     assert sorted(built) == sorted([*timeline.cpu_lanes, first, others[0]])
 

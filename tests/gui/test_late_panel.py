@@ -14,7 +14,7 @@ from satview.base.time import TimeWindow
 from satview.events.spec import Release
 from satview.gui.colours import state_colour
 from satview.gui.theme import LIGHT
-from satview.gui.windows.workspace_keeper import put_session, taken
+from satview.gui.windows.workspace_keeper import put_session, workspace_state
 from satview.session.workspace_file import WorkspaceState
 from tests.answers.test_late_comparison import locking, moving
 from tests.capture.made import WIDE, traced
@@ -124,7 +124,7 @@ def test_a_file_of_timing_is_obeyed_and_its_error_is_a_sentence(empty_window, lo
     settle(panel, qtbot)
     assert texts(panel.activities, 0)["Misses"] == "3"
     assert texts(panel.instances, 0)["Outcome"] == "late"
-    assert taken(panel.window().workspace).timing == "timing.toml"
+    assert workspace_state(panel.window().workspace).timing == "timing.toml"
     opened = empty_window.workspace.opened
     opened.verdicts.start()
     qtbot.waitUntil(lambda: opened.verdicts.found is not None and not opened.verdicts.is_busy)
@@ -154,7 +154,7 @@ def test_a_saved_window_has_its_lanes_of_activities_and_their_deadlines(empty_wi
     opened = load(empty_window, looping).session.opened
     opened.time_activities("timing.toml")
     opened.lanes.show_classes(frozenset({"activities"}))
-    state = taken(empty_window.workspace)
+    state = workspace_state(empty_window.workspace)
     opened.lanes.show_classes(frozenset())
     opened.time_activities("")
     put_session(empty_window.workspace, state)

@@ -385,7 +385,7 @@ def test_names_can_be_read_on_every_fill(palette, is_dark):
 def test_names_of_states_have_short_forms_and_are_never_cut(qapp):
     texts = FittedTexts(QFont(), Qt.TextElideMode.ElideRight, 3, 4, {"NANOSLEEP": "SLP", "MUTEX": "MTX"})
     whole, short = texts.width("NANOSLEEP"), texts.width("SLP")
-    fitting = [None if (laid := texts.fit("NANOSLEEP", room)) is None else laid.words.text()
+    fitting = [None if (laid := texts.fit("NANOSLEEP", room)) is None else laid.static_text.text()
                for room in (whole + 3, whole - 4, short + 1, short - 1)]  # fmt: skip
     assert fitting == ["NANOSLEEP", "SLP", "SLP", None]
     assert len({state.short for state in states.STATES}) >= len(states.STATES) - 1  # SLEEPING is of Linux

@@ -70,7 +70,7 @@ def test_a_verdict_is_named_on_the_lane_that_suffers_and_a_click_draws_it(invert
     assert opened.trace.clock.duration_ns(shown.span[1] - shown.span[0]) // 1_000_000 == 26
     assert labels(view) == []  # what is drawn instead has names of its own
     settle(qtbot, inverted)
-    assert inverted.workspace.panels.made["details"].as_text().startswith("priority-inversion  [verdict]\n")
+    assert inverted.workspace.panels.created["details"].as_text().startswith("priority-inversion  [verdict]\n")
 
 
 @pytest.mark.thorough

@@ -11,7 +11,7 @@ from satview.session.range_view import Extent
 
 
 def made(window):
-    return set(window.workspace.panels.made)
+    return set(window.workspace.panels.created)
 
 
 def test_only_panels_in_front_are_made(window):

@@ -54,7 +54,7 @@ def test_the_status_bar_announces_what_is_wrong_and_a_click_shows_it(empty_windo
     window = load(empty_window, deadlock)
     workspace, button = window.workspace, window.workspace.status.verdicts
     qtbot.waitUntil(lambda: button.text() == "1 verdict: deadlock", timeout=10_000)
-    assert "verdicts" not in workspace.panels.made, "the panel is not needed for that"
+    assert "verdicts" not in workspace.panels.created, "the panel is not needed for that"
     assert "error: deadlock" in button.toolTip()
     assert button.palette().color(QPalette.ColorRole.ButtonText).rgb() & 0xFFFFFF == LIGHT.error
     assert workspace.status.problems.text() == "File: no problems"

@@ -1,1 +1,1 @@
-"""Captures of simulated targets, from the windows: the dialog, the task in the background, what it found."""
+"""Dialogs for captures of simulated and real targets, and the background task that runs them."""

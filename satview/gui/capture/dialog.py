@@ -1,4 +1,4 @@
-"""File > New capture: what runs on the simulated target, what is logged, where it goes; then its progress."""
+"""File > New capture: a dialog for a capture of a simulated target, with its progress."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from PySide6.QtGui import QCloseEvent, QFont, QFontDatabase, QPainter, QTextChar
 from PySide6.QtWidgets import (
     QCheckBox,
     QComboBox,
-    QDialog,
     QDoubleSpinBox,
     QFormLayout,
     QHBoxLayout,
@@ -36,6 +35,7 @@ from PySide6.QtWidgets import (
 
 from satview.base.errors import SatviewError
 from satview.base.safe_text import tool_tip
+from satview.base.time import NS_PER_S
 from satview.capture.kernel import Kernel
 from satview.capture.logger_options import LoggerOptions
 from satview.capture.run import Capture
@@ -49,10 +49,18 @@ from satview.gui import dialogs
 from satview.gui.capture.job import CaptureJob, CaptureRequest, failure
 from satview.gui.filters import rules_tab
 from satview.gui.theme import DARK, LIGHT, colour
-from satview.gui.widgets import MessageLine, PlainLabel, keep_quiet, line_up, resize_on_screen
+from satview.gui.widgets import (
+    Dialog,
+    MessageLine,
+    PlainLabel,
+    flat_button,
+    guard_from_wheel,
+    line_up,
+    resize_on_screen,
+)
 from satview.session.settings import Settings
 
-# A box for rules: marks the faulty words while one types, and says what is wrong with them.
+# The input for rules.
 
 
 _TYPING_MS = 250
@@ -61,14 +69,14 @@ _NAMES_SHOWN = 8
 
 
 class RuleBox(QWidget):
-    """A text of rules with its faults.
+    """An editor for rules that marks faults while the user types.
 
     Attributes:
         edit: The text.
-        faults: What is wrong with it, in text order.
+        faults: Faults, in text order.
 
     Signals:
-        checked: `faults` are those of the current text.
+        checked: `faults` was updated for the current text.
     """
 
     checked = Signal()
@@ -85,7 +93,7 @@ class RuleBox(QWidget):
         self.edit.setFont(_fixed_font(self.edit.font().pointSizeF()))
         self.edit.setTabChangesFocus(True)
         self.edit.setMinimumHeight(64)
-        # It takes what is left: with the height that it would like, it would squeeze the fields above in a low dialog.
+        # It takes the remaining height; with its preferred height it would squeeze the fields above in a low dialog.
         self.edit.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Ignored)
         self.message = MessageLine(self)
         self.message.setWordWrap(True)
@@ -101,13 +109,13 @@ class RuleBox(QWidget):
         return self.edit.toPlainText()
 
     def set_target(self, release: Release, processes: Mapping[str, Sequence[int]], is_wide: bool = False) -> None:
-        """Say whose names apply, release and process names with pids, and whether events are wide by default."""
+        """Set the release, the process names with their pids, and whether events are wide by default."""
         self._release, self._processes, self._is_wide = release, processes, is_wide
         self.check()
 
     @Slot()
     def check(self) -> None:
-        """Look for faults now."""
+        """Check the rules now."""
         self._typing.stop()
         rules, self.faults = check_rules(self.text, self._release, self._processes)
         notes: tuple[str, ...] = ()
@@ -126,7 +134,7 @@ class RuleBox(QWidget):
         self.checked.emit()
 
     def _names(self) -> str:
-        """Return which processes rules may name, not knowing their pids."""
+        """Return a sentence with the process names that rules may use."""
         names = [name for name in self._processes if "/" not in name]
         more = "" if len(names) <= _NAMES_SHOWN else ", …"
         return f" Rules may name {', '.join(names[:_NAMES_SHOWN])}{more}." if names else ""
@@ -154,12 +162,12 @@ def _fixed_font(size: float) -> QFont:
     return font
 
 
-# The processes of a workload, so that rules can name them before anything runs.
+# Processes of a workload, so that rules can name them before the capture.
 
 
 @lru_cache(64)
 def process_names(workload: str, release: Release) -> dict[str, tuple[int, ...]]:
-    """Return process name, with and without its folder, to pids: those that are there when the logger starts."""
+    """Return pids by process name, with and without folder, for the processes that exist when the logger starts."""
     described = find(workload)
     kernel = Kernel(target(release, described.cpus, ""), 1)
     try:
@@ -173,14 +181,14 @@ def process_names(workload: str, release: Release) -> dict[str, tuple[int, ...]]
         kernel.machine.close()
 
 
-# The list of workloads: each with its name and what it teaches.
+# The list of workloads.
 
 
-_OFF: Final = 0.45  # how strong names are while nothing can be selected
+_OFF: Final = 0.45  # opacity of names while the list is disabled
 
 
 class WorkloadList(QListWidget):
-    """All workloads; the arrows go through them."""
+    """All workloads with name and lesson."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -193,28 +201,28 @@ class WorkloadList(QListWidget):
 
     @property
     def selected(self) -> str:
-        """The name of the one that is selected; empty if none is."""
+        """Name of the selected workload; empty if none is selected."""
         item = self.currentItem()
         return item.text() if item is not None else ""
 
     def choose(self, name: str) -> None:
-        """Select one by its name."""
+        """Select a workload by name."""
         for item in self.findItems(name, Qt.MatchFlag.MatchExactly):
             self.setCurrentItem(item)
             self.scrollToItem(item)
 
 
 class _TwoLines(QStyledItemDelegate):
-    """A workload: its name, under it what it teaches."""
+    """Draws a workload: its name, and below it the lesson."""
 
     _PAD_PX: Final = 7
 
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent)
-        self._lessons = dict(names())
+        self._lesson_of = dict(names())
 
     def sizeHint(self, option: QStyleOptionViewItem, _index: QModelIndex | QPersistentModelIndex) -> QSize:
-        """Return room for two lines."""
+        """Return the size of two lines."""
         return QSize(200, 2 * option.fontMetrics.height() + 2 * self._PAD_PX + 2)
 
     def paint(
@@ -241,12 +249,11 @@ class _TwoLines(QStyledItemDelegate):
         dim = widget.palette().text().color()
         dim.setAlphaF(0.66)
         painter.setPen(dim)
-        lesson = metrics.elidedText(self._lessons.get(name, ""), Qt.TextElideMode.ElideRight, box.width())
+        lesson = metrics.elidedText(self._lesson_of.get(name, ""), Qt.TextElideMode.ElideRight, box.width())
         painter.drawText(box, Qt.AlignmentFlag.AlignBottom, lesson)
         painter.restore()
 
 
-_NS_PER_S: Final = 1_000_000_000
 _RELEASES: Final = (
     (Release.QNX_7, "7.x"),
     (Release.QNX_8, "8.0"),
@@ -257,45 +264,43 @@ _FIRST: Final = "small-system"
 _FIELD_PX: Final = 26
 
 
-class NewCaptureDialog(QDialog):
-    """The dialog with everything that decides a capture, and its start.
+class NewCaptureDialog(Dialog):
+    """All options of a simulated capture, and its start.
 
     Attributes:
-        workloads, seed, cpus, release, duration, form, mode, probe, live, rules, path: The editors.
-        start_button, stop_button, cancel_button, rules_button: The buttons.
+        workloads, seed, cpus, release, duration, form, mode, probe, live, rules, path: Editors.
+        start_button, stop_button, cancel_button, rules_button: Buttons.
 
     Signals:
-        live_requested: A capture that is to be watched while it runs: `CaptureRequest`.
+        live_requested: Start a capture that is followed while it runs: `CaptureRequest`.
     """
 
     live_requested = Signal(object)
 
     def __init__(self, job: CaptureJob, folder: Path, settings: Settings, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        self.setWindowTitle("New capture")
+        super().__init__("New capture", parent)
         resize_on_screen(self, 920, 680)
         self._job = job
         self._settings = settings
         self._folder = folder
-        self._suggested = ""
-        self._is_mine = False
+        self._suggested_path = ""
+        self._is_running = False
         self._make_editors()
         self._make_foot()
         self._lay_out()
         self._connect()
-        keep_quiet(self)
+        guard_from_wheel(self)
         self.workloads.choose(_FIRST)
         self._recall()
         self.workloads.setFocus()
 
     @property
     def workload(self) -> Workload:
-        """The one that is selected."""
+        """The selected workload."""
         return find(self.workloads.selected or _FIRST)
 
-    def order(self) -> CaptureRequest:
-        """Return what the editors say."""
+    def request(self) -> CaptureRequest:
+        """Return the request from the values of the editors."""
         is_live = self.live.isChecked()
         options = LoggerOptions(
             iterations=0,
@@ -309,7 +314,7 @@ class NewCaptureDialog(QDialog):
             self.seed.value(),
             self.cpus.value(),
             self.release.currentData(),
-            round(self.duration.value() * _NS_PER_S),
+            round(self.duration.value() * NS_PER_S),
             options,
             rules_text=self.rules.text,
             pace=1.0 if is_live else 0.0,
@@ -334,7 +339,7 @@ class NewCaptureDialog(QDialog):
         self.duration.setSingleStep(0.1)
         self.duration.setSuffix(" s")
         for spin in (self.seed, self.cpus, self.duration):
-            spin.lineEdit().setTextMargins(4, 0, 0, 0)  # style sheets move the box, not its text
+            spin.lineEdit().setTextMargins(4, 0, 0, 0)  # the style sheet's padding does not apply to the text
         self.form = QComboBox(self)
         self.form.addItems(["Fast: the essential arguments", "Wide: all arguments"])
         self.mode = QComboBox(self)
@@ -376,46 +381,29 @@ class NewCaptureDialog(QDialog):
             ("Release", self.release), ("CPUs", self.cpus), ("Duration", self.duration), ("Seed", self.seed),
             ("Events", self.form), ("Buffers", self.mode), ("", self.probe), ("", self.live),
         ):  # fmt: skip
-            widget.setMinimumHeight(_FIELD_PX)  # what the style sheet makes of it, of which the layout knows nothing
+            widget.setMinimumHeight(_FIELD_PX)  # the height with the style sheet, which the layout does not know
             form.addRow(title, widget)
         browse = QPushButton("Browse\N{HORIZONTAL ELLIPSIS}", self, autoDefault=False)
         browse.clicked.connect(self._browse)
-        save = QHBoxLayout()
-        save.addWidget(self.path, 1)
-        save.addWidget(browse)
-        right = QVBoxLayout()
-        right.setSpacing(6)
-        right.addWidget(self._head("Target and logger"))
+        save = line_up(QHBoxLayout(), (self.path, 1), browse)
         target = QWidget(self)
         target.setLayout(form)
         form.setContentsMargins(0, 0, 0, 0)
-        # In a low dialog the rules have less room; squeezed fields could not be read.
+        # In a low dialog the rules become lower, and not these fields.
         target.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
-        right.addWidget(target)
-        right.addSpacing(6)
-        right.addLayout(self._rules_head())
-        right.addWidget(self.rules, 1)
-        right.addWidget(self._head("Save as"))
-        right.addLayout(save)
+        right = line_up(QVBoxLayout(), self._head("Target and logger"), target, 6, self._rules_head(), (self.rules, 1),
+                        self._head("Save as"), save, spacing=6)  # fmt: skip
         left = line_up(QVBoxLayout(), self._head("Workload"), (self.workloads, 1), spacing=9)
         self._editors = QWidget(self)
         line_up(QHBoxLayout(self._editors), (left, 5), (right, 6), margins=(0, 0, 0, 0), spacing=22)
-        foot = QHBoxLayout()
-        foot.addWidget(self.message, 1)
-        for button in (self.cancel_button, self.stop_button, self.start_button):
-            foot.addWidget(button)
+        foot = line_up(QHBoxLayout(), (self.message, 1), self.cancel_button, self.stop_button, self.start_button)
         line_up(QVBoxLayout(self), (self._editors, 1), self.bar, foot, margins=(20, 12, 20, 12), spacing=10)
 
     def _rules_head(self) -> QHBoxLayout:
-        self.rules_button = QPushButton("Open\N{HORIZONTAL ELLIPSIS}", self)
-        self.rules_button.setToolTip("Take the rules of a .satrules file")
-        self.rules_button.setProperty("flat", "true")
+        tip = "Take the rules of a .satrules file"
+        self.rules_button = flat_button("Open\N{HORIZONTAL ELLIPSIS}", self, self._open_rules, tip)
         self.rules_button.setAutoDefault(False)
-        self.rules_button.clicked.connect(self._open_rules)
-        head = QHBoxLayout()
-        head.addWidget(self._head("Rules: what is logged"), 1)
-        head.addWidget(self.rules_button)
-        return head
+        return line_up(QHBoxLayout(), (self._head("Rules: what is logged"), 1), self.rules_button)
 
     def _head(self, text: str) -> QLabel:
         return PlainLabel(text, self, role="dim")
@@ -438,24 +426,24 @@ class NewCaptureDialog(QDialog):
 
     @Slot()
     def start(self) -> None:
-        """Begin the capture; the dialog closes when it is done, at once when it can be watched live."""
+        """Start the capture; the dialog closes when it is done, or immediately if it is followed live."""
         self.rules.check()
         if self._fault():
             self._check()
             return
-        order = self.order()
+        request = self.request()
         self._remember()
-        if order.is_live:
-            self.live_requested.emit(order)
+        if request.is_live:
+            self.live_requested.emit(request)
             self.accept()
             return
-        self._is_mine = True
+        self._is_running = True
         self._show_running(True)
         self.message.say(f"Capturing {self.workload.name} \N{HORIZONTAL ELLIPSIS}", "dim")
-        self._job.start(order)
+        self._job.start(request)
 
     def _remember(self) -> None:
-        """Keep what the editors say for the next time."""
+        """Save the values of the editors for the next time."""
         self._settings.set("capture/last", json.dumps({
             "workload": self.workload.name, "seed": self.seed.value(), "cpus": self.cpus.value(),
             "release": self.release.currentIndex(), "duration_ms": round(self.duration.value() * 1000),
@@ -464,7 +452,7 @@ class NewCaptureDialog(QDialog):
         }))  # fmt: skip
 
     def _recall(self) -> None:
-        """Show what was captured last; whatever of it does not fit any more is left out."""
+        """Restore the values of the last capture; ignore invalid ones."""
         try:
             last = json.loads(self._settings.text("capture/last") or "{}")
         except ValueError:
@@ -495,9 +483,9 @@ class NewCaptureDialog(QDialog):
 
     @Slot()
     def reject(self) -> None:
-        """Stop the capture that runs and go back to the editors; else close."""
-        if self._is_mine and self._job.is_busy:
-            self._is_mine = False
+        """Cancel the running capture and return to the editors; otherwise close."""
+        if self._is_running and self._job.is_busy:
+            self._is_running = False
             self._job.discard()
             self._show_running(False)
             self.message.say("Cancelled; nothing was saved.", "dim")
@@ -505,8 +493,8 @@ class NewCaptureDialog(QDialog):
             super().reject()
 
     def closeEvent(self, event: QCloseEvent) -> None:
-        """Stop the capture that runs."""
-        if self._is_mine and self._job.is_busy:
+        """Discard the running capture."""
+        if self._is_running and self._job.is_busy:
             self._job.discard()
         super().closeEvent(event)
 
@@ -521,10 +509,10 @@ class NewCaptureDialog(QDialog):
     def _on_workload(self) -> None:
         workload = self.workload
         self.cpus.setSpecialValueText(f"{workload.cpus}, the workload's own")
-        self.duration.setSpecialValueText(f"{workload.duration_ns / _NS_PER_S:g} s, the workload's own")
-        if self.path.text() == self._suggested:
-            self._suggested = str(dialogs.free_path(self._folder, workload.name))
-            self.path.setText(self._suggested)
+        self.duration.setSpecialValueText(f"{workload.duration_ns / NS_PER_S:g} s, the workload's own")
+        if self.path.text() == self._suggested_path:
+            self._suggested_path = str(dialogs.free_path(self._folder, workload.name))
+            self.path.setText(self._suggested_path)
         if workload.is_wide:
             self.form.setCurrentIndex(1)
         self._on_target()
@@ -538,7 +526,7 @@ class NewCaptureDialog(QDialog):
 
     @Slot()
     def _check(self) -> None:
-        """Say what is missing, and let the capture start when nothing is."""
+        """Show what is missing; enable the start if nothing is."""
         fault = self._fault()
         self.start_button.setEnabled(not fault)
         path = Path(self.path.text().strip()).expanduser()
@@ -559,11 +547,11 @@ class NewCaptureDialog(QDialog):
             return "A ring is saved at its end only: there is nothing to watch live."
         if self.live.isChecked() and self.probe.isChecked():
             return "A probe takes full buffers only, so nothing can be watched live: choose one of the two."
-        return "Another capture runs in this window." if self._job.is_busy and not self._is_mine else ""
+        return "Another capture runs in this window." if self._job.is_busy and not self._is_running else ""
 
     @Slot()
     def _browse(self) -> None:
-        path = dialogs.ask_save(self, Path(self.path.text() or self._suggested), "Kernel event traces (*.kev)")
+        path = dialogs.ask_save(self, Path(self.path.text() or self._suggested_path), "Kernel event traces (*.kev)")
         if path is not None:
             self.path.setText(str(path if path.suffix else path.with_suffix(".kev")))
 
@@ -571,26 +559,26 @@ class NewCaptureDialog(QDialog):
     def _on_progress(self, share: float) -> None:
         self.bar.setRange(0, 1000)
         self.bar.setValue(round(share * 1000))
-        if self._is_mine:
-            whole_s = self.duration.value() or self.workload.duration_ns / _NS_PER_S
+        if self._is_running:
+            whole_s = self.duration.value() or self.workload.duration_ns / NS_PER_S
             self.message.say(f"Capturing {self.workload.name}: {share * whole_s:.1f} of {whole_s:g} s", "dim")
 
     @Slot(object)
     def _on_done(self, _outcome: object) -> None:
-        if self._is_mine:
-            self._is_mine = False
+        if self._is_running:
+            self._is_running = False
             self.accept()
 
     @Slot(object)
     def _on_failed(self, error: Exception) -> None:
-        if self._is_mine:
-            self._is_mine = False
+        if self._is_running:
+            self._is_running = False
             self._show_running(False)
-            order = self._job.last_request
-            assert order is not None
-            self.message.say(f"{failure(error, order.path)}.", "error")
+            request = self._job.last_request
+            assert request is not None
+            self.message.say(f"{failure(error, request.path)}.", "error")
 
 
 def _number(value: object, default: int, most: int) -> int:
-    """Return a number that was stored, or the default where it is none or does not fit."""
+    """Return a stored number, or the default if it is invalid."""
     return value if isinstance(value, int) and 0 <= value <= most else default

@@ -1,4 +1,4 @@
-"""Carries out one capture in the background, simulated or on a target. Knows no numpy until it starts."""
+"""Runs a capture in the background, simulated or on a target; shows its findings."""
 
 from __future__ import annotations
 
@@ -7,35 +7,30 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO
+from typing import BinaryIO
 
 from PySide6.QtCore import QObject, Qt, Signal, Slot
-from PySide6.QtWidgets import QDialog, QDialogButtonBox, QFrame, QLabel, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QLabel, QVBoxLayout, QWidget
 
 from satview.base.errors import Cancelled, SatviewError, UsageError
 from satview.base.new_file import NewFile
 from satview.base.safe_text import counted
 from satview.base.time_text import format_duration
-from satview.capture.run import run
-from satview.gui.widgets import PlainLabel
+from satview.capture.run import Capture, CaptureResult, run
+from satview.gui.widgets import Dialog, PlainLabel, line_up, sentence
 from satview.session.tasks import IsCancelled, Report, Task
-from satview.target.capture import capture
-from satview.target.request import filter_capture
-
-if TYPE_CHECKING:
-    from satview.capture.run import Capture, CaptureResult
-    from satview.target.capture import Captured
-    from satview.target.request import TargetRequest
+from satview.target.capture import Captured, capture
+from satview.target.request import TargetRequest, filter_capture
 
 
 @dataclass(frozen=True, slots=True)
 class CaptureRequest:
-    """What is to be captured, and where it goes.
+    """A simulated capture.
 
     Attributes:
-        capture: Workload, target, options.
-        path: The file.
-        is_live: In real time into the file itself, for somebody who follows it; else the file appears when it is done.
+        capture: Workload, target and options.
+        path: Output file.
+        is_live: Write the output file in real time, so that it can be followed; otherwise it appears when complete.
     """
 
     capture: Capture
@@ -45,11 +40,11 @@ class CaptureRequest:
 
 @dataclass(frozen=True, slots=True)
 class TargetCaptureRequest:
-    """What is to be captured on a target.
+    """A capture on a target.
 
     Attributes:
-        request: Where, what, and the file.
-        notices: What the functions that the rules call have to say: that they were switched off.
+        request: The target, what to capture, and the output file.
+        notices: Messages of the functions that the rules call, such as that one was switched off.
     """
 
     request: TargetRequest
@@ -57,7 +52,7 @@ class TargetCaptureRequest:
 
     @property
     def path(self) -> Path:
-        """The file."""
+        """Output file."""
         return self.request.path
 
 
@@ -66,13 +61,13 @@ AnyRequest = CaptureRequest | TargetCaptureRequest
 
 @dataclass(frozen=True, slots=True)
 class CaptureOutcome:
-    """How a capture ended.
+    """Result of a capture.
 
     Attributes:
-        path: The file to be shown.
-        summary: One sentence about the amount captured.
-        findings: What to know about it, a sentence each: a deadlock, a program that raised, a line that broke.
-        are_titled: Whether the kind of a finding is before its first colon.
+        path: File to open.
+        summary: A sentence about the amount captured.
+        findings: Findings, a sentence each, such as a deadlock, a program that raised, or a lost connection.
+        are_titled: Findings begin with their kind and a colon.
     """
 
     path: Path
@@ -85,32 +80,32 @@ class CaptureJob(QObject):
     """Runs one capture at a time for a window.
 
     Signals:
-        began: A capture runs: its request.
-        grows: The file that the capture writes can be followed: `Path`. Not sent where it appears at the end only.
-        told: How far a capture on a target is: sizes, rate, losses.
-        done: A capture has ended: `CaptureOutcome`.
-        failed: The exception that ended it.
+        began: A capture started: its request.
+        grows: The output file can be followed: its `Path`. Not sent if the file appears only at the end.
+        progress_text: Progress of a capture on a target: sizes, rate, losses.
+        done: A capture ended: `CaptureOutcome`.
+        failed: A capture failed: the exception.
         progress: Share done, 0 to 1.
-        ended: After each of the above, and after `discard`.
+        ended: Sent after `done`, `failed` and `discard`.
     """
 
     began = Signal(object)
     grows = Signal(object)
-    told = Signal(str)
+    progress_text = Signal(str)
     done = Signal(object)
     failed = Signal(object)
     progress = Signal(float)
     ended = Signal()
-    _grows_there = Signal(object)  # on the pool thread
-    _told_there = Signal(str)
+    _grows_there = Signal(object)  # sent on the pool thread
+    _progress_text_there = Signal(str)
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._job = Task(self, self._on_done, self._on_failed)
         self._job.progress.connect(self.progress)
         self._grows_there.connect(self._on_grows, Qt.ConnectionType.QueuedConnection)
-        self._told_there.connect(self._on_told, Qt.ConnectionType.QueuedConnection)
-        self._order: AnyRequest | None = None
+        self._progress_text_there.connect(self._on_progress_text, Qt.ConnectionType.QueuedConnection)
+        self._request: AnyRequest | None = None
         self._is_stopped = threading.Event()
 
     @property
@@ -120,43 +115,43 @@ class CaptureJob(QObject):
 
     @property
     def last_request(self) -> AnyRequest | None:
-        """What is being captured, or was last; None before the first capture."""
-        return self._order
+        """The running or last request; None before the first capture."""
+        return self._request
 
-    def start(self, order: AnyRequest) -> None:
-        """Begin a capture; one that runs is thrown away."""
-        self._order, self._is_stopped = order, threading.Event()
-        if isinstance(order, CaptureRequest):
-            self._job.start_reporting(partial(_carry_out, order, self._is_stopped))
+    def start(self, request: AnyRequest) -> None:
+        """Start a capture; discard a running one."""
+        self._request, self._is_stopped = request, threading.Event()
+        if isinstance(request, CaptureRequest):
+            self._job.start_reporting(partial(_simulate, request, self._is_stopped))
         else:
-            signals = (self._told_there.emit, self._grows_there.emit)
-            self._job.start_reporting(partial(_capture_on_target, order, self._is_stopped, *signals))
-        self.began.emit(order)
-        if isinstance(order, CaptureRequest) and order.is_live:
-            self.grows.emit(order.path)
+            signals = (self._progress_text_there.emit, self._grows_there.emit)
+            self._job.start_reporting(partial(_capture_on_target, request, self._is_stopped, *signals))
+        self.began.emit(request)
+        if isinstance(request, CaptureRequest) and request.is_live:
+            self.grows.emit(request.path)
 
     def stop(self) -> None:
-        """Let the logger write what it has and end: the file is complete and `done` follows."""
+        """Let the logger write its buffers and end; the file is complete, and `done` follows."""
         self._is_stopped.set()
 
     def discard(self) -> None:
-        """Stop and throw away what was captured."""
+        """Stop the capture and discard its data."""
         self._job.cancel()
         self.ended.emit()
 
     def close(self) -> None:
-        """Stop and wait; the window goes away."""
+        """Stop the capture and wait for it, because the window closes."""
         self._job.close()
 
     @Slot(object)
     def _on_grows(self, path: object) -> None:
-        if self.is_busy:  # else it was closed meanwhile
+        if self.is_busy:  # not closed meanwhile
             self.grows.emit(path)
 
     @Slot(str)
-    def _on_told(self, text: str) -> None:
+    def _on_progress_text(self, text: str) -> None:
         if self.is_busy:
-            self.told.emit(text)
+            self.progress_text.emit(text)
 
     @Slot(object)
     def _on_done(self, outcome: object) -> None:
@@ -171,38 +166,40 @@ class CaptureJob(QObject):
 
 
 def failure(error: Exception, path: Path) -> str:
-    """Return one sentence about what ended a capture to a file."""
+    """Return a sentence about the error that ended a capture."""
     if isinstance(error, OSError) and error.strerror:
         return f"{path.name} cannot be written: {error.strerror[:1].lower()}{error.strerror[1:]}"
     return str(error) or "there is not enough memory"
 
 
-def _carry_out(order: CaptureRequest, is_stopped: threading.Event, is_cancelled: IsCancelled, report: Report) -> object:
-    """Capture on a pool thread.
+def _simulate(
+    request: CaptureRequest, is_stopped: threading.Event, is_cancelled: IsCancelled, report: Report
+) -> object:
+    """Run a simulated capture on a pool thread.
 
     Args:
-        order: What, and where to.
-        is_stopped: Set when the logger shall write what it has and end.
-        is_cancelled: Called now and then; True throws the capture away.
-        report: Is given the share that is done.
+        request: The capture.
+        is_stopped: Set to let the logger write its buffers and end.
+        is_cancelled: Polled regularly; True discards the capture.
+        report: Called with the share done.
     """
 
     def ends() -> bool:
         return is_stopped.is_set() or is_cancelled()
 
     def capture_into(stream: BinaryIO | None) -> CaptureResult:
-        return run(order.capture, order.path, report, ends, lambda _level, _text: None, stream)
+        return run(request.capture, request.path, report, ends, lambda _level, _text: None, stream)
 
-    result = capture_into(None) if order.is_live else _run_aside(order.path, capture_into, is_cancelled)
+    result = capture_into(None) if request.is_live else _run_aside(request.path, capture_into, is_cancelled)
     return CaptureOutcome(result.path, _summary(result), result.findings, are_titled=True)
 
 
 def _run_aside(path: Path, run: Callable[[BinaryIO | None], CaptureResult], is_cancelled: IsCancelled) -> CaptureResult:
-    """Capture into a file beside the requested one, which takes its name when all is well.
+    """Capture into a temporary file, which is renamed to the requested name when complete.
 
     Raises:
-        UsageError: It could not be written to its end, as the disk is full; what there is has got the name, unless an
-            older file has it.
+        UsageError: The file is incomplete, such as when the disk is full; the captured part has the requested name
+            unless an older file has it.
     """
     file = NewFile(path, keeps_part=True, is_buffered=False)
     try:
@@ -222,34 +219,34 @@ def _run_aside(path: Path, run: Callable[[BinaryIO | None], CaptureResult], is_c
 
 
 def _capture_on_target(
-    order: TargetCaptureRequest,
+    target_capture: TargetCaptureRequest,
     is_stopped: threading.Event,
     tell: Callable[[str], None],
     grows: Callable[[Path], None],
     is_cancelled: IsCancelled,
     report: Report,
 ) -> object:
-    """Capture on a target, on a pool thread, and filter by what of the rules the target cannot carry out.
+    """Capture on a target, on a pool thread, and then apply the rules that the target cannot apply itself.
 
     Args:
-        order: What, and where to.
-        is_stopped: Set when the logger shall write what it has and end.
-        tell: Gets how far it is.
-        grows: Gets the file when it can be followed; not where it is filtered at the end.
-        is_cancelled: As `is_stopped`; nobody is told how it ended.
-        report: Is given the share that is filtered.
+        target_capture: The capture.
+        is_stopped: Set to let the logger write its buffers and end.
+        tell: Called with the progress as text.
+        grows: Called with the file when it can be followed; not if it is filtered at the end.
+        is_cancelled: Stops like `is_stopped`, but without an outcome.
+        report: Called with the share that is filtered.
     """
-    request, said = order.request, list[str]()
+    request, messages = target_capture.request, list[str]()
 
     def ends() -> bool:
         return is_stopped.is_set() or is_cancelled()
 
     def tell_all(text: str) -> None:
-        tell("\n".join([f"{text[:1].upper()}{text[1:]}", *said]))
+        tell("\n".join([f"{text[:1].upper()}{text[1:]}", *messages]))
 
     def say(text: str) -> None:
-        said.append(f"{text[:1].upper()}{text[1:]}.")
-        tell("\n".join(said))
+        messages.append(sentence(text))
+        tell("\n".join(messages))
 
     def grow(path: Path) -> None:
         if path == request.path:
@@ -273,7 +270,7 @@ def _capture_on_target(
         else:
             findings += [f"no event passes the rules; all that came is in {path.name}"] * is_empty
             path = request.path
-    findings += order.notices
+    findings += target_capture.notices
     return CaptureOutcome(path, _target_summary(captured, request.profile.title, path), findings)
 
 
@@ -283,11 +280,11 @@ def _target_summary(captured: Captured, name: str, path: Path) -> str:
             f"{counted(captured.buffers, 'buffer')}, {lost}, in {path.name}")  # fmt: skip
 
 
-# What a capture has found: a deadlock, a program that raised, a logger that was too slow.
+# The result of a capture.
 
 
 def _summary(result: CaptureResult) -> str:
-    """Return one sentence about the amount captured."""
+    """Return a sentence about the amount captured."""
     lost = ""
     if result.lost_buffers or result.dropped_events:
         lost = f"; too slow a logger: {result.lost_buffers:,} buffers lost, {result.dropped_events:,} events dropped"
@@ -297,33 +294,27 @@ def _summary(result: CaptureResult) -> str:
     return f"{ended}: {result.slots:,} slots in {buffers}, {time}, in {result.path.name}{lost}"
 
 
-class OutcomeDialog(QDialog):
-    """Shows findings beside the trace; it does not have to be answered before one goes on."""
+class OutcomeDialog(Dialog):
+    """Shows the findings of a capture beside the trace; not modal."""
 
     def __init__(self, outcome: CaptureOutcome, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        self.setWindowTitle(f"Capture of {outcome.path.name}")
+        super().__init__(f"Capture of {outcome.path.name}", parent)
         self.setMinimumWidth(560)
         findings = outcome.findings
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(24, 20, 24, 18)
-        layout.setSpacing(12)
+        layout = line_up(QVBoxLayout(self), margins=(24, 20, 24, 18), spacing=12)
         layout.addWidget(self._label("1 finding" if len(findings) == 1 else f"{len(findings)} findings", "title"))
         for finding in findings[:20]:
             layout.addWidget(self._card(finding, is_titled=outcome.are_titled))
         if len(findings) > 20:
             layout.addWidget(self._label(f"and {len(findings) - 20} more", "dim"))
         layout.addWidget(self._label(f"{outcome.summary}.", "dim"))
-        buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Close, self)
-        buttons.rejected.connect(self.close)
+        buttons = self.close_box()
         layout.addWidget(buttons)
 
     def _card(self, finding: str, *, is_titled: bool) -> QFrame:
         card = QFrame(self)
         card.setProperty("role", "card")
-        box = QVBoxLayout(card)
-        box.setContentsMargins(14, 10, 14, 10)
+        box = line_up(QVBoxLayout(card), margins=(14, 10, 14, 10))
         kind, colon, rest = finding.partition(": ")
         if is_titled and colon and len(kind) < 24:
             box.addWidget(self._label(kind[:1].upper() + kind[1:], "error"))

@@ -1,4 +1,4 @@
-"""File > Capture from a target: where, which events, until when, into which file; then how far it is."""
+"""File > Capture from a target: a dialog for a capture on a target, with its progress."""
 
 from __future__ import annotations
 
@@ -7,12 +7,11 @@ from pathlib import Path
 from typing import Annotated, Final
 
 import msgspec
-from PySide6.QtCore import Qt, Slot
+from PySide6.QtCore import Slot
 from PySide6.QtGui import QCloseEvent
 from PySide6.QtWidgets import (
     QCheckBox,
     QComboBox,
-    QDialog,
     QDoubleSpinBox,
     QFormLayout,
     QHBoxLayout,
@@ -31,7 +30,7 @@ from satview.filters.rules.text import check_rules, read_rule_text
 from satview.gui import dialogs
 from satview.gui.capture.job import CaptureJob, TargetCaptureRequest, failure
 from satview.gui.filters import rules_tab
-from satview.gui.widgets import MessageLine, keep_quiet, line_up, resize_on_screen
+from satview.gui.widgets import Dialog, MessageLine, guard_from_wheel, line_up, resize_on_screen, sentence
 from satview.session.settings import Settings
 from satview.target.profiles import (
     MOST_BUFFERS,
@@ -59,12 +58,12 @@ _HINT: Final = (
     "A target is reached by your own ssh, without a password: an address, or a name of your file of targets. "
     "sim:// is the one that `satview target` runs on this machine."
 )
-_SHARED_ROWS: Final = ("Incidents", "Buffers")  # whose editors are equally wide
+_SHARED_ROWS: Final = ("Incidents", "Buffers")  # rows with editors of equal widths
 _SETTING: Final = "capture/last_target"
 
 
 class _Last(msgspec.Struct):
-    """What was captured last, and the addresses that were used, newest before older."""
+    """Values of the last capture, and the addresses used, newest first."""
 
     targets: list[str] = []
     is_wide: bool = False
@@ -77,32 +76,30 @@ class _Last(msgspec.Struct):
     disk: str = ""
 
 
-class TargetDialog(QDialog):
-    """The dialog with everything that decides a capture on a target, its start, progress and end.
+class TargetDialog(Dialog):
+    """All options of a capture on a target, its start, progress and end.
 
     Attributes:
-        target, is_wide, rules, ending, seconds, files, disk, kernel_buffers, own_buffers, path: The editors.
-        start_button, stop_button, close_button: The buttons.
-        message: What is missing or wrong; while a capture runs, how far it is.
+        target, is_wide, rules, ending, seconds, files, disk, kernel_buffers, own_buffers, path: Editors.
+        start_button, stop_button, close_button: Buttons.
+        message: What is missing or wrong; during a capture, its progress.
     """
 
     def __init__(self, job: CaptureJob, settings: Settings, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        self.setWindowTitle("Capture from a target")
+        super().__init__("Capture from a target", parent)
         resize_on_screen(self, 600, 400)
         self._job = job
         self._settings = settings
         self._folder = dialogs.folder_for_saving()
-        self._suggested = ""
-        self._is_running = self._closes = False
+        self._suggested_path = ""
+        self._is_running = self._closes_when_stopped = False
         self._allowed: set[Path] = set()  # files of functions that rules may call
         self._profiles: dict[str, Profile] = {}
-        self._names: dict[str, str] = {}  # by what the list of targets shows
+        self._names: dict[str, str] = {}  # names of targets by their text in the list
         self._profiles_fault = ""
         self._make_editors()
         self._lay_out()
-        keep_quiet(self)
+        guard_from_wheel(self)
         self._recall()
         self._connect()
         self._on_target()
@@ -110,15 +107,15 @@ class TargetDialog(QDialog):
 
     @property
     def target_text(self) -> str:
-        """The address or the name of the target."""
+        """Address or name of the target."""
         text = self.target.currentText().strip()
         return self._names.get(text, text)
 
-    def order(self) -> TargetCaptureRequest:
-        """Return what the editors say.
+    def request(self) -> TargetCaptureRequest:
+        """Return the request from the values of the editors.
 
         Raises:
-            UsageError: There is no such target, or the rules cannot be read.
+            UsageError: The target does not exist, or the rules cannot be read.
         """
         ending, rules = self.ending.currentIndex(), self.rules.text().strip()
         profile, allowed = find_profile(self.target_text, targets_file()), self._allowed
@@ -141,20 +138,20 @@ class TargetDialog(QDialog):
         return TargetCaptureRequest(request, notices)
 
     def _bounds(self) -> Bounds:
-        """Return how many files of incidents stay.
+        """Return the limits of the incident files.
 
         Raises:
-            UsageError: The limit of the disk is none.
+            UsageError: The disk limit is malformed.
         """
         disk = self.disk.text().strip()
         limit = disk_bytes(disk, "At most") if disk else 0
         return Bounds(self.kernel_buffers.value(), is_repeated=True, files=self.files.value(), disk_bytes=limit)
 
     def _allow_functions(self, request: TargetRequest) -> None:
-        """Let the user allow the Python that the rules call, in any release: that of the target is not known yet.
+        """Ask for consent to run the Python code of the rules, for all releases, because the target's is not known yet.
 
         Raises:
-            UsageError: It was not allowed.
+            UsageError: The user refused.
         """
         rules = [rule for release in Release for rule in check_rules(request.rules, release)[0]]
         rules_tab.allow_functions(self, rules, Path(request.rules_name).parent, self._allowed)
@@ -174,7 +171,7 @@ class TargetDialog(QDialog):
         self.seconds.setRange(0.1, _LONGEST_S)
         self.seconds.setDecimals(1)
         self.seconds.setSuffix(" s")
-        self.seconds.lineEdit().setTextMargins(4, 0, 0, 0)  # style sheets move the box, not its text
+        self.seconds.lineEdit().setTextMargins(4, 0, 0, 0)  # the style sheet's padding does not apply to the text
         self.files = self._spin_box(0, _MOST_FILES, " newest files stay")
         self.files.setSpecialValueText("all files stay")
         self.disk = QLineEdit(self, placeholderText="any size on the disk")
@@ -228,19 +225,15 @@ class TargetDialog(QDialog):
             ("Buffers", (self.kernel_buffers, self.own_buffers)),
             ("Save as", (self.path, browse_path)),
         ):
-            row = QHBoxLayout()
-            row.setSpacing(6)
+            row = line_up(QHBoxLayout(), spacing=6)
             for number, widget in enumerate(widgets):
-                widget.setMinimumHeight(_FIELD_PX)  # what the style sheet makes of it, of which layouts know nothing
+                widget.setMinimumHeight(_FIELD_PX)  # the height with the style sheet, which layouts do not know
                 row.addWidget(widget, int(number == 0 or title in _SHARED_ROWS))
             form.addRow(title, row)
             self._rows[title] = row
         for button in (browse_rules, browse_path):
             button.setAutoDefault(False)
-        foot = QHBoxLayout()
-        foot.addStretch()
-        for button in (self.close_button, self.stop_button, self.start_button):
-            foot.addWidget(button)
+        foot = line_up(QHBoxLayout(), None, self.close_button, self.stop_button, self.start_button)
         line_up(QVBoxLayout(self), self._editors, self.message, None, foot, margins=(20, 16, 20, 12), spacing=10)
 
     def _connect(self) -> None:
@@ -251,26 +244,26 @@ class TargetDialog(QDialog):
         self.start_button.clicked.connect(self.start)
         self.stop_button.clicked.connect(self._stop)
         self.close_button.clicked.connect(self.reject)
-        self._job.told.connect(self._on_told)
+        self._job.progress_text.connect(self._on_progress_text)
         self._job.done.connect(self._on_done)
         self._job.failed.connect(self._on_failed)
 
     @Slot()
     def start(self) -> None:
-        """Ask the target, and capture if it can; the dialog closes when that is done."""
+        """Connect to the target and capture; the dialog closes when the capture is done."""
         self._check()
         if not self.start_button.isEnabled():
             return
         try:
-            order = self.order()
-            self._allow_functions(order.request)
+            target_capture = self.request()
+            self._allow_functions(target_capture.request)
         except SatviewError as error:
-            self.message.say(_sentence(str(error)), "error")
+            self.message.say(sentence(str(error)), "error")
             return
         self._remember()
         self._show_running(True)
-        self.message.say(f"Asking {order.request.profile.title} \N{HORIZONTAL ELLIPSIS}", "dim")
-        self._job.start(order)
+        self.message.say(f"Asking {target_capture.request.profile.title} \N{HORIZONTAL ELLIPSIS}", "dim")
+        self._job.start(target_capture)
 
     @Slot()
     def _stop(self) -> None:
@@ -280,17 +273,17 @@ class TargetDialog(QDialog):
 
     @Slot()
     def reject(self) -> None:
-        """Stop the capture that runs, which closes the dialog when it is done; else close."""
+        """Stop the running capture, and close when it has ended; otherwise close."""
         if self._is_running:
-            self._closes = True
+            self._closes_when_stopped = True
             self._stop()
         else:
             super().reject()
 
     def closeEvent(self, event: QCloseEvent) -> None:
-        """Stop the capture that runs, and stay to say how it ended, unless it had not begun."""
+        """Stop the running capture, and stay open to show its result; without a capture, close."""
         if self._is_running:
-            self._closes = True
+            self._closes_when_stopped = True
             self._stop()
             event.ignore()
         else:
@@ -305,11 +298,11 @@ class TargetDialog(QDialog):
         self.start_button.setVisible(not runs)
 
     def _recall(self) -> None:
-        """Offer the targets that there are, and show what was captured last, as far as it still fits."""
+        """List the known targets, and restore the values of the last capture."""
         try:
             self._profiles = read_profiles(targets_file())
         except SatviewError as error:
-            self._profiles_fault = _sentence(str(error))
+            self._profiles_fault = sentence(str(error))
         try:
             last = msgspec.json.decode(self._settings.text(_SETTING) or "{}", type=_Last)
         except msgspec.MsgspecError:
@@ -328,7 +321,7 @@ class TargetDialog(QDialog):
         self.own_buffers.setValue(last.own_buffers)
 
     def _remember(self) -> None:
-        """Keep what the editors say for the next time."""
+        """Save the values of the editors for the next time."""
         earlier = [self._names.get(text, text) for text in map(self.target.itemText, range(self.target.count()))]
         used = [self.target_text, *(text for text in earlier if "://" in text and text != self.target_text)]
         last = _Last(used[:_TARGETS_KEPT], self.is_wide.isChecked(), self.rules.text().strip(),
@@ -338,7 +331,7 @@ class TargetDialog(QDialog):
 
     @Slot()
     def _on_target(self) -> None:
-        """Take over what the file of targets says of this one, and name the file after it."""
+        """Apply the profile of the target, if it has one, and propose a file name."""
         name = self.target_text
         profile = self._profiles.get(name)
         if profile is not None and self.sender() is self.target:
@@ -346,16 +339,16 @@ class TargetDialog(QDialog):
             self.is_wide.setChecked(profile.is_wide)
             self.kernel_buffers.setValue(profile.kernel_buffers)
             self.own_buffers.setValue(profile.own_buffers)
-        if self.path.text() == self._suggested:
+        if self.path.text() == self._suggested_path:
             host = name.rpartition("@")[2] if "@" in name else name.rpartition("/")[2]
             title = re.sub(r"[^\w.-]+", "-", host).strip("-")
-            self._suggested = str(dialogs.free_path(self._folder, title or "target"))
-            self.path.setText(self._suggested)
+            self._suggested_path = str(dialogs.free_path(self._folder, title or "target"))
+            self.path.setText(self._suggested_path)
         self._check()
 
     @Slot()
     def _check(self) -> None:
-        """Say what is missing, and let the capture start when nothing is."""
+        """Show what is missing; enable the start if nothing is."""
         if self._is_running:
             return
         has_rules = bool(self.rules.text().strip())
@@ -390,12 +383,12 @@ class TargetDialog(QDialog):
 
     @Slot()
     def _browse_path(self) -> None:
-        path = dialogs.ask_save(self, Path(self.path.text() or self._suggested), "Kernel event traces (*.kev)")
+        path = dialogs.ask_save(self, Path(self.path.text() or self._suggested_path), "Kernel event traces (*.kev)")
         if path is not None:
             self.path.setText(str(path))
 
     @Slot(str)
-    def _on_told(self, text: str) -> None:
+    def _on_progress_text(self, text: str) -> None:
         if self._is_running:
             self.message.say(text, "error" if " LOST" in text else "dim")
 
@@ -408,14 +401,10 @@ class TargetDialog(QDialog):
     @Slot(object)
     def _on_failed(self, error: Exception) -> None:
         if self._is_running:
-            order = self._job.last_request
-            assert order is not None
+            request = self._job.last_request
+            assert request is not None
             self._show_running(False)
-            if self._closes and isinstance(error, GivenUpError):
+            if self._closes_when_stopped and isinstance(error, GivenUpError):
                 self.close()
-            self._closes = False
-            self.message.say(_sentence(failure(error, order.path)), "error")
-
-
-def _sentence(text: str) -> str:
-    return f"{text[:1].upper()}{text[1:]}."
+            self._closes_when_stopped = False
+            self.message.say(sentence(failure(error, request.path)), "error")

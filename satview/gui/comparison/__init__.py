@@ -1,1 +1,1 @@
-"""Two traces in one window: the second set of lanes, the panel of differences, the dialog for files on one axis."""
+"""Two traces in one window: the second lanes, the comparison panel, What if, and the dialog for one time axis."""

@@ -1,4 +1,4 @@
-"""The dialog of files on one time axis: which ones, and where each begins."""
+"""The dialog for several files on one time axis: the files, and where each begins."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QComboBox,
-    QDialog,
     QDialogButtonBox,
     QHBoxLayout,
     QHeaderView,
@@ -28,7 +27,7 @@ from satview.base.time import Clock
 from satview.base.time_text import format_exactly
 from satview.formats.axis.assemble import FORMAT, PS_PER_S
 from satview.gui import dialogs
-from satview.gui.widgets import PlainLabel, line_up
+from satview.gui.widgets import Dialog, PlainLabel, line_up
 from satview.session.axis_files import AxisRequest, plan, write_users_axis
 from satview.session.comparison import Comparison
 from satview.session.tasks import Task
@@ -52,37 +51,35 @@ class _FileRow:
     offset: str
 
 
-class AxisDialog(QDialog):
-    """Makes an axis of the open file and others.
+class AxisDialog(Dialog):
+    """Makes an axis file from the open file and others.
 
     Attributes:
         table: The files with names and offsets.
-        align: How files without an offset are aligned.
-        error: What is wrong.
+        align: How to align files without an offset.
+        error: Error message.
 
     Signals:
-        written: The axis is written: its file.
+        written: The axis file was written: its path.
     """
 
     written = Signal(object)
 
     def __init__(self, trace: Trace, comparison: Comparison, parent: QWidget) -> None:
-        """Begin with the open file, or those of the open axis, and the second one that is compared.
+        """List the open file (or the files of the open axis) and the compared file.
 
         Args:
-            trace: What is open.
+            trace: The open trace.
             comparison: Has the second trace and its offset, if there is one.
             parent: The window.
         """
-        super().__init__(parent)
-        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        self.setWindowTitle("Files on one time axis")
+        super().__init__("Files on one time axis", parent)
         self._folder = trace.path.parent
         self._described = trace.payloads.described
         self._job = Task(self, self._on_planned, self._on_failed)
         self.table = QTableWidget(self)
         self.align = QComboBox(self)
-        self.error = PlainLabel(self)
+        self.error = PlainLabel(self, role="error")
         self.buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Open | QDialogButtonBox.StandardButton.Cancel)
         self._add_button = QPushButton("&Add file\N{HORIZONTAL ELLIPSIS}", self)
         self._remove_button = QPushButton("&Remove", self)
@@ -111,7 +108,6 @@ class AxisDialog(QDialog):
         if comparison.second is not None:
             for condition in common_events([trace, comparison.second.trace], 8):
                 self.align.addItem(condition, condition)
-        self.error.setProperty("role", "error")
         self.error.setWordWrap(True)
         self.error.hide()
         self._add_button.clicked.connect(self._on_add)
@@ -121,27 +117,21 @@ class AxisDialog(QDialog):
         self.buttons.rejected.connect(self.close)
 
     def _lay_out(self) -> None:
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(20, 18, 20, 16)
-        layout.setSpacing(8)
         hint = PlainLabel(_HINT, self, role="dim")
         hint.setWordWrap(True)
-        layout.addWidget(hint)
-        layout.addWidget(self.table, 1)
         line = line_up(QHBoxLayout(), self._add_button, self._remove_button, None,
                        PlainLabel("Without an offset:", self), (self.align, 1))  # fmt: skip
-        layout.addLayout(line)
-        layout.addWidget(self.error)
-        layout.addWidget(self.buttons)
+        line_up(QVBoxLayout(self), hint, (self.table, 1), line, self.error, self.buttons, margins=(20, 18, 20, 16),
+                spacing=8)  # fmt: skip
 
     def add_file(self, path: Path) -> None:
-        """Put one more file on the axis."""
+        """Add a file to the table."""
         rows = self._rows()
         self._append(_FileRow(path, names_for([*(Path(row.name) for row in rows), path])[-1], ""))
         self._on_rows()
 
     def closeEvent(self, event: object) -> None:
-        """Stop what runs in the background."""
+        """Cancel the background task."""
         self._job.close()
         super().closeEvent(event)  # type: ignore[arg-type]
 
@@ -159,15 +149,15 @@ class AxisDialog(QDialog):
             self.table.setItem(position, column, item)
 
     def _rows(self) -> list[_FileRow]:
-        entered = []
+        rows = []
         for row in range(self.table.rowCount()):
             name, file, offset = (self.table.item(row, column) for column in (_NAME, _FILE, _OFFSET))
             assert name is not None
             assert file is not None
             assert offset is not None
             path = Path(str(file.data(Qt.ItemDataRole.UserRole)))
-            entered.append(_FileRow(path, name.text().strip(), offset.text().strip()))
-        return entered
+            rows.append(_FileRow(path, name.text().strip(), offset.text().strip()))
+        return rows
 
     @Slot()
     def _on_rows(self) -> None:
@@ -187,7 +177,7 @@ class AxisDialog(QDialog):
 
     @Slot()
     def _on_open(self) -> None:
-        """Find out where each file is; what aligns by events reads the files."""
+        """Align the files in the background, which may read them, and write the axis file."""
         rows = self._rows()
         offsets = {row.name: row.offset for row in rows[1:] if row.offset}
         text = self.align.currentText().strip()
@@ -217,9 +207,9 @@ class AxisDialog(QDialog):
 
 
 def _first_rows(trace: Trace, comparison: Comparison) -> list[_FileRow]:
-    """Return the files that are known already: those of the open axis, or the open file and the compared one."""
+    """Return the initial files: those of the open axis, or the open file and the compared one."""
     if trace.format == FORMAT:
-        return [_of_entry(entry) for entry in read_axis(trace.path)]
+        return [_row_of_entry(entry) for entry in read_axis(trace.path)]
     paths, offsets = [trace.path], [""]
     if comparison.second is not None:
         paths.append(comparison.second.trace.path)
@@ -227,10 +217,10 @@ def _first_rows(trace: Trace, comparison: Comparison) -> list[_FileRow]:
     return [_FileRow(path, name, offset) for path, name, offset in zip(paths, names_for(paths), offsets, strict=True)]
 
 
-def _of_entry(entry: AxisEntry) -> _FileRow:
+def _row_of_entry(entry: AxisEntry) -> _FileRow:
     return _FileRow(entry.path, entry.name, _offset_text(entry.offset_ps))
 
 
 def _offset_text(offset_ps: int) -> str:
-    """Return an offset as it is typed, exactly: `12.5 ms`."""
+    """Return an offset as the user would type it, exactly: `12.5 ms`."""
     return format_exactly(offset_ps, Clock(PS_PER_S))

@@ -1,4 +1,4 @@
-"""Opens a second trace below the lanes of the first one, and closes it."""
+"""Opens and closes a second trace below the lanes of the first one."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ from satview.session.workspace_file import ComparedState
 
 
 class Beside(QObject):
-    """The second trace of a workspace, from the file to its lanes.
+    """The second trace of a workspace.
 
     Attributes:
-        comparison: What knows both.
-        path: The file that is beside, or is being read; None = none.
-        error: Why the last one could not be shown; None = it could.
+        comparison: The comparison of both traces.
+        path: File of the second trace, which may still be loading; None = none.
+        error: Why the last file could not be shown; None = it could.
 
     Signals:
-        opened: The second trace shows.
-        failed: It cannot be shown, as a sentence.
-        marks_left: It goes, and its `Marks` could not be stored yet.
+        opened: The second trace is shown.
+        failed: The second trace cannot be shown: a message.
+        marks_left: The second trace was closed before its `Marks` could be saved.
     """
 
     opened = Signal()
@@ -58,15 +58,15 @@ class Beside(QObject):
     def open(
         self, path: Path, state: ComparedState | None = None, folder: TemporaryDirectory[str] | None = None
     ) -> None:
-        """Read a file, and show it below once that is done; what was there goes.
+        """Load a file and show it below the lanes, in place of any other second trace.
 
         Args:
             path: The file.
-            state: How it was aligned when it was here last; None = by the starts.
-            folder: One that the file is in, and that is removed when it goes.
+            state: The saved alignment; None = align the starts.
+            folder: Temporary folder of the file, removed when the trace is closed.
 
         Raises:
-            UsageError: It is the file that is open.
+            UsageError: The file is already open as the first trace.
         """
         if path.absolute() == self.comparison.first.trace.path.absolute():
             raise UsageError("that file is open here already; View > Split view shows another part of it")
@@ -77,11 +77,11 @@ class Beside(QObject):
         self._session.open(path)
 
     def unstored_marks(self) -> list[Marks]:
-        """Return the marks of the second trace that could not be stored yet."""
+        """Return the marks of the second trace that could not be saved yet."""
         return [] if self._session is None else self._session.unstored_marks()
 
     def close(self) -> None:
-        """Take the second trace away, or stop reading it."""
+        """Close the second trace, or cancel loading it."""
         self.path = None
         session, self._session = self._session, None
         if session is None:
@@ -99,7 +99,7 @@ class Beside(QObject):
             folder.cleanup()
 
     def state(self) -> ComparedState | None:
-        """Return what is there and how it is aligned, to be there again the next time; None = nothing."""
+        """Return the second trace and its alignment, to be saved; None if there is none, or it is temporary."""
         second = self.comparison.second
         if second is None or self.path is None or self._folder is not None:
             return None
@@ -109,7 +109,7 @@ class Beside(QObject):
 
     @Slot()
     def _on_removed(self) -> None:
-        """Close the file when its lanes are taken away; those of a split view go before they come."""
+        """Close the file when its lanes are removed."""
         if self.comparison.second is not None:
             self.close()
 
@@ -119,13 +119,13 @@ class Beside(QObject):
         if session is None or session.stage is Stage.LOADING:
             return
         if session.stage is Stage.READY and session.opened is not None:
-            with suppress(UsageError):  # a pattern of names that somebody wrote into a session
+            with suppress(UsageError):  # a malformed name pattern from a session
                 put_lanes(session.opened, take_lanes(self.comparison.first.lanes), is_same=False, is_first=True)
             self._panes.show_beside(session.opened, self.theme)
             self.comparison.begin(session.opened)
             if self._state is not None:
                 state, self._state = self._state, None
-                with suppress(UsageError):  # of a file that somebody changed
+                with suppress(UsageError):  # the file may have changed
                     self.comparison.align(state.first_cycles, state.second_cycles, state.aligned_by)
                 self.comparison.set_linked(state.is_linked)
             self.opened.emit()

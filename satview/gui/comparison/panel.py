@@ -1,4 +1,4 @@
-"""The panel of what changed between two traces: a row for each figure, a click shows it in both."""
+"""The panel Comparison: figures that changed between two traces; a click shows a figure in both."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from satview.answers.table import Table
 from satview.base.safe_text import tool_tip, visible_line
 from satview.gui.answer_table import AnswerPanel
 from satview.gui.panel import PanelContext, select_row
-from satview.gui.statistics import Positions
+from satview.gui.statistics import RowNavigator
 from satview.gui.theme import Theme
-from satview.gui.widgets import CutLabel, Notice
+from satview.gui.widgets import ElidedLabel, Notice, line_up
 from satview.session.comparison import Changes, ChangesView, OverlaidView
 from satview.session.navigation import Navigation
 from satview.session.open_trace import OpenTrace
@@ -39,12 +39,12 @@ class ComparisonPanel(AnswerPanel):
     """What changed from the first trace to the second.
 
     Attributes:
-        view: What is worked out.
-        overlaid: The durations behind the selected row.
+        view: Computes the changes.
+        overlaid: Computes the durations of the selected row in both traces.
         table, model: The rows.
-        kind, words, every, extent: What of it shows.
+        kind, words, every, extent: Select which rows to show.
         statement: Both traces, and how they are aligned.
-        plot: The histograms; None until the first row is selected.
+        plot: The histograms; None until a row is selected.
     """
 
     saved_fields = ("kind", "words", "every", "extent")
@@ -65,8 +65,8 @@ class ComparisonPanel(AnswerPanel):
         self._split.addWidget(self.stack)
         self._plots = QStackedWidget(self)
         self._plots.setMinimumWidth(_LEAST_PLOT_PX)
-        self._no_plot = Notice("A row shows the durations behind it", self)
-        self._plots.addWidget(self._no_plot)
+        self._plot_notice = Notice("A row shows the durations behind it", self)
+        self._plots.addWidget(self._plot_notice)
         self._split.addWidget(self._plots)
         self._split.setStretchFactor(0, 1)
         self._is_split_by_user = False
@@ -78,9 +78,6 @@ class ComparisonPanel(AnswerPanel):
         self._on_comparison()
 
     def _head(self) -> QHBoxLayout:
-        line = QHBoxLayout()
-        line.setContentsMargins(8, 4, 8, 4)
-        line.setSpacing(8)
         self.kind = QComboBox(self)
         self.kind.setAccessibleName("What of")
         for key, title in ({"": "Everything"} | KINDS).items():
@@ -94,12 +91,11 @@ class ComparisonPanel(AnswerPanel):
         self.words.setClearButtonEnabled(True)
         self.every = QCheckBox("Every figure", self)
         self.every.setToolTip("All figures of a thread, call or state, not only the one that changed most.")
-        self.statement = CutLabel(self, role="dim")
+        self.statement = ElidedLabel(self, role="dim")
         self.statement.setMinimumWidth(1)
-        for widget in (self.kind, self.extent, self.words, self.every):
-            line.addWidget(widget)
         self.words.setMaximumWidth(220)
-        line.addWidget(self.statement, 1)
+        line = line_up(QHBoxLayout(), self.kind, self.extent, self.words, self.every, (self.statement, 1),
+                       margins=(8, 4, 8, 4), spacing=8)  # fmt: skip
         self.add_buttons(line, self.statement)
         self.kind.currentIndexChanged.connect(self._fill)
         self.words.textChanged.connect(self._fill)
@@ -108,7 +104,7 @@ class ComparisonPanel(AnswerPanel):
         return line
 
     def set_theme(self, theme: Theme) -> None:
-        """Draw in other colours."""
+        """Use the colours of a theme."""
         super().set_theme(theme)
         if self.plot is not None:
             self.plot.set_theme(theme)
@@ -118,19 +114,19 @@ class ComparisonPanel(AnswerPanel):
         self._is_split_by_user = True
 
     def resizeEvent(self, event: QResizeEvent) -> None:
-        """Give the plot what the figures beside it do not need."""
+        """Give the plot the width that the table does not need."""
         super().resizeEvent(event)
         if not self._is_split_by_user:
             plot_px = max(_LEAST_PLOT_PX, min(_PLOT_PX, self.width() - _FIGURES_PX))
             self._split.setSizes([self.width() - plot_px, plot_px])
 
     def showEvent(self, event: QShowEvent) -> None:
-        """Follow the trace while the panel is seen."""
+        """Compute changes while the panel is visible."""
         super().showEvent(event)
         self.view.watch(is_watched=True)
 
     def hideEvent(self, event: QHideEvent) -> None:
-        """Rest."""
+        """Stop computing."""
         self.view.watch(is_watched=False)
         super().hideEvent(event)
 
@@ -141,37 +137,37 @@ class ComparisonPanel(AnswerPanel):
         self.overlaid.close()
 
     def go_to(self, change: ChangedRow) -> None:
-        """Show what a row is about in both traces: where the longest is, else its lane or an event of its kind."""
+        """Show a row in both traces: at the longest duration, or else its lane or an event of its kind."""
         linked = self._comparison.is_linked
-        self._comparison.is_linked = False  # each has its own position
-        for side, positions in enumerate(self._positions()):
+        self._comparison.is_linked = False  # the positions differ
+        for side, navigator in enumerate(self._navigators()):
             if name := change.time_column(side):
-                positions.go_to(change.tables[side], name, change.rows[side])
+                navigator.go_to(change.tables[side], name, change.rows[side])
         self._comparison.is_linked = linked
 
-    def _positions(self) -> list[Positions]:
+    def _navigators(self) -> list[RowNavigator]:
         second = self._comparison.second
-        positions = [Positions(self._opened, self._navigation)]
+        navigators = [RowNavigator(self._opened, self._navigation)]
         if second is not None:
             if self._second is None or self._second[0] is not second:
                 self._second = second, Navigation(second, self)
-            positions.append(Positions(*self._second))
-        return positions
+            navigators.append(RowNavigator(*self._second))
+        return navigators
 
     def _select_first(self) -> None:
-        """Select what changed most, so that its durations show; where it is shows at a click."""
+        """Select the first row, so that its durations show, without moving the lanes."""
         select_row(self.table, 0)
         self._on_rows()
 
     @Slot()
     def _fill(self) -> None:
-        """Show those of a kind that have all of some words, and unless all are requested one figure of each thing."""
+        """Show the rows that match kind and words; unless every figure is requested, one figure of each subject."""
         if self._shown is None:
             self.model.show(None, "", is_descending=True)
             self._on_rows()
             return
         kind, words = str(self.kind.currentData()), self.words.text().casefold().split()
-        rows: dict[tuple[object, ...], int] = {}  # what changed most comes first
+        rows: dict[tuple[object, ...], int] = {}  # the largest changes come first
         for row, change in enumerate(self._shown.figures):
             if kind in ("", change.by) and all(word in f"{change.name} {change.title}".casefold() for word in words):
                 rows.setdefault((row if self.every.isChecked() else -1, change.by, change.name), row)
@@ -179,7 +175,7 @@ class ComparisonPanel(AnswerPanel):
         self._select_first()
 
     def _show_in_order(self, answer: Table) -> None:
-        """Show changes in the order that was chosen, what the logger did last: it follows what was captured."""
+        """Show changes in the selected order, those of the logger last, because they depend on what was captured."""
         name, descending = self._order
         ordered = answer.sorted_by(name, descending) if name else answer
         changes = self._shown.figures if self._shown is not None else ()
@@ -213,10 +209,10 @@ class ComparisonPanel(AnswerPanel):
             self.statement.setText("")
         else:
             names = f"{self._opened.trace.title} \N{RIGHTWARDS ARROW} {second.trace.title}"
-            said = (f"{names}, aligned by {self._comparison.aligned_by}: the second begins "
+            alignment = (f"{names}, aligned by {self._comparison.aligned_by}: the second begins "
                     f"{self._comparison.offset_text} after the first")  # fmt: skip
-            self.statement.setText(visible_line(said))
-            self.statement.setToolTip(tool_tip(said))
+            self.statement.setText(visible_line(alignment))
+            self.statement.setToolTip(tool_tip(alignment))
         self._on_view()
 
     @Slot()
@@ -225,17 +221,17 @@ class ComparisonPanel(AnswerPanel):
             self.extent.setCurrentIndex(list(_EXTENTS).index(self.view.extent))
         changes = self.view.changes
         if self._comparison.second is None:
-            said = _NO_SECOND
+            message = _NO_SECOND
         elif self.view.error:
-            said = self.view.error
+            message = self.view.error
         elif changes is None:
-            said = "Comparing\N{HORIZONTAL ELLIPSIS}"
+            message = "Comparing\N{HORIZONTAL ELLIPSIS}"
         elif self.view.extent is Extent.RANGE and self._opened.selection.time_range is None:
-            said = NO_RANGE
+            message = NO_RANGE
         else:
-            said = "" if changes.figures else "Nothing is known of these parts of the traces."
-        self.show_page(said)
-        self._plots.setVisible(not said)
+            message = "" if changes.figures else "Nothing is known of these parts of the traces."
+        self.show_page(message)
+        self._plots.setVisible(not message)
         if changes is not self._shown:
             self._shown = changes
             self._fill()
@@ -244,15 +240,15 @@ class ComparisonPanel(AnswerPanel):
     def _on_overlaid(self) -> None:
         overlaid = self.overlaid.overlaid
         if overlaid is None or not any(map(len, overlaid.sides)):
-            self._no_plot.setText(self.overlaid.error or (
+            self._plot_notice.setText(self.overlaid.error or (
                 "Looking for durations\N{HORIZONTAL ELLIPSIS}" if self.overlaid.is_busy
                 else "A row shows the durations behind it" if not self.table.selectionModel().hasSelection()
                 else "There are no durations behind this figure"
             ))  # fmt: skip
-            self._plots.setCurrentWidget(self._no_plot)
+            self._plots.setCurrentWidget(self._plot_notice)
             return
         if self.plot is None:
-            from satview.gui.plots.duration_plot import OverlayPlot  # on first use: brings pyqtgraph
+            from satview.gui.plots.duration_plot import OverlayPlot  # on first use: imports pyqtgraph
 
             self.plot = OverlayPlot(self._theme, self)
             self._plots.addWidget(self.plot)

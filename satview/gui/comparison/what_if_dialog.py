@@ -1,6 +1,6 @@
-"""The dialog of predictions: what to change; then how well the replay fits, what changed, and the trace below.
+"""The dialog What if: changes to simulate, the quality of the replay, and the predicted trace.
 
-The file of timing and the descriptions of user events are those of the window.
+It uses the timing file and the descriptions of user events of the window.
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ import numpy as np
 from PySide6.QtCore import Qt, Slot
 from PySide6.QtGui import QTextCursor
 from PySide6.QtWidgets import (
-    QDialog,
     QGridLayout,
     QHBoxLayout,
     QLineEdit,
@@ -41,7 +40,7 @@ from satview.filters.expressions.complete import Completion
 from satview.gui import dialogs
 from satview.gui.comparison.beside import Beside
 from satview.gui.filters.editing import ProposingEditor
-from satview.gui.widgets import MessageLine, PlainLabel, line_up
+from satview.gui.widgets import Dialog, MessageLine, PlainLabel, flat_button, line_up
 from satview.linkage.latencies import latencies
 from satview.linkage.mutexes import MUTEX
 from satview.linkage.waits import waits
@@ -52,7 +51,7 @@ from satview.store.losses import idle_threads
 from satview.store.trace import Trace
 from satview.whatif.changes import KEYS, parse_changes
 
-# The editor of changes, which proposes what the trace has and what can be changed of it.
+# The editor for changes, with completion.
 
 
 CPUS_MEANING: Final = "CPUs that the target has"
@@ -65,12 +64,12 @@ _VALUES: Final = {"policy": ("fifo", "rr"), "inherit": ("yes", "no"), "handler":
 
 @dataclass(frozen=True, slots=True)
 class ChangeTarget:
-    """What something can be changed of.
+    """A subject of the trace that can be changed.
 
     Attributes:
-        name: As a change says it: `planner 1 (plan-50ms)`, `lock 0x80d4390`; empty = the whole target.
-        what: What that is, for people.
-        keys: What can be changed of it.
+        name: Its name in a change: `planner 1 (plan-50ms)`, `lock 0x80d4390`; empty = the whole target.
+        what: Its kind, for the completion list.
+        keys: The keys that apply to it.
     """
 
     name: str
@@ -79,7 +78,7 @@ class ChangeTarget:
 
 
 def targets_of(trace: Trace, is_cancelled: IsCancelled) -> tuple[ChangeTarget, ...]:
-    """Return what of a trace can be changed: threads, processes, locks, interrupts, partitions. Runs in a task."""
+    """Return what can be changed: threads, processes, locks, interrupts and partitions. Runs in a background task."""
     every_wait = waits(trace)
     if is_cancelled():
         return ()
@@ -88,7 +87,7 @@ def targets_of(trace: Trace, is_cancelled: IsCancelled) -> tuple[ChangeTarget, .
     processes = dict.fromkeys(trace.short_process_name(row) for row in trace.threads.process[threads].tolist())
     locks = np.unique(every_wait.object[(every_wait.value == MUTEX) & every_wait.has_object])
     delivered = latencies(trace)
-    # The clock interrupt, which sends pulses of timers, has no handler of a program and cannot be changed.
+    # The clock interrupt sends timer pulses, has no handler, and cannot be changed.
     is_device = (delivered.handler_row >= 0) | (delivered.pulse_row < 0) | (trace.release is Release.QNX_8)
     numbers = np.unique(delivered.number[is_device & (delivered.number >= 0)])
     handled = np.unique(delivered.number[delivered.handler_row >= 0])
@@ -105,12 +104,12 @@ def targets_of(trace: Trace, is_cancelled: IsCancelled) -> tuple[ChangeTarget, .
 
 
 def change_completions(line: str, position: int, targets: Sequence[ChangeTarget]) -> list[Completion]:
-    """Return what fits at the cursor in a line with one change, the likeliest first.
+    """Return completions at the cursor in a line with one change, the most likely first.
 
     Args:
-        line: The change, finished or not.
+        line: The change, which may be incomplete.
         position: Cursor, 0 to len(line).
-        targets: What the trace has.
+        targets: What can be changed.
     """
     left, equals, _ = line[:position].partition("=")
     target, colon, key = left.rpartition(":")
@@ -132,10 +131,10 @@ def change_completions(line: str, position: int, targets: Sequence[ChangeTarget]
 
 
 class ChangeEditor(ProposingEditor):
-    """One change a line.
+    """An editor with one change per line.
 
     Attributes:
-        targets: What the trace has; none until that is known.
+        targets: What can be changed; empty until known.
     """
 
     def __init__(self, parent: QWidget | None = None) -> None:
@@ -144,14 +143,14 @@ class ChangeEditor(ProposingEditor):
         self.proposals.taken.connect(self._on_next)
 
     def completions(self) -> tuple[list[Completion], int]:
-        """Return what fits at the cursor, and where its line begins."""
+        """Return the completions at the cursor, and the document position of its line."""
         cursor = self.textCursor()
         block = cursor.block()
         return change_completions(block.text(), cursor.positionInBlock(), self.targets), block.position()
 
     @Slot(object)
     def _on_next(self, _completion: object) -> None:
-        """Propose what comes behind a target or a key that was taken."""
+        """Propose what can follow a completion."""
         self.propose()
 
 
@@ -165,36 +164,34 @@ _PATIENCE_S: Final = 600
 _MOST_ACTIVITIES: Final = 8
 
 
-class WhatIfDialog(QDialog):
-    """Predicts in a process of its own; what it predicted opens below the trace.
+class WhatIfDialog(Dialog):
+    """Predicts in a child process, and opens the predicted trace below the trace.
 
     Attributes:
-        changes: A change a line, as `satview whatif --set` takes them.
-        timing: The file of timing of this prediction; that of the window at first.
-        predict_button, cancel_button, save_button: The buttons.
-        fit: How well the unchanged replay fits, or why there is no prediction.
-        outcome: What was changed, and which activities it changes most.
-        saved: What came of saving the predicted trace.
+        changes: A change per line, as `satview whatif --set` takes them.
+        timing: Timing file for the prediction; initially that of the window.
+        predict_button, cancel_button, save_button: Buttons.
+        fit: How well the replay without changes fits, or why there is no prediction.
+        outcome: The changes, and the activities that change most.
+        saved: Result of saving the predicted trace.
     """
 
     def __init__(self, opened: OpenTrace, change: str, beside: Beside, parent: QWidget) -> None:
-        """Begin with a change.
+        """Open the dialog with the beginning of a change.
 
         Args:
-            opened: What to predict from.
-            change: The beginning of one, to be completed.
-            beside: Opens the prediction.
-            parent: Closes the dialog when the trace goes.
+            opened: Trace to predict from.
+            change: Beginning of a change, to be completed.
+            beside: Opens the predicted trace.
+            parent: Parent; the dialog closes with the trace.
         """
-        super().__init__(parent)
-        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        self.setWindowTitle("What if")
+        super().__init__("What if", parent)
         self._opened, self._path, self._beside = opened, opened.trace.path, beside
         self._folder: TemporaryDirectory[str] | None = None
         self._predicted: Path | None = None
         self._job = Task(self, self._on_done, self._on_failed)
-        self._saving = Task(self, self._on_saved, self._on_not_saved)
-        self._looking = Task(self, self._on_targets, self._on_targets)  # where it failed nothing is proposed
+        self._save_task = Task(self, self._on_saved, self._on_not_saved)
+        self._targets_task = Task(self, self._on_targets, self._on_targets)  # on failure, nothing is proposed
         self.changes = ChangeEditor(self)
         self.changes.setPlainText(change)
         self.changes.setAccessibleName("Changes")
@@ -224,7 +221,7 @@ class WhatIfDialog(QDialog):
         self.save_button.clicked.connect(self._on_save)
         self._lay_out()
         self._set_busy(False)
-        self._looking.start(partial(targets_of, opened.trace))
+        self._targets_task.start(partial(targets_of, opened.trace))
 
     def _lay_out(self) -> None:
         keys = QGridLayout()
@@ -237,24 +234,18 @@ class WhatIfDialog(QDialog):
                 keys.addWidget(label, row, column)
         close_button = QPushButton("Close", self)
         close_button.clicked.connect(self.close)
-        foot = QHBoxLayout()
-        foot.addWidget(self.progress, 1)
-        foot.addStretch()
-        for button in (self.predict_button, self.cancel_button, self.save_button, close_button):
-            foot.addWidget(button)
+        foot = line_up(QHBoxLayout(), (self.progress, 1), None, self.predict_button, self.cancel_button,
+                       self.save_button, close_button)  # fmt: skip
         layout = line_up(QVBoxLayout(self),
                          PlainLabel("What to change, one TARGET:KEY=VALUE a line, such as planner 1:priority=22", self),
                          self.changes, keys, self._timing_line(), margins=(20, 18, 20, 16), spacing=10)  # fmt: skip
         if self._opened.user_file:
-            described = PlainLabel(
-                visible_line(f"User events as described in {Path(self._opened.user_file).name}"), self
-            )
-            described.setProperty("role", "dim")
-            layout.addWidget(described)
-        said = QWidget(self)
-        line_up(QVBoxLayout(said), self.fit, (self.outcome, 1), margins=(0, 0, 0, 0))
-        scroll = QScrollArea(self)  # errors, findings and notes may be longer than a screen
-        scroll.setWidget(said)
+            described = f"User events as described in {Path(self._opened.user_file).name}"
+            layout.addWidget(PlainLabel(visible_line(described), self, role="dim"))
+        results = QWidget(self)
+        line_up(QVBoxLayout(results), self.fit, (self.outcome, 1), margins=(0, 0, 0, 0))
+        scroll = QScrollArea(self)  # texts may be longer than a screen
+        scroll.setWidget(results)
         scroll.setWidgetResizable(True)
         scroll.setFrameShape(QScrollArea.Shape.NoFrame)
         scroll.setMinimumHeight(_OUTCOME_PX)
@@ -264,17 +255,15 @@ class WhatIfDialog(QDialog):
         self.resize(_WIDTH_PX, self.sizeHint().height())
 
     def _timing_line(self) -> QHBoxLayout:
-        choose = QPushButton("Choose\N{HORIZONTAL ELLIPSIS}", self)
-        choose.setProperty("flat", "true")
+        choose = flat_button("Choose\N{HORIZONTAL ELLIPSIS}", self, self._on_choose)
         choose.setAutoDefault(False)
-        choose.clicked.connect(self._on_choose)
         return line_up(QHBoxLayout(), PlainLabel("File of timing", self), (self.timing, 1), choose)
 
     def done(self, result: int) -> None:
-        """Stop what runs in the background; Escape and the frame of the window end here too."""
+        """Cancel background tasks; also called for Escape and the window's close button."""
         self._stop()
-        self._looking.close()
-        self._saving.close()
+        self._targets_task.close()
+        self._save_task.close()
         super().done(result)
 
     def _stop(self) -> None:
@@ -288,7 +277,7 @@ class WhatIfDialog(QDialog):
         self.cancel_button.setVisible(is_busy)
         self.predict_button.setVisible(not is_busy)
         self.save_button.setVisible(not is_busy)
-        self.save_button.setEnabled(self._predicted is not None and not self._saving.is_busy)
+        self.save_button.setEnabled(self._predicted is not None and not self._save_task.is_busy)
 
     def _say(self, text: str, role: str, outcome: str = "") -> None:
         self.fit.say(text, role)
@@ -308,7 +297,7 @@ class WhatIfDialog(QDialog):
         except UsageError as error:
             self._on_failed(error)
             return
-        # Its name begins as that of all passing files: they are not listed among the recent ones.
+        # The prefix keeps its files out of the list of recent files.
         self._folder = TemporaryDirectory(prefix="satview-", ignore_cleanup_errors=True)
         self._say("Replaying, unchanged and with what you changed\N{HORIZONTAL ELLIPSIS}", "dim")
         self._predicted = None
@@ -317,10 +306,10 @@ class WhatIfDialog(QDialog):
         self._job.start(partial(_predict, self._path.absolute(), lines, options, self._predicted_path(self._folder)))
 
     def _options(self) -> list[str]:
-        """Return what the window knows beside the trace, as options of `satview whatif`.
+        """Return timing file and user events as options of `satview whatif`.
 
         Raises:
-            UsageError: There is no such file of timing, or it is faulty.
+            UsageError: The timing file does not exist, or is malformed.
         """
         options, trace, file = [], self._opened.trace, self.timing.text().strip()
         if file:
@@ -368,7 +357,7 @@ class WhatIfDialog(QDialog):
             return
         path = dialogs.ask_save(self, Path(f"predicted-{self._path.stem}.kev"), "Kernel event traces (*.kev)")
         if path is not None:
-            self._saving.start(partial(_copy, predicted, path, self._path))
+            self._save_task.start(partial(_copy, predicted, path, self._path))
             self.save_button.setEnabled(False)
 
     @Slot(object)
@@ -392,11 +381,11 @@ class WhatIfDialog(QDialog):
 
 
 def _copy(predicted: Path, path: Path, source: Path, _is_cancelled: IsCancelled) -> Path:
-    """Write the predicted trace to another file, on a pool thread; return that.
+    """Copy the predicted trace to another file, on a pool thread; return that file.
 
     Raises:
-        UsageError: It is the trace that the prediction is from.
-        OSError: It cannot be written.
+        UsageError: The file is the trace that the prediction is from.
+        OSError: The file cannot be written.
     """
     with predicted.open("rb") as stream, NewFile(path, reading=(predicted, source)) as copy:
         shutil.copyfileobj(stream, copy.stream)
@@ -404,27 +393,27 @@ def _copy(predicted: Path, path: Path, source: Path, _is_cancelled: IsCancelled)
 
 
 def _predict(path: Path, changes: list[str], options: list[str], predicted: Path, is_cancelled: IsCancelled) -> object:
-    """Have a prediction written to a file, on a pool thread; return what `satview whatif --format json` says of it."""
+    """Write a predicted trace, on a pool thread; return the output of `satview whatif --format json`."""
     sets = [f"--set={change}" for change in changes]
     arguments = ["whatif", str(path), *sets, *options, "-o", str(predicted), "--format", "json"]
     return json.loads(run_satview(arguments, _PATIENCE_S, is_cancelled))
 
 
 def _outcome_text(prediction: dict[str, Any]) -> str:
-    """Return what was changed, what goes wrong then, and the activities, what changes most first."""
+    """Return the changes, the problems they cause, and the activities, the largest changes first."""
     lines = [f"Changed: {change}" for change in prediction["changes"]]
     lines += [f"On the simulated kernel: {finding}" for finding in prediction["findings"]]
-    known = [row for row in prediction["activities"] if row["median_change"] is not None]
-    known.sort(key=lambda row: -abs(row["median_change"]))
+    comparable = [row for row in prediction["activities"] if row["median_change"] is not None]
+    comparable.sort(key=lambda row: -abs(row["median_change"]))
     lines += [
         f"{row['activity']}: median {format_duration(row['median_ns'])}, replayed "
         f"{format_duration(row['replayed_median_ns'])}, predicted {format_duration(row['predicted_median_ns'])} "
         f"({'? ' if _is_open(row) else ''}{row['median_change']:+.1f} %), fit {row['fit']}"
-        for row in known[:_MOST_ACTIVITIES]
+        for row in comparable[:_MOST_ACTIVITIES]
     ]
-    if any(map(_is_open, known[:_MOST_ACTIVITIES])):
+    if any(map(_is_open, comparable[:_MOST_ACTIVITIES])):
         lines.append(f"?: {OPEN}")
-    left = len(prediction["activities"]) - len(known[:_MOST_ACTIVITIES])
+    left = len(prediction["activities"]) - len(comparable[:_MOST_ACTIVITIES])
     if left:
         lines.append(f"Not listed, as they change less or cannot be compared: {left}; satview whatif has all")
     lines += [f"Not shown by the trace: {note}" for note in prediction["not_shown"]]
@@ -432,5 +421,5 @@ def _outcome_text(prediction: dict[str, Any]) -> str:
 
 
 def _is_open(row: dict[str, Any]) -> bool:
-    """Return whether the change of an activity's median rests on something open."""
+    """Return whether the change of an activity's median depends on unfinished instances."""
     return "median_change" in row.get("known", ())

@@ -1,1 +1,1 @@
-"""Widgets of the filter: editors with proposals, chips, menus, dialogs."""
+"""Widgets of the filter: editors with completion, chips, menus, dialogs."""

@@ -1,4 +1,4 @@
-"""The filters in force as chips above the timeline: a click switches one off, the cross takes it away."""
+"""The active filters as chips above the lanes: a click switches a filter on or off, the cross removes it."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ from satview.base.safe_text import menu_text, tool_tip
 from satview.filters.views.passes import Effect, Pass, pass_limits
 from satview.gui.quick_pick import LinePrompt
 from satview.gui.theme import Theme, css
-from satview.gui.widgets import PlainLabel
+from satview.gui.widgets import PlainLabel, flat_button, line_up
 from satview.session.filtering.filter_stack import pass_title
 from satview.session.open_trace import OpenTrace
 
-# One filter in force, drawn as a chip.
+# A chip.
 
 
 @dataclass(frozen=True, slots=True)
 class ChipText:
-    """What a chip says: its text, how many events fit, its tool tip, and `on`, `mark` or `off` for its colours."""
+    """Content of a chip: text, number of matching events, tool tip, and the style `on`, `mark` or `off`."""
 
     text: str
     count: str
@@ -45,16 +45,16 @@ class ChipText:
 
 
 class Chip(QFrame):
-    """One filter; can be given to another one when its own is gone, for a new widget takes milliseconds.
+    """A chip for one filter. It is reused for another filter, because creating a widget takes milliseconds.
 
     Attributes:
-        name: Of the filter.
-        label: The part that is clicked.
-        count: How many events fit.
-        cross: Takes the filter away.
+        name: Name of the filter.
+        label: The clickable text.
+        count: Number of matching events.
+        cross: Removes the filter.
 
     Signals:
-        clicked, dropped: The label was clicked, the cross was: name of the filter.
+        clicked, dropped: The label or the cross was clicked: name of the filter.
         menu_requested: Right click: name of the filter, global position.
     """
 
@@ -77,32 +77,28 @@ class Chip(QFrame):
         self.cross.installEventFilter(self)
         self.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
         self.customContextMenuRequested.connect(self._on_menu)
-        row = QHBoxLayout(self)
-        row.setContentsMargins(8, 1, 3, 1)
-        row.setSpacing(6)
-        for part in (self.label, self.count, self.cross):
-            row.addWidget(part)
+        line_up(QHBoxLayout(self), self.label, self.count, self.cross, margins=(8, 1, 3, 1), spacing=6)
         self.setFixedHeight(chip_height_px(self))
-        self._says: ChipText | None = None
+        self._content: ChipText | None = None
 
-    def say(self, says: ChipText) -> None:
-        """Show another text."""
-        if says == self._says:
+    def say(self, content: ChipText) -> None:
+        """Show another content."""
+        if content == self._content:
             return
-        if self._says is None or says.state != self._says.state:
-            self.setProperty("chip", says.state)
+        if self._content is None or content.state != self._content.state:
+            self.setProperty("chip", content.state)
             for part in (self, self.label, self.count, self.cross):
                 part.style().unpolish(part)
                 part.style().polish(part)
-        self._says = says
-        self.label.setText(menu_text(says.text))
-        self.label.setToolTip(tool_tip(says.tip))
-        self.label.setAccessibleName(f"Filter {says.text}, {says.count}")
-        self.count.setText(says.count)
-        self.cross.setAccessibleName(f"Take filter {says.text} away")
+        self._content = content
+        self.label.setText(menu_text(content.text))
+        self.label.setToolTip(tool_tip(content.tip))
+        self.label.setAccessibleName(f"Filter {content.text}, {content.count}")
+        self.count.setText(content.count)
+        self.cross.setAccessibleName(f"Take filter {content.text} away")
 
     def eventFilter(self, _watched: QObject, event: QEvent) -> bool:
-        """Keep clicks on the cross from the menu of the chip."""
+        """Suppress the context menu on the cross."""
         return event.type() == QEvent.Type.ContextMenu
 
     @Slot()
@@ -119,15 +115,15 @@ class Chip(QFrame):
 
 
 def chip_height_px(widget: QWidget) -> int:
-    """Return how tall a chip is: always the same, or the lanes below would move when its text changes."""
+    """Return the height of a chip, which is constant, so that the lanes below do not move."""
     return widget.fontMetrics().height() + 11
 
 
-# A layout that wraps its items into as many rows as they need.
+# A wrapping layout.
 
 
 class FlowLayout(QLayout):
-    """Items from left to right, then the next row."""
+    """A layout that arranges items from left to right, in as many rows as needed."""
 
     def __init__(self, parent: QWidget, gap_px: int = 6) -> None:
         super().__init__(parent)
@@ -143,19 +139,19 @@ class FlowLayout(QLayout):
         return len(self._items)
 
     def itemAt(self, index: int) -> QLayoutItem | None:
-        """Return an item, None beyond the last."""
+        """Return an item, or None beyond the last."""
         return self._items[index] if 0 <= index < len(self._items) else None
 
     def takeAt(self, index: int) -> QLayoutItem | None:
-        """Remove and return an item, None beyond the last."""
+        """Remove and return an item; None beyond the last."""
         return self._items.pop(index) if 0 <= index < len(self._items) else None
 
     def expandingDirections(self) -> Qt.Orientation:
-        """Say that no more room is requested than needed."""
+        """Return no direction."""
         return Qt.Orientation(0)
 
     def hasHeightForWidth(self) -> bool:
-        """Say that the height follows the width."""
+        """Return True: the height depends on the width."""
         return True
 
     def heightForWidth(self, width: int) -> int:
@@ -172,7 +168,7 @@ class FlowLayout(QLayout):
         return self.minimumSize()
 
     def minimumSize(self) -> QSize:
-        """Return room for the largest item."""
+        """Return the size of the largest item."""
         size = QSize(0, 0)
         for item in self._items:
             size = size.expandedTo(item.minimumSize())
@@ -206,16 +202,16 @@ EFFECTS: Final = {
 _WORDS: Final = {Effect.HIDE: "only", Effect.DIM: "dim", Effect.MARK: "mark", Effect.COUNT: "count"}
 _TREES: Final = {"codes": "kinds of event", "threads": "threads"}
 _TITLE_LENGTH: Final = 64
-_SPARE: Final = 3  # chips made in advance: the answer to a filter does not wait for new widgets
+_SPARE: Final = 3  # chips created in advance, so that a new filter shows sooner
 _MORE: Final = "\N{HORIZONTAL ELLIPSIS}"
 
 
 class ChipBar(QFrame):
-    """Hidden while there is no filter.
+    """The bar of chips; hidden while there is no filter.
 
     Signals:
-        edit_requested: The name of a pass that is to be edited.
-        rules_requested: The filter is to become rules for a capture.
+        edit_requested: Edit a filter pass: its name.
+        rules_requested: Make capture rules from the filter.
     """
 
     edit_requested = Signal(str)
@@ -226,10 +222,10 @@ class ChipBar(QFrame):
         self.setObjectName("chipBar")
         self._opened = opened
         self.chips: dict[str, Chip] = {}
-        self._spare = [self._new_chip() for _ in range(_SPARE)]
-        self._combining = self._button("", "How the filters are combined", self._ask_combination)
+        self._spare_chips = [self._new_chip() for _ in range(_SPARE)]
+        self._combine_button = self._button("", "How the filters are combined", self._ask_combination)
         self._buttons = (
-            self._combining,
+            self._combine_button,
             self._button("To rules", "Make rules of this filter, for the next capture", self.rules_requested.emit),
             self._button("Clear", "Take all filters away (Shift+F)", opened.filters.show_all),
         )
@@ -243,7 +239,7 @@ class ChipBar(QFrame):
         self.refresh()
 
     def set_theme(self, theme: Theme) -> None:
-        """Draw in other colours."""
+        """Use the colours of a theme."""
         selected = css(0xE3EDFC if not theme.is_dark else 0x22324C)
         marked = css(0xFBE4ED if not theme.is_dark else 0x40222F)
         self.setStyleSheet(f"""
@@ -262,28 +258,28 @@ class ChipBar(QFrame):
 
     @Slot()
     def refresh(self) -> None:
-        """Show the filter of now; chips stay where they are as long as the same filters are there."""
+        """Show the active filters; chips keep their positions while the same filters exist."""
         passes = self._opened.filters.state.stack.passes
         texts = self._tree_texts() | {item.name: self._pass_text(item) for item in passes}
         if list(texts) != list(self.chips):
             self._arrange(list(texts))
         for key, text in texts.items():
             self.chips[key].say(text)
-            self.chips[key].show()  # last: it makes the bar lay itself out
-        combination = _cut(self._opened.filters.state.stack.combination)
-        self._combining.setText(menu_text(f"Combine: {combination}") if combination else f"Combine{_MORE}")
-        self._combining.setVisible(len(passes) > 1)
+            self.chips[key].show()  # last, because it triggers a layout of the bar
+        combination = _shorten(self._opened.filters.state.stack.combination)
+        self._combine_button.setText(menu_text(f"Combine: {combination}") if combination else f"Combine{_MORE}")
+        self._combine_button.setVisible(len(passes) > 1)
         self.setVisible(bool(texts))
         self._flow.invalidate()
         self.updateGeometry()
 
     def _arrange(self, names: list[str]) -> None:
-        """Let there be a chip for each of these filters, in this order, and the buttons behind them."""
+        """Arrange one chip per filter, in this order, followed by the buttons."""
         while self._flow.takeAt(0) is not None:
             pass
         for name in set(self.chips) - set(names):
             self.chips[name].hide()
-            self._spare.append(self.chips.pop(name))
+            self._spare_chips.append(self.chips.pop(name))
         self.chips = {name: self.chips.get(name) or self._take_chip(name) for name in names}
         before: QWidget | None = None
         for widget in (*self.chips.values(), *self._buttons):
@@ -294,7 +290,7 @@ class ChipBar(QFrame):
             before = widget
 
     def _take_chip(self, name: str) -> Chip:
-        chip = self._spare.pop() if self._spare else self._new_chip()
+        chip = self._spare_chips.pop() if self._spare_chips else self._new_chip()
         chip.name = name
         return chip
 
@@ -307,11 +303,8 @@ class ChipBar(QFrame):
         return chip
 
     def _button(self, text: str, tip: str, run: Callable[[], object]) -> QPushButton:
-        button = QPushButton(text, self)
-        button.setProperty("flat", "true")
-        button.setToolTip(tool_tip(tip))
+        button = flat_button(text, self, run, tip)
         button.setFixedHeight(chip_height_px(button))
-        button.clicked.connect(run)
         return button
 
     def _tree_texts(self) -> dict[str, ChipText]:
@@ -336,14 +329,14 @@ class ChipBar(QFrame):
         title = pass_title(item)
         state = "off" if not item.is_on else "mark" if item.effect is Effect.MARK else "on"
         count = _MORE if hits is None or filters.is_pending else f"{hits:,}"
-        text = f"{item.name}  {_WORDS[item.effect]} {_cut(title)}"
+        text = f"{item.name}  {_WORDS[item.effect]} {_shorten(title)}"
         switch = "off" if item.is_on else "on"
         tip = f"{title}\n{EFFECTS[item.effect]}. Click to switch it {switch}; right click for more."
         tip = "\n".join([tip, *(f"In views only: {limit}." for limit in pass_limits(item, self._opened.trace.release))])
         return ChipText(text, count, tip, state)
 
     def menu(self, name: str) -> QMenu:
-        """Return the menu of a pass."""
+        """Return the context menu of a filter pass."""
         filters = self._opened.filters
         item = filters.pass_named(name)
         menu = QMenu(self)
@@ -414,5 +407,5 @@ class ChipBar(QFrame):
             raise UsageError(f"combination, {error}") from error
 
 
-def _cut(text: str) -> str:
+def _shorten(text: str) -> str:
     return text if len(text) <= _TITLE_LENGTH else text[: _TITLE_LENGTH - 1] + _MORE

@@ -1,4 +1,4 @@
-"""The part of every context menu that filters: to, out, and marked; one entry per way to name the selection."""
+"""The filter entries of context menus: filter to, exclude and highlight, for each property of the selection."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from satview.session.panels.event_conditions import Proposal, proposals
 
 _GROUPS: Final = (
     ("Filter &to", "{}", Effect.HIDE),
-    ("E&xclude", "({}) is not true", Effect.HIDE),  # what is unknown stays
+    ("E&xclude", "({}) is not true", Effect.HIDE),  # keeps events where the condition is unknown
     ("Hi&ghlight", "{}", Effect.MARK),
 )
 _TITLE_LENGTH: Final = 60
 
 
 def add_filter_menus(menu: QMenu, opened: OpenTrace, argument: str = "") -> None:
-    """Add the entries for the selection of now.
+    """Add the filter entries for the present selection.
 
     Args:
-        menu: Where to.
+        menu: The context menu.
         opened: The trace.
-        argument: Name of the argument that was clicked: its entries are in the menu itself.
+        argument: Name of the clicked argument, whose entries are added to the menu itself; empty = none.
     """
     offered = proposals(opened)
     clicked = [proposal for proposal in offered if proposal.what == argument]

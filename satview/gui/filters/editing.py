@@ -1,4 +1,4 @@
-"""Fields in which expressions and queries are typed, with proposals, colours and errors where they are."""
+"""Input fields for conditions and queries, with completion and marked faults."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from satview.gui.theme import Theme, colour
 from satview.store.arguments import taught
 from satview.store.trace import Trace
 
-# The list of proposals under a line or editor: arrows move in it, Tab or Return takes one, Escape closes it.
+# The list of completions: arrows move in it, Tab or Return takes one, Escape closes it.
 
 
 _ROWS: Final = 8
@@ -29,10 +29,10 @@ _STEPS: Final = {Qt.Key.Key_Down: 1, Qt.Key.Key_Up: -1, Qt.Key.Key_PageDown: _RO
 
 
 class Proposals(QListWidget):
-    """Belongs to an editor, which keeps the keyboard.
+    """A list of completions below an editor, which keeps the keyboard focus.
 
     Signals:
-        taken: The proposal that was selected, a Completion.
+        taken: The selected `Completion`.
     """
 
     taken = Signal(object)
@@ -55,7 +55,7 @@ class Proposals(QListWidget):
         self.hide()
 
     def propose(self, completions: Sequence[Completion], position: QRect) -> None:
-        """Show proposals next to a position of the editor; none closes the list."""
+        """Show completions next to a position of the editor; without any, close the list."""
         if not completions:
             self.hide()
             return
@@ -71,12 +71,12 @@ class Proposals(QListWidget):
         self.raise_()
 
     def handles(self, event: QKeyEvent) -> bool:
-        """Return whether a key is for the list while it shows, before a command of the window takes it."""
+        """Return whether the list handles a key, so that no command of the window gets it."""
         keys = (*_STEPS, Qt.Key.Key_Escape, Qt.Key.Key_Return, Qt.Key.Key_Enter, Qt.Key.Key_Tab)
         return self.isVisible() and Qt.Key(event.key()) in keys
 
     def on_key(self, event: QKeyEvent) -> bool:
-        """Use a key of the editor; False if it is for the editor."""
+        """Handle a key of the editor; return False if the editor must handle it."""
         if not self.isVisible():
             return False
         key = Qt.Key(event.key())
@@ -119,24 +119,24 @@ class Proposals(QListWidget):
         self.setGeometry(below.x(), below.y(), width, height)
 
 
-# A line for a condition: proposals while one types, and a wave under what is wrong or what no capture can test.
+# Input field for a condition, with completion and a wavy line below faults and what no capture can test.
 
 
 _WAVE_PX: Final = 2
 
 
 class ExpressionLine(QLineEdit):
-    """Checks what is typed at once.
+    """A line that checks its condition on each change.
 
     Attributes:
-        fault: What is wrong with the text; None if it is a condition, or empty.
-        limits: What of the condition a capture cannot test, or of wide events only.
-        proposals: The list.
+        fault: Error in the condition; None if it is correct or empty.
+        limits: Parts of the condition that a capture cannot test, or only for wide events.
+        proposals: The list of completions.
 
     Signals:
-        checked: `fault` is up to date with a new text.
+        checked: `fault` was updated for a new text.
         submitted: Return was pressed.
-        focused: It has got the keyboard.
+        focused: The line got the keyboard focus.
     """
 
     checked = Signal()
@@ -144,13 +144,13 @@ class ExpressionLine(QLineEdit):
     focused = Signal()
 
     def __init__(self, trace: Trace, theme: Theme, parent: QWidget | None = None, *, takes_names: bool = False) -> None:
-        """Make an empty line.
+        """Create an empty line.
 
         Args:
-            trace: Whose names are proposed.
-            theme: For the wave.
+            trace: Trace whose names are proposed.
+            theme: Colours of the wavy line.
             parent: Owner.
-            takes_names: The text may be a plain name as well; nothing is proposed before it looks like a condition.
+            takes_names: A plain name is valid too; completion starts once the text looks like a condition.
         """
         super().__init__(parent)
         self._trace = trace
@@ -166,17 +166,17 @@ class ExpressionLine(QLineEdit):
         self.setClearButtonEnabled(True)
 
     def set_trace(self, trace: Trace) -> None:
-        """Propose names of a longer reading of the same file."""
+        """Propose names of a refreshed trace."""
         self._trace = trace
 
     def set_theme(self, theme: Theme) -> None:
-        """Draw in other colours."""
+        """Use the colours of a theme."""
         self._theme = theme
         self.update()
 
     @Slot(str)
     def _check(self, text: str) -> None:
-        if not self._is_typed:  # set from elsewhere: proposals for the text before make no sense any more
+        if not self._is_typed:  # set by a program: completions for the old text are obsolete
             self.proposals.hide()
         self._is_typed = False
         self.fault = validate(text, self._trace.release, taught(self._trace)) if text.strip() else None
@@ -213,7 +213,7 @@ class ExpressionLine(QLineEdit):
         self.setCursorPosition(completion.start + len(completion.text))
 
     def event(self, event: QEvent) -> bool:
-        """Keep the keys of the proposals while they show."""
+        """Handle the keys of the completion list while it is open."""
         if isinstance(event, QKeyEvent) and self.proposals.handles(event):
             if event.type() == QEvent.Type.ShortcutOverride:
                 event.accept()
@@ -223,7 +223,7 @@ class ExpressionLine(QLineEdit):
         return super().event(event)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        """Let the proposals have the key first."""
+        """Pass the key to the completion list first."""
         if self.proposals.on_key(event):
             return
         has_control = bool(event.modifiers() & Qt.KeyboardModifier.ControlModifier)
@@ -235,17 +235,17 @@ class ExpressionLine(QLineEdit):
             super().keyPressEvent(event)
 
     def focusInEvent(self, event: QFocusEvent) -> None:
-        """Note that a condition is about to be typed."""
+        """Report that the line got the keyboard focus."""
         super().focusInEvent(event)
         self.focused.emit()
 
     def focusOutEvent(self, event: QFocusEvent) -> None:
-        """Close the proposals with the keyboard gone."""
+        """Close the completion list."""
         self.proposals.hide()
         super().focusOutEvent(event)
 
     def paintEvent(self, event: QPaintEvent) -> None:
-        """Draw the wave over the line."""
+        """Draw the line, with wavy lines below faults and limits."""
         super().paintEvent(event)
         marks = [(self.fault, self._theme.error)] if self.fault is not None else []
         marks += [(limit, self._theme.warning) for limit in self.limits]
@@ -254,36 +254,36 @@ class ExpressionLine(QLineEdit):
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         for mark, rgb in marks:
-            left, right = self._x(mark.start), self._x(max(mark.end, mark.start + 1))
+            left, right = self._x_of(mark.start), self._x_of(max(mark.end, mark.start + 1))
             painter.setPen(QPen(colour(rgb), 1.2))
             painter.drawPolyline(wave(left, min(right, self.width() - 4.0), self.height() - 5.0))
 
-    def _x(self, position: int) -> float:
+    def _x_of(self, position: int) -> float:
         text, metrics, cursor = self.text(), self.fontMetrics(), self.cursorPosition()
-        here = self.cursorRect().center().x() - metrics.horizontalAdvance(text[:cursor])
-        return float(here + metrics.horizontalAdvance(text[:position]) + (6 if position > len(text) else 0))
+        origin_px = self.cursorRect().center().x() - metrics.horizontalAdvance(text[:cursor])
+        return float(origin_px + metrics.horizontalAdvance(text[:position]) + (6 if position > len(text) else 0))
 
 
 def wave(left: float, right: float, y: float) -> QPolygonF:
-    """Return a zigzag from left to right."""
+    """Return a zigzag line."""
     right = max(right, left + 6)
     steps = int((right - left) / _WAVE_PX) + 1
     return QPolygonF([QPointF(left + i * _WAVE_PX, y + (_WAVE_PX if i % 2 else 0)) for i in range(steps + 1)])
 
 
 def fault_text(fault: Diagnostic) -> str:
-    """Return a fault with its position, first letter large."""
+    """Return a fault with its column."""
     return f"Column {fault.column}: {fault.message}"
 
 
-# An editor of several lines that proposes what fits at the cursor.
+# Multi-line editor with completion.
 
 
 class ProposingEditor(QPlainTextEdit):
-    """Proposes while somebody types, and at Ctrl+Space; what it proposes a subclass says.
+    """An editor with completion while typing and on Ctrl+Space; subclasses provide the completions.
 
     Attributes:
-        proposals: The list.
+        proposals: The list of completions.
     """
 
     def __init__(self, parent: QWidget | None = None) -> None:
@@ -292,15 +292,15 @@ class ProposingEditor(QPlainTextEdit):
         self.proposals.taken.connect(self._on_taken)
 
     def completions(self) -> tuple[list[Completion], int]:
-        """Return what fits at the cursor, and the position in the document from which its positions count."""
+        """Return the completions at the cursor, and the document position that their positions are relative to."""
         raise NotImplementedError
 
     def left_px(self) -> int:
-        """Return the width of what is left of the text."""
+        """Return the width of the margin left of the text."""
         return 0
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        """Let the proposals have the key first."""
+        """Pass the key to the completion list first."""
         if self.proposals.on_key(event):
             return
         is_request = event.key() == Qt.Key.Key_Space and bool(event.modifiers() & Qt.KeyboardModifier.ControlModifier)
@@ -312,26 +312,26 @@ class ProposingEditor(QPlainTextEdit):
             self.proposals.hide()
 
     def propose(self) -> None:
-        """Show what fits at the cursor."""
+        """Show the completions at the cursor."""
         offered, _ = self.completions()
-        index = self.cursorRect()
-        cursor_box = QRect(index.left() + self.left_px(), index.top(), 1, index.height() + 2)
+        cursor_rect = self.cursorRect()
+        cursor_box = QRect(cursor_rect.left() + self.left_px(), cursor_rect.top(), 1, cursor_rect.height() + 2)
         self.proposals.propose(offered, cursor_box)
 
     def event(self, event: QEvent) -> bool:
-        """Keep the keys of the proposals while they show."""
-        is_mine = isinstance(event, QKeyEvent) and self.proposals.handles(event)
-        if is_mine and event.type() == QEvent.Type.ShortcutOverride:
+        """Handle the keys of the completion list while it is open."""
+        is_for_proposals = isinstance(event, QKeyEvent) and self.proposals.handles(event)
+        if is_for_proposals and event.type() == QEvent.Type.ShortcutOverride:
             event.accept()
             return True
-        if is_mine and event.type() == QEvent.Type.KeyPress:  # else Tab would leave the editor
+        if is_for_proposals and event.type() == QEvent.Type.KeyPress:  # otherwise Tab would leave the editor
             assert isinstance(event, QKeyEvent)
             self.keyPressEvent(event)
             return True
         return super().event(event)
 
     def focusOutEvent(self, event: QFocusEvent) -> None:
-        """Close the proposals with the keyboard gone."""
+        """Close the completion list."""
         self.proposals.hide()
         super().focusOutEvent(event)
 

@@ -1,4 +1,4 @@
-"""All hits of the search as a table, without a limit; a click goes to the event; copy and export as CSV."""
+"""The panel Results: all hits of the search, with copy and export; a click goes to the event."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from satview.session.open_trace import OpenTrace
 from satview.session.tasks import Task
 
 _COPY_LIMIT: Final = 200_000
-_PATIENCE_S: Final = 0.1  # so long a click on "Copy" may take: most copies are there at once
+_PATIENCE_S: Final = 0.1  # wait so long for a copy, so that most copies are complete after the click
 
 
 class HitModel(EventListModel):
-    """The hits of the search instead of what the filter shows."""
+    """The hits of the search, as an event list."""
 
     def __init__(self, opened: OpenTrace, row_height_px: int, theme: Theme, parent: QWidget) -> None:
         super().__init__(opened, row_height_px, theme, parent)
@@ -33,7 +33,7 @@ class HitModel(EventListModel):
         opened.search.changed.connect(self._on_hits)
 
     def _highlight(self, _event: int, _role: int) -> QColor | None:
-        """Return no colour of a filter: hits are read, not looked for."""
+        """Return None: filters do not colour hits."""
         return None
 
     @Slot()
@@ -54,7 +54,7 @@ class ResultsPanel(TablePanel[HitModel]):
     """The table of hits.
 
     Attributes:
-        model, table: What shows.
+        model, table: The hits.
 
     Signals:
         menu_requested: Right click on a row: global position.
@@ -70,12 +70,10 @@ class ResultsPanel(TablePanel[HitModel]):
         self._set_up(height_px)
         self.message = PlainLabel(self, role="dim")
         self.message.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
-        head = QHBoxLayout()
-        head.setContentsMargins(10, 4, 8, 4)
-        head.addWidget(self.message, 1)
+        head = line_up(QHBoxLayout(), (self.message, 1), margins=(10, 4, 8, 4))
         self._copy, self._export = add_copy_and_export(head, self, self.copy, self.ask_export)
         line_up(QVBoxLayout(self), head, self.table, margins=(0, 0, 0, 0), spacing=0)
-        self._doing = self._did = ""  # what the job does, and what is said when it is done
+        self._progress_text = self._success_text = ""  # messages during and after the background task
         self._job = Task(self, self._on_done, self._on_failed)
         self._job.progress.connect(self._on_progress)
         opened.search.changed.connect(self._on_search)
@@ -89,21 +87,21 @@ class ResultsPanel(TablePanel[HitModel]):
 
     @Slot()
     def copy(self) -> None:
-        """Copy the selected hits, or all of them if one or none is selected; many take a while, in the background."""
+        """Copy the selected hits, or all hits if fewer than two are selected, in the background."""
         selected = sorted(index.row() for index in self.table.selectionModel().selectedRows())
         hits = self._opened.search.hits
         rows = hits[[row + self.model.first_row for row in selected]] if len(selected) > 1 else hits
         more = f"; the other {len(rows) - _COPY_LIMIT:,} only fit into a file" if len(rows) > _COPY_LIMIT else ""
-        self._doing, self._did = "Copying", f"Copied {min(len(rows), _COPY_LIMIT):,} events{more}"
+        self._progress_text, self._success_text = "Copying", f"Copied {min(len(rows), _COPY_LIMIT):,} events{more}"
         self._job.start_reporting(partial(hits_text, self._opened.trace, rows[:_COPY_LIMIT]), _PATIENCE_S)
 
     @Slot()
     def ask_export(self) -> None:
-        """Let the user name a file, and write all hits to it."""
+        """Ask for a file, and write all hits to it."""
         path = dialogs.ask_save(self, Path(f"{self._opened.trace.path.stem}.csv"), "CSV (*.csv)")
         if path is not None:
             hits = self._opened.search.hits
-            self._doing, self._did = "Writing", f"Wrote {len(hits):,} events"
+            self._progress_text, self._success_text = "Writing", f"Wrote {len(hits):,} events"
             self._job.start_reporting(partial(write_list, self._opened.trace, path, hits))
 
     def _set_up(self, height_px: int) -> None:
@@ -138,7 +136,7 @@ class ResultsPanel(TablePanel[HitModel]):
     def _on_done(self, result: object) -> None:
         if isinstance(result, str):
             QGuiApplication.clipboard().setText(result)
-        self.message.setText(self._did)
+        self.message.setText(self._success_text)
 
     @Slot(object)
     def _on_failed(self, error: Exception) -> None:
@@ -146,4 +144,4 @@ class ResultsPanel(TablePanel[HitModel]):
 
     @Slot(float)
     def _on_progress(self, share: float) -> None:
-        self.message.setText(f"{self._doing}\N{HORIZONTAL ELLIPSIS} {100 * share:.0f} %")
+        self.message.setText(f"{self._progress_text}\N{HORIZONTAL ELLIPSIS} {100 * share:.0f} %")

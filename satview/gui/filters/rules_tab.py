@@ -1,4 +1,4 @@
-"""The tab for static and dynamic rules: editor, files, and the way back to capture."""
+"""The tab Rules: an editor for static and dynamic rules, rule files, and their use in captures."""
 
 from __future__ import annotations
 
@@ -19,8 +19,6 @@ from PySide6.QtGui import (
     QTextCursor,
 )
 from PySide6.QtWidgets import (
-    QDialog,
-    QDialogButtonBox,
     QFileDialog,
     QHBoxLayout,
     QMenu,
@@ -56,14 +54,14 @@ from satview.gui import dialogs
 from satview.gui.dialogs import clicked_button
 from satview.gui.filters.editing import ProposingEditor
 from satview.gui.theme import Theme, colour
-from satview.gui.widgets import LowGrid, MessageLine, resize_on_screen
+from satview.gui.widgets import Dialog, LowGrid, MessageLine, flat_button, line_up, resize_on_screen
 from satview.session.open_trace import OpenTrace
 from satview.session.tasks import Task
 from satview.store.arguments import taught
 from satview.store.mark_file import Mark
 from satview.store.trace import Trace
 
-# The editor for rules: line numbers, proposals, a wave under the word that is wrong.
+# The editor for rules: line numbers, completion, and a wavy line below faults.
 
 
 _CONDITION: Final = re.compile(r"\b(?:WHERE|WHEN)\s((?:(?!\bTHEN\b).)*)$")
@@ -72,15 +70,15 @@ _GUTTER_PX: Final = 10
 
 
 class RuleEditor(ProposingEditor):
-    """Checks its text a line at a time whenever it changes.
+    """An editor that checks its rules on each change.
 
     Attributes:
-        faults: What is wrong, in the order of lines.
-        limits: What a view can do and a capture cannot.
-        proposals: The list.
+        faults: Errors, in line order.
+        limits: What a view supports but a capture does not.
+        proposals: The list of completions.
 
     Signals:
-        checked: `faults` is up to date.
+        checked: `faults` was updated.
     """
 
     checked = Signal()
@@ -102,26 +100,26 @@ class RuleEditor(ProposingEditor):
         self._on_blocks()
 
     def set_trace(self, trace: Trace) -> None:
-        """Know the processes of a longer reading of the same file."""
+        """Use the process names of a refreshed trace."""
         self._trace, names = trace, process_names(trace)
         if names != self._names:
             self._names = names
             self._check()
 
     def set_theme(self, theme: Theme) -> None:
-        """Draw in other colours."""
+        """Use the colours of a theme."""
         self._theme = theme
         self._check()
 
     def replace_text(self, text: str) -> None:
-        """Show other rules; Ctrl+Z brings back those before."""
+        """Replace the rules; Ctrl+Z undoes this."""
         cursor = QTextCursor(self.document())
         cursor.select(QTextCursor.SelectionType.Document)
         cursor.insertText(text)
         self.moveCursor(QTextCursor.MoveOperation.Start)
 
     def go_to(self, fault: Diagnostic) -> None:
-        """Put the cursor where a fault is."""
+        """Move the cursor to a fault."""
         block = self.document().findBlockByNumber(max(0, fault.line - 1))
         cursor = QTextCursor(block)
         cursor.setPosition(min(block.position() + fault.start, block.position() + block.length() - 1))
@@ -151,13 +149,13 @@ class RuleEditor(ProposingEditor):
         return selection
 
     def completions(self) -> tuple[list[Completion], int]:
-        """Return what fits at the cursor of a rule."""
+        """Return the completions at the cursor."""
         cursor = self.textCursor()
         offered = list(rule_completions(cursor.block().text(), cursor.positionInBlock(), self._trace))[:_LIMIT]
         return offered, cursor.block().position()
 
     def left_px(self) -> int:
-        """Return the width of the line numbers."""
+        """Return the width of the line number column."""
         return self._gutter.width()
 
     @Slot()
@@ -171,13 +169,13 @@ class RuleEditor(ProposingEditor):
             self._gutter.update(0, rect.y(), self._gutter.width(), rect.height())
 
     def resizeEvent(self, event: QResizeEvent) -> None:
-        """Follow the size."""
+        """Adjust the line number column to the new size."""
         super().resizeEvent(event)
         inner = self.contentsRect()
         self._gutter.setGeometry(inner.left(), inner.top(), self._gutter.sizeHint().width(), inner.height())
 
     def paint_gutter(self, painter: QPainter, area: QRect) -> None:
-        """Draw the line numbers, those of faulty lines in red."""
+        """Draw the line numbers, with faulty lines in red."""
         painter.fillRect(area, colour(self._theme.panel))
         wrong = {fault.line for fault in self.faults}
         block = self.firstVisibleBlock()
@@ -188,30 +186,30 @@ class RuleEditor(ProposingEditor):
                 break
             number = block.blockNumber() + 1
             painter.setPen(colour(self._theme.error if number in wrong else self._theme.faint))
-            index = QRect(0, round(top), self._gutter.width() - _GUTTER_PX // 2, self.fontMetrics().height())
-            painter.drawText(index, int(Qt.AlignmentFlag.AlignRight), str(number))
+            rect = QRect(0, round(top), self._gutter.width() - _GUTTER_PX // 2, self.fontMetrics().height())
+            painter.drawText(rect, int(Qt.AlignmentFlag.AlignRight), str(number))
             block = block.next()
 
 
 class _Gutter(QWidget):
-    """Line numbers."""
+    """The line number column."""
 
     def __init__(self, editor: RuleEditor) -> None:
         super().__init__(editor)
         self._editor = editor
 
     def sizeHint(self) -> QSize:
-        """Return room for the largest number."""
+        """Return the width of the largest number."""
         digits = max(2, len(str(self._editor.blockCount())))
         return QSize(self._editor.fontMetrics().horizontalAdvance("9") * digits + _GUTTER_PX, 0)
 
     def paintEvent(self, event: QPaintEvent) -> None:
-        """Draw."""
+        """Draw the line numbers."""
         self._editor.paint_gutter(QPainter(self), event.rect())
 
 
 def rule_completions(line: str, position: int, trace: Trace) -> Iterator[Completion]:
-    """Yield what could are at a position of a rule line: a mode, a class, an event, a process, a condition."""
+    """Yield the completions at a position of a rule line: modes, classes, events, processes, parts of conditions."""
     before = line[:position]
     condition = _CONDITION.search(before)
     if condition:
@@ -220,24 +218,24 @@ def rule_completions(line: str, position: int, trace: Trace) -> Iterator[Complet
             yield Completion(proposal.text, proposal.start + start, proposal.end + start, proposal.help)
         return
     words = before.split(" ")
-    begun, known = words[-1], [word.upper() for word in words[:-1] if word]
-    for name, note in _words(known, trace):
-        if name != begun and name.upper().startswith(begun.upper()):
-            yield Completion(name, position - len(begun), position, note)
+    prefix, earlier = words[-1], [word.upper() for word in words[:-1] if word]
+    for name, note in _words(earlier, trace):
+        if name != prefix and name.upper().startswith(prefix.upper()):
+            yield Completion(name, position - len(prefix), position, note)
 
 
-def _words(known: list[str], trace: Trace) -> Iterator[tuple[str, str]]:
-    if not known:
+def _words(earlier: list[str], trace: Trace) -> Iterator[tuple[str, str]]:
+    if not earlier:
         yield from ((mode.name, " ".join(mode.rule_arguments)) for mode in RULE_MODES)
         yield "WHERE", "condition on every event"
         yield "WHEN", 'a trigger: condition THEN MARK "late"; KEEP 20 buffers; STOP'
         return
-    mode = next((mode for mode in RULE_MODES if mode.name == known[0]), None)
+    mode = next((mode for mode in RULE_MODES if mode.name == earlier[0]), None)
     arguments = mode.rule_arguments if isinstance(mode, Mode) else ()
-    if len(known) > len(arguments):
+    if len(earlier) > len(arguments):
         return
-    requested = arguments[len(known) - 1]
-    external = next((c for c in classes_of(trace.release) if len(known) > 1 and c.name == known[1]), None)
+    requested = arguments[len(earlier) - 1]
+    external = next((c for c in classes_of(trace.release) if len(earlier) > 1 and c.name == earlier[1]), None)
     if requested == "class":
         yield from ((c.name, "") for c in classes_of(trace.release) if c.name != "EMPTY")
     elif requested == "event" and external is not None:
@@ -250,28 +248,23 @@ def _words(known: list[str], trace: Trace) -> Iterator[tuple[str, str]]:
         yield from (("WHERE", "a condition"), ("CALL", "a Python function: file.py:name"))
 
 
-# What a capture with some rules would have logged of this run, and what every view would miss.
+# What a capture with given rules would have logged of this trace, and what the views would miss.
 
 
-class WouldCaptureDialog(QDialog):
-    """Works in the background; shows the answer when it is there.
+class WouldCaptureDialog(Dialog):
+    """Computes the answer in the background and shows it.
 
     Attributes:
-        browser: The text.
+        browser: The answer.
     """
 
     def __init__(self, opened: OpenTrace, rules: BuiltRules, parent: QWidget) -> None:
-        super().__init__(parent)
-        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        self.setWindowTitle("What would these rules capture?")
+        super().__init__("What would these rules capture?", parent)
         resize_on_screen(self, 640, 680)
         self.browser = QTextBrowser(self)
         self.browser.setHtml("<p>Working\N{HORIZONTAL ELLIPSIS}</p>")
-        buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Close, self)
-        buttons.rejected.connect(self.close)
-        layout = QVBoxLayout(self)
-        layout.addWidget(self.browser)
-        layout.addWidget(buttons)
+        buttons = self.close_box()
+        line_up(QVBoxLayout(self), self.browser, buttons)
         self._job = Task(self, self._on_answer, self._on_failed)
         evaluator, trace = opened.filters.evaluator, opened.trace
 
@@ -281,7 +274,7 @@ class WouldCaptureDialog(QDialog):
         self._job.start(lambda is_cancelled: evaluator.alone(is_cancelled, find))
 
     def done(self, result: int) -> None:
-        """Cancel the task; this is the way out for the button, Esc and the window's cross."""
+        """Cancel the task; called for the button, Escape and the window's close button."""
         self._job.close()
         super().done(result)
 
@@ -296,7 +289,7 @@ class WouldCaptureDialog(QDialog):
 
 
 def answer_html(answer: WouldCapture) -> str:
-    """Return the answer as a page."""
+    """Return the answer as HTML."""
     least = "" if answer.is_exact else "at least "
     rows = [
         ("Events", f"{least}{answer.events:,}", f"{answer.total_events:,}", _share(answer.events, answer.total_events)),
@@ -309,7 +302,7 @@ def answer_html(answer: WouldCapture) -> str:
         ),
     ]
     by_class = answer.by_class.items()
-    classes = [(name, f"{some:,}", f"{total:,}", _share(some, total)) for name, (some, total) in by_class]
+    classes = [(name, f"{count:,}", f"{total:,}", _share(count, total)) for name, (count, total) in by_class]
     losses = "".join(
         f"<tr><td style='padding-right:14px'>{html_text(loss.view)}</td>"
         f"<td>{html_text(loss.text or 'complete')}</td></tr>"
@@ -336,11 +329,11 @@ def _table(head: tuple[str, ...], rows: list[tuple[str, str, str, str]]) -> str:
     return f"<table cellpadding='4' cellspacing='2'>{''.join(lines)}</table>"
 
 
-# Questions of the filter to the user, one function each, so that tests can answer them.
+# Modal questions to the user, one function each, so that tests can replace them.
 
 
 def ask_rule_file(parent: QWidget, last: Path | None) -> Path | None:
-    """Return the rule file to open, None if the user changed his mind."""
+    """Ask for a rule file to open; return None if the user cancels."""
     name, _ = QFileDialog.getOpenFileName(
         parent, "Open rules", str(last.parent if last else ""), "Rules (*.satrules);;All files (*)"
     )
@@ -348,7 +341,7 @@ def ask_rule_file(parent: QWidget, last: Path | None) -> Path | None:
 
 
 def allow_code(parent: QWidget, path: Path) -> bool:
-    """Let the user confirm that a Python file may run; True only for an explicit yes."""
+    """Ask whether a Python file may run; return True only if the user agrees explicitly."""
     box = QMessageBox(parent)
     box.setIcon(QMessageBox.Icon.Warning)
     box.setWindowTitle("Run Python code?")
@@ -367,16 +360,16 @@ def allow_code(parent: QWidget, path: Path) -> bool:
 
 
 def allow_functions(parent: QWidget, rules: Iterable[Rule], folder: Path, allowed: set[Path]) -> None:
-    """Let the user allow each file whose functions rules call and that is not among those allowed.
+    """Ask for consent to run each file with functions that the rules call, unless it was allowed before.
 
     Args:
-        parent: What asks.
+        parent: Parent of the dialogs.
         rules: The rules.
-        folder: Where relative names of files are looked up.
-        allowed: Gains the files.
+        folder: Folder for relative file names.
+        allowed: Allowed files; extended by this function.
 
     Raises:
-        UsageError: One was not allowed.
+        UsageError: The user refused a file.
     """
     positions = {rule.function.rpartition(":")[0] for rule in rules if rule.function}
     for file in sorted({(folder / position).resolve() for position in positions} - allowed):
@@ -394,18 +387,18 @@ _START: Final = """\
 # WHERE duration > 2ms
 # WHEN latency("tick", "done") > 5ms THEN MARK "late"; KEEP 20 buffers; STOP
 """
-_MOST_HITS: Final = 1000  # that are shown as marks
+_MOST_HITS: Final = 1000  # limit of hits shown as marks
 
 
 class RulesTab(QWidget):
-    """Rules as text. Opening a file runs nothing; Python handlers only after a yes.
+    """Rules as text. Opening a file runs nothing; Python handlers run only after the user has agreed.
 
     Attributes:
-        editor: The text.
-        from_filter: The button that makes rules of the filter in force.
-        message: Faults, hints, what was done.
-        path: The file the rules are from; None while they have none.
-        editing: Name of the pass that is being edited; empty for new rules.
+        editor: The rules.
+        from_filter: Button that makes rules from the active filter.
+        message: Faults, hints and results.
+        path: File of the rules; None if there is none.
+        editing: Name of the filter pass being edited; empty for new rules.
     """
 
     def __init__(self, opened: OpenTrace, theme: Theme, parent: QWidget | None = None) -> None:
@@ -417,28 +410,25 @@ class RulesTab(QWidget):
         self.editor.setPlainText(_START)
         self.message = MessageLine(self)
         self.message.setWordWrap(True)
-        self.message.setTextFormat(Qt.TextFormat.PlainText)  # a stranger's rules are in it
+        self.message.setTextFormat(Qt.TextFormat.PlainText)  # it quotes rules of unknown origin
         self.message.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         self.apply_button = QPushButton("Apply", self)
         self.apply_button.setProperty("primary", "true")
         self.capture_menu = QMenu(self)
         above, below = QWidget(self), QWidget(self)
-        head, foot = QHBoxLayout(above), QHBoxLayout(below)
-        for line in (head, foot):
-            line.setContentsMargins(0, 0, 0, 0)
-        for text, run in (("Open\N{HORIZONTAL ELLIPSIS}", self.open), ("Save\N{HORIZONTAL ELLIPSIS}", self.save)):
-            head.addWidget(self._button(text, run, is_flat=True))
-        head.addWidget(self._button("From header", self.import_arguments, is_flat=True))
-        self.from_filter = self._button("From filter", self.take_filter, is_flat=True)
-        self.from_filter.setToolTip("Make rules of the filter in force: check boxes, forms and conditions")
-        head.addWidget(self.from_filter)
-        head.addStretch()
-        capture = self._button("Capture", None)
+        flat_buttons = [
+            flat_button("Open\N{HORIZONTAL ELLIPSIS}", self, partial(self._run_reporting, self.open)),
+            flat_button("Save\N{HORIZONTAL ELLIPSIS}", self, partial(self._run_reporting, self.save)),
+            flat_button("From header", self, partial(self._run_reporting, self.import_arguments)),
+        ]
+        tip = "Make rules of the filter in force: check boxes, forms and conditions"
+        self.from_filter = flat_button("From filter", self, partial(self._run_reporting, self.take_filter), tip)
+        line_up(QHBoxLayout(above), *flat_buttons, self.from_filter, None, margins=(0, 0, 0, 0))
+        capture = QPushButton("Capture", self)
         capture.setMenu(self.capture_menu)
-        foot.addWidget(self._button("Would capture?", self.show_would_capture))
-        foot.addWidget(capture)
-        foot.addStretch()
-        foot.addWidget(self.apply_button)
+        would_capture = QPushButton("Would capture?", self)
+        would_capture.clicked.connect(partial(self._run_reporting, self.show_would_capture))
+        line_up(QHBoxLayout(below), would_capture, capture, None, self.apply_button, margins=(0, 0, 0, 0))
         low = ((self.editor, 0, 0, 3), (above, 0, 1, 1), (self.message, 1, 1, 1), (below, 2, 1, 1))
         self._grid = LowGrid(self, (above, self.editor, self.message, below), self.editor, low, (2, 3), 1)
         self._grid.setContentsMargins(8, 6, 8, 4)
@@ -448,43 +438,43 @@ class RulesTab(QWidget):
             ("Export as C program\N{HORIZONTAL ELLIPSIS}", self.export_program),
             ("Use in new capture\N{HORIZONTAL ELLIPSIS}", self.use_in_capture),
         ):
-            self.capture_menu.addAction(text, partial(self._try, act))
-        self.apply_button.clicked.connect(partial(self._try, self.apply))
+            self.capture_menu.addAction(text, partial(self._run_reporting, act))
+        self.apply_button.clicked.connect(partial(self._run_reporting, self.apply))
         self.editor.checked.connect(self._on_checked)
         opened.reloaded.connect(self._on_reloaded)
         self._hits = Task(self, self._on_hits)
         self._on_checked()
 
     def close_down(self) -> None:
-        """Stop what runs in the background."""
+        """Cancel the background task."""
         self._hits.close()
 
     def resizeEvent(self, event: QResizeEvent) -> None:
-        """Put the buttons above and below the text, in a low drawer beside it."""
+        """Place the buttons above and below the text, or beside it in a low drawer."""
         super().resizeEvent(event)
         self._grid.follow()
 
     def set_theme(self, theme: Theme) -> None:
-        """Draw in other colours."""
+        """Use the colours of a theme."""
         self.editor.set_theme(theme)
 
     def edit(self, name: str) -> None:
-        """Put the rules of a pass into the editor."""
+        """Load the rules of a filter pass into the editor."""
         self.editor.replace_text(self._opened.filters.pass_named(name).rules)
         self.editing = name
         self.editor.setFocus()
 
     def apply(self) -> None:
-        """Make the rules a filter of the view, or change the one they were applied as before."""
+        """Apply the rules as a filter pass, or change the pass they were applied as before."""
         filters = self._opened.filters
-        built = self.built()  # what the kernel would refuse is reported here, not later from the background
+        built = self.built()  # report rules that the kernel would refuse now, and not later from the background
         filters.evaluator.forget()
         text, before = self.editor.toPlainText(), filters.state
         if self.editing in {item.name for item in filters.state.stack.passes}:
             filters.change_pass(self.editing, rules=text)
         else:
             self.editing = filters.add_pass(rules=text, effect=Effect.HIDE)
-        if filters.state is before:  # the same rules, but the handlers that they call may be others now
+        if filters.state is before:  # the same rules, but the handlers' files may have changed
             filters.recompute()
         self.message.say(f"Applied as filter {self.editing}.", "dim")
         if built.triggers:
@@ -493,7 +483,7 @@ class RulesTab(QWidget):
             self._opened.marks.show_hits(())
 
     def _find_hits(self, rules: BuiltRules) -> None:
-        """Find where triggers hit, and show it as marks."""
+        """Find where triggers hit, in the background, and show the hits as marks."""
         evaluator, trace = self._opened.filters.evaluator, self._opened.trace
 
         def find() -> tuple[list[Mark], int]:
@@ -513,16 +503,16 @@ class RulesTab(QWidget):
             self.message.say(f"Applied as filter {self.editing}. Triggers hit {counted(count, 'time')}{shown}.", "dim")
 
     def open(self) -> None:
-        """Read a rule file. Nothing in it is run."""
+        """Ask for a rule file, and load it without running code."""
         path = ask_rule_file(self, self.path)
         if path is not None:
             self.load(path)
 
     def load(self, path: Path) -> None:
-        """Show the rules of a file.
+        """Load the rules of a file.
 
         Raises:
-            UsageError: It cannot be read.
+            UsageError: The file cannot be read.
         """
         text = read_rule_text(path)
         self.path, self.editing = path, ""
@@ -530,7 +520,7 @@ class RulesTab(QWidget):
         self.editor.replace_text(text)
 
     def save(self) -> None:
-        """Write the rules to a file, whatever is wrong with them."""
+        """Write the rules to a file, even if they have faults."""
         suggestion = self.path or Path(f"{self._opened.trace.path.stem}.satrules")
         path = dialogs.ask_save(self, suggestion, _PATTERN)
         if path is not None:
@@ -540,10 +530,10 @@ class RulesTab(QWidget):
             self.message.say(f"Saved {path.name}", "dim")
 
     def import_arguments(self) -> None:
-        """Show the rules behind the trace's own TRACELOGGER_ARGS.
+        """Make rules from the trace's own TRACELOGGER_ARGS.
 
         Raises:
-            UsageError: The header has none, or they cannot be parsed.
+            UsageError: The header has no TRACELOGGER_ARGS, or they cannot be parsed.
         """
         trace = self._opened.trace
         arguments = trace.header.get("TRACELOGGER_ARGS")
@@ -555,10 +545,10 @@ class RulesTab(QWidget):
         self.editor.replace_text(notes + rules_text(imported.rules, trace.release))
 
     def take_filter(self) -> None:
-        """Show the rules that capture what the filter of now lets show: check boxes, forms, conditions.
+        """Make rules that capture what the active filter shows: check boxes, forms and conditions.
 
         Raises:
-            UsageError: Too many threads are selected one by one.
+            UsageError: Too many threads are selected individually.
         """
         state, trace = self._opened.filters.state, self._opened.trace
         text = rules_of_selection(trace, state.codes, state.threads, state.stack, state.is_wide)
@@ -566,14 +556,14 @@ class RulesTab(QWidget):
         self.editor.replace_text(text)
 
     def copy_command(self) -> None:
-        """Copy the tracelogger command that comes closest."""
+        """Copy the tracelogger command that is closest to the rules."""
         command = tracelogger_command(self.built())
         QGuiApplication.clipboard().setText(command.text)
         exact = "exactly these rules" if command.is_exact else "; ".join(("not exact", *command.reasons))
         self.message.say(f"Copied: {command.text}\n({exact})", "dim")
 
     def export_program(self) -> None:
-        """Write the C program that sets exactly these rules."""
+        """Write a C program that sets exactly these rules."""
         path = dialogs.ask_save(self, Path("set_rules.c"), "C source (*.c)")
         if path is None:
             return
@@ -590,19 +580,19 @@ class RulesTab(QWidget):
             self.message.say("\n".join((f"Saved {path.name}", *program.notes)), "dim")
 
     def use_in_capture(self) -> None:
-        """Hand the rules to the dialog for a new capture."""
+        """Open the dialog for a new capture with the rules."""
         self.built()
         self._opened.capture_requested.emit(self.editor.toPlainText())
 
     def show_would_capture(self) -> None:
-        """Return what a capture with these rules would have captured."""
+        """Show what a capture with these rules would have captured."""
         WouldCaptureDialog(self._opened, self.built(), self.window()).show()
 
     def built(self) -> BuiltRules:
-        """Return the rules carried out; handlers after a yes.
+        """Return the rules ready for use, after the user has allowed their handlers.
 
         Raises:
-            UsageError: They have faults, or call code that may not run.
+            UsageError: The rules have faults, or call code that is not allowed.
         """
         rules = self._allowed_rules()
         trace, evaluator = self._opened.trace, self._opened.filters.evaluator
@@ -610,7 +600,7 @@ class RulesTab(QWidget):
         return build(rules, trace.release, handlers, taught=taught(trace))
 
     def _allowed_rules(self) -> tuple[Rule, ...]:
-        """Return the rules without a fault, after the user has allowed each new file of handlers."""
+        """Return the rules, after the user has allowed each new file of handlers."""
         trace, evaluator = self._opened.trace, self._opened.filters.evaluator
         rules, faults = check_rules(self.editor.toPlainText(), trace.release, process_names(trace))
         if faults:
@@ -637,15 +627,7 @@ class RulesTab(QWidget):
         hints = [f"Line {note.line}: {note.message}" for note in notes[:3]]
         self.message.say("\n".join(hints) or f"{len(rules):,} rules", "dim")
 
-    def _button(self, text: str, run: Callable[[], None] | None, *, is_flat: bool = False) -> QPushButton:
-        button = QPushButton(text, self)
-        if is_flat:
-            button.setProperty("flat", "true")
-        if run is not None:
-            button.clicked.connect(partial(self._try, run))
-        return button
-
-    def _try(self, run: Callable[[], None]) -> None:
+    def _run_reporting(self, run: Callable[[], None]) -> None:
         try:
             run()
         except UsageError as error:

@@ -1,1 +1,1 @@
-"""Panels of one file each; larger ones have a room beside this one."""
+"""Panels that consist of one file each; larger ones have a folder beside this one."""

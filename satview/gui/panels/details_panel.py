@@ -1,4 +1,4 @@
-"""The details of what is selected, with links to matching events; text can be selected and copied."""
+"""The panel Details: the selected event, interval and range, with links; its text can be selected and copied."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ _NO_WRAP = "style='white-space:nowrap'"
 
 
 class DetailsPanel(Panel):
-    """Shows the selected event, the interval around it and the selected range, first what was selected last.
+    """Shows the selected event, the interval around it and the selected range, the last selected first.
 
-    While nothing is selected it shows what is known of the trace.
+    While nothing is selected, it shows information about the trace.
     """
 
     def __init__(self, context: PanelContext, parent: QWidget | None = None) -> None:
@@ -48,9 +48,9 @@ class DetailsPanel(Panel):
         self.browser.anchorClicked.connect(self._on_link)
         self._fixed_family = QFontDatabase.systemFont(QFontDatabase.SystemFont.FixedFont).family()
         line_up(QVBoxLayout(self), self.browser, margins=(0, 0, 0, 0))
-        self._most = FIRST_WORDS
+        self._words_limit = FIRST_WORDS
         self.range = RangeView(opened, self)
-        self._range_is_first = True  # what was selected last is on top
+        self._range_is_first = True  # the range was selected last
         self.range.changed.connect(self.refresh)
         opened.selection.range_changed.connect(self._on_range)
         opened.selection.changed.connect(self._on_selection)
@@ -65,12 +65,12 @@ class DetailsPanel(Panel):
         self.refresh()
 
     def set_theme(self, theme: Theme) -> None:
-        """Draw in other colours."""
+        """Use the colours of a theme."""
         self._theme = theme
         self.refresh()
 
     def details(self) -> tuple[Details, ...]:
-        """Return what is shown."""
+        """Return the details to show."""
         opened, selection = self._opened, self._opened.selection
         sections, links = [], opened.event_links.found
         span = selection.span if selection.span is not None and (selection.span.value or selection.span.text) else None
@@ -78,12 +78,14 @@ class DetailsPanel(Panel):
         if span is not None and selection.lane is not None:
             waits = connected.waits_for if connected is not None and selection.event == span.event else None
             sections.append(span_details(opened.timeline, selection.lane, span, waits))
-            if selection.event == span.event:  # the interval says it
+            if selection.event == span.event:  # the section of the interval has it
                 link = None if link is not None and link.kind is LinkKind.STATE else link
                 connected = replace(connected, waits_for=None) if connected is not None else None
         if selection.event is not None:
             is_wide = opened.filters.is_wide.get(int(opened.trace.events.code[selection.event]))
-            details = event_details(opened.trace, selection.event, link, is_wide, self._most, connected, links.names)
+            details = event_details(
+                opened.trace, selection.event, link, is_wide, self._words_limit, connected, links.names
+            )
             sections.insert(len(sections) if selection.is_interval else 0, details)
         highlighted = opened.highlight.shown
         if highlighted is not None and highlighted.link is not None:
@@ -96,17 +98,17 @@ class DetailsPanel(Panel):
         return tuple(sections)
 
     def as_text(self) -> str:
-        """Return what is shown as plain text."""
+        """Return the details as plain text."""
         return "\n\n".join(details.as_text() for details in self.details())
 
     def selected_or_all(self) -> str:
-        """Return the text marked in the panel, else everything it shows."""
+        """Return the text selected in the panel, or all its text."""
         marked = self.browser.textCursor().selectedText().replace("\u2029", "\n").replace("\u2028", "\n")
         return marked or self.as_text()
 
     @Slot()
     def _on_selection(self) -> None:
-        self._most = FIRST_WORDS
+        self._words_limit = FIRST_WORDS
         self._range_is_first = False
         self.refresh()
 
@@ -121,7 +123,7 @@ class DetailsPanel(Panel):
             self.refresh()
 
     def argument_at(self, position: QPoint) -> str:
-        """Return the name that begins the line at a position of the browser; empty if there is no line of a table."""
+        """Return the name at the start of the table line at a position of the browser; empty outside tables."""
         cursor = self.browser.cursorForPosition(position)
         table: QTextTable | None = cursor.currentTable()
         if not isinstance(table, QTextTable):
@@ -135,9 +137,9 @@ class DetailsPanel(Panel):
 
     @Slot()
     def refresh(self) -> None:
-        """Show the selection of now."""
+        """Show the details of the selection."""
         details = self.details()
-        if not details:  # it has the room anyway
+        if not details:
             style = f"color:{css(self._theme.dim)}; margin:8px 10px"
             hint = f"<p style='{style}'>Click an interval or an event to see its details.</p>"
             self.browser.setHtml(hint + self._html(trace_details(self._opened.trace)))
@@ -163,7 +165,7 @@ class DetailsPanel(Panel):
         )
 
     def _table_html(self, table: DetailTable) -> str:
-        """Return a table whose first column is left, and the numbers right."""
+        """Return a table with names on the left and right-aligned numbers."""
         dim = css(self._theme.dim)
         small = f"<span style='color:{dim}; font-size:{self._theme.px(11)}px'>"
         lines = [[f"{small}{html_text(text)}</span>" for text in table.head]]
@@ -201,7 +203,7 @@ class DetailsPanel(Panel):
         return f"<tr><td>{number}{self._linked(line, html_text(line.text))}</td></tr>"
 
     def _linked(self, line: DetailLine, value: str) -> str:
-        """Return text as a link to the event or lane that a line leads to; as it is where it leads nowhere."""
+        """Return text as a link to the event or lane of a line; unchanged if the line has none."""
         target = f"event:{line.event}" if line.event is not None else ""
         target = target or (f"thread:{line.thread}" if line.thread else "")
         target = target or (f"process:{line.process}" if line.process else "")
@@ -233,12 +235,12 @@ class DetailsPanel(Panel):
         )
 
     def showEvent(self, event: QShowEvent) -> None:
-        """Sum ranges up again."""
+        """Resume computing the sums of the range."""
         super().showEvent(event)
         self.range.watch(True)
 
     def rest(self) -> None:
-        """Stop working: nobody looks."""
+        """Stop computing, because the panel is hidden."""
         self.range.watch(False)
 
     def close_down(self) -> None:
@@ -250,5 +252,5 @@ class DetailsPanel(Panel):
         if url.scheme() != "more":
             follow(self._navigation, url)
         else:
-            self._most = min(MOST_WORDS, self._most * 8)
+            self._words_limit = min(MOST_WORDS, self._words_limit * 8)
             self.refresh()

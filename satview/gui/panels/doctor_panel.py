@@ -1,10 +1,10 @@
-"""What the trace shows exactly, what as a bound, what not at all; each with the capture that would answer it."""
+"""The panel Doctor: which analyses the trace answers exactly, as a bound or not at all, and the capture that would."""
 
 from __future__ import annotations
 
 from PySide6.QtCore import QPoint, Qt, Slot
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QHBoxLayout, QMenu, QPushButton, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QMenu, QWidget
 
 from satview.analysis.capture_line import CaptureLine
 from satview.analysis.doctor import notes
@@ -13,15 +13,15 @@ from satview.answers.table import Table
 from satview.base.safe_text import tool_tip, visible_line
 from satview.gui.answer_table import AnswerPanel
 from satview.gui.panel import PanelContext
-from satview.gui.widgets import CutLabel
+from satview.gui.widgets import ElidedLabel, flat_button, line_up
 
 
 class DoctorPanel(AnswerPanel):
-    """One row for each analysis; what is worked out begins when the panel is first seen.
+    """One row per analysis; computed when the panel is first shown.
 
     Attributes:
-        statement: In how many analyses the trace is exact, and what is to be known of the capture.
-        copy_line, capture: Buttons that act on the selected rows, or on all that is not exact.
+        statement: Number of analyses that are exact, and notes on the capture.
+        copy_line, capture: Buttons for the selected rows, or for all rows that are not exact.
     """
 
     waits_to_be_seen = True
@@ -30,32 +30,26 @@ class DoctorPanel(AnswerPanel):
     def __init__(self, context: PanelContext, parent: QWidget | None = None) -> None:
         super().__init__(context, "Doctor", parent)
         self.setMinimumSize(120, 64)
-        self._shown: Table | None = None  # what the model has: its selected rows stay until there is another
+        self._shown: Table | None = None  # table of the model; while it is the same, selected rows stay
         self._lay_out(self._head(), self.stack)
         self.table.selectionModel().selectionChanged.connect(self._on_selection)
         self._opened.doctor.changed.connect(self._fill)
         self._fill()
 
     def reload(self) -> None:
-        """Request what the trace can show, at first and of a refreshed trace."""
+        """Request the answer, initially and after the trace was refreshed."""
         self._opened.doctor.start()
 
     def sort(self, name: str, *, descending: bool) -> None:
-        """Show the analyses in the order of a column."""
+        """Sort the analyses by a column."""
         self._shown = None
         super().sort(name, descending=descending)
 
     def _head(self) -> QHBoxLayout:
-        head = QHBoxLayout()
-        head.setContentsMargins(10, 4, 8, 4)
-        self.statement = CutLabel("", self, role="dim")
-        head.addWidget(self.statement, 1)
-        self.copy_line = QPushButton("Copy command", self)
-        self.capture = QPushButton("New capture\N{HORIZONTAL ELLIPSIS}", self)
-        for button, run in ((self.copy_line, self._on_copy_line), (self.capture, self._on_capture)):
-            button.setProperty("flat", "true")
-            button.clicked.connect(run)
-            head.addWidget(button)
+        self.statement = ElidedLabel("", self, role="dim")
+        self.copy_line = flat_button("Copy command", self, self._on_copy_line)
+        self.capture = flat_button("New capture\N{HORIZONTAL ELLIPSIS}", self, self._on_capture)
+        head = line_up(QHBoxLayout(), (self.statement, 1), self.copy_line, self.capture, margins=(10, 4, 8, 4))
         self.add_buttons(head, self.statement)
         return head
 
@@ -70,13 +64,13 @@ class DoctorPanel(AnswerPanel):
             self._shown = answers
             self._show_in_order(answers)
             exact = exact_in(answers)
-            said = (exact[0].upper() + exact[1:], *notes(self._opened.trace))
-            self.statement.setText(visible_line(" \N{MIDDLE DOT} ".join(said)))
+            statements = (exact[0].upper() + exact[1:], *notes(self._opened.trace))
+            self.statement.setText(visible_line(" \N{MIDDLE DOT} ".join(statements)))
             self.show_page("")
         self._on_selection()
 
     def _line(self) -> CaptureLine | None:
-        """Return the capture for the selected rows; without one that for all that is not exact."""
+        """Return the capture for the selected rows, or for all rows that are not exact; None if there is none."""
         answer, rows = self.model.answer, self._rows()
         if answer is None:
             return None

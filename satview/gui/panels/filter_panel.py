@@ -1,4 +1,4 @@
-"""The filter panel: a condition, classes with their events, processes with their threads, rules."""
+"""The panel Filter: a condition, check boxes for classes, events, processes and threads, and rules."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ from satview.gui.filters.editing import ExpressionLine, fault_text
 from satview.gui.filters.rules_tab import RulesTab
 from satview.gui.panel import Panel, PanelContext
 from satview.gui.theme import Theme
-from satview.gui.widgets import LowGrid, MessageLine, PlainLabel, line_up
+from satview.gui.widgets import LowGrid, MessageLine, PlainLabel, flat_button, line_up
 from satview.session.filtering.filter_stack import count_hits, make_columns_ready
 from satview.session.open_trace import OpenTrace
 from satview.session.tasks import Task
 from satview.store.losses import idle_threads
 from satview.store.trace import Trace
 
-# What the trees of the filter panel list: classes with their events, processes with their threads.
+# Contents of the trees: classes with their events, processes with their threads.
 
 
 def event_groups(trace: Trace) -> list[LeafGroup]:
-    """Return the classes of a trace in table order with the events that occur, most frequent first."""
+    """Return the classes in table order, with the events that occur in the trace, most frequent first."""
     counts = trace.code_counts
     by_class: dict[str, list[Leaf]] = {}
     for code in np.flatnonzero(counts):
@@ -51,7 +51,7 @@ def event_groups(trace: Trace) -> list[LeafGroup]:
 
 
 def thread_groups(trace: Trace, counts: NDArray[np.int64]) -> list[LeafGroup]:
-    """Return the processes with their threads, by number of events."""
+    """Return the processes with their threads, by descending number of events."""
     by_process: dict[int, list[Leaf]] = {}
     for row in range(len(trace.threads)):
         process = int(trace.threads.process[row])
@@ -74,19 +74,19 @@ def _process_title(trace: Trace, process: int) -> str:
     return name if name == f"pid {pid}" else f"{name}  (pid {pid})"
 
 
-# The button that chooses threads by what they did: used the CPU, changed state, did IPC, are sent to.
+# The button that selects threads by what they did.
 
 
 _TOP: Final = (3, 5, 10, 20)
 
 
 class ThreadPresets(QPushButton):
-    """Chooses in the background, then hides all other threads.
+    """Selects threads by what they did, in the background, and hides all other threads.
 
     Args:
         opened: The trace.
-        picked: Rows of the threads that are selected in the panel.
-        parent: Parent widget.
+        picked: Returns the rows of the threads selected in the panel.
+        parent: Parent.
     """
 
     def __init__(self, opened: OpenTrace, picked: Callable[[], list[int]], parent: QWidget | None = None) -> None:
@@ -120,7 +120,7 @@ class ThreadPresets(QPushButton):
         self._job.start(lambda _: choose(trace))
 
     def _start_family(self) -> None:
-        """Choose the selected threads and everyone they send to."""
+        """Select the chosen threads and all threads they send to."""
         selected = np.zeros(len(self._opened.trace.threads), np.bool_)
         selected[self._selected() or self._selected_in_timeline()] = True
         if not selected.any():
@@ -158,23 +158,23 @@ def _top_by_cpu(trace: Trace, count: int) -> NDArray[np.bool_]:
     return passes.top_by_cpu(trace, count, Statistics(trace).threads.cpu_cycles)
 
 
-# The box in which a condition is written: line, effect, live number of hits, what is wrong.
+# The input for a condition.
 
 
 _TYPING_MS: Final = 150
 
 
 class ConditionBox(QWidget):
-    """Return adds the condition to the filter, or changes the one that is being edited.
+    """A condition with its effect, and the number of matching events. Return adds or changes the filter.
 
     Attributes:
-        line: The text.
-        effect: What the filter is to do.
-        message: Hits, or what is wrong.
-        editing: Name of the pass that is being edited; empty for a new one.
+        line: Input for the condition.
+        effect: Selects the effect of the filter.
+        message: Number of hits, or an error.
+        editing: Name of the filter pass being edited; empty for a new one.
 
     Signals:
-        search_requested: The condition is to be searched for instead: its text.
+        search_requested: Search for the condition (its text) instead.
     """
 
     search_requested = Signal(str)
@@ -204,7 +204,7 @@ class ConditionBox(QWidget):
         line_up(QVBoxLayout(self), self.line, self.message, row, margins=(8, 6, 8, 4), spacing=6)
         self.line.checked.connect(self._on_checked)
         self.line.submitted.connect(self.submit)
-        self.line.focused.connect(self._get_ready)
+        self.line.focused.connect(self._prepare)
         self._add.clicked.connect(self.submit)
         self._find.clicked.connect(self._on_find)
         opened.filters.failed.connect(self._say_error)
@@ -212,11 +212,11 @@ class ConditionBox(QWidget):
         self._on_checked()
 
     def set_theme(self, theme: Theme) -> None:
-        """Draw in other colours."""
+        """Use the colours of a theme."""
         self.line.set_theme(theme)
 
     def edit(self, name: str) -> None:
-        """Put a pass into the line."""
+        """Load a filter pass for editing."""
         item = self._opened.filters.pass_named(name)
         self.line.setText(item.expression)
         self.editing = name
@@ -231,7 +231,7 @@ class ConditionBox(QWidget):
 
     @Slot()
     def submit(self) -> None:
-        """Add the condition to the filter, or change the one that is being edited."""
+        """Add the condition to the filter, or change the pass being edited."""
         text, effect = self.line.text().strip(), Effect(self.effect.currentData())
         if not text or self.line.fault is not None:
             return
@@ -247,7 +247,7 @@ class ConditionBox(QWidget):
         self.line.clear()
 
     @Slot()
-    def _get_ready(self) -> None:
+    def _prepare(self) -> None:
         if not self.line.text():
             self._job.start(partial(make_columns_ready, self._opened.filters.evaluator))
 
@@ -302,21 +302,18 @@ _EFFECTS: Final = {
     Effect.DIM: "Dim unchecked",
     Effect.MARK: "Highlight checked",
 }
-_NEXT_FORM: Final = {None: True, True: False, False: None}  # as logged, wide, fast, as logged
+_NEXT_FORM: Final = {None: True, True: False, False: None}  # cycles through as logged, wide, fast
 _FORM_TEXT: Final = {None: "as logged", True: "wide", False: "fast"}
 
 
 class FilterPanel(Panel):
-    """Everything that filters, and a line that says how much shows.
+    """All kinds of filters, and a line with the number of events shown.
 
     Attributes:
-        condition: The box for conditions.
+        condition: Input for conditions.
         events, threads: The trees.
-        rules_page: The tab for rules, which are in it once they are first used.
-        effect: What the check boxes do.
-
-    Signals:
-        search_requested: A condition is to be searched for: its text.
+        rules_page: The tab for rules, filled on first use.
+        effect: Selects the effect of the check boxes.
     """
 
     saved_fields = ("tabs",)
@@ -325,10 +322,10 @@ class FilterPanel(Panel):
         super().__init__(context, parent)
         opened, theme = context.opened, context.theme
         self._find = context.find
-        self.setMinimumSize(160, 134)  # that of conditions beside tabs: a small window clips it rather than grow
+        self.setMinimumSize(160, 134)  # enough for the low layout; a small window clips the panel instead of growing
         trace = opened.trace
         self._codes = np.flatnonzero(trace.code_counts)
-        self._forms_shown: Mapping[int, bool] | None = None
+        self._shown_forms: Mapping[int, bool] | None = None
         self.condition = ConditionBox(opened, theme, self)
         heads = ("Class, event", "Events", "Form")
         self.events = CheckTree(event_groups(trace), "Find an event or class", self, heads)
@@ -344,7 +341,7 @@ class FilterPanel(Panel):
         for widget, title in ((self.events, "Events"), (self.threads, "Processes"), (self.rules_page, "Rules")):
             self.tabs.addTab(widget, title)
         self.tabs.currentChanged.connect(self._on_tab)
-        foot = self._foot()
+        foot = self._make_buttons()
         low = ((self.condition, 0, 0, 1), (foot, 1, 0, 1), (self.tabs, 0, 1, 2))
         self._grid = LowGrid(self, (self.condition, self.tabs, foot), self.tabs, low, (2, 3), 0)
         self._grid.setContentsMargins(0, 0, 0, 0)
@@ -356,7 +353,7 @@ class FilterPanel(Panel):
 
     @property
     def rules(self) -> RulesTab:
-        """The tab for rules, made when it is first used."""
+        """The content of the tab for rules, created on first use."""
         if self._rules is None:
             self._rules = RulesTab(self._opened, self._theme, self.rules_page)
             layout = self.rules_page.layout()
@@ -370,12 +367,12 @@ class FilterPanel(Panel):
             self.rules.show()
 
     def resizeEvent(self, event: QResizeEvent) -> None:
-        """Put conditions above the tabs, in a low drawer beside them."""
+        """Place conditions above the tabs, or beside them in a low drawer."""
         super().resizeEvent(event)
         self._grid.follow()
 
     def set_theme(self, theme: Theme) -> None:
-        """Draw in other colours."""
+        """Use the colours of a theme."""
         super().set_theme(theme)
         self.condition.set_theme(theme)
         if self._rules is not None:
@@ -391,7 +388,7 @@ class FilterPanel(Panel):
 
     @Slot(str)
     def edit(self, name: str) -> None:
-        """Open a pass for editing."""
+        """Open a filter pass for editing."""
         item = self._opened.filters.pass_named(name)
         if item.rules:
             self.tabs.setCurrentWidget(self.rules_page)
@@ -400,15 +397,15 @@ class FilterPanel(Panel):
             self.condition.edit(name)
 
     def show_rules(self) -> None:
-        """Open the rules that capture what the filter lets show."""
+        """Show rules that capture what the filter shows."""
         self.tabs.setCurrentWidget(self.rules_page)
         self.rules.from_filter.click()
 
     def reload(self) -> None:
-        """Show what a refreshed trace has more; what is open, selected or half typed stays."""
+        """Show the refreshed trace; keep what is expanded, selected or typed."""
         trace = self._opened.trace
         self._codes = np.flatnonzero(trace.code_counts)
-        self._forms_shown = None
+        self._shown_forms = None
         self.events.reload(event_groups(trace))
         self._groups = self.threads.reload(thread_groups(trace, self._opened.events_of_thread))
         self.refresh()
@@ -417,7 +414,7 @@ class FilterPanel(Panel):
 
     @Slot()
     def refresh(self) -> None:
-        """Show the filter of now in the check boxes."""
+        """Show the active filter in the check boxes."""
         state = self._opened.filters.state
         self.events.refresh(int(code) for code in self._codes if state.codes[code])
         self.threads.refresh(int(row) for row in np.flatnonzero(state.threads))
@@ -442,13 +439,13 @@ class FilterPanel(Panel):
         self._count_cpu()
 
     def showEvent(self, event: QShowEvent) -> None:
-        """Count what nobody needs before the panel is seen."""
+        """Compute the CPU use, if not done yet."""
         super().showEvent(event)
         self._count_cpu()
 
     @Slot()
     def _count_cpu(self) -> None:
-        """Find who used the CPUs, once for each trace, and only if it is seen."""
+        """Compute the CPU use of threads, once per trace, and only while the panel is visible."""
         if self._has_cpu or not self.isVisible():
             return
         self._has_cpu = True
@@ -457,12 +454,10 @@ class FilterPanel(Panel):
             lambda cancelled: Statistics(basis.trace, basis=basis, cancelled=cancelled).threads.cpu_cycles
         )
 
-    def _foot(self) -> QWidget:
+    def _make_buttons(self) -> QWidget:
         widget = QWidget(self)
         self.summary = PlainLabel(self, role="dim")
-        self._reset = QPushButton("Show all", self)
-        self._reset.setProperty("flat", "true")
-        self._reset.clicked.connect(self._opened.filters.show_all)
+        self._reset = flat_button("Show all", self, self._opened.filters.show_all)
         self.effect = QComboBox(self)
         self.effect.setAccessibleName("What the check boxes do")
         self.effect.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
@@ -474,10 +469,10 @@ class FilterPanel(Panel):
         return widget
 
     def _show_forms(self) -> None:
-        """Show fast or wide per event; most changes of the filter leave that alone."""
+        """Show the form (fast or wide) of each event, if it changed."""
         forms = self._opened.filters.is_wide
-        if forms is not self._forms_shown:
-            self._forms_shown = forms
+        if forms is not self._shown_forms:
+            self._shown_forms = forms
             self.events.set_notes({int(code): self._form_text(int(code)) for code in self._codes})
 
     def _form_text(self, code: int) -> str:
@@ -528,7 +523,7 @@ class FilterPanel(Panel):
 
     @Slot(object)
     def _on_cpu(self, cycles: object) -> None:
-        """Show who used how much of all CPUs together; what idle threads used, nobody did."""
+        """Show the share of all CPUs that each thread used; idle threads count as none."""
         trace = self._opened.trace
         whole = trace.window.length * max(1, trace.cpu_count)
         if isinstance(cycles, np.ndarray) and whole > 0:

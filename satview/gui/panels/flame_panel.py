@@ -1,4 +1,4 @@
-"""The flame graph: functions as wide as their share of the time or of the samples, with what they call below them."""
+"""The panel Flame graph: functions as wide as their share of time or samples, above the functions they call."""
 
 from __future__ import annotations
 
@@ -44,38 +44,38 @@ from satview.events.states import PROCESS_HUES
 from satview.gui.colours import FADE, ink_on, mixed, process_colour
 from satview.gui.panel import Panel, PanelContext
 from satview.gui.theme import Theme, colour
-from satview.gui.widgets import CutLabel, PlainLabel, line_up
+from satview.gui.widgets import ElidedLabel, PlainLabel, line_up
 from satview.session.open_trace import OpenTrace
 from satview.session.range_view import Extent, ExtentAnswer
 from satview.session.tasks import IsCancelled
 from satview.store.trace import Trace
 
-_SETTLE_MS: Final = 150  # the range has to rest that long before it is added up again
+_SETTLE_MS: Final = 150  # delay after the last change of the range
 
 
 class FlameView(ExtentAnswer):
-    """Adds functions up whenever the range or their names change, and somebody looks.
+    """Computes the flame graph whenever the range or the function names change, while the panel is visible.
 
     Attributes:
-        graph: What was worked out last; None = nothing yet.
+        graph: The last result; None = none yet.
     """
 
     def __init__(self, opened: OpenTrace, parent: QObject | None = None) -> None:
         super().__init__(opened, Extent.TRACE, _SETTLE_MS, parent)
         self._opened = opened
         self.graph: FlameGraph | None = None
-        self._table: Table | None = None  # of what is requested: other widths need no other
+        self._table: Table | None = None  # functions of the range; reused when only the measure changes
         self._measure: FlameWidth | None = None
         self._is_by_thread = False
         opened.described.connect(self._later)
 
     def show_measure(self, measure: FlameWidth) -> None:
-        """Make rectangles as wide as something else."""
+        """Change what the widths of rectangles stand for."""
         self._measure = measure
         self._request()
 
     def show_by_thread(self, is_by_thread: bool) -> None:
-        """Tell processes and threads apart, or add up what they call."""
+        """Separate processes and threads, or add up their functions."""
         self._is_by_thread = is_by_thread
         self._request()
 
@@ -92,7 +92,7 @@ class FlameView(ExtentAnswer):
 
     @Slot()
     def _later(self) -> None:
-        """Add up again once things rest; what is being added up is of no use any more."""
+        """Discard the present result, and compute again once the range rests."""
         self._table = None
         self._job.cancel()
         super()._later()
@@ -107,12 +107,12 @@ def _graph(
     is_by_thread: bool,
     _is_cancelled: IsCancelled,
 ) -> FlameGraph:
-    """Run in the task; holds the trace, no widget."""
+    """Return the flame graph; runs in the background task."""
     table = function_table(trace, window) if table is None else table
     return flame_graph(table, measure, is_by_thread=is_by_thread)
 
 
-_LEAST_PX: Final = 2.0  # narrower ones are drawn as one line of their level
+_LEAST_PX: Final = 2.0  # narrower rectangles are drawn as lines
 _LEAST_TEXT_PX: Final = 18
 _TEXT_MARGIN_PX: Final = 4
 _KEYS: Final = (
@@ -122,17 +122,17 @@ _KEYS: Final = (
 
 
 class FlameCanvas(QAbstractScrollArea):
-    """Draws a flame graph, the outermost function on top.
+    """Draws a flame graph, with the outermost functions at the top.
 
     Attributes:
-        graph: What is drawn; None = nothing yet.
-        zoomed: The rectangle that is as wide as the widget; what it is in is as wide, and pale.
-        current: The rectangle that keys act on.
+        graph: The flame graph; None = none yet.
+        zoomed: Rectangle with the width of the widget; its callers have the same width, and are pale.
+        current: Rectangle that keys act on.
 
     Signals:
-        changed: Another rectangle is the current or the zoomed one.
-        entered: Its longest call is requested.
-        menu_requested: Global position; the menu is about the current one.
+        changed: The current or zoomed rectangle changed.
+        entered: Show the longest call of the current rectangle.
+        menu_requested: Request the context menu of the current rectangle: global position.
     """
 
     changed = Signal()
@@ -151,11 +151,11 @@ class FlameCanvas(QAbstractScrollArea):
 
     @property
     def row_px(self) -> int:
-        """The height of a level."""
+        """Height of a level."""
         return self.fontMetrics().height() + 5
 
     def show_graph(self, graph: FlameGraph) -> None:
-        """Draw another graph, zoomed to the same function if it is there."""
+        """Draw another graph; keep the zoomed and current functions if they exist."""
         if self.graph is not None and graph is not self.graph:
             self.zoomed, self.current = (graph.at(self.graph.path(node)) for node in (self.zoomed, self.current))
             if not graph.width[self.zoomed]:
@@ -166,30 +166,30 @@ class FlameCanvas(QAbstractScrollArea):
         self._follow()
 
     def zoom(self, node: int) -> None:
-        """Make a rectangle as wide as the widget, and the current one."""
+        """Zoom to a rectangle, and make it current."""
         self.zoomed = self.current = node
         self._follow()
 
     def rectangle(self, node: int) -> QRectF:
-        """Return where a rectangle is in the viewport."""
+        """Return the area of a rectangle in the viewport."""
         left, right = self._edges(np.array([node]))
         assert self.graph is not None
         top = int(self.graph.depth[node]) * self.row_px - self.verticalScrollBar().value()
         return QRectF(left[0], top, right[0] - left[0], self.row_px)
 
     def node_at(self, position: QPoint) -> int | None:
-        """Return the rectangle at a position of the viewport; None = there is none."""
+        """Return the rectangle at a position of the viewport, or None."""
         if self.graph is None:
             return None
         level = (position.y() + self.verticalScrollBar().value()) // self.row_px
-        nodes = self._shown(level, level)
+        nodes = self._visible_rectangles(level, level)
         left, right = self._edges(nodes)
-        here = np.flatnonzero((left <= position.x()) & (position.x() < right))
-        return int(nodes[here[0]]) if len(here) else None
+        hits = np.flatnonzero((left <= position.x()) & (position.x() < right))
+        return int(nodes[hits[0]]) if len(hits) else None
 
     @property
     def narrow_count(self) -> int:
-        """How many functions in the zoomed one are too narrow to be seen as rectangles of their own."""
+        """Number of functions within the zoomed one that are too narrow for a rectangle."""
         if self.graph is None:
             return 0
         nodes = self._inside()
@@ -197,7 +197,7 @@ class FlameCanvas(QAbstractScrollArea):
         return int(np.count_nonzero(self.graph.is_function[nodes] & (right - left < _LEAST_PX)))
 
     def _inside(self) -> NDArray[np.int64]:
-        """Return the zoomed rectangle and all below it that have a width."""
+        """Return the zoomed rectangle and all rectangles below it that have a width."""
         graph, zoomed = self.graph, self.zoomed
         assert graph is not None
         begin, end = graph.start[zoomed], graph.start[zoomed] + graph.width[zoomed]
@@ -205,8 +205,8 @@ class FlameCanvas(QAbstractScrollArea):
         is_inside = (graph.start >= begin) & (ends <= end) & (graph.depth >= graph.depth[zoomed])
         return np.flatnonzero(is_inside & (graph.width > 0))
 
-    def _shown(self, first_level: int, last_level: int) -> NDArray[np.int64]:
-        """Return what shows on some levels."""
+    def _visible_rectangles(self, first_level: int, last_level: int) -> NDArray[np.int64]:
+        """Return the visible rectangles of a range of levels."""
         graph = self.graph
         assert graph is not None
         nodes = np.concatenate((self._callers(), self._inside()))
@@ -214,7 +214,7 @@ class FlameCanvas(QAbstractScrollArea):
         return nodes[(level >= first_level) & (level <= last_level)]
 
     def _callers(self) -> NDArray[np.int64]:
-        """Return what the zoomed rectangle is in, from the inside to the outside."""
+        """Return the callers of the zoomed rectangle, the innermost first."""
         assert self.graph is not None
         callers, node = [], int(self.graph.parent[self.zoomed])
         while node >= 0:
@@ -223,7 +223,7 @@ class FlameCanvas(QAbstractScrollArea):
         return np.array(callers, np.int64)
 
     def _edges(self, nodes: NDArray[np.int64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return from where to where rectangles reach, px."""
+        """Return the left and right edges of rectangles, px."""
         graph, zoomed = self.graph, self.zoomed
         assert graph is not None
         begin, scale = graph.start[zoomed], self.viewport().width() / max(int(graph.width[zoomed]), 1)
@@ -241,7 +241,7 @@ class FlameCanvas(QAbstractScrollArea):
         return mixed(fill, theme.base, FADE) if is_outside else fill
 
     def _follow(self) -> None:
-        """Follow another graph, size, zoom or current rectangle."""
+        """Update scroll bar and drawing after a change of graph, size, zoom or current rectangle."""
         graph, bar = self.graph, self.verticalScrollBar()
         if graph is None:
             return
@@ -256,13 +256,13 @@ class FlameCanvas(QAbstractScrollArea):
         self.changed.emit()
 
     def paintEvent(self, _event: QPaintEvent) -> None:
-        """Draw the levels in sight."""
+        """Draw the visible levels."""
         painter, theme, viewport = QPainter(self.viewport()), self.theme, self.viewport()
         painter.fillRect(viewport.rect(), colour(theme.base))
         if self.graph is None:
             return
         offset, row_px = self.verticalScrollBar().value(), self.row_px
-        nodes = self._shown(offset // row_px, (offset + viewport.height()) // row_px)
+        nodes = self._visible_rectangles(offset // row_px, (offset + viewport.height()) // row_px)
         left, right = self._edges(nodes)
         is_wide = right - left >= _LEAST_PX
         level, column = self.graph.depth[nodes[~is_wide]], left[~is_wide].astype(np.int64)
@@ -287,7 +287,7 @@ class FlameCanvas(QAbstractScrollArea):
             painter.drawText(text_area, Qt.AlignmentFlag.AlignVCenter | Qt.TextFlag.TextSingleLine, text)
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
-        """Zoom to a function; of the one that is zoomed to show the longest call."""
+        """Zoom to the function under the mouse; if it is already zoomed, show its longest call."""
         node = self.node_at(event.position().toPoint())
         if node is None:
             return
@@ -297,18 +297,18 @@ class FlameCanvas(QAbstractScrollArea):
             self._select(node)
 
     def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
-        """Take it for two clicks."""
+        """Handle a double click as two clicks."""
         self.mousePressEvent(event)
 
     def contextMenuEvent(self, event: QContextMenuEvent) -> None:
-        """Request the menu of the current rectangle."""
+        """Request the context menu of the current rectangle."""
         if self.graph is not None:
             is_key = event.reason() == QContextMenuEvent.Reason.Keyboard
             below = self.rectangle(self.current).bottomLeft().toPoint()
             self.menu_requested.emit(self.viewport().mapToGlobal(below) if is_key else event.globalPos())
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        """Go to callers, to what is called, and to what is beside; zoom by Enter, and out by Escape."""
+        """Move to callers, callees and neighbours with the arrow keys; zoom in with Enter, out with Escape and Home."""
         graph, key, node = self.graph, event.key(), self.current
         if graph is None or key not in _KEYS:
             super().keyPressEvent(event)
@@ -319,15 +319,15 @@ class FlameCanvas(QAbstractScrollArea):
         elif key == Qt.Key.Key_Home:
             self.zoom(ROOT)
         elif key == Qt.Key.Key_Down:
-            level = self._shown(int(graph.depth[node]) + 1, int(graph.depth[node]) + 1)
+            level = self._visible_rectangles(int(graph.depth[node]) + 1, int(graph.depth[node]) + 1)
             self._select(next((child for child in graph.below(node).tolist() if child in level), node))
         elif key == Qt.Key.Key_Up:
             self._select(max(int(graph.parent[node]), ROOT))
         else:
-            level = self._shown(int(graph.depth[node]), int(graph.depth[node]))
+            level = self._visible_rectangles(int(graph.depth[node]), int(graph.depth[node]))
             level = level[np.argsort(graph.start[level])]
-            place = int(np.flatnonzero(level == node)[0]) + (1 if key == Qt.Key.Key_Right else -1)
-            self._select(int(level[min(max(place, 0), len(level) - 1)]))
+            position = int(np.flatnonzero(level == node)[0]) + (1 if key == Qt.Key.Key_Right else -1)
+            self._select(int(level[min(max(position, 0), len(level) - 1)]))
 
     def _use(self, node: int) -> None:
         assert self.graph is not None
@@ -342,22 +342,22 @@ class FlameCanvas(QAbstractScrollArea):
         self._follow()
 
     def focusInEvent(self, event: QFocusEvent) -> None:
-        """Show which rectangle keys act on."""
+        """Show the current rectangle."""
         super().focusInEvent(event)
         self.viewport().update()
 
     def focusOutEvent(self, event: QFocusEvent) -> None:
-        """Show it no longer."""
+        """Hide the current rectangle."""
         super().focusOutEvent(event)
         self.viewport().update()
 
     def resizeEvent(self, event: QResizeEvent) -> None:
-        """Follow the size."""
+        """Adjust to the new size."""
         super().resizeEvent(event)
         self._follow()
 
     def event(self, event: QEvent) -> bool:
-        """Keep the keys that act on rectangles from running commands."""
+        """Keep the keys of the flame graph from running commands."""
         if event.type() == QEvent.Type.ShortcutOverride and isinstance(event, QKeyEvent):
             if event.key() in _KEYS and event.modifiers() in (Qt.KeyboardModifier.NoModifier,
                                                               Qt.KeyboardModifier.KeypadModifier):  # fmt: skip
@@ -366,7 +366,7 @@ class FlameCanvas(QAbstractScrollArea):
         return super().event(event)
 
     def viewportEvent(self, event: QEvent) -> bool:
-        """Say more about the rectangle under the mouse."""
+        """Show the tool tip of the rectangle under the mouse."""
         if isinstance(event, QHelpEvent):
             node = self.node_at(event.pos())
             text = "" if self.graph is None or node is None else tip_of(self.graph, node)
@@ -375,12 +375,12 @@ class FlameCanvas(QAbstractScrollArea):
         return super().viewportEvent(event)
 
     def sizeHint(self) -> QSize:
-        """Return the size of a few levels."""
+        """Return a size for a few levels."""
         return QSize(400, 8 * self.row_px)
 
 
 def tip_of(graph: FlameGraph, node: int) -> str:
-    """Return what is known of a rectangle, a line each."""
+    """Return the description of a rectangle, one fact per line."""
     clock, whole = graph.table.trace.clock, max(int(graph.width[ROOT]), 1)
     sign = f"{Known(int(graph.known[node])).sign} ".lstrip()
 
@@ -404,13 +404,13 @@ def tip_of(graph: FlameGraph, node: int) -> str:
 
 
 class FlamePanel(Panel):
-    """The flame graph of the trace or of the selected range. Works only while it can be seen.
+    """The flame graph of the trace or the selected range. It is computed only while the panel is visible.
 
     Attributes:
-        view: What is worked out.
-        canvas: The rectangles.
-        measures: What their widths are.
-        by_thread: Whether processes and threads are told apart.
+        view: Computes the flame graph.
+        canvas: Draws it.
+        measures: Selects what widths stand for.
+        by_thread: Separates processes and threads.
         statement, message: What is drawn, and why nothing is.
     """
 
@@ -424,10 +424,8 @@ class FlamePanel(Panel):
         self.measures, self.by_thread = QComboBox(self), QCheckBox("By process and thread", self)
         self.measures.setAccessibleName("What widths are")
         self.measures.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToContents)
-        self.statement, self.message = CutLabel(self), PlainLabel(self)
-        self.statement.setProperty("role", "dim")
+        self.statement, self.message = ElidedLabel(self, role="dim"), PlainLabel(self, role="dim")
         self.statement.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
-        self.message.setProperty("role", "dim")
         self.message.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self.message.setWordWrap(True)
         self.stack = QStackedWidget(self)
@@ -446,7 +444,7 @@ class FlamePanel(Panel):
         self._on_view()
 
     def set_theme(self, theme: Theme) -> None:
-        """Draw in other colours."""
+        """Use the colours of a theme."""
         super().set_theme(theme)
         self.canvas.theme = theme
         self.canvas.viewport().update()
@@ -456,7 +454,7 @@ class FlamePanel(Panel):
         self.view.close()
 
     def copied_text(self) -> str:
-        """Return what is known of the current rectangle, while the rectangles have the focus."""
+        """Return the description of the current rectangle, if the flame graph has the focus."""
         graph = self.canvas.graph
         return tip_of(graph, self.canvas.current) if graph is not None and self.canvas.hasFocus() else ""
 
@@ -466,7 +464,7 @@ class FlamePanel(Panel):
 
     @Slot()
     def _on_view(self) -> None:
-        """Show what there is, or why there is nothing."""
+        """Show the flame graph, or why there is none."""
         graph = self.view.graph
         why_empty = self.view.error or ("Adding up\N{HORIZONTAL ELLIPSIS}" if graph is None else "")
         if graph is not None and not self.view.error:
@@ -486,7 +484,7 @@ class FlamePanel(Panel):
 
     @Slot()
     def _report(self) -> None:
-        """Say what is drawn, what is not, and what the current rectangle is."""
+        """Show the extent, the current rectangle, and what is not drawn."""
         graph, canvas = self.canvas.graph, self.canvas
         if graph is None:
             return
@@ -502,10 +500,10 @@ class FlamePanel(Panel):
 
     @Slot()
     def _show_longest(self) -> None:
-        """Show the longest call of the current function, or its first sample, on the lanes."""
+        """Show the longest call of the current function, or its first sample, in the lanes."""
         graph, opened = self.canvas.graph, self._opened
         if graph is None or graph.table.trace is not opened.trace:
-            return  # it is of a shorter reading of the file, and being added up again
+            return  # the trace was refreshed, and the graph is being computed again
         event, longest = int(graph.event[self.canvas.current]), int(graph.longest[self.canvas.current])
         start = int(opened.trace.events.time_cycles[event])
         self._navigation.show_event(event)
@@ -514,7 +512,7 @@ class FlamePanel(Panel):
 
     @Slot(QPoint)
     def _on_menu(self, position: QPoint) -> None:
-        """Request the menu of the longest call: it filters to this function, or without it."""
+        """Select the longest call of the current function, and request the context menu, which filters by it."""
         graph, opened = self.canvas.graph, self._opened
         if graph is None or graph.table.trace is not opened.trace or graph.event[self.canvas.current] < 0:
             return

@@ -1,4 +1,4 @@
-"""What is done again and again, which of it was late, and where the time of one instance went."""
+"""The panel Late: recurring activities, their late instances, and where the time of an instance went."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from PySide6.QtWidgets import (
     QCheckBox,
     QHBoxLayout,
     QLineEdit,
-    QPushButton,
     QSplitter,
     QStackedWidget,
     QTabBar,
@@ -31,7 +30,7 @@ from satview.gui import dialogs
 from satview.gui.answer_table import AnswerPanel
 from satview.gui.panel import Panel, PanelContext, select_row
 from satview.gui.theme import Theme
-from satview.gui.widgets import CutLabel, Notice, line_up
+from satview.gui.widgets import ElidedLabel, Notice, flat_button, line_up
 from satview.session.highlight import Highlighted, Leg
 from satview.session.panels.late_view import ActivitiesView, ExplainedInstance, InstanceView
 from satview.timeline.spans import NO_EVENT
@@ -39,11 +38,11 @@ from satview.timeline.spans import NO_EVENT
 if TYPE_CHECKING:
     from satview.gui.plots.duration_plot import ResponsePlot
 
-_SHARES: Final = (5, 3, 5)  # of the width
-_TABS: Final = {CAUSES.name: "More in slow", PATHS.name: "Paths"}  # shorter than the titles: four tabs have room
-_MARGIN: Final = 0.25  # on both sides of an instance
+_SHARES: Final = (5, 3, 5)  # relative widths of the tables
+_TABS: Final = {CAUSES.name: "More in slow", PATHS.name: "Paths"}  # shorter titles, so that four tabs fit
+_MARGIN: Final = 0.25  # margin on both sides of an instance in the lanes
 _TIMING_PX: Final = 200
-# The columns in which people look for what is late; others are in exported files.
+# The columns shown; exported files have all.
 _SHOWN: Final = {
     ACTIVITIES.name: ("activity", "misses", "max", "deadline", "count", "median", "p99", "margin", "overrun", "period",
                  "start_jitter", "end_jitter", "utilisation", "undecided", "trigger", "deadline_from"),
@@ -57,26 +56,26 @@ _SHOWN: Final = {
 
 
 class _Tables(AnswerPanel):
-    """One answer of several, each behind a tab.
+    """A table with several answers, one per tab.
 
     Signals:
         chosen: A row was clicked: its position in the whole answer.
-        looked_for: A row about slow instances was clicked: the event at which to look.
-        used: The table has the focus.
+        event_chosen: A row about slow instances was clicked: the event to show.
+        focused: The table got the focus.
     """
 
-    widest_px = 560  # paths say at their ends what is special
+    widest_px = 560  # paths differ at their ends, which must be visible
     chosen = Signal(int)
-    looked_for = Signal(int)
-    used = Signal()
+    event_chosen = Signal(int)
+    focused = Signal()
 
     def __init__(self, context: PanelContext, name: str, buttons: QHBoxLayout, parent: QWidget) -> None:
-        """Make empty tables.
+        """Create empty tables.
 
         Args:
-            context: What a panel is made with.
-            name: What the tables are called.
-            buttons: The line for Copy and Export, which show while the table is in use.
+            context: Context of the panel.
+            name: Accessible name of the tables.
+            buttons: Layout for Copy and Export, which are visible while the table is in use.
             parent: Owner.
         """
         super().__init__(context, name, parent)
@@ -85,7 +84,7 @@ class _Tables(AnswerPanel):
         self.tabs = QTabBar(self, expanding=False, drawBase=False)
         self.tabs.setAccessibleName(name)
         self.tabs.currentChanged.connect(self._fill)
-        self.statement = CutLabel("", self, role="dim")
+        self.statement = ElidedLabel("", self, role="dim")
         head = line_up(QHBoxLayout(), self.tabs, (self.statement, 1), margins=(2, 0, 8, 0))
         self.add_buttons(buttons, self.statement)
         for button in self._buttons:
@@ -93,7 +92,7 @@ class _Tables(AnswerPanel):
         self._lay_out(head, self.stack)
 
     def add_drawing(self, title: str, drawing: _Responses) -> None:
-        """Show something else behind the last tab."""
+        """Add a last tab with a drawing."""
         self._drawing = title, drawing
         self.stack.addWidget(drawing)
 
@@ -103,19 +102,19 @@ class _Tables(AnswerPanel):
             button.setVisible(is_used)
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        """Tell that the table has the focus."""
+        """Report that the table got the focus."""
         if watched is self.table and event.type() == QEvent.Type.FocusIn:
-            self.used.emit()
+            self.focused.emit()
         return super().eventFilter(watched, event)
 
     def _share_width(self) -> None:
-        """Cut no words: names differ in their ends, and what has no room can be scrolled to."""
-        for section, width_px in self._wanted_px.items():
+        """Set column widths without cutting texts; the table scrolls if necessary."""
+        for section, width_px in self._needed_px.items():
             self.table.setColumnWidth(section, width_px)
-        self._fitted_px = self._wanted_px.copy()
+        self._fitted_px = self._needed_px.copy()
 
     def show_answers(self, *answers: Table) -> None:
-        """Show one of these, of the kind that showed."""
+        """Set the answers, one per tab; the same tab stays selected."""
         if list(map(id, answers)) == list(map(id, self._answers)):
             return
         before, self._answers = self.shown, list(answers)
@@ -129,11 +128,11 @@ class _Tables(AnswerPanel):
                     self.tabs.addTab("")
                 self.tabs.setTabText(number, title)
                 self.tabs.setTabToolTip(number, tool_tip(question))
-        if self.shown is not before or self._drawing is not None:  # else the selected row stays
+        if self.shown is not before or self._drawing is not None:  # otherwise keep the selected row
             self._fill()
 
     def show_row(self, position: int) -> None:
-        """Select the row of a position in the whole answer."""
+        """Select the row at a position in the whole answer."""
         if self.model.answer is not None:
             rows = np.flatnonzero(self.model.answer.positions == position)
             if len(rows) and rows[0] != self.table.currentIndex().row():
@@ -141,7 +140,7 @@ class _Tables(AnswerPanel):
 
     @property
     def shown(self) -> Table | None:
-        """The answer that shows, or is behind the tab of the drawing that does."""
+        """The answer of the current tab; for the tab of the drawing, the last answer."""
         return self._answers[min(self.tabs.currentIndex(), len(self._answers) - 1)] if self._answers else None
 
     @Slot()
@@ -160,20 +159,20 @@ class _Tables(AnswerPanel):
             self.statement.setText(self._drawing[1].says)
 
     def _show(self, row: int) -> None:
-        """Say which row was chosen; only an instance, or the worst of a chain, is also gone to."""
+        """Report the clicked row; rows that are not activities or instances are shown in the lanes instead."""
         answer = self.model.answer
         if answer is None or not 0 <= row < len(answer):
             return
         if answer.question in (ACTIVITIES, INSTANCES):
             self.chosen.emit(int(answer.positions[row]))
         elif answer.question.name in (COMPARISON.name, CAUSES.name, PATHS.name) and answer.event(row) >= 0:
-            self.looked_for.emit(answer.event(row))
+            self.event_chosen.emit(answer.event(row))
         else:
             super()._show(row)
 
 
 class _Responses(QWidget):
-    """Makes the histogram of responses when it is first seen: pyqtgraph takes 0.3 s to import.
+    """A histogram of response times, created when first shown, because importing pyqtgraph takes 0.3 s.
 
     Signals:
         row_requested: As of `ResponsePlot`.
@@ -186,12 +185,11 @@ class _Responses(QWidget):
         self._theme = theme
         self._shown: ExplainedInstance | None = None
         self.plot: ResponsePlot | None = None
-        self._layout = QVBoxLayout(self)
-        self._layout.setContentsMargins(0, 0, 0, 0)
+        self._layout = line_up(QVBoxLayout(self), margins=(0, 0, 0, 0))
 
     @property
     def says(self) -> str:
-        """How many it counts, and how many it cannot."""
+        """The number of known and unknown responses, as text."""
         if self._shown is None or self._shown.responses is None:
             return "No response is known"
         count = len(self._shown.responses.bin)
@@ -199,22 +197,22 @@ class _Responses(QWidget):
         return counted(count, "response") + (f"; {unknown:,} more are not known" if unknown else "")
 
     def show_responses(self, shown: ExplainedInstance) -> None:
-        """Draw the responses of an activity, once they can be seen."""
+        """Set the activity whose responses are drawn."""
         self._shown = shown
         if self.plot is not None:
             self.plot.show_responses(shown)
 
     def set_theme(self, theme: Theme) -> None:
-        """Draw in other colours."""
+        """Use the colours of a theme."""
         self._theme = theme
         if self.plot is not None:
             self.plot.set_theme(theme)
 
     def showEvent(self, event: QShowEvent) -> None:
-        """Make it."""
+        """Create the plot."""
         super().showEvent(event)
         if self.plot is None:
-            from satview.gui.plots.duration_plot import ResponsePlot  # brings pyqtgraph
+            from satview.gui.plots.duration_plot import ResponsePlot  # imports pyqtgraph
 
             self.plot = ResponsePlot(self._theme, self)
             self.plot.row_requested.connect(self.row_requested)
@@ -224,15 +222,15 @@ class _Responses(QWidget):
 
 
 class LatePanel(Panel):
-    """Activities, the instances of the one that is selected, and the blame of the instance that is.
+    """Three tables: activities, instances of the selected activity, and blame for the time of the selected instance.
 
     Attributes:
-        activities_view, instance_view: What is looked for.
+        activities_view, instance_view: Compute the activities, and the blame of an instance.
         activities, instances, blame: The tables.
-        responses: The histogram behind a tab of the instances.
-        says: The instance that is explained, in a sentence; or what is wrong.
-        timing: The file of timing.
-        stack: The tables, or why there are none.
+        responses: Histogram, in a tab of the instances.
+        says: Describes the explained instance, or an error.
+        timing: Path of the timing file.
+        stack: Shows the tables, or why there are none.
     """
 
     waits_to_be_seen = True
@@ -241,7 +239,7 @@ class LatePanel(Panel):
         super().__init__(context, parent)
         self.setMinimumSize(120, 64)
         self._report, self._area = context.report, context.area
-        self._asked: Callable[[Late], str] | None = None  # what to explain, while activities are not known yet
+        self._pending: Callable[[Late], str] | None = None  # pending request, run once the activities are known
         self.activities_view, self.instance_view = ActivitiesView(self._opened, self), InstanceView(self)
         head = self._head()
         self._tables = self.activities, self.instances, self.blame = (
@@ -259,7 +257,7 @@ class LatePanel(Panel):
             split.setStretchFactor(number, _SHARES[number])
             table.setMinimumWidth(_TIMING_PX)
             table.menu_requested.connect(self.menu_requested)
-            table.used.connect(partial(self._on_used, table))
+            table.focused.connect(partial(self._on_used, table))
         self._on_used(self.activities)
         self.stack = QStackedWidget(self)
         self.stack.addWidget(split)
@@ -267,7 +265,7 @@ class LatePanel(Panel):
         line_up(QVBoxLayout(self), head, (self.stack, 1), margins=(0, 0, 0, 0), spacing=0)
         self.activities.chosen.connect(self._on_activity)
         self.instances.chosen.connect(self._on_instance)
-        self.blame.looked_for.connect(self._on_looked_for)
+        self.blame.event_chosen.connect(self._on_event)
         self.activities_view.changed.connect(self._on_activities)
         self.instance_view.changed.connect(self._on_explained)
         self._opened.timed.connect(self._on_timed)
@@ -278,7 +276,7 @@ class LatePanel(Panel):
         self._on_activities()
 
     def _head(self) -> QHBoxLayout:
-        self.says = CutLabel("", self)
+        self.says = ElidedLabel("", self)
         self.timing = QLineEdit(self)
         self.timing.setMaximumWidth(_TIMING_PX)
         self.timing.setClearButtonEnabled(True)
@@ -289,30 +287,28 @@ class LatePanel(Panel):
         self.on_lanes = QCheckBox("On the lanes", self)
         self.on_lanes.setToolTip(tool_tip("A lane for each activity: those of the file of timing, else all"))
         self.on_lanes.clicked.connect(self._on_show)
-        choose = QPushButton("Choose\N{HORIZONTAL ELLIPSIS}", self)
-        choose.setProperty("flat", "true")
-        choose.clicked.connect(self._on_choose)
+        choose = flat_button("Choose\N{HORIZONTAL ELLIPSIS}", self, self._on_choose)
         return line_up(
             QHBoxLayout(), (self.says, 1), self.on_lanes, self.timing, choose, margins=(8, 3, 8, 3), spacing=10
         )
 
     def reload(self) -> None:
-        """Look for activities, at first and in a refreshed trace."""
+        """Search for activities, initially and after the trace was refreshed."""
         self.activities_view.start()
 
     def explain(self, thread: int, cycles: int) -> None:
-        """Explain what a thread does at a moment.
+        """Explain the instance that a thread works on at a time.
 
         Args:
             thread: Row of the thread table.
-            cycles: The moment.
+            cycles: The time.
         """
         name = visible_line(self._opened.trace.thread_name(thread))
         nothing = f"{name} does nothing again and again: no pulse, message, sleep or interrupt begins its work"
         self._ask(lambda late: "" if self.instance_view.explain_thread(late, thread, cycles) else nothing)
 
     def explain_selected(self) -> bool:
-        """Explain the instance of the bar that is selected on the lane of an activity; return False if none is."""
+        """Explain the instance of the bar selected on the lane of an activity; return False if none is selected."""
         selection = self._opened.selection
         track = self._opened.timeline.infos[selection.lane].track if selection.lane is not None else None
         event = selection.span.event if selection.span is not None else NO_EVENT
@@ -323,13 +319,13 @@ class LatePanel(Panel):
         self._ask(lambda late: "" if self.instance_view.explain_bar(late, name, event) else gone)
         return True
 
-    def _ask(self, asked: Callable[[Late], str]) -> None:
-        self._asked = asked
+    def _ask(self, request: Callable[[Late], str]) -> None:
+        self._pending = request
         if self.activities_view.found is not None and not self.activities_view.is_busy:
             self._answer_asked()
 
     def set_theme(self, theme: Theme) -> None:
-        """Draw in other colours."""
+        """Use the colours of a theme."""
         super().set_theme(theme)
         for table in self._tables:
             table.set_theme(theme)
@@ -357,7 +353,7 @@ class LatePanel(Panel):
     @Slot()
     def _on_timed(self) -> None:
         self.timing.setText(self._opened.timing_file)
-        if self.activities_view.found is not None or self.activities_view.error:  # else `reload` will do it
+        if self.activities_view.found is not None or self.activities_view.error:  # otherwise `reload` is still to come
             self.reload()
 
     @Slot()
@@ -385,7 +381,7 @@ class LatePanel(Panel):
     def _on_activities(self) -> None:
         view, answer = self.activities_view, self.activities_view.found
         if view.is_busy and answer is not None:
-            return  # what shows stays until there is better
+            return  # keep the old tables until the search ends
         if answer is None or not len(answer.activities):
             self.instance_view.forget()
             why = view.error if answer is None else answer.activities.says_why_empty
@@ -398,7 +394,7 @@ class LatePanel(Panel):
             return
         self.activities.show_answers(answer.activities, *([answer.chains] if len(answer.chains) else []))
         names = [activity.name for activity in answer.late.learned.activities]
-        if self._asked is not None:
+        if self._pending is not None:
             self._answer_asked()
         elif before is not None and (name := before.late.learned.activities[before.activity].name) in names:
             self._on_activity(names.index(name))
@@ -406,9 +402,9 @@ class LatePanel(Panel):
             self._on_activity(answer.telling)
 
     def _answer_asked(self) -> None:
-        answer, asked = self.activities_view.found, self._asked
-        self._asked = None
-        if answer is not None and asked is not None and (nothing := asked(answer.late)):
+        answer, request = self.activities_view.found, self._pending
+        self._pending = None
+        if answer is not None and request is not None and (nothing := request(answer.late)):
             self._report(nothing)
 
     @Slot(int)
@@ -418,7 +414,7 @@ class LatePanel(Panel):
 
     @Slot(int)
     def _on_instance(self, row: int) -> None:
-        """Show an instance on the lanes, select its begin, and explain it."""
+        """Show an instance in the lanes, select its start, and explain it."""
         shown = self.instance_view.found
         if shown is None or shown.late.trace is not self._opened.trace:
             return
@@ -430,7 +426,7 @@ class LatePanel(Panel):
         if lane is not None:
             self._area.view.reveal_lane(lane)
             last = int(instance.end_row[0])
-            end = last if last >= 0 else len(self._opened.trace.events) - 1  # so far, if it is not done
+            end = last if last >= 0 else len(self._opened.trace.events) - 1  # unfinished: up to the end of the trace
             title = shown.late.learned.activities[shown.activity].name
             leg = Leg(int(instance.thread[0]), int(instance.start_row[0]), end, title)
             self._opened.highlight.show(Highlighted(int(instance.start_row[0]), (), (leg,)))
@@ -438,8 +434,8 @@ class LatePanel(Panel):
         self.instance_view.explain(shown.late, shown.activity, row)
 
     @Slot(int)
-    def _on_looked_for(self, event: int) -> None:
-        """Show an event within an instance of the activity, with that instance."""
+    def _on_event(self, event: int) -> None:
+        """Show an event, and the instance of the activity that contains it."""
         shown = self.instance_view.found
         row = -1 if shown is None else shown.row_of(event)
         if row >= 0:

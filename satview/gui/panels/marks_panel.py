@@ -1,4 +1,4 @@
-"""The list of marks, bookmarks and notes: found by words, visited by a click, edited in place."""
+"""The panel Marks: bookmarks and notes, with search; a click goes to a mark, notes are edited in place."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _NONE: Final = (
 
 
 class MarksModel(QAbstractTableModel):
-    """The marks that have some words, in order of time."""
+    """The marks that match the search, in time order."""
 
     def __init__(self, opened: OpenTrace, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -46,10 +46,10 @@ class MarksModel(QAbstractTableModel):
         self.refresh()
 
     def set_theme(self, _theme: Theme) -> None:
-        """Do nothing: rows have the colours of the table."""
+        """Do nothing: rows have the table's own colours."""
 
     def look_for(self, text: str) -> None:
-        """Show the marks with all of some words in their note or time."""
+        """Show only marks whose note or time contains all words of a text."""
         self._words = tuple(text.casefold().split())
         self.refresh()
 
@@ -71,7 +71,7 @@ class MarksModel(QAbstractTableModel):
         return 0 if parent.isValid() else len(_COLUMNS)
 
     def headerData(self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
-        """Return title or alignment of a column's head."""
+        """Return title or alignment of a column heading."""
         if orientation == Qt.Orientation.Horizontal and role == Qt.ItemDataRole.DisplayRole:
             return _COLUMNS[section]
         if orientation == Qt.Orientation.Horizontal and role == Qt.ItemDataRole.TextAlignmentRole:
@@ -80,7 +80,7 @@ class MarksModel(QAbstractTableModel):
         return None
 
     def flags(self, index: Index) -> Qt.ItemFlag:
-        """Let notes be edited."""
+        """Make notes editable."""
         return super().flags(index) | (
             Qt.ItemFlag.ItemIsEditable if index.column() == _NOTE else Qt.ItemFlag.NoItemFlags
         )
@@ -101,7 +101,7 @@ class MarksModel(QAbstractTableModel):
         return None
 
     def setData(self, index: Index, value: Any, role: int = Qt.ItemDataRole.EditRole) -> bool:
-        """Give a mark another note."""
+        """Change the note of a mark."""
         mark = self.marks[index.row()]
         if role != Qt.ItemDataRole.EditRole or str(value) == mark.text:
             return False
@@ -109,7 +109,7 @@ class MarksModel(QAbstractTableModel):
         return True
 
     def text(self, mark: Mark, column: int) -> str:
-        """Return what a column says of a mark."""
+        """Return the text of a mark in a column."""
         clock = self._opened.trace.clock
         if column == 0:
             return format_moment(mark.start_cycles, clock)
@@ -124,10 +124,10 @@ class MarksModel(QAbstractTableModel):
 
 
 class MarksPanel(TablePanel[MarksModel]):
-    """The list with a line to search it.
+    """The marks as a table, with a search field.
 
     Attributes:
-        line: What is looked for.
+        line: The search field.
         model, table: The marks.
     """
 
@@ -141,10 +141,10 @@ class MarksPanel(TablePanel[MarksModel]):
         self.line = QLineEdit(self, placeholderText="Find a note", clearButtonEnabled=True)
         self.line.textChanged.connect(borrowed(self.model.look_for))
         self.count = PlainLabel(self, role="dim")
-        self._nothing = Notice(_NONE, self)
+        self._empty_notice = Notice(_NONE, self)
         self._stack = QStackedWidget(self)
         self._stack.addWidget(self.table)
-        self._stack.addWidget(self._nothing)
+        self._stack.addWidget(self._empty_notice)
         head = line_up(QHBoxLayout(), (self.line, 1), self.count, margins=(8, 4, 8, 4), spacing=10)
         line_up(QVBoxLayout(self), head, (self._stack, 1), margins=(0, 0, 0, 0), spacing=0)
         self._set_up_table(context.settings.number("events/row_height_px"))
@@ -153,7 +153,7 @@ class MarksPanel(TablePanel[MarksModel]):
         self._on_reset()
 
     def copied_text(self) -> str:
-        """Return the marks that show as tab-separated text with column names, while the table has the focus."""
+        """Return the visible marks as tab-separated text with column titles, if the table has the focus."""
         if not self.table.hasFocus():
             return ""
         rows = [
@@ -162,7 +162,7 @@ class MarksPanel(TablePanel[MarksModel]):
         return "\n".join("\t".join(row) for row in [list(_COLUMNS), *rows])
 
     def eventFilter(self, _watched: QObject, event: QEvent) -> bool:
-        """Take Return and Del of the table."""
+        """Handle Return (go to the mark) and Delete (remove it) in the table."""
         if event.type() not in (QEvent.Type.KeyPress, QEvent.Type.ShortcutOverride) or not isinstance(event, QKeyEvent):
             return False
         row = self.table.currentIndex().row()
@@ -208,7 +208,7 @@ class MarksPanel(TablePanel[MarksModel]):
 
     @Slot()
     def _follow(self) -> None:
-        """Mark the row of the mark that is selected in the lanes."""
+        """Select the row of the selected mark."""
         selected = self._opened.marks.selected
         if selected is None:
             self.table.clearSelection()

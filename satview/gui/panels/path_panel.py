@@ -1,4 +1,4 @@
-"""The critical path as tables: its pieces in time order, and what it spends on which thread."""
+"""The panel Critical path: its pieces in time order, and the time spent per thread."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from satview.base.time_text import format_duration, format_moment
 from satview.gui.answer_table import AnswerModel, AnswerPanel
 from satview.gui.panel import PanelContext, set_up_rows
 from satview.gui.theme import Theme
-from satview.gui.widgets import PlainLabel
+from satview.gui.widgets import PlainLabel, line_up
 
 _HOW: Final = (
     "Click an interval of a thread, or drag over a range in its lane, then press Shift+Y\n"
@@ -25,11 +25,11 @@ _LEAST_NAME_PX, _WIDEST_NAME_PX = 90, 420
 
 
 class PathPanel(AnswerPanel):
-    """The critical path that was requested last; pieces that repeat are folded.
+    """The last requested critical path; repeated pieces are folded.
 
     Attributes:
-        totals, sums: What it adds up to, and the table of that.
-        statement: Whose path it is, and how long.
+        totals, sums: Model and table of the time per thread.
+        statement: The thread and the length of the path.
     """
 
     shown_names = ("thread", "start", "length", "does")
@@ -49,13 +49,13 @@ class PathPanel(AnswerPanel):
         self._on_path()
 
     def set_theme(self, theme: Theme) -> None:
-        """Draw in other colours."""
+        """Use the colours of a theme."""
         super().set_theme(theme)
         self.totals.set_theme(theme)
         self.sums.viewport().update()
 
     def _rows_as_text(self) -> str:
-        """Return the sums while their table has the focus; else all pieces, or those that are selected."""
+        """Return the sums if their table has the focus; otherwise the selected pieces, or all."""
         if self.sums.hasFocus() and self.totals.answer is not None:
             return self.totals.answer.lines(range(self.totals.rowCount()))
         if len(self.table.selectionModel().selectedRows()) > 1 or self.exported is None:
@@ -63,21 +63,19 @@ class PathPanel(AnswerPanel):
         return self.exported.lines(range(len(self.exported)))
 
     def copied_text(self) -> str:
-        """Return the rows of the table that has the focus."""
+        """Return rows of the table that has the focus."""
         return self._rows_as_text() if self.table.hasFocus() or self.sums.hasFocus() else ""
 
     @property
     def exported(self) -> Table | None:
-        """All pieces, whatever is folded."""
+        """All pieces, including folded ones."""
         answer = self._opened.path.found
         return answer.pieces if answer is not None else None
 
     def _set_up(self) -> None:
         self.statement = PlainLabel(self)
         self.statement.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
-        head = QHBoxLayout()
-        head.setContentsMargins(10, 4, 8, 4)
-        head.addWidget(self.statement, 1)
+        head = line_up(QHBoxLayout(), (self.statement, 1), margins=(10, 4, 8, 4))
         self.add_buttons(head, self.statement)
         split = QSplitter(Qt.Orientation.Vertical, self)
         split.addWidget(self.stack)

@@ -1,4 +1,4 @@
-"""The list of problems of the trace; a click goes to the position."""
+"""The panel Problems: problems of the file; a click goes to the position."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _TIME: Final = int(Qt.ItemDataRole.UserRole)
 
 
 class ProblemsPanel(Panel):
-    """Problems by kind, each with its positions."""
+    """Problems by kind, with their positions."""
 
     def __init__(self, context: PanelContext, parent: QWidget | None = None) -> None:
         super().__init__(context, parent)
@@ -44,7 +44,7 @@ class ProblemsPanel(Panel):
         self.reload()
 
     def reload(self) -> None:
-        """Show the problems of a refreshed trace, if there are others by now; open branches and the position stay."""
+        """Show the problems if they changed; keep expanded branches and the scroll position."""
         counts = self._opened.trace.problems.counts()
         self._stack.setCurrentIndex(0 if counts else 1)
         if counts == self._counts:
@@ -58,7 +58,7 @@ class ProblemsPanel(Panel):
         self.tree.verticalScrollBar().setValue(position)
 
     def set_theme(self, theme: Theme) -> None:
-        """Draw in other colours."""
+        """Use the colours of a theme."""
         self._theme = theme
         for i in range(self.tree.topLevelItemCount()):
             item = self.tree.topLevelItem(i)

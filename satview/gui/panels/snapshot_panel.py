@@ -1,4 +1,4 @@
-"""What every thread does at the selected moment: states, and below each its threads."""
+"""The panel Snapshot: the state of every thread at the selected time, grouped by state."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ from satview.answers.table import Table
 from satview.base.time_text import format_moment
 from satview.gui.answer_table import AnswerPanel
 from satview.gui.panel import PanelContext
-from satview.gui.widgets import CutLabel
+from satview.gui.widgets import ElidedLabel, line_up
 from satview.session.open_trace import OpenTrace
 from satview.session.questions import WatchedAnswer
 from satview.session.tasks import IsCancelled
 from satview.store.trace import Trace
 
-_SETTLE_MS = 60  # a key that is held moves the selection faster than anybody reads
+_SETTLE_MS = 60  # delay after the last change, for keys that are held
 
 
 class SnapshotView(WatchedAnswer):
-    """Follows the selected event or interval, and cursor A, whichever was set last; only while somebody looks.
+    """Follows the selection and cursor A, whichever was set last, while the panel is visible.
 
     Attributes:
-        found: What was worked out last, states with their threads below them; None = nothing yet.
-        found_cycles: The moment that it is of.
+        found: The last result, states with their threads below; None = none yet.
+        found_cycles: Time of this result.
     """
 
     def __init__(self, opened: OpenTrace, parent: QObject | None = None) -> None:
@@ -47,18 +47,18 @@ class SnapshotView(WatchedAnswer):
 
     @property
     def at_cycles(self) -> int | None:
-        """The moment that is requested; None = nothing is selected."""
+        """The requested time; None = nothing is selected."""
         return self._cycles
 
     def hold(self, is_held: bool) -> None:
-        """Keep the moment whatever is selected, while the snapshot itself leads to other positions; or follow again."""
+        """Ignore the selection while the panel itself changes it, or follow it again."""
         self._is_held = is_held
 
     def _selected(self) -> int | None:
         selection, trace = self._opened.selection, self._opened.trace
         if selection.point_cycles is not None:
             return selection.point_cycles
-        if selection.is_interval and selection.span is not None:  # what lasts, not what begins with it
+        if selection.is_interval and selection.span is not None:  # the middle, to be inside the interval
             return (selection.span.start_cycles + selection.span.end_cycles) // 2
         if selection.event is not None:
             return int(trace.events.time_cycles[selection.event])
@@ -84,10 +84,10 @@ class SnapshotView(WatchedAnswer):
     @Slot(object)
     def _on_reloaded(self, _reload: object) -> None:
         if self._is_watched and self._cycles is not None:
-            self._settle.start()  # what is shown holds until then
+            self._settle.start()  # keep the result until then
         else:
             self._job.cancel()
-            self.found = None  # or else the trace before it grew would stay in memory
+            self.found = None  # otherwise it would keep the previous trace in memory
 
     @Slot()
     def _request(self) -> None:
@@ -106,19 +106,19 @@ class SnapshotView(WatchedAnswer):
 
 
 def _find(trace: Trace, moment_cycles: int, basis: Basis, is_cancelled: IsCancelled) -> object:
-    """Run in the task; holds the trace, no widget."""
+    """Return the time and its snapshot; runs in the background task."""
     return moment_cycles, snapshot(trace, moment_cycles, basis, is_cancelled, by_state=True)
 
 
-_OPEN_UP_TO: Final = 12  # threads of a state that are shown at first
+_OPEN_UP_TO: Final = 12  # states with at most so many threads are unfolded initially
 
 
 class SnapshotPanel(AnswerPanel):
-    """Threads by state at the moment of the selection or cursor A. Works only while it can be seen.
+    """Threads by state at the time of the selection or cursor A. It is computed only while the panel is visible.
 
     Attributes:
-        view: What is worked out.
-        moment: Which moment it is of.
+        view: Computes the snapshot.
+        moment: Shows its time.
     """
 
     shown_names = ("state", "thread", "count", "cpu", "waits_for", "holder", "length")
@@ -126,10 +126,8 @@ class SnapshotPanel(AnswerPanel):
     def __init__(self, context: PanelContext, parent: QWidget | None = None) -> None:
         super().__init__(context, "Snapshot", parent)
         self.view = self.watched = SnapshotView(self._opened, self)
-        self.moment = CutLabel("", self, role="dim")
-        head = QHBoxLayout()
-        head.setContentsMargins(8, 3, 8, 3)
-        head.addWidget(self.moment, 1)
+        self.moment = ElidedLabel("", self, role="dim")
+        head = line_up(QHBoxLayout(), (self.moment, 1), margins=(8, 3, 8, 3))
         self.add_buttons(head, self.moment)
         self._lay_out(head, self.stack)
         self._shown: Table | None = None
@@ -144,7 +142,7 @@ class SnapshotPanel(AnswerPanel):
 
     @property
     def exported(self) -> Table | None:
-        """All threads, whatever is folded."""
+        """All threads, including folded ones."""
         table = self.view.found
         return table and table.at(np.concatenate([table.children(row) for row in range(len(table))]))
 
@@ -153,7 +151,7 @@ class SnapshotPanel(AnswerPanel):
 
     @Slot()
     def _on_view(self) -> None:
-        """Show what there is, or why there is nothing."""
+        """Show the snapshot, or why there is none."""
         view = self.view
         reason = view.error
         if not reason and view.found is None:
@@ -171,7 +169,7 @@ class SnapshotPanel(AnswerPanel):
             self._fill()
 
     def _fill(self) -> None:
-        """Show the states; those that were unfolded are so again, at first those of few threads."""
+        """Show the states; keep which are unfolded."""
         table = self.view.found
         if table is None:
             return
@@ -190,7 +188,7 @@ class SnapshotPanel(AnswerPanel):
 
     @Slot(QModelIndex)
     def _on_clicked(self, index: QModelIndex) -> None:
-        """Go to who holds what a thread waits for, or to the thread; the snapshot stays at its moment."""
+        """Go to the thread of the row, or to the holder that it waits for; the snapshot keeps its time."""
         answer = self.model.answer
         if answer is not None and self.model.columns[index.column()].name == "holder":
             self._show_thread(answer.held(index.row(), "holder"))
@@ -198,7 +196,7 @@ class SnapshotPanel(AnswerPanel):
             super()._on_clicked(index)
 
     def _show(self, row: int) -> None:
-        """Select the event that began what a thread does, or, without one, what it does at the moment."""
+        """Select the event at which a thread's state began; without one, its interval at the time of the snapshot."""
         answer = self.model.answer
         if answer is None or not 0 <= row < len(answer):
             return
@@ -210,7 +208,7 @@ class SnapshotPanel(AnswerPanel):
         self.view.hold(False)
 
     def _show_thread(self, thread: int) -> None:
-        """Select what a thread does at the moment, unless the trace has been read again since."""
+        """Select the interval of a thread at the time of the snapshot, unless the trace was refreshed since."""
         answer, lane = self.model.answer, self._opened.lane_of_thread(thread) if thread > 0 else None
         if lane is None or answer is None or answer.trace is not self._opened.trace:
             return

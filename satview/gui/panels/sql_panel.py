@@ -1,4 +1,4 @@
-"""Queries in SQL over the tables of the trace; rows that are about an event or a time lead there."""
+"""The panel SQL: queries over the tables of the trace; rows with an event or time link to the lanes."""
 
 from __future__ import annotations
 
@@ -49,30 +49,30 @@ if TYPE_CHECKING:
     from satview.gui.plots.time_plot import ResultPlot
     from satview.tables.result import Result
 
-_LINES: Final = 3  # of the query that are visible
+_LINES: Final = 3  # visible lines of the query
 _COPY_LIMIT: Final = 100_000
 _Index = QModelIndex | QPersistentModelIndex
 
 
 class ResultModel(QAbstractTableModel):
-    """The rows of a result, made into text when they are seen."""
+    """The rows of a query result, formatted when shown."""
 
     def __init__(self, parent: QObject) -> None:
         super().__init__(parent)
         self.result: Result | None = None
 
     def show(self, result: Result | None) -> None:
-        """Show another result."""
+        """Show another result, or none."""
         self.beginResetModel()
         self.result = result
         self.endResetModel()
 
     def rowCount(self, parent: _Index = QModelIndex()) -> int:  # noqa: B008  -- as Qt declares it
-        """Return how many rows there are."""
+        """Return the number of rows."""
         return 0 if parent.isValid() or self.result is None else len(self.result)
 
     def columnCount(self, parent: _Index = QModelIndex()) -> int:  # noqa: B008  -- as Qt declares it
-        """Return how many columns there are."""
+        """Return the number of columns."""
         return 0 if parent.isValid() or self.result is None else len(self.result.columns)
 
     def data(self, index: _Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
@@ -96,10 +96,10 @@ class ResultModel(QAbstractTableModel):
 
 
 class QueryEditor(ProposingEditor):
-    """Some lines of text, with what fits at the cursor.
+    """An editor for queries with completion.
 
     Attributes:
-        more_tables: Returns names of more tables that the trace has, with what they hold.
+        more_tables: Returns further tables of the trace: pairs of name and description.
 
     Signals:
         run_requested: Ctrl+Return was pressed.
@@ -109,11 +109,11 @@ class QueryEditor(ProposingEditor):
     more_tables: Callable[[], Iterable[tuple[str, str]]] = tuple
 
     def completions(self) -> tuple[list[Completion], int]:
-        """Return tables, columns and words that fit at the cursor."""
+        """Return tables, columns and keywords that fit at the cursor."""
         return sql_completions(self.toPlainText(), self.textCursor().position(), self.more_tables), 0
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        """Request a run of the query."""
+        """Run the query on Ctrl+Return."""
         is_return = event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter)
         if is_return and event.modifiers() & Qt.KeyboardModifier.ControlModifier:
             self.proposals.hide()
@@ -124,7 +124,7 @@ class QueryEditor(ProposingEditor):
 
 
 class ResultView(StrEnum):
-    """How a result shows."""
+    """Ways to show a result."""
 
     ROWS = "Rows"
     PLOT = "Plot"
@@ -132,12 +132,12 @@ class ResultView(StrEnum):
 
 
 class SqlPanel(Panel):
-    """A query, the list of views, and the answer: its rows, values over time, or intervals as lanes.
+    """A query, the list of views, and the result as rows, as values over time, or as lanes of intervals.
 
     Attributes:
-        editor, views, run_button, message, table, model: What it is made of.
-        shown, value: How the answer shows, and which column is plotted.
-        plot: The plot; None until it is first seen.
+        editor, views, run_button, message, table, model: Parts of the panel.
+        shown, value: Select how the result shows, and which column is plotted.
+        plot: The plot; None until first shown.
     """
 
     waits_to_be_seen: ClassVar[bool] = True
@@ -173,12 +173,12 @@ class SqlPanel(Panel):
         self.reason = Notice("", self)
         self._lay_out()
         labels = context.area.labels
-        self._left_px = labels.width()  # plots are below the lanes and have their time axis
+        self._left_px = labels.width()  # plots share the time axis of the lanes
         labels.width_requested.connect(self._set_left)
         self.shown.currentChanged.connect(self._show)
         self.value.activated.connect(self._show)
         self._job = Task(self, self._on_done, self._on_failed)
-        self._requested: Trace | None = None  # whose rows are shown: those of a trace that has grown since are others
+        self._requested: Trace | None = None  # trace of the rows shown, which may have been refreshed since
         self.editor.run_requested.connect(self.run)
         self.run_button.clicked.connect(self._on_button)
         self.views.activated.connect(self._on_view)
@@ -186,14 +186,14 @@ class SqlPanel(Panel):
         self.table.activated.connect(self._on_row)
 
     def close_down(self) -> None:
-        """Stop the query, and end the process that has run some."""
+        """Cancel the query, and end the query process."""
         self._job.close()
         self._modules.close()
-        if self.views.count():  # it was seen
+        if self.views.count():  # the panel was shown
             close_processes(self._opened.trace)
 
     def reload(self) -> None:
-        """List the views at first; read them again when the trace has grown."""
+        """List the views when first shown; repeat the query after the trace was refreshed."""
         if not self.views.count():
             self._fill_views()
             start_early(self._opened.trace)
@@ -201,7 +201,7 @@ class SqlPanel(Panel):
             self.run()
 
     def copied_text(self) -> str:
-        """Return the selected rows as tab-separated text with a line of names."""
+        """Return the selected rows as tab-separated text, after a line of column names."""
         result = self.model.result
         selected = sorted({index.row() for index in self.table.selectionModel().selectedRows()})[:_COPY_LIMIT]
         if result is None or not selected:
@@ -222,23 +222,18 @@ class SqlPanel(Panel):
         self._job.start(partial(run_query, self._opened.trace, text, self._opened.timing_file))
 
     def _lay_out(self) -> None:
-        buttons = QVBoxLayout()
-        buttons.addWidget(self.views)
-        buttons.addWidget(self.run_button)
+        buttons = line_up(QVBoxLayout(), self.views, self.run_button)
         head = line_up(QHBoxLayout(), (self.editor, 1), buttons, margins=(8, 4, 8, 4))
-        layout = line_up(QVBoxLayout(self), head, margins=(0, 0, 0, 0), spacing=0)
-        line = line_up(QHBoxLayout(), self.shown, self.value, margins=(2, 0, 8, 2))
         self.message.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
         self.message.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
-        line.addWidget(self.message, 1)
-        layout.addLayout(line)
+        line = line_up(QHBoxLayout(), self.shown, self.value, (self.message, 1), margins=(2, 0, 8, 2))
         self._stack = QStackedWidget(self)
         self._stack.addWidget(self.table)
         self._stack.addWidget(self.reason)
-        layout.addWidget(self._stack, 1)
+        line_up(QVBoxLayout(self), head, line, (self._stack, 1), margins=(0, 0, 0, 0), spacing=0)
 
     def _tables_of_kinds(self) -> list[tuple[str, str]]:
-        """Return the tables of arguments that the trace has, with what they hold."""
+        """Return the tables of arguments in the trace: pairs of name and description."""
         return [(name, says) for name, _, says in kind_rows(self._opened.trace)]
 
     def _fill_views(self) -> None:
@@ -274,7 +269,7 @@ class SqlPanel(Panel):
         self._finish(f"{result.says}; add a LIMIT" if result.is_cut else result.says)
 
     def set_theme(self, theme: Theme) -> None:
-        """Draw in other colours."""
+        """Use the colours of a theme."""
         self._theme = theme
         if self.plot is not None:
             self.plot.set_theme(theme)
@@ -286,7 +281,7 @@ class SqlPanel(Panel):
             self.plot.set_left(left_px)
 
     def _take_drawing(self) -> None:
-        """Find what can be drawn of a new result, and offer its columns."""
+        """Determine how the new result can be drawn, and list its columns."""
         result, before = self.model.result, self.value.currentText()
         self._drawing = drawing_of(self._opened.trace, result) if result is not None else ""
         self.value.clear()
@@ -297,7 +292,7 @@ class SqlPanel(Panel):
 
     @Slot()
     def _show(self) -> None:
-        """Show rows, plot or lanes; where nothing can be drawn, why."""
+        """Show rows, plot or lanes, or why the result cannot be drawn."""
         shown = list(ResultView)[self.shown.currentIndex()]
         drawing = self._drawing
         self.value.setVisible(shown is ResultView.PLOT and self.value.count() > 0)

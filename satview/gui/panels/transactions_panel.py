@@ -1,4 +1,4 @@
-"""The panel of messages, pulses and interrupts, the slowest first: what it shows, its filter, its table."""
+"""The panel Transactions: messages, pulses and interrupts with their latencies, slowest first."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from satview.base.safe_text import tool_tip
 from satview.base.time import TimeWindow
 from satview.gui.answer_table import AnswerPanel
 from satview.gui.panel import PanelContext
-from satview.gui.widgets import CutLabel
+from satview.gui.widgets import ElidedLabel, line_up
 from satview.session.open_trace import OpenTrace
 from satview.session.questions import Answer
 from satview.session.tasks import IsCancelled
 from satview.store.trace import Trace
 
-# What the panel shows: which kind of rows, filter, order and range; worked out in the background.
+# Computes the rows in the background.
 
 
 class RowMode(StrEnum):
-    """What the rows are; the values are titles."""
+    """Kinds of rows; values are tab titles."""
 
     MESSAGES = "Messages"
     LATENCIES = "Pulses and interrupts"
@@ -37,13 +37,13 @@ class RowMode(StrEnum):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FoundRows:
-    """What was found.
+    """The rows found.
 
     Attributes:
-        mode: What the rows are.
-        window: The range they are in; None = the whole trace.
-        total: How many there are without filter and range.
-        table: The rows, in the order they show.
+        mode: Kind of rows.
+        window: Their range; None = the whole trace.
+        total: Number of rows without filter and range.
+        table: The rows, sorted.
     """
 
     mode: RowMode
@@ -53,13 +53,13 @@ class FoundRows:
 
 
 class TransactionView(Answer):
-    """Follows filter, order and selected range once somebody looks.
+    """Finds the rows for the present filter, order and selected range.
 
     Attributes:
-        mode: What the rows are.
-        client, server: Filter of messages; in the other modes `server` is that of threads.
-        number: Type of message, or number of the interrupt; None = any.
-        found: What shows; None = nothing yet.
+        mode: Kind of rows.
+        client, server: Filter for messages; in other modes `server` filters threads.
+        number: Message type or interrupt number; None = any.
+        found: The last result; None = none yet.
     """
 
     def __init__(self, opened: OpenTrace, parent: QObject | None = None) -> None:
@@ -69,35 +69,35 @@ class TransactionView(Answer):
         self.client = self.server = ""
         self.number: int | None = None
         self.found: FoundRows | None = None
-        self._orders: dict[RowMode, tuple[str, bool]] = {}
+        self._sort_of_mode: dict[RowMode, tuple[str, bool]] = {}
 
     @property
     def order(self) -> tuple[str, bool]:
-        """The column that rows are sorted by, empty for that of the question, and whether the largest come first."""
-        return self._orders.get(self.mode, ("", True))
+        """Sort column (empty = the default of the question), and whether descending."""
+        return self._sort_of_mode.get(self.mode, ("", True))
 
     def set_mode(self, mode: RowMode, client: str = "", server: str = "", number: int | None = None) -> None:
-        """Show rows of another kind, those that pass a filter."""
+        """Show another kind of rows, with a filter."""
         if mode is not self.mode:
             self.mode, self.found = mode, None
             self.client, self.server, self.number = client, server, number
             self.start()
 
     def set_filter(self, client: str, server: str, number: int | None) -> None:
-        """Show the rows that pass a filter."""
+        """Set the filter."""
         if (client, server, number) != (self.client, self.server, self.number):
             self.client, self.server, self.number = client, server, number
             self.start()
 
     def sort(self, name: str, *, descending: bool) -> None:
-        """Show the rows in the order of a column."""
+        """Sort the rows by a column."""
         if (name, descending) != self.order:
-            self._orders[self.mode] = name, descending
+            self._sort_of_mode[self.mode] = name, descending
             self.start()
 
     @Slot()
     def start(self) -> None:
-        """Look for what is to be shown now."""
+        """Start to find the rows."""
         window = self._opened.selection.time_range
         requested: TransactionFilter | LatencyFilter = LatencyFilter(self.number, self.server, window)
         if self.mode is RowMode.MESSAGES:
@@ -112,7 +112,7 @@ def _find(
     trace: Trace, mode: RowMode, requested: TransactionFilter | LatencyFilter, order: tuple[str, bool],
     _is_cancelled: IsCancelled,
 ) -> FoundRows:  # fmt: skip
-    """Run in the task; holds the trace, no widget."""
+    """Return the rows; runs in the background task."""
     if isinstance(requested, TransactionFilter):
         rows = transaction_table(trace, requested)
     else:
@@ -125,24 +125,24 @@ def _find(
     return FoundRows(mode, requested.window, total, table)
 
 
-# The filter of the table of transactions: who, to whom, which number; and what it leaves.
+# The input for the filter.
 
 
 LineFilter = tuple[str, str, int | None]  # client, server or thread, number
 NO_FILTER: Final[LineFilter] = ("", "", None)
-_TYPING_MS: Final = 200  # after the last letter
+_TYPING_MS: Final = 200  # delay after the last letter
 _FIELD_PX: Final = 190
 _NAME_TIP: Final = "Part of a name, a pid, or PID:TID"
 _NUMBER_TIP: Final = "A number, in decimal or with 0x"
 
 
 class FilterLine(QWidget):
-    """Three fields and a sentence.
+    """Three input fields and a statement.
 
     Attributes:
-        client, server, number: The fields; the first one is for messages only, the second is that of threads else.
+        client, server, number: Input fields. `client` is for messages only; for other rows, `server` is the thread.
         statement: What is shown, in words.
-        requested: The filter, as it was last complete.
+        requested: The last valid filter.
 
     Signals:
         changed: `requested` changed.
@@ -153,28 +153,24 @@ class FilterLine(QWidget):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.requested = NO_FILTER
-        self._said = ""
+        self._statement_text = ""
         self._typing = QTimer(self, singleShot=True, interval=_TYPING_MS)
         self._typing.timeout.connect(self._on_typed)
         self.client, self.server, self.number = (QLineEdit(self) for _ in range(3))
-        line = QHBoxLayout(self)
-        line.setContentsMargins(8, 3, 8, 3)
-        line.setSpacing(6)
         for field in (self.client, self.server, self.number):
             field.setMaximumWidth(_FIELD_PX)
             field.setClearButtonEnabled(True)
             field.setToolTip(tool_tip(_NUMBER_TIP if field is self.number else _NAME_TIP))
             field.textChanged.connect(self._typing.start)
             field.returnPressed.connect(self._on_typed)
-            line.addWidget(field, 1)
-        self.statement = CutLabel(self, role="dim")
+        self.statement = ElidedLabel(self, role="dim")
         self.statement.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
-        line.addSpacing(6)
-        line.addWidget(self.statement, 2)
+        line_up(QHBoxLayout(self), (self.client, 1), (self.server, 1), (self.number, 1), 6, (self.statement, 2),
+                margins=(8, 3, 8, 3), spacing=6)  # fmt: skip
         self.begin(is_of_messages=True)
 
     def begin(self, *, is_of_messages: bool) -> None:
-        """Build the line, of messages or of latencies, without a condition."""
+        """Clear the filter, and set the fields up for messages or latencies."""
         for field in (self.client, self.server, self.number):
             field.clear()
         self._typing.stop()
@@ -187,12 +183,12 @@ class FilterLine(QWidget):
             field.setAccessibleName(text)
 
     def say(self, text: str) -> None:
-        """Show what the filter leaves."""
-        self._said = text
+        """Show a statement about the rows."""
+        self._statement_text = text
         self.statement.setText(text)
 
     def close_down(self) -> None:
-        """Wait for no more letters."""
+        """Stop the timer."""
         self._typing.stop()
 
     @Slot()
@@ -204,7 +200,7 @@ class FilterLine(QWidget):
         except ValueError:
             self.statement.setText("The number is to be decimal, or hexadecimal with 0x in front")
             return
-        self.statement.setText(self._said)
+        self.statement.setText(self._statement_text)
         requested = (self.client.text(), self.server.text(), number)
         if requested != self.requested:
             self.requested = requested
@@ -215,11 +211,11 @@ class FilterLine(QWidget):
 
 
 class TransactionsPanel(AnswerPanel):
-    """The table of transactions and latencies. Works only while it can be seen.
+    """The table of transactions and latencies. It is computed only while the panel is visible.
 
     Attributes:
-        view: What is looked for.
-        line: The filter, and what it leaves.
+        view: Finds the rows.
+        line: The filter.
     """
 
     waits_to_be_seen = True
@@ -240,7 +236,7 @@ class TransactionsPanel(AnswerPanel):
         self._opened.selection.range_changed.connect(self._on_range)
 
     def reload(self) -> None:
-        """Look for rows, at first and in a refreshed trace."""
+        """Find the rows, initially and after the trace was refreshed."""
         self._is_stale = False
         self.view.start()
 
@@ -251,7 +247,7 @@ class TransactionsPanel(AnswerPanel):
         self.view.close()
 
     def sort(self, name: str, *, descending: bool) -> None:
-        """Show the rows in the order of a column."""
+        """Sort the rows by a column."""
         self.view.sort(name, descending=descending)
 
     def _head(self) -> QHBoxLayout:
@@ -260,9 +256,7 @@ class TransactionsPanel(AnswerPanel):
         for mode in RowMode:
             self.tabs.setTabData(self.tabs.addTab(mode.value), mode)
         self.tabs.currentChanged.connect(self._on_tab)
-        head = QHBoxLayout()
-        head.setContentsMargins(2, 0, 8, 0)
-        head.addWidget(self.tabs, 1)
+        head = line_up(QHBoxLayout(), (self.tabs, 1), margins=(2, 0, 8, 0))
         self.add_buttons(head, self.line.statement)
         return head
 
@@ -272,16 +266,16 @@ class TransactionsPanel(AnswerPanel):
         if answer is None:
             self.show_page(view.error or "Looking\N{HORIZONTAL ELLIPSIS}")
             return
-        if view.is_busy:  # what shows stays until there is better
+        if view.is_busy:  # keep the old rows until the search ends
             return
         if self._shown is not answer:
             self._shown = answer
             name, descending = view.order
             self.show_answer(answer.table, name or answer.table.question.sort_name, is_descending=descending)
-        self._say()
+        self._show_count()
 
-    def _say(self) -> None:
-        """Say what the filter leaves, or why there is nothing."""
+    def _show_count(self) -> None:
+        """Show how many rows there are, or why there are none."""
         answer = self.view.found
         assert answer is not None
         where = "the selected range" if answer.window is not None else "the trace"
@@ -304,7 +298,7 @@ class TransactionsPanel(AnswerPanel):
 
     @Slot(int)
     def _on_tab(self, number: int) -> None:
-        mode = RowMode(self.tabs.tabData(number))  # Qt keeps the text of it
+        mode = RowMode(self.tabs.tabData(number))  # Qt converts the StrEnum to str
         self.line.begin(is_of_messages=mode is RowMode.MESSAGES)
         self.view.set_mode(mode, *self.line.requested)
 
@@ -315,12 +309,12 @@ class TransactionsPanel(AnswerPanel):
 
     @Slot()
     def _catch_up(self) -> None:
-        """Look for the rows of another range, once the panel can be seen; one behind another tab cannot."""
+        """Find the rows of the new range, if the panel is visible; a panel behind another tab is not."""
         if self._is_stale and self.view.found is not None and not self.visibleRegion().isEmpty():
             self.reload()
 
     def showEvent(self, event: QShowEvent) -> None:
-        """Follow the dock: it knows when the panel comes to the front of others."""
+        """Follow the visibility of the dock, which knows when the panel comes to the front of other tabs."""
         super().showEvent(event)
         dock = self.parentWidget()
         if isinstance(dock, QDockWidget) and dock is not self._dock:

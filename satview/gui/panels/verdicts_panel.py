@@ -1,22 +1,22 @@
-"""What is wrong in the trace, found without being requested: verdicts with their position, evidence and remedy."""
+"""The panel Verdicts: problems of the traced system that were found automatically, with evidence and remedy."""
 
 from __future__ import annotations
 
 from PySide6.QtCore import Slot
-from PySide6.QtWidgets import QHBoxLayout, QPushButton, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QWidget
 
 from satview.base.safe_text import tool_tip, visible_line
 from satview.gui.answer_table import AnswerPanel
 from satview.gui.panel import PanelContext, select_row
-from satview.gui.widgets import CutLabel, PlainLabel
+from satview.gui.widgets import ElidedLabel, PlainLabel, flat_button, line_up
 
 
 class VerdictsPanel(AnswerPanel):
-    """Verdicts; below each its remedy, its cases and its events. They are looked for when the panel is first seen.
+    """Verdicts, each with its remedy, occurrences and events below. The search starts when the panel is first shown.
 
     Attributes:
-        statement: How many there are of which severity.
-        capture: Opens the dialog of captures with rules that show what this trace does not.
+        statement: Number of verdicts by severity.
+        capture: Opens the capture dialog with rules for what this trace cannot show.
         missing: What this trace cannot show, and what to capture.
     """
 
@@ -26,24 +26,19 @@ class VerdictsPanel(AnswerPanel):
     def __init__(self, context: PanelContext, parent: QWidget | None = None) -> None:
         super().__init__(context, "Verdicts", parent)
         self._report = context.report
-        self.statement = CutLabel("", self)
+        self.statement = ElidedLabel("", self)
         self.missing = PlainLabel("", self, role="dim")
         self.missing.setWordWrap(True)
         self.missing.setContentsMargins(8, 4, 8, 4)
-        head = QHBoxLayout()
-        head.setContentsMargins(8, 2, 8, 2)
-        head.addWidget(self.statement, 1)
-        self.capture = QPushButton("Capture again\N{HORIZONTAL ELLIPSIS}", self)
-        self.capture.setProperty("flat", "true")
-        self.capture.clicked.connect(self._on_capture)
-        head.addWidget(self.capture)
+        self.capture = flat_button("Capture again\N{HORIZONTAL ELLIPSIS}", self, self._on_capture)
+        head = line_up(QHBoxLayout(), (self.statement, 1), self.capture, margins=(8, 2, 8, 2))
         self.add_buttons(head, self.statement)
         self._lay_out(head, self.stack, self.missing)
         self._opened.verdicts.changed.connect(self._fill)
         self._fill()
 
     def reload(self) -> None:
-        """Look for verdicts, at first and in a refreshed trace."""
+        """Search for verdicts, initially and after the trace was refreshed."""
         self._opened.verdicts.start()
 
     def show_worst(self) -> None:

@@ -1,4 +1,4 @@
-"""Why a thread is in its state: a row for each step, with the colour of the state and links to threads and events."""
+"""The panel Why?: the steps that explain a thread's state, with state colours and links to threads and events."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ _EVENT = re.compile(r"event #([\d,]+)")
 
 
 class WhyPanel(Panel):
-    """The answer to the question that was asked last, from the effect to its causes; it stays while links are followed.
+    """The last requested explanation, from the effect to its causes; it stays while links are followed.
 
     Attributes:
-        browser: The steps.
+        browser: Shows the steps.
     """
 
     def __init__(self, context: PanelContext, parent: QWidget | None = None) -> None:
@@ -38,36 +38,36 @@ class WhyPanel(Panel):
         self.refresh()
 
     def set_theme(self, theme: Theme) -> None:
-        """Draw in other colours."""
+        """Use the colours of a theme."""
         super().set_theme(theme)
         self.refresh()
 
     def as_text(self) -> str:
-        """Return the answer as plain text."""
-        asked = self._opened.why
-        return why_details(self._opened.trace, asked.steps, asked.error).as_text()
+        """Return the explanation as plain text."""
+        why = self._opened.why
+        return why_details(self._opened.trace, why.steps, why.error).as_text()
 
     def copied_text(self) -> str:
-        """Return what is marked, else the whole answer, while the panel has the focus."""
+        """Return the selected text, or the whole explanation, if the panel has the focus."""
         marked = self.browser.textCursor().selectedText().replace("\u2029", "\n").replace("\u2028", "\n")
         return (marked or self.as_text()) if self.browser.hasFocus() else ""
 
     @Slot()
     def refresh(self) -> None:
-        """Show the current answer."""
-        asked, theme = self._opened.why, self._theme
-        if not asked.steps:
-            text = asked.error or ("Looking for the answer\N{HORIZONTAL ELLIPSIS}" if asked.is_busy else _HOW)
+        """Show the current explanation, or why there is none."""
+        why, theme = self._opened.why, self._theme
+        if not why.steps:
+            text = why.error or ("Looking for the answer\N{HORIZONTAL ELLIPSIS}" if why.is_busy else _HOW)
             self.browser.setHtml(f"<p align='center' style='color:{css(theme.dim)}'><br>{html_text(text)}</p>")
             return
-        lines = chain_lines(self._opened.trace, asked.steps)
+        lines = chain_lines(self._opened.trace, why.steps)
         self.browser.setHtml(
             "<table cellpadding='3' cellspacing='0' width='100%' style='margin:4px 8px'>"
-            f"{''.join(self._row(line, asked.steps[line.step]) for line in lines)}</table>"
+            f"{''.join(self._row(line, why.steps[line.step]) for line in lines)}</table>"
         )
 
     def _row(self, line: ChainLine, step: WhyStep) -> str:
-        """Return a step: its number and state, then who, since when and how long, then all that is known of it."""
+        """Return a step as a table row: number and state; thread, priority, start and length; the explanation."""
         theme = self._theme
         if line.is_folded:
             return f"<tr><td></td><td></td><td style='color:{css(theme.dim)}'>{html_text(line.says)}</td></tr>"
@@ -85,16 +85,16 @@ class WhyPanel(Panel):
         )
 
     def _chip(self, step: WhyStep) -> str:
-        """Return the name of a state on its colour in the lanes."""
+        """Return the name of a state on its lane colour."""
         fill = state_colour(step.value, self._theme)
         if fill is None:
             return html_text(step.state)
         style = f"background:{css(fill)}; color:{css(ink_on(fill))}"
         return f"<span style='{style}'>&nbsp;{html_text(step.state)}&nbsp;</span>"
 
-    def _with_links(self, says: str, step: WhyStep) -> str:
-        """Return a sentence in which every thread that the step names, and every event, is a link."""
-        trace, theme, html = self._opened.trace, self._theme, html_text(says)
+    def _with_links(self, sentence: str, step: WhyStep) -> str:
+        """Return a sentence with its threads and events as links."""
+        trace, theme, html = self._opened.trace, self._theme, html_text(sentence)
         others = (step.holder, step.waker, step.serves, step.before, *step.may_receive)
         others += tuple(row for _, row, *_ in step.on_cpus) + tuple(row for row, *_ in step.ran_instead)
         rows = {html_text(trace.thread_name(row)): row for row in others if row > 0 and row != step.thread}

@@ -1,6 +1,6 @@
-"""What the plots have in common: axes that write times and counts as the rest of the window does, colours, no menus.
+"""Parts shared by all plots: axes with times and counts in the formats of the window, colours, no menus.
 
-pyqtgraph takes 0.3 s to import: only the panel imports this module, once it is shown.
+Importing pyqtgraph takes 0.3 s: only the panels that plot import this module, once they are shown.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from satview.session.open_trace import OpenTrace
 LEFT_PX: Final = 48
 _Levels = list[tuple[float, list[float]]]
 
-# At exit pyqtgraph would walk over all objects of the interpreter; the window has closed everything by then.
+# pyqtgraph's exit handler would visit all objects of the interpreter; the window has closed its plots by then.
 pg.setConfigOptions(exitCleanup=False, antialias=False)
 
 
 class PlotTimeAxis(pg.AxisItem):  # type: ignore[misc]  # pyqtgraph has no type hints
-    """Time in the words of the ruler. Positions are cycles since `origin`, so that floats hold them exactly.
+    """A time axis with the ticks of the ruler. Positions are cycles since `origin`, which floats represent exactly.
 
     Attributes:
-        origin: The moment of position 0, in cycles; the same for all readings of a file that grows.
+        origin: Time of position 0, cycles; the same after the trace is refreshed.
     """
 
     def __init__(self, opened: OpenTrace) -> None:
@@ -37,7 +37,7 @@ class PlotTimeAxis(pg.AxisItem):  # type: ignore[misc]  # pyqtgraph has no type 
         self._texts: dict[float, str] = {}
 
     def tickValues(self, minVal: float, maxVal: float, size: float) -> _Levels:  # noqa: N803
-        """Return where the ruler has its ticks."""
+        """Return the positions of the ruler's ticks."""
         start, end = self.origin + math.floor(minVal), self.origin + math.ceil(maxVal)
         if end <= start or size < 1:
             return []
@@ -52,15 +52,15 @@ class PlotTimeAxis(pg.AxisItem):  # type: ignore[misc]  # pyqtgraph has no type 
         return [(2, [x for x, text in marks if text]), (1, [x for x, text in marks if not text])]
 
     def tickStrings(self, values: list[float], _scale: float, _spacing: float) -> list[str]:
-        """Return what the ruler writes at its ticks."""
+        """Return the texts of the ruler's ticks."""
         return [self._texts.get(value, "") for value in values]
 
 
 class DurationAxis(pg.AxisItem):  # type: ignore[misc]  # pyqtgraph has no type hints
-    """Durations on a logarithmic scale: positions are logarithms of nanoseconds to the base 10."""
+    """A logarithmic axis of durations: positions are the decimal logarithm of nanoseconds."""
 
     def tickValues(self, minVal: float, maxVal: float, size: float) -> _Levels:  # noqa: N803
-        """Return powers of ten, those between them as small ticks; with 2 and 5 times those where they have room."""
+        """Return labelled ticks at powers of ten (with room, also at 2 and 5 times those), and minor ticks between."""
         decades = range(math.floor(minVal), math.ceil(maxVal) + 1)
         has_room = size > 200 * max(0.1, maxVal - minVal)
         factors = (1, 2, 5) if has_room else (1,)
@@ -75,17 +75,17 @@ class DurationAxis(pg.AxisItem):  # type: ignore[misc]  # pyqtgraph has no type 
         return [(1, [x for x in large if minVal <= x <= maxVal]), (0.1, [x for x in small if minVal <= x <= maxVal])]
 
     def tickStrings(self, values: list[float], _scale: float, spacing: float) -> list[str]:
-        """Return lengths of time as tables write them, without decimals."""
+        """Return durations as formatted in tables, without decimals."""
         if spacing < 1:
             return ["" for _ in values]
         return [format_duration(round(10 ** max(value, 0.0)), 1) for value in values]
 
 
 class CountAxis(pg.AxisItem):  # type: ignore[misc]  # pyqtgraph has no type hints
-    """Counts n drawn at the logarithm of n + 1, so that a single one can be seen beside thousands."""
+    """An axis of counts: a count n is at log10(n + 1), so that 1 is visible beside thousands."""
 
     def tickValues(self, minVal: float, maxVal: float, _size: float) -> _Levels:  # noqa: N803
-        """Return 0 and powers of ten."""
+        """Return the positions of 0 and powers of ten."""
         counts = [0, *(10**decade for decade in range(max(1, math.ceil(maxVal) + 1)))]
         return [(1, [y for y in map(height, counts) if minVal <= y <= maxVal])]
 
@@ -95,26 +95,26 @@ class CountAxis(pg.AxisItem):  # type: ignore[misc]  # pyqtgraph has no type hin
 
 
 class ShareAxis(pg.AxisItem):  # type: ignore[misc]  # pyqtgraph has no type hints
-    """Shares of a whole, in per cent."""
+    """An axis of shares in per cent."""
 
     def tickStrings(self, values: list[float], _scale: float, spacing: float) -> list[str]:
-        """Return per cent, with decimals where ticks are that close."""
+        """Return percentages, with decimals if ticks are close."""
         decimals = 0 if spacing >= 0.01 else 1 if spacing >= 0.001 else 2
         return [f"{value:.{decimals}%}" for value in values]
 
 
 def height(count: float) -> float:
-    """Return where a count is drawn."""
+    """Return the position of a count on a `CountAxis`."""
     return math.log10(count + 1)
 
 
 def new_plot(x_axis: pg.AxisItem, y_axis: pg.AxisItem | None, name: str) -> Any:
-    """Return a plot with these axes, which only the mouse's x moves.
+    """Return a plot with given axes that the mouse moves along x only.
 
     Args:
-        x_axis: At the bottom.
-        y_axis: At the left; None = plain numbers.
-        name: For screen readers.
+        x_axis: Bottom axis.
+        y_axis: Left axis; None = plain numbers.
+        name: Name for screen readers.
     """
     axes = {"bottom": x_axis} | ({"left": y_axis} if y_axis is not None else {})
     plot = pg.PlotWidget(axisItems=axes)
@@ -124,13 +124,13 @@ def new_plot(x_axis: pg.AxisItem, y_axis: pg.AxisItem | None, name: str) -> Any:
     plot.setMouseEnabled(x=True, y=False)
     plot.getAxis("left").setWidth(LEFT_PX)
     plot.getAxis("left").enableAutoSIPrefix(False)
-    x_axis.setStyle(hideOverlappingLabels=False)  # it would hide those at the ends
+    x_axis.setStyle(hideOverlappingLabels=False)  # otherwise labels at the ends are hidden
     plot.setFrameShape(plot.Shape.NoFrame)
     return plot
 
 
 def paint_with(plot: Any, theme: Theme) -> None:
-    """Give a plot the colours of a theme."""
+    """Use the colours of a theme in a plot."""
     plot.setBackground(colour(theme.base))
     for side in ("bottom", "left"):
         axis = plot.getAxis(side)

@@ -1,4 +1,4 @@
-"""Histograms of durations: with percentiles and the worst of what a bar counts, of responses, of two traces."""
+"""Histograms of durations: with percentiles and the longest durations, of response times, and of two traces."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from satview.base.time_text import format_duration, format_moment
 from satview.gui.colours import state_colour
 from satview.gui.plots.axes import CountAxis, DurationAxis, ShareAxis, height, new_plot, paint_with
 from satview.gui.theme import Theme, colour
-from satview.gui.widgets import CutLabel, PlainLabel, line_up
+from satview.gui.widgets import ElidedLabel, PlainLabel, line_up
 from satview.session.comparison import Overlaid
 from satview.session.open_trace import OpenTrace
 from satview.session.panels.late_view import ExplainedInstance
@@ -27,29 +27,29 @@ from satview.session.panels.plots import DurationsPlotted
 
 WORST: Final = 20
 _WORST_PX: Final = 400
-_RIGHT_PX: Final = 20  # half of the text at the last tick
+_RIGHT_PX: Final = 20  # for half of the text at the last tick
 _EVENT: Final = int(Qt.ItemDataRole.UserRole)
-_LEAST_SHARE: Final = 0.04  # of the height: where the lowest text of a mark may be
-# Heights of the plots in those of their tallest bars: with room for texts of marks, for that of the deadline, for none.
+_LEAST_SHARE: Final = 0.04  # lowest position of the text of a mark, as a share of the height
+# Heights of plots relative to the tallest bar: with texts of marks, with the text of the deadline, without texts.
 _ROOM_FOR_MARKS: Final = 1.7
 _ROOM_FOR_DEADLINE: Final = 1.25
 _ROOM_OVERLAID: Final = 1.08
-_MARGIN: Final = 0.04  # of the width, on both sides of responses
-_TEXT_AT: Final = 0.93  # of the height: the text of the deadline
+_MARGIN: Final = 0.04  # margin on both sides of responses, as a share of the width
+_TEXT_AT: Final = 0.93  # position of the text of the deadline, as a share of the height
 _LINE_PX: Final = 2
 _SIGNS: Final = ("\N{BLACK VERTICAL RECTANGLE} before", "\N{BOX DRAWINGS LIGHT HORIZONTAL} after")
 
 
 class DurationPlot(QWidget):
-    """The histogram and the list of the worst.
+    """A histogram with a list of the longest durations.
 
     Attributes:
         plot: The pyqtgraph widget.
-        worst: The longest of the clicked bar, or of all.
-        bar: Number of the clicked bar; None = all count.
+        worst: The longest durations of the selected bar, or of all.
+        bar: Number of the selected bar; None = all.
 
     Signals:
-        event_requested: A line was clicked: row of the event that began it.
+        event_requested: A row of the list was clicked: row of its first event.
     """
 
     event_requested = Signal(int)
@@ -83,13 +83,13 @@ class DurationPlot(QWidget):
         self.set_theme(theme)
 
     def set_theme(self, theme: Theme) -> None:
-        """Draw in other colours."""
+        """Use the colours of a theme."""
         self._theme = theme
         paint_with(self.plot, theme)
         self._draw()
 
     def show_durations(self, plotted: DurationsPlotted) -> None:
-        """Draw a histogram, and list the longest of all."""
+        """Draw a histogram, and list the longest of all durations."""
         self._plotted, self.bar = plotted, None
         self._draw()
         self._fill()
@@ -102,12 +102,12 @@ class DurationPlot(QWidget):
             self.plot.setYRange(0, top * _ROOM_FOR_MARKS, padding=0)
 
     def forget_positions(self) -> None:
-        """List nothing until the next histogram: events have other rows in another reading of the file."""
+        """Clear the list until the next histogram, because event rows differ after a refresh."""
         self.worst.clear()
         self._plotted = None
 
     def select_bar(self, bar: int | None) -> None:
-        """List the longest of one bar, or of all (None)."""
+        """List the longest durations of a bar, or of all (None)."""
         self.bar = bar
         self._draw()
         self._fill()
@@ -129,10 +129,10 @@ class DurationPlot(QWidget):
         )
         self.plot.addItem(bars)
         for (name, duration_ns), rgb in zip(plotted.marks, (theme.dim,) * 4 + (theme.error,), strict=True):
-            place = math.log10(max(1, duration_ns))
-            side = 0.0 if place < edges[0] + 0.25 * (edges[-1] - edges[0]) else 1.0  # where the text has room
+            position = math.log10(max(1, duration_ns))
+            side = 0.0 if position < edges[0] + 0.25 * (edges[-1] - edges[0]) else 1.0  # the side with room
             line = pg.InfiniteLine(
-                pos=place,
+                pos=position,
                 angle=90,
                 pen=pg.mkPen(colour(rgb), style=Qt.PenStyle.DashLine),
                 label=f"{name} {format_duration(duration_ns)}",
@@ -148,7 +148,7 @@ class DurationPlot(QWidget):
 
     @Slot()
     def _space_marks(self) -> None:
-        """Write the texts of marks one below the other, each as far from the last as it is high."""
+        """Place the texts of marks below each other."""
         height_px = max(1.0, float(self.plot.getViewBox().height()))
         for number, line in enumerate(self._marks):
             text_px = float(line.label.boundingRect().height())
@@ -182,7 +182,7 @@ class DurationPlot(QWidget):
             self.head.setText(f"Longest {min(WORST, count)} of {count:,} in {' to '.join(ends)}")
 
     def _on_click(self, click: pg.GraphicsScene.mouseEvents.MouseClickEvent) -> None:
-        """List what the bar under the mouse counts; beside the bars, the longest of all."""
+        """Select the bar under the mouse; beside the bars, select all."""
         bars = self._plotted.histogram if self._plotted is not None else None
         box = self.plot.getViewBox()
         if bars is None or click.button() != Qt.MouseButton.LeftButton:
@@ -199,13 +199,13 @@ class DurationPlot(QWidget):
 
 
 class ResponsePlot(QWidget):
-    """The histogram of the responses of an activity.
+    """A histogram of the response times of an activity.
 
     Attributes:
         plot: The pyqtgraph widget.
 
     Signals:
-        row_requested: A bar was clicked: the row of the worst instance that it counts.
+        row_requested: A bar was clicked: the row of its worst instance.
     """
 
     row_requested = Signal(int)
@@ -213,7 +213,7 @@ class ResponsePlot(QWidget):
     def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._theme = theme
-        self._shown: ExplainedInstance | None = None
+        self._explained: ExplainedInstance | None = None
         self.plot = new_plot(DurationAxis("bottom"), CountAxis("left"), "Histogram of responses")
         self.plot.getPlotItem().layout.setContentsMargins(0, 4, _RIGHT_PX, 0)
         self.plot.scene().sigMouseClicked.connect(self._on_click)
@@ -221,15 +221,15 @@ class ResponsePlot(QWidget):
         self.set_theme(theme)
 
     def set_theme(self, theme: Theme) -> None:
-        """Draw in other colours."""
+        """Use the colours of a theme."""
         self._theme = theme
         paint_with(self.plot, theme)
         self._draw()
 
     def show_responses(self, shown: ExplainedInstance | None) -> None:
-        """Draw the responses of an activity; None draws nothing."""
-        is_other = shown is None or self._shown is None or shown.responses is not self._shown.responses
-        self._shown = shown
+        """Draw the response times of an activity, or nothing."""
+        is_other = shown is None or self._explained is None or shown.responses is not self._explained.responses
+        self._explained = shown
         self._draw()
         if is_other and shown is not None and shown.responses is not None:
             drawn, deadline = shown.responses, self._deadline_log10
@@ -245,28 +245,31 @@ class ResponsePlot(QWidget):
 
     @property
     def _deadline_log10(self) -> float | None:
-        if self._shown is None:
+        if self._explained is None:
             return None
-        late, cycles = self._shown.late, self._shown.late.learned.activities[self._shown.activity].deadline_cycles
+        late, cycles = (
+            self._explained.late,
+            self._explained.late.learned.activities[self._explained.activity].deadline_cycles,
+        )
         return math.log10(max(1, late.trace.clock.duration_ns(cycles))) if cycles > 0 else None
 
     def _draw(self) -> None:
         self.plot.clear()
-        drawn = self._shown.responses if self._shown is not None else None
-        if self._shown is None or drawn is None:
+        drawn = self._explained.responses if self._explained is not None else None
+        if self._explained is None or drawn is None:
             return
         theme, deadline = self._theme, self._deadline_log10
         in_time = theme.accent if deadline is None else state_colour(IN_TIME, theme) or 0
         late = state_colour(LATE, theme) or 0
         brushes = [colour(in_time if bar < drawn.first_beyond else late) for bar in range(len(drawn.counts))]
         pens = [pg.mkPen(colour(theme.base))] * len(drawn.counts)
-        if self._shown.row < len(drawn.bin):  # that of the instance that is explained
-            pens[int(drawn.bin[self._shown.row])] = pg.mkPen(colour(theme.text), width=2)
+        if self._explained.row < len(drawn.bin):  # outline the bar of the explained instance
+            pens[int(drawn.bin[self._explained.row])] = pg.mkPen(colour(theme.text), width=2)
         edges, tall = drawn.edges_log10, np.log10(drawn.counts + 1)
         self.plot.addItem(pg.BarGraphItem(x0=edges[:-1], x1=edges[1:], y0=0, height=tall, brushes=brushes, pens=pens))
         if deadline is not None:
             low, high = min(float(edges[0]), deadline), max(float(edges[-1]), deadline)
-            side = (deadline - low) / (high - low) if high > low else 0.5  # where the line is: the text is never cut
+            side = (deadline - low) / (high - low) if high > low else 0.5  # anchor that keeps the text inside the plot
             words = {"color": colour(theme.text), "fill": colour(theme.base, 215), "position": _TEXT_AT,
                      "anchors": [(side, 0.5), (side, 0.5)]}  # fmt: skip
             pen = pg.mkPen(colour(theme.text), style=Qt.PenStyle.DashLine)
@@ -274,7 +277,7 @@ class ResponsePlot(QWidget):
             self.plot.addItem(pg.InfiniteLine(pos=deadline, angle=90, pen=pen, label=name, labelOpts=words))
 
     def _on_click(self, click: pg.GraphicsScene.mouseEvents.MouseClickEvent) -> None:
-        drawn, box = self._shown.responses if self._shown is not None else None, self.plot.getViewBox()
+        drawn, box = self._explained.responses if self._explained is not None else None, self.plot.getViewBox()
         if drawn is None or click.button() != Qt.MouseButton.LeftButton:
             return
         if box.sceneBoundingRect().contains(click.scenePos()):
@@ -285,12 +288,12 @@ class ResponsePlot(QWidget):
 
 
 class OverlayPlot(QWidget):
-    """Shares of occurrences by their duration, so that traces of different lengths compare.
+    """Histograms of the same durations in two traces, as shares, so that traces of different lengths compare.
 
     Attributes:
         plot: The pyqtgraph widget.
-        heads: Labels above the plot, of the first and the second trace.
-        shares: The drawn shares, float64 (bins,), of the first and the second trace; None = nothing is drawn.
+        heads: Labels of the first and the second trace.
+        shares: Drawn shares of the first and the second trace, float64 (bins,); None = nothing is drawn.
     """
 
     def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
@@ -301,24 +304,21 @@ class OverlayPlot(QWidget):
         self._x_axis = DurationAxis("bottom")
         self.plot = new_plot(self._x_axis, ShareAxis("left"), "Histograms of both traces")
         self.plot.getPlotItem().layout.setContentsMargins(0, 0, _RIGHT_PX, 0)
-        self.heads = CutLabel(self), CutLabel(self)
-        head = QVBoxLayout()  # below each other: they fit a narrow plot
-        head.setContentsMargins(8, 4, 8, 2)
-        head.setSpacing(0)
+        self.heads = ElidedLabel(self), ElidedLabel(self)
         for label in self.heads:
             label.setMinimumWidth(1)
-            head.addWidget(label)
+        head = line_up(QVBoxLayout(), *self.heads, margins=(8, 4, 8, 2), spacing=0)  # stacked, for narrow plots
         line_up(QVBoxLayout(self), head, (self.plot, 1), margins=(0, 0, 0, 0), spacing=0)
         self.set_theme(theme)
 
     def set_theme(self, theme: Theme) -> None:
-        """Draw in other colours."""
+        """Use the colours of a theme."""
         self._theme = theme
         paint_with(self.plot, theme)
         self._draw()
 
     def show_overlaid(self, overlaid: Overlaid | None) -> None:
-        """Draw other histograms, or none."""
+        """Draw two histograms, or nothing."""
         self._overlaid = overlaid
         self._draw()
 
@@ -337,7 +337,7 @@ class OverlayPlot(QWidget):
             pg.BarGraphItem(x0=edges[:-1], x1=edges[1:], y0=0, height=old, brush=colour(theme.faint, 150),
                             pen=pg.mkPen(colour(theme.base)))
         )  # fmt: skip
-        # A histogram with an empty bin at either end, so that its outline comes down to the axis.
+        # With an empty bin at either end, so that the outline goes down to the axis.
         width = float(edges[1] - edges[0])
         outline = np.concatenate(([edges[0] - width], edges, [edges[-1] + width]))
         self.plot.addItem(
@@ -353,7 +353,7 @@ class OverlayPlot(QWidget):
         self.plot.setYRange(0, top * _ROOM_OVERLAID, padding=0)
 
     def _mark_median(self, side: int, values: NDArray[np.int64], rgb: int) -> None:
-        """Draw a line at the median of one trace, and say it above the plot, where it overprints nothing."""
+        """Draw a line at the median of a trace, and write the median above the plot."""
         median_ns = int(np.percentile(values, 50, method="inverted_cdf")) if len(values) else 0
         label = self.heads[side]
         palette = label.palette()

@@ -1,4 +1,4 @@
-"""The plots panel: load over time and histograms of durations. pyqtgraph is imported when it is first seen."""
+"""The panel Plots: load over time, histograms of durations, event counts. Imports pyqtgraph when first shown."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ if TYPE_CHECKING:
     from satview.gui.plots.time_plot import CountPlot, LoadPlot
 
 
-# Why no plot shows, in words.
+# Messages.
 
 
 def reason_for(plotted: Plotted | None) -> str:
@@ -78,23 +78,23 @@ def reason_for(plotted: Plotted | None) -> str:
 
 
 def whose(plotted: DurationsPlotted) -> str:
-    """Return whose times are counted, in words; empty for all."""
+    """Return whose durations are counted, as text; empty for all."""
     return f" of {visible_line(plotted.whose)}" if plotted.whose else ""
 
 
-# Imports what draws plots beside the window: pyqtgraph takes 0.2 s, for which nothing may be held.
+# pyqtgraph is imported in the background, because that takes 0.2 s.
 
 
 _MODULES: Final = tuple(f"satview.gui.plots.{name}_plot" for name in ("duration", "time"))
 
 
 def are_imported() -> bool:
-    """Return whether plots can be made at once."""
+    """Return whether the modules of the plots are imported."""
     return all(name in sys.modules for name in _MODULES)
 
 
 def import_plots(_is_cancelled: IsCancelled) -> None:
-    """Import them; the function of a task."""
+    """Import the modules of the plots; runs in a background task."""
     for name in _MODULES:
         import_module(name)
 
@@ -106,17 +106,13 @@ _EXTENTS: Final = {Extent.VIEW: "In view", Extent.TRACE: "Whole trace", Extent.R
 
 
 class PlotsPanel(Panel):
-    """Plots of the open trace. Works only while it can be seen.
+    """Plots of the open trace. They are computed only while the panel is visible.
 
     Attributes:
-        view: What is worked out.
-        load, durations, counts: The plots; None until the panel is first seen.
-        statement: What is drawn, in words.
-        message: Why nothing is.
-
-    Signals:
-        time_requested: A bin of the load plot was clicked: cycles.
-        event_requested: One of the longest was clicked: row of its event.
+        view: Computes what is plotted.
+        load, durations, counts: The plots; None until the panel is first shown.
+        statement: What is plotted, in words.
+        message: Why nothing is plotted.
     """
 
     saved_fields = ("tabs", "by", "measure", "extent", "only_selected", "conditions", "divisions")
@@ -126,7 +122,7 @@ class PlotsPanel(Panel):
         self.setMinimumSize(120, 64)
         opened, labels = self._opened, context.area.labels
         self.view = PlotsView(opened, self)
-        self._left_px = labels.width()  # the load plot is below the lanes and has their time axis
+        self._left_px = labels.width()  # the load plot shares the time axis of the lanes
         labels.width_requested.connect(self.set_left)
         self.load: LoadPlot | None = None
         self.durations: DurationPlot | None = None
@@ -134,24 +130,23 @@ class PlotsPanel(Panel):
         self._drawn: object = None
         self._job = Task(self, self._on_exported, self._on_exported)
         self._modules = Task(self, self._make_next, self._on_no_modules)
-        layout = line_up(QVBoxLayout(self), self._head(), margins=(0, 0, 0, 0), spacing=0)
+        head = self._head()
         self._options = QStackedWidget(self)
         self._options.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
         self._options.addWidget(self._load_options())
         self._options.addWidget(self._duration_options())
         self._options.addWidget(self._count_options())
-        layout.addWidget(self._options)
         self._stack = QStackedWidget(self)
         self.message = Notice(self)
         self._stack.addWidget(self.message)
-        layout.addWidget(self._stack, 1)
+        line_up(QVBoxLayout(self), head, self._options, (self._stack, 1), margins=(0, 0, 0, 0), spacing=0)
         self.view.changed.connect(self._on_view)
         opened.selection.changed.connect(self._on_selection)
         opened.reloaded.connect(self._on_reloaded)
         self._on_selection()
 
     def set_theme(self, theme: Theme) -> None:
-        """Draw in other colours."""
+        """Use the colours of a theme."""
         self._theme = theme
         for plot in (self.load, self.durations, self.counts):
             if plot is not None:
@@ -159,7 +154,7 @@ class PlotsPanel(Panel):
 
     @Slot(int)
     def set_left(self, left_px: int) -> None:
-        """Put the load plot below the lanes again, after the width of what is left of them has changed."""
+        """Align plots over time with the lanes, after the width of the label column changed."""
         self._left_px = left_px
         for plot in (self.load, self.counts):
             if plot is not None:
@@ -173,12 +168,12 @@ class PlotsPanel(Panel):
 
     @property
     def plot(self) -> QWidget | None:
-        """The plot that shows; None where a message does."""
+        """The visible plot; None if a message shows."""
         widget = self._stack.currentWidget()
         return widget if widget is not self.message else None
 
     def export(self, kind: str, path: Path) -> None:
-        """Write what shows to a file.
+        """Write the visible plot to a file.
 
         Args:
             kind: `png` or `svg` for the picture, `csv` for the numbers.
@@ -197,7 +192,7 @@ class PlotsPanel(Panel):
             if kind == "png":
                 save_png(plot.grab(), path, reading)
             else:
-                # Not by the ending, which may be any: what was selected is SVG.
+                # As SVG, whatever the file extension.
                 save_drawing(partial(_draw, plot), plot.size(), "satview", path, reading, kind=kind)
         except WriteError as error:
             self._on_exported(error)
@@ -220,15 +215,10 @@ class PlotsPanel(Panel):
             action.setData(kind)
         menu.triggered.connect(self._on_export)
         self.export_button.setMenu(menu)
-        head = QHBoxLayout()
-        head.setContentsMargins(2, 0, 8, 0)
-        head.addWidget(self.tabs)
         self.statement = PlainLabel(self, role="dim")
         self.statement.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
         self.statement.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
-        head.addWidget(self.statement, 1)
-        head.addWidget(self.export_button)
-        return head
+        return line_up(QHBoxLayout(), self.tabs, (self.statement, 1), self.export_button, margins=(2, 0, 8, 0))
 
     def _load_options(self) -> QWidget:
         self.by = QComboBox(self)
@@ -278,7 +268,7 @@ class PlotsPanel(Panel):
             self.durations.forget_positions()
 
     def _fill_measures(self) -> None:
-        """List what the trace has durations of; what is requested stays."""
+        """List the measures that the trace has; keep the selected one."""
         offered = measures(self._opened.trace)
         self.measure.blockSignals(True)
         self.measure.clear()
@@ -290,7 +280,7 @@ class PlotsPanel(Panel):
 
     @Slot()
     def _build(self) -> None:
-        """Make the plots once they are seen: what draws them beside the window, then one in each pass of the loop."""
+        """Import the modules of the plots, then create one plot per turn of the event loop."""
         if self.load is not None or not self.isVisible() or self._modules.is_busy:
             return
         if are_imported():
@@ -303,7 +293,7 @@ class PlotsPanel(Panel):
     def _make_next(self) -> None:
         from satview.gui.plots.duration_plot import DurationPlot
         from satview.gui.plots.time_plot import (
-            CountPlot,  # imported by now
+            CountPlot,
             LoadPlot,
         )
 
@@ -356,10 +346,10 @@ class PlotsPanel(Panel):
 
     @Slot()
     def _on_view(self) -> None:
-        """Draw what there is, or say why there is nothing."""
+        """Show the plot, or why there is none."""
         if self.load is None or self.durations is None or self.counts is None:
             return
-        self.extent.blockSignals(True)  # it follows the selected range
+        self.extent.blockSignals(True)
         self.extent.setCurrentIndex(list(_EXTENTS).index(self.view.extent))
         self.extent.blockSignals(False)
         plotted = self.view.plotted.get(self.view.kind)
@@ -412,22 +402,22 @@ class PlotsPanel(Panel):
             self.export(kind, target)
 
     @Slot(object)
-    def _on_exported(self, said: object) -> None:
-        self._say(str(said))
+    def _on_exported(self, message: object) -> None:
+        self._say(str(message))
 
     def showEvent(self, event: QShowEvent) -> None:
-        """Follow the trace again."""
+        """Resume computing."""
         super().showEvent(event)
         self.view.watch(self.counts is not None)
 
     def paintEvent(self, event: QPaintEvent) -> None:
-        """Make the plots before they are seen first. Docks that are being arranged show too, but are not painted."""
+        """Create the plots when first painted. Docks being arranged are shown too, but not painted."""
         super().paintEvent(event)
         if self.load is None:
             QTimer.singleShot(0, self, self._build)
 
     def rest(self) -> None:
-        """Stop working: nobody looks."""
+        """Stop computing, because the panel is hidden."""
         self.view.watch(False)
 
 

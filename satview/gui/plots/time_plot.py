@@ -1,4 +1,4 @@
-"""What plots over time have in common: the time axis of the lanes, a list of what is drawn, a click that goes there."""
+"""Plots over time, below the lanes and on their time axis: event counts, CPU load, and query results."""
 
 from __future__ import annotations
 
@@ -26,37 +26,37 @@ from satview.session.panels.sql import Drawing
 from satview.session.viewport import SHORTEST_CYCLES
 
 _LEGEND_LEAST_PX: Final = 120
-_BAR_MOST_PX: Final = 30  # the scroll bar of the lanes is narrower
+_BAR_MOST_PX: Final = 30  # upper limit of the width of the lanes' scroll bar
 _SWATCH_PX: Final = 11
 _ROOMY_PX: Final = 110
 
 
 class TimePlot(QWidget):
-    """A plot and its legend. Its x axis is the window of the lanes, both ways.
+    """Base class: a plot with a legend, whose x axis is linked with the window of the lanes.
 
     Attributes:
         plot: The pyqtgraph widget.
-        legend: One line per thing that is drawn.
+        legend: A line per curve or band.
 
     Signals:
-        time_requested: A bin was clicked: the cycles of its middle.
+        time_requested: A bin was clicked: the time of its middle, cycles.
     """
 
     time_requested = Signal(object)  # an int; Qt's own int has 32 bits
 
-    lowest: float | None = 0  # what its left axis can show; None = anything
+    lowest: float | None = 0  # lower limit of the left axis; None = no limit
 
     def __init__(
         self, opened: OpenTrace, left_px: int, theme: Theme, title: str, left: str, parent: QWidget | None = None
     ) -> None:
-        """Make an empty plot.
+        """Create an empty plot.
 
         Args:
             opened: The trace.
-            left_px: Width of what is left of the lanes.
+            left_px: Width of the label column of the lanes.
             theme: Colours.
-            title: What it shows, for screen readers.
-            left: What its left axis counts.
+            title: Title for screen readers.
+            left: Title of the left axis.
             parent: Owner.
         """
         super().__init__(parent)
@@ -82,37 +82,37 @@ class TimePlot(QWidget):
         self.follow()
 
     def set_left(self, left_px: int) -> None:
-        """Begin the plot as far from the left as the lanes begin; the legend has what the axis leaves."""
+        """Align the left edge of the plot with the lanes; the legend gets the width beside the axis."""
         self.legend.setFixedWidth(max(_LEGEND_LEAST_PX, left_px - LEFT_PX))
 
     @property
     def least_height_px(self) -> int:
-        """Height at which the whole legend shows: pictures in files cannot be scrolled."""
+        """Height that shows the whole legend, for pictures in files, which do not scroll."""
         return self.legend.count() * self.legend.sizeHintForRow(0) + 2 * self.legend.frameWidth()
 
     def resizeEvent(self, event: QResizeEvent) -> None:
-        """End where the lanes end, and number only as many heights as there is room for."""
+        """Align the right edge with the lanes, and reduce the ticks of the left axis in a low plot."""
         super().resizeEvent(event)
         self.plot.getAxis("left").setTickDensity(1.0 if self.height() >= _ROOMY_PX else 0.5)
         self._end_with_lanes()
 
     def set_theme(self, theme: Theme) -> None:
-        """Draw in other colours."""
+        """Use the colours of a theme."""
         self._theme = theme
         paint_with(self.plot, theme)
         self.draw()
 
     def draw(self) -> None:
-        """Draw what there is; of the plots themselves."""
+        """Draw the data; implemented by subclasses."""
 
     @property
     def edges(self) -> NDArray[np.int64] | None:
-        """Edges of the bins that are drawn, int64 (bins + 1,), cycles; None without any."""
+        """Edges of the drawn bins, int64 (bins + 1,), cycles; None without bins."""
         return None
 
     @Slot()
     def follow(self) -> None:
-        """Show the window of the lanes."""
+        """Show the time window of the lanes."""
         self._end_with_lanes()
         viewport = self._opened.viewport
         self._is_following = True
@@ -127,24 +127,24 @@ class TimePlot(QWidget):
         self._is_following = False
 
     def positions(self, edges: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Return where moments are on the time axis, float64 (n,)."""
+        """Return times as positions on the time axis, float64 (n,)."""
         return (edges - self._axis.origin).astype(np.float64)
 
     def bin_clicked(self, number: int, height: float) -> None:
-        """Go to a bin; `height` is where at the left axis it was clicked."""
+        """Go to a bin; `height` is the clicked value of the left axis."""
         del height
         edges = self.edges
         assert edges is not None
         self.time_requested.emit((int(edges[number]) + int(edges[number + 1])) // 2)
 
     def add_line(self, brush: QBrush, text: str, position: int) -> None:
-        """Say in the legend what something is that is drawn."""
+        """Add a line to the legend."""
         line = QListWidgetItem(self._swatch(brush), text)
         line.setToolTip(tool_tip(text))
         self.legend.insertItem(position, line)
 
     def _end_with_lanes(self) -> None:
-        """Leave what the scroll bar of the lanes takes; a panel that is not below the lanes is used to the end."""
+        """Leave out the width of the lanes' scroll bar, unless the plot is not below the lanes."""
         lanes_px = round(self._opened.viewport.width_px / self.devicePixelRatioF())
         left_over = self.width() - self.legend.width() - LEFT_PX - lanes_px
         right_px = left_over if 0 < left_over <= _BAR_MOST_PX else 0
@@ -152,14 +152,14 @@ class TimePlot(QWidget):
             self.setContentsMargins(0, 0, right_px, 0)
 
     def _on_plot_moved(self, _box: object, ends: tuple[float, float]) -> None:
-        """Move the lanes to what the plot was dragged or zoomed to."""
+        """Move the lanes after the plot was panned or zoomed."""
         if not self._is_following and math.isfinite(ends[0]) and math.isfinite(ends[1]):
             start = self._axis.origin + round(ends[0])
             self._opened.viewport.move(TimeWindow(start, max(start + 1, self._axis.origin + round(ends[1]))))
-            self.follow()  # the window may begin at a whole pixel only
+            self.follow()  # the viewport may have adjusted the window
 
     def _on_click(self, click: pg.GraphicsScene.mouseEvents.MouseClickEvent) -> None:
-        """Go to a bin."""
+        """Go to the clicked bin."""
         edges, box = self.edges, self.plot.getViewBox()
         if edges is None or click.button() != Qt.MouseButton.LeftButton:
             return
@@ -178,14 +178,14 @@ class TimePlot(QWidget):
         return QIcon(picture)
 
 
-# How many events of some kinds there are, division by division: a line for each kind.
+# Event counts: a line for each kind of event.
 
 
 class CountPlot(TimePlot):
-    """The plot and its legend, most events first.
+    """The number of events per division, as a line for each kind of event.
 
     Signals:
-        event_requested: A division was clicked: row of the first event in it, of the line nearest to the click.
+        event_requested: A division was clicked: row of its first event, for the line nearest to the click.
     """
 
     event_requested = Signal(int)
@@ -205,7 +205,7 @@ class CountPlot(TimePlot):
         return None if self._plotted is None else self._plotted.divisions.edges
 
     def draw(self) -> None:
-        """Draw the counts that were shown last."""
+        """Draw the counts."""
         plotted = self._plotted
         if plotted is None:
             return
@@ -220,7 +220,7 @@ class CountPlot(TimePlot):
         self.plot.setYRange(0, max(1, int(counts.max(initial=0))) * 1.06, padding=0)
 
     def bin_clicked(self, number: int, height: float) -> None:
-        """Go to the first event of the line that is nearest."""
+        """Go to the first event of the nearest line."""
         assert self._plotted is not None
         divisions = self._plotted.divisions
         has = np.flatnonzero(divisions.counts[:, number])
@@ -236,14 +236,14 @@ class CountPlot(TimePlot):
         return process_colour(number, self._theme.palette)
 
 
-# The load of the CPUs over time: one band above the other, and beside them what they are.
+# CPU load: stacked bands.
 
 
 _HATCH: Final = Qt.BrushStyle.BDiagPattern
 
 
 class LoadPlot(TimePlot):
-    """The plot and its legend, topmost band first."""
+    """The load of the CPUs as stacked bands; the legend begins with the topmost band."""
 
     def __init__(self, opened: OpenTrace, left_px: int, theme: Theme, parent: QWidget | None = None) -> None:
         self._plotted: LoadPlotted | None = None
@@ -256,11 +256,11 @@ class LoadPlot(TimePlot):
 
     @property
     def edges(self) -> NDArray[np.int64] | None:
-        """Those of the load, cycles, int64 (n + 1,)."""
+        """Edges of the bins of the load, cycles, int64 (n + 1,)."""
         return None if self._plotted is None else self._plotted.load.edges
 
     def draw(self) -> None:
-        """Draw the load that was shown last."""
+        """Draw the load."""
         plotted = self._plotted
         if plotted is None:
             return
@@ -285,12 +285,12 @@ class LoadPlot(TimePlot):
             low = high
             share = int(cycles.sum()) / max(1, int(load.given_cycles.sum()))
             self.add_line(brush, f"{share:.1%}  {visible_line(title)}", 0)
-        self.legend.scrollToBottom()  # the largest bands are the lowest
-        self.plot.setYRange(0, load.cpus * 1.04, padding=0)  # or the topmost number is cut
+        self.legend.scrollToBottom()  # to the largest bands
+        self.plot.setYRange(0, load.cpus * 1.04, padding=0)  # with room for the topmost number
         self.plot.getAxis("left").setTicks([[(cpu, str(cpu)) for cpu in _levels(load.cpus)]])
 
     def _brushes(self, plotted: LoadPlotted) -> list[QBrush]:
-        """Return the colour of each band: processes as on the lanes of CPUs, priorities by rank."""
+        """Return the colour of each band: processes as on CPU lanes, priorities by rank."""
         load, theme = plotted.load, self._theme
         rows = load.subjects.tolist()
         if load.by is LoadBy.PROCESS:
@@ -316,22 +316,22 @@ class LoadPlot(TimePlot):
 
 
 def _levels(cpus: int) -> range:
-    """Return the numbers at the left axis: at most some eight."""
+    """Return the ticks of the left axis, about eight at most."""
     return range(0, cpus + 1, max(1, math.ceil(cpus / 8)))
 
 
-# The rows of a query drawn with the time axis of the lanes: values over time, or intervals of lanes.
+# Query results: values over time, or intervals as lanes.
 
 
-_POINTS: Final = 20_000  # drawn at once, of all groups
+_POINTS: Final = 20_000  # limit of points of all groups
 _NEAR_PX: Final = 12
 _BAR: Final = 0.34  # half of a lane's height
 _SYMBOL_PX: Final = 5
-_HUES: Final = (0, 11, 7, 18, 20, 9, 13, 2, 4, 15, 17, 6)  # of processes, neighbours far apart
+_HUES: Final = (0, 11, 7, 18, 20, 9, 13, 2, 4, 15, 17, 6)  # hues of processes, with distant neighbours
 
 
 class ResultPlot(TimePlot):
-    """A plot of a result.
+    """A plot of a query result.
 
     Signals:
         row_requested: A point or interval was clicked: row of the result.
@@ -350,14 +350,14 @@ class ResultPlot(TimePlot):
         opened.viewport.window_changed.connect(self._redraw.start)
 
     def show_drawing(self, drawing: Drawing, value: str | None) -> None:
-        """Draw a column over time, or with None the intervals as lanes."""
+        """Draw a column over time, or (None) the intervals as lanes."""
         self._drawing, self._value = drawing, value
         if value is None:
             self.plot.getAxis("left").setTicks([[]])
             self.plot.setYRange(0.4, len(drawing.groups) + 0.6, padding=0)
         else:
             self.plot.getAxis("left").setTicks(None)
-            self.plot.setYRange(*_ends(drawing.values[value]), padding=0.04)
+            self.plot.setYRange(*_axis_limits(drawing.values[value]), padding=0.04)
         self.follow()
         self.draw()
 
@@ -366,7 +366,7 @@ class ResultPlot(TimePlot):
 
     @Slot()
     def draw(self) -> None:
-        """Draw what shows of the result that was given last."""
+        """Draw the visible part of the result."""
         drawing = self._drawing
         self.plot.clear()
         self.legend.clear()
@@ -382,7 +382,7 @@ class ResultPlot(TimePlot):
                 self.plot.addItem(self._item(drawing, of_group, group))
 
     def _item(self, drawing: Drawing, rows: np.ndarray[Any, Any], group: int) -> Any:
-        """Return what draws a group: never more than a bar per pixel, or points that can be seen apart."""
+        """Return a plot item for a group, with at most one bar per pixel, or downsampled points."""
         origin = self._axis.origin
         start = (drawing.start_cycles[rows] - origin).astype(np.float64)
         brush = self._brush(group)
@@ -403,7 +403,7 @@ class ResultPlot(TimePlot):
         return pg.BarGraphItem(x0=left, x1=right, y0=middle - _BAR, y1=middle + _BAR, pen=None, brush=brush)
 
     def _on_click(self, click: pg.GraphicsScene.mouseEvents.MouseClickEvent) -> None:
-        """Request the row of the interval or point that is nearest."""
+        """Request the row of the nearest interval or point."""
         drawing, box = self._drawing, self.plot.getViewBox()
         is_inside = box.sceneBoundingRect().contains(click.scenePos())
         if drawing is None or click.button() != Qt.MouseButton.LeftButton or not is_inside:
@@ -423,15 +423,15 @@ class ResultPlot(TimePlot):
             self.row_requested.emit(int(drawing.row[nearest]))
 
 
-def _ends(values: np.ndarray[Any, Any]) -> tuple[float, float]:
-    """Return the range of an axis for values: from 0, unless some are below it."""
-    known = values[np.isfinite(values)]
-    low, high = (float(known.min()), float(known.max())) if len(known) else (0.0, 1.0)
+def _axis_limits(values: np.ndarray[Any, Any]) -> tuple[float, float]:
+    """Return the axis range of values, including 0."""
+    finite = values[np.isfinite(values)]
+    low, high = (float(finite.min()), float(finite.max())) if len(finite) else (0.0, 1.0)
     return min(low, 0.0), max(high, low + 1e-9, 1e-9)
 
 
 def _combined(start: np.ndarray[Any, Any], end: np.ndarray[Any, Any], gap: float) -> tuple[Any, Any]:
-    """Return intervals, merged where less than a gap apart, so that a pixel has one bar at most."""
+    """Return intervals, merged if closer than a gap, so that each pixel has at most one bar."""
     order = np.argsort(start, kind="stable")
     start, latest = start[order], np.maximum.accumulate(end[order])
     begins = np.flatnonzero(np.append(True, start[1:] > latest[:-1] + gap))

@@ -1,1 +1,1 @@
-"""The swimlanes: lanes as one image, names beside them, ruler and overview above, legend below."""
+"""The swimlanes: lanes with labels, ruler, overview and legend."""

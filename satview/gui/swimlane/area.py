@@ -1,4 +1,4 @@
-"""The swimlane area: overview, ruler, names, lanes, scroll bar and legend, combined."""
+"""The swimlane area: overview, ruler, labels, lanes, scroll bar and legend."""
 
 from __future__ import annotations
 
@@ -49,19 +49,19 @@ if TYPE_CHECKING:
     from satview.analysis.capture_line import CaptureLine
 
 
-# What is instead of the lanes of a trace that has none: why, and what to capture to have them.
+# The page shown instead of lanes if a trace has no thread states: why, and what to capture.
 
 
-_ANALYSIS: Final = "wake-ups"  # who ran, who waited and why: what lanes are looked at for
+_ANALYSIS: Final = "wake-ups"  # the analysis whose capture command line is proposed
 _CARD_PX: Final = 560
 _NAMES: Final = {WireClass.KER_CALL: "kernel calls", WireClass.COMM: "messages", WireClass.INT: "interrupts"}
 
 
 class NoStates(QWidget):
-    """Covers the lanes while the trace has no states of threads, unless the user shows them.
+    """Covers the lanes while the trace has no thread states, unless the user dismisses it.
 
     Signals:
-        lanes_requested: The user shows the lanes nevertheless.
+        lanes_requested: The user dismissed it to see the lanes.
     """
 
     lanes_requested = Signal()
@@ -70,7 +70,7 @@ class NoStates(QWidget):
         super().__init__(parent)
         self._opened = opened
         self._is_dismissed = False
-        self._is_made = False
+        self._is_created = False
         self.setAutoFillBackground(True)
         self.setAccessibleName("No states of threads")
         opened.reloaded.connect(self._on_reloaded)
@@ -78,13 +78,12 @@ class NoStates(QWidget):
 
     def _make(self) -> None:
         """Create the child widgets, on first use: few traces lack states, and creating them delays the window."""
-        self._is_made = True
+        self._is_created = True
         self.command = QLineEdit(self, readOnly=True)
         self.command.setFont(QFontDatabase.systemFont(QFontDatabase.SystemFont.FixedFont))
         self.command.setAccessibleName("Command line of the capture")
-        self._text = PlainLabel("", self)
+        self._text = PlainLabel("", self, role="dim")
         self._text.setWordWrap(True)
-        self._text.setProperty("role", "dim")
         self._lay_out()
 
     def _lay_out(self) -> None:
@@ -98,30 +97,24 @@ class NoStates(QWidget):
         self.capture.clicked.connect(self._on_capture)
         self.show_lanes = QPushButton("Show the lanes", card)
         self.show_lanes.clicked.connect(self._on_show)
-        line, buttons = QHBoxLayout(), QHBoxLayout()
-        line.addWidget(self.command, 1)
-        line.addWidget(self.copy_line)
-        for button in (self.capture, self.show_lanes):
-            buttons.addWidget(button)
-        buttons.addStretch()
+        line = line_up(QHBoxLayout(), (self.command, 1), self.copy_line)
+        buttons = line_up(QHBoxLayout(), self.capture, self.show_lanes, None)
         line_up(QVBoxLayout(card), title, self._text, line, buttons, margins=(16, 12, 16, 12), spacing=10)
         middle = QHBoxLayout(page)
         middle.addStretch(1)
         middle.addWidget(card, 100, Qt.AlignmentFlag.AlignVCenter)
         middle.addStretch(1)
-        scrolled = QScrollArea(self)  # a low window has no room for all of it
+        scrolled = QScrollArea(self)  # for low windows
         scrolled.setFrameShape(QFrame.Shape.NoFrame)
         scrolled.setWidgetResizable(True)
         scrolled.setWidget(page)
-        outside = QVBoxLayout(self)
-        outside.setContentsMargins(0, 0, 0, 0)
-        outside.addWidget(scrolled)
+        line_up(QVBoxLayout(self), scrolled, margins=(0, 0, 0, 0))
 
     def _fill(self) -> None:
         trace = self._opened.trace
         self.setVisible(not self._is_dismissed and has_no_states(trace))
         if not self.isHidden():
-            if not self._is_made:
+            if not self._is_created:
                 self._make()
             self._text.setText(
                 f"It has {_classes(trace)} only, so the lanes of threads would be empty. The list of "
@@ -153,7 +146,7 @@ class NoStates(QWidget):
 
 
 def _classes(trace: Trace) -> str:
-    """Return in words what a trace has: the classes that people know by name."""
+    """Return in words which event classes a trace has, of those with a name."""
     names = [name for number, name in _NAMES.items() if has_class(trace, number)]
     return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
 
@@ -162,17 +155,17 @@ def _capture_line(trace: Trace) -> CaptureLine | None:
     return diagnosis(trace, _ANALYSIS, is_quick=True).capture
 
 
-# Zoom and pan by keys: a first step at once, then faster and faster while the key is held.
+# Zoom and pan by keys: one step on the press, then continuous and accelerating while the key is held.
 
 
-_HOLD_S: Final = 0.22  # held longer than that, the key keeps moving
-_LONGEST_S: Final = 20.0  # should a release get lost, the motion ends by itself
+_HOLD_S: Final = 0.22  # a key held longer than this moves continuously
+_LONGEST_S: Final = 20.0  # limit of a motion, in case the release is lost
 _ZOOM_STEP: Final = 1.5
 _PAN_STEP: Final = 0.2
 
 
 class Motion(QObject):
-    """Moves the window while W, S, A or D is held."""
+    """Zooms or pans while W, S, A or D is held."""
 
     def __init__(self, opened: OpenTrace, view: SwimlaneView) -> None:
         super().__init__(view)
@@ -180,22 +173,22 @@ class Motion(QObject):
         self._view = view
         self._zoom = 0
         self._pan = 0
-        self._since_s = 0.0
+        self._shown_at_s = 0.0
         self._timer = QTimer(self, interval=FRAME_MS)
         self._timer.timeout.connect(self._on_frame)
 
     def zoom(self, direction: int) -> None:
-        """Zoom in (1) or out (-1): one step now, more while the key is held."""
+        """Zoom in (1) or out (-1): one step now, and continuously while the key is held."""
         self._opened.viewport.zoom(_ZOOM_STEP**-direction, self.anchor())
         self._begin(direction, 0)
 
     def pan(self, direction: int) -> None:
-        """Move to later (1) or earlier (-1) times: one step now, more while the key is held."""
+        """Pan to later (1) or earlier (-1) times: one step now, and continuously while the key is held."""
         self._opened.viewport.pan(_PAN_STEP * direction)
         self._begin(0, direction)
 
     def anchor(self) -> int:
-        """Return what keeps its position: the time at the mouse, else the selection if it shows, else the middle."""
+        """Return the time that stays in place: at the mouse, else of the selected event if visible, else the middle."""
         selection, window = self._opened.selection, self._opened.viewport.window
         if selection.mouse_cycles is not None and window.contains(selection.mouse_cycles):
             return selection.mouse_cycles
@@ -206,7 +199,7 @@ class Motion(QObject):
         return window.start + window.length // 2
 
     def eventFilter(self, _watched: QObject, event: QEvent) -> bool:
-        """End the motion when a key is let go or the window loses the keyboard."""
+        """Stop when a key is released or the window is deactivated."""
         is_release = (
             event.type() == QEvent.Type.KeyRelease and isinstance(event, QKeyEvent) and not event.isAutoRepeat()
         )
@@ -215,7 +208,7 @@ class Motion(QObject):
         return False
 
     def stop(self) -> None:
-        """End the motion."""
+        """Stop moving."""
         self._timer.stop()
         app = QCoreApplication.instance()
         if app is not None:
@@ -223,15 +216,15 @@ class Motion(QObject):
 
     def _begin(self, zoom: int, pan: int) -> None:
         self._zoom, self._pan = zoom, pan
-        self._since_s = time.monotonic()
+        self._shown_at_s = time.monotonic()
         app = QCoreApplication.instance()
         if app is not None and not self._timer.isActive():
-            app.installEventFilter(self)  # only while a key is held: it would cost time on every event
+            app.installEventFilter(self)  # only while a key is held, because it slows down every event
         self._timer.start()
 
     @Slot()
     def _on_frame(self) -> None:
-        held_s = time.monotonic() - self._since_s
+        held_s = time.monotonic() - self._shown_at_s
         if held_s > _LONGEST_S or not self._view.isVisible():
             self.stop()
             return
@@ -246,16 +239,16 @@ class Motion(QObject):
 
 _HEAD: Final = "Whole trace"
 _TIME: Final = "Time"
-_HEAD_MARGIN_PX: Final = 24  # left and right of what the heads above the names say
-_LOW_PX: Final = 440  # as in a window of 1024x700 with its drawer open
+_HEAD_MARGIN_PX: Final = 24  # total margin of the headings above the labels
+_LOW_PX: Final = 440  # as in a 1024x700 window with its drawer open
 
 
 class SwimlaneArea(QWidget):
-    """All that shows lanes.
+    """Combines the lanes with overview, ruler, labels, scroll bar and legend.
 
     Attributes:
-        view: The lanes themselves; has the focus for keys.
-        no_states: Covers them where there are none.
+        view: The lanes; has the keyboard focus.
+        no_states: Covers the lanes if the trace has no thread states.
 
     Signals:
         menu_requested: Right click on a lane: global position.
@@ -284,39 +277,39 @@ class SwimlaneArea(QWidget):
         self._connect()
         self._has_legend = True
         self._is_sorted = False
-        self._rows: tuple[LaneRow, ...] = ()  # before the trace was read on
+        self._rows: tuple[LaneRow, ...] = ()  # rows before the trace was refreshed
         self.show_legend(True)
         self.view.arrows.set_mode(ArrowMode(settings.text("swimlane/arrows")))
         self.view.set_shares(settings.flag("swimlane/shares"))
         self._on_scrolled()
 
     def set_theme(self, theme: Theme) -> None:
-        """Draw in other colours."""
+        """Use the colours and text size of a theme."""
         self._theme = theme
         for part in (self.view, self.labels, self.ruler, self.overview, self.legend):
             part.set_theme(theme)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
-        """Leave what height there is to the lanes."""
+        """Use lower overview and legend in a low area, to leave height to the lanes."""
         super().resizeEvent(event)
         is_low = self.height() < _LOW_PX
         self.overview.set_low(is_low)
         self.legend.set_low(is_low)
 
     def show_legend(self, shows: bool) -> None:
-        """Show the legend below these lanes, if the setting says so."""
+        """Show the legend below these lanes if the setting allows it."""
         self._has_legend = shows
         self.legend.setVisible(shows and self._settings.flag("swimlane/show_legend"))
 
     def set_active(self, is_active: bool) -> None:
-        """Show by the colour of the heads that keys act on these lanes and not on others."""
+        """Show by the colour of the headings that keys act on this set of lanes."""
         for label in self._heads:
             label.setProperty("active", "true" if is_active else "false")
             label.style().unpolish(label)
             label.style().polish(label)
 
     def set_title(self, title: str) -> None:
-        """Say above the names which trace the lanes are of; empty where there is only one."""
+        """Show the name of the trace above the labels; empty if there is only one set of lanes."""
         head = self._heads[0]
         head.setText(visible_line(title) or _HEAD)
         head.setToolTip(tool_tip(title))
@@ -327,16 +320,16 @@ class SwimlaneArea(QWidget):
 
     @property
     def is_exact(self) -> bool:
-        """True if what shows is drawn exactly; lanes that nobody sees are not drawn."""
+        """True if the lanes are drawn exactly, or no lane is visible."""
         return not self.no_states.isHidden() or not self._opened.lanes.rows or self.view.source.is_refined
 
     def save_picture(self, path: Path, reading: Sequence[Path], *, streams: bool = False) -> None:
-        """Save what the area shows with title, time span and legend, as SVG or PDF if the name ends so, else as PNG.
+        """Save the area with title, time span and legend: as SVG or PDF by the file extension, otherwise as PNG.
 
         Args:
             path: The file; replaced once the picture is complete.
             reading: Files that must not be replaced: those of the trace.
-            streams: Pipes and devices are written to.
+            streams: Also write to pipes and devices.
 
         Raises:
             WriteError: The file cannot be written.
@@ -345,11 +338,10 @@ class SwimlaneArea(QWidget):
         lanes = self.view.geometry().united(self.overview.geometry()).united(self.labels.geometry())
         picture = ExplainedPicture(self, lanes, self._opened, self._theme)
         ratio = self.devicePixelRatioF()
-
         save_drawing(picture.draw, picture.size, picture.title, path, reading, ratio, streams=streams)
 
     def close_down(self) -> None:
-        """Stop everything in the background."""
+        """Cancel all background tasks."""
         self.view.source.close()
         self.view.arrows.source.close()
 
@@ -377,7 +369,7 @@ class SwimlaneArea(QWidget):
 
     def _connect(self) -> None:
         self.view.scrolled.connect(self._on_scrolled)
-        self.view.scaled.connect(self._say_scale)
+        self.view.scaled.connect(self._show_scale)
         self.view.source.refined.connect(self.overview.follow_lanes)
         self.view.source.refined.connect(self.legend.follow_lanes)
         self.view.source.refined.connect(self._sort_by_use)
@@ -398,17 +390,17 @@ class SwimlaneArea(QWidget):
 
     @Slot()
     def _sort_by_use(self) -> None:
-        """Sort lanes once it is known who used how much: as soon as the lanes of the CPUs are there."""
+        """Sort lanes by CPU use, once, as soon as the CPU lanes exist."""
         timeline = self._opened.timeline
         if not self._is_sorted and (use := use_of(timeline)) is not None:
-            self._is_sorted = True  # once: in a file that grows, lanes are not to jump
+            self._is_sorted = True  # once, so that lanes of a growing file do not move
             processes = (info for info in timeline.infos if info.kind is LaneKind.PROCESS)
             quiet = (info.index for info in processes if timeline.process_value(info.process) == QUIET_PROCESS)
             self._opened.lanes.take_use(sorted_lanes(timeline, SortBy.CPU, use), quiet, idle_cpus(timeline))
 
     @Slot()
-    def _say_scale(self) -> None:
-        """Say how tall the lanes of processes are, which is the same for all."""
+    def _show_scale(self) -> None:
+        """Show how many CPUs the height of process lanes stands for."""
         cpus, head = self.view.cpus_high, self._heads[1]
         noun = self._opened.trace.cpu_noun
         text = f"{_TIME}, processes up to {counted(cpus, noun)}" if cpus else _TIME
@@ -422,7 +414,7 @@ class SwimlaneArea(QWidget):
         width_px = min(max(80, width_px), 600)
         for widget in (self.labels, *self._heads):
             widget.setFixedWidth(width_px)
-        self._say_scale()
+        self._show_scale()
 
     @Slot(int)
     def change_lane_height(self, change_px: int) -> None:
@@ -455,7 +447,7 @@ class SwimlaneArea(QWidget):
             self._opened.lanes.set_lane_height(self._settings.number(key))
         elif key == "swimlane/show_legend":
             self.show_legend(self._has_legend)
-        elif key == "swimlane/label_width_px":  # of a second set of lanes
+        elif key == "swimlane/label_width_px":  # changed by the other set of lanes
             self._set_label_width(self._settings.number(key))
         elif key == "swimlane/shares":
             self.view.set_shares(self._settings.flag(key))
@@ -468,7 +460,7 @@ class SwimlaneArea(QWidget):
 
     @Slot()
     def _on_reloaded(self) -> None:
-        """Let lanes come first; what is beside them has its own frame, unless it would be beside other lanes."""
+        """Paint the lanes first: overview one frame later, labels too unless the rows changed."""
         paint_next_frame(self.overview)
         if self._opened.lanes.rows == self._rows:
             paint_next_frame(self.labels)

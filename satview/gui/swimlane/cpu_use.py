@@ -1,4 +1,4 @@
-"""CPUs in use over the width of a picture, by process, smoothed: values, and how they are drawn as a stack."""
+"""CPU use by process, smoothed over the pixels of a picture: values, and how to draw them as a stack."""
 
 from __future__ import annotations
 
@@ -14,27 +14,26 @@ from satview.base.time import TimeWindow
 from satview.events import states
 from satview.events.states import IS_BUSY
 from satview.gui.colours import mixed, state_colour
-from satview.gui.swimlane.fills import draw_tops, half_way, lane_colour
+from satview.gui.swimlane.fills import OPAQUE, draw_tops, half_way, lane_colour
 from satview.gui.theme import Theme
 from satview.timeline.lane_tree import Timeline
 from satview.timeline.spans import pixel_edges
 
-_OPAQUE: Final = 0xFF000000
-_ENVELOPE: Final = 0.88  # how far the colour of the extremes is moved to the background
-_NOT_NAMED: Final = (states.QUIET_PROCESS, states.INTERRUPT, states.KERNEL_CALL)  # above the processes with colours
+_ENVELOPE: Final = 0.88  # share of the background in the colour of the extremes
+_NOT_NAMED: Final = (states.QUIET_PROCESS, states.INTERRUPT, states.KERNEL_CALL)  # stacked above named processes
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CpuUse:
-    """CPUs in use around each pixel of a picture: the mean over the pixels beside it too.
+    """CPU use around each pixel of a picture, averaged over neighbouring pixels.
 
     Attributes:
-        edges: int64 (pixels + 1,), when pixels begin, cycles.
-        reach_px: How many pixels on each side the mean is over.
+        edges: int64 (pixels + 1,), start and end times of pixels, cycles.
+        reach_px: Number of neighbouring pixels on each side that are averaged.
         values: Lane values, from bottom to top: the busiest process first.
-        used: float64 (values, pixels), CPUs that each has.
-        least, most: float64 (pixels,), CPUs in use in the quietest and in the busiest of these pixels.
-        cpus: How many there are.
+        used: float64 (values, pixels), CPUs used by each value.
+        least, most: float64 (pixels,), CPUs in use in the least and the most busy of the averaged pixels.
+        cpus: Number of CPUs.
     """
 
     edges: NDArray[np.int64]
@@ -47,35 +46,35 @@ class CpuUse:
 
     @property
     def high_cpus(self) -> int:
-        """How many CPUs the whole height of a picture is: whole ones, no fewer than are in use anywhere."""
+        """Number of CPUs that the height of a picture stands for: the largest use, rounded up."""
         return max(1, min(self.cpus, ceil(float(self.most.max(initial=0.0)))))
 
     def window_of(self, pixel: int) -> TimeWindow:
-        """Return the time that the mean at a pixel is over."""
+        """Return the time window that is averaged at a pixel."""
         begin, end = max(0, pixel - self.reach_px), min(len(self.edges) - 1, pixel + self.reach_px + 1)
         return TimeWindow(int(self.edges[begin]), int(self.edges[end]))
 
 
 def knows_use(timeline: Timeline) -> bool:
-    """Return whether the lanes of all CPUs are ready and one of them shows who ran."""
+    """Return whether all CPU lanes are built and at least one shows who ran."""
     return any(IS_BUSY[lane.shares.values].any() for lane in timeline.lanes_of_cpus)
 
 
 def busy_share(timeline: Timeline) -> float:
-    """Return how busy all CPUs are over the whole trace, 0 to 1; their lanes are ready."""
+    """Return the busy share of all CPUs over the whole trace, 0 to 1; their lanes must be built."""
     lanes, window = timeline.lanes_of_cpus, timeline.trace.window
     busy = sum(int(lane.shares.totals(window)[IS_BUSY[lane.shares.values]].sum()) for lane in lanes)
     return busy / (window.length * len(lanes))
 
 
 def cpu_use(timeline: Timeline, window: TimeWindow, width_px: int, reach_px: int) -> CpuUse:
-    """Return the CPUs in use in a window; the cost follows the pixels, not the events.
+    """Return the CPU use in a window; the cost depends on the number of pixels, not of events.
 
     Args:
-        timeline: Lanes; those of the CPUs are ready.
-        window: What the picture shows.
-        width_px: Its width.
-        reach_px: How many pixels on each side the mean is over.
+        timeline: Lanes; the CPU lanes must be built.
+        window: Time window of the picture.
+        width_px: Width of the picture.
+        reach_px: Number of neighbouring pixels on each side to average.
     """
     edges, lanes = pixel_edges(window, width_px), timeline.lanes_of_cpus
     cycles = np.zeros((states.VALUE_COUNT, width_px), np.int64)
@@ -88,23 +87,25 @@ def cpu_use(timeline: Timeline, window: TimeWindow, width_px: int, reach_px: int
     begin = np.maximum(np.arange(width_px) - reach_px, 0)
     end = np.minimum(np.arange(width_px) + reach_px + 1, width_px)
     used = (sums[:, end] - sums[:, begin]) / np.maximum(edges[end] - edges[begin], 1)
-    around = _around(cycles.sum(axis=0) / np.maximum(np.diff(edges), 1), reach_px)
+    around = _neighbours(cycles.sum(axis=0) / np.maximum(np.diff(edges), 1), reach_px)
     return CpuUse(edges, reach_px, tuple(order), used, around.min(axis=1), around.max(axis=1), len(lanes))
 
 
 def draw_use(pixels: NDArray[np.uint32], use: CpuUse, rows: tuple[int, int], theme: Theme) -> None:
-    """Draw a stack of the CPUs in use, and pale how few and how many they are from pixel to pixel.
+    """Draw a stack of the CPU use, and the extremes of single pixels in a pale colour.
 
     Args:
-        pixels: uint32 (height, width of `use`), changed.
-        use: What.
-        rows: The first row, of `high_cpus`, and the one behind the last.
+        pixels: uint32 (height, width of `use`), modified.
+        use: The CPU use.
+        rows: First row, which stands for `high_cpus`, and the row after the last.
         theme: Colours.
     """
-    columns, ground = np.arange(pixels.shape[1] + 1), theme.base | _OPAQUE
+    columns, ground = np.arange(pixels.shape[1] + 1), theme.base | OPAQUE
     tops = np.cumsum(use.used, axis=0) / use.high_cpus
-    pale = np.array([mixed(theme.dim, theme.base, _ENVELOPE) | _OPAQUE], np.uint32)
-    most, least = (_around(extremes / use.high_cpus, use.reach_px).mean(axis=1) for extremes in (use.most, use.least))
+    pale = np.array([mixed(theme.dim, theme.base, _ENVELOPE) | OPAQUE], np.uint32)
+    most, least = (
+        _neighbours(extremes / use.high_cpus, use.reach_px).mean(axis=1) for extremes in (use.most, use.least)
+    )
     draw_tops(pixels, most[None], np.zeros(1, np.bool_), columns, pale, ground, rows)
     colours = [lane_colour(value, state_colour(value, theme) or 0, theme) for value in use.values]
     stack = np.zeros_like(pixels)
@@ -117,7 +118,7 @@ def draw_use(pixels: NDArray[np.uint32], use: CpuUse, rows: tuple[int, int], the
 
 
 def names_of_values(timeline: Timeline) -> dict[int, str]:
-    """Return what each lane value of processes on CPUs stands for: names, of several that share a hue all."""
+    """Return the process name of each lane value on CPU lanes; several names if processes share a hue."""
     names: dict[int, dict[str, None]] = {}
     for process in range(1, len(timeline.trace.processes.names)):
         name = visible_line(timeline.trace.short_process_name(process))
@@ -125,8 +126,8 @@ def names_of_values(timeline: Timeline) -> dict[int, str]:
     return {value: ", ".join(of_value) for value, of_value in names.items()} | {states.QUIET_PROCESS: "other processes"}
 
 
-def _around(values: NDArray[np.float64], reach_px: int) -> NDArray[np.float64]:
-    """Return values with those beside them, float64 (pixels, 2 * reach_px + 1); the ends are repeated."""
+def _neighbours(values: NDArray[np.float64], reach_px: int) -> NDArray[np.float64]:
+    """Return each value with its neighbours, float64 (pixels, 2 * reach_px + 1); the end values are repeated."""
     return np.lib.stride_tricks.sliding_window_view(np.pad(values, reach_px, mode="edge"), 2 * reach_px + 1)
 
 

@@ -1,4 +1,4 @@
-"""How lanes are filled where no state is drawn: patterns, stacks, lost spans; and pictures of lanes as rectangles."""
+"""Fills of lanes other than plain colours: hatching, stacks of shares, lost spans; and pictures as rectangles."""
 
 from __future__ import annotations
 
@@ -17,53 +17,53 @@ from satview.gui.swimlane.scale import TimeScale
 from satview.gui.theme import Theme, colour
 from satview.timeline.arrows import ArrowKind
 
-# Hatching: distinguishes states for those to whom their colours say nothing.
+# Hatching distinguishes states for users who cannot tell their colours apart.
 
 
-_OPAQUE: Final = 0xFF000000
+OPAQUE: Final = 0xFF000000
 _HATCHES: Final = np.array(HATCHES, np.uint8)
 
 
 def lane_colour(value: int, rgb: int, theme: Theme) -> int:
-    """Return the colour of a lane value as a picture needs it, 0xAARRGGBB.
+    """Return the colour of a lane value, 0xAARRGGBB; the alpha byte encodes its hatch for `hatch`.
 
     Args:
-        value: Of `events.states`.
+        value: Lane value of `events.states`.
         rgb: Its colour.
-        theme: Says whether there is hatching; what is not known has it always.
+        theme: Says whether states are hatched; unknown spans always are.
     """
     is_hatched = theme.is_hatched or value == states.UNKNOWN
-    return rgb | (_OPAQUE - (hatch_of(value) << 24) if is_hatched else _OPAQUE)
+    return rgb | (OPAQUE - (hatch_of(value) << 24) if is_hatched else OPAQUE)
 
 
 def hatch(pixels: NDArray[np.uint32], top: int, ratio: float) -> None:
-    """Hatch a picture.
+    """Hatch pixels in place.
 
     Args:
-        pixels: uint32 (height, width), of colours as `lane_colour` gives them; changed.
-        top: How far it is below the row where hatches begin, device pixels.
+        pixels: uint32 (height, width), colours as returned by `lane_colour`.
+        top: Distance of the first pixel row from the origin of the hatch pattern, device pixels.
         ratio: Device pixels per logical pixel.
     """
     pictures.hatch(pixels, _HATCHES, top, max(1, round(ratio)))
 
 
 def half_way(pixels: NDArray[np.uint32], rgb: int) -> NDArray[np.uint32]:
-    """Return colours of pixels half way to another colour, opaque, of the same shape."""
-    return ((pixels >> np.uint32(1)) & np.uint32(0x7F7F7F)) + np.uint32((rgb >> 1 & 0x7F7F7F) | _OPAQUE)
+    """Return pixels blended half and half with a colour, opaque, of the same shape."""
+    return ((pixels >> np.uint32(1)) & np.uint32(0x7F7F7F)) + np.uint32((rgb >> 1 & 0x7F7F7F) | OPAQUE)
 
 
 def swatch(value: int, theme: Theme, width_px: int, height_px: int, ratio: float) -> QImage:
-    """Return a piece of a bar: its colour, and its hatching where there is one."""
+    """Return a sample of a bar, with its colour and hatching, for the legend."""
     size = max(1, round(height_px * ratio)), max(1, round(width_px * ratio))
     rgb = state_colour(value, theme)
-    pixels = np.full(size, _OPAQUE | theme.base if rgb is None else lane_colour(value, rgb, theme), np.uint32)
+    pixels = np.full(size, OPAQUE | theme.base if rgb is None else lane_colour(value, rgb, theme), np.uint32)
     hatch(pixels, 0, ratio)
     image = QImage(pixels.data, size[1], size[0], 4 * size[1], QImage.Format.Format_RGB32).copy()
     image.setDevicePixelRatio(ratio)
     return image
 
 
-# Draws a stack of shares into the rows of a picture.
+# Stacks of shares.
 
 
 def draw_tops(
@@ -75,36 +75,36 @@ def draw_tops(
     background: int,
     rows: tuple[int, int],
 ) -> None:
-    """Draw a stack, as far as it is in the picture.
+    """Draw the visible part of a stack of shares.
 
     Args:
-        pixels: uint32 (height, width), changed.
-        tops: float64 (k, bins), where each kind ends, 0 = bottom, 1 = top.
-        is_busy: bool (k,), of these something must be seen even where it is less than a pixel high.
-        columns: int64 (bins + 1,), ascending, of the bins.
+        pixels: uint32 (height, width), modified.
+        tops: float64 (k, bins), upper end of each kind, 0 = bottom, 1 = top.
+        is_busy: bool (k,), kinds that must be visible even if less than a pixel high.
+        columns: int64 (bins + 1,), ascending, edges of the bins.
         colours: uint32 (k,).
-        background: Opaque colour of what no kind covers.
-        rows: First row of the bar and the one behind its last; may be outside of the picture.
+        background: Opaque colour where no kind is.
+        rows: First row of the bar and the row after its last; may be outside the picture.
     """
     if max(0, rows[0]) >= min(len(pixels), rows[1]):
         return
     pictures.draw_stack(tops, is_busy, columns, colours, background, rows, pixels)
 
 
-# Where events are missing.
+# Spans of lost events.
 
 
 LOST_LEAST_PX: Final = 4.0
 
 
 def lost_spans(lost: NDArray[np.int64], scale: TimeScale) -> list[tuple[float, float]]:
-    """Return the visible lost spans as (left, right) pixels, each at least `LOST_LEAST_PX` wide, merged."""
+    """Return the visible lost spans as merged (left, right) pixels, each at least `LOST_LEAST_PX` wide."""
     window = scale.window
     seen = lost[(lost[:, 1] >= window.start) & (lost[:, 0] < window.end)] if len(lost) else lost
     merged: list[tuple[float, float]] = []
     if not len(seen):
         return merged
-    # Many marks can share a pixel: only the first of each pixel can change the picture's left edges.
+    # Many marks can share a pixel; only the first of each pixel can change a left edge.
     lefts = np.clip((seen[:, 0] - window.start) * scale.width_px // window.length, -1, scale.width_px)
     keep = np.unique(lefts, return_index=True)[1]
     for i in keep:
@@ -120,7 +120,7 @@ def lost_spans(lost: NDArray[np.int64], scale: TimeScale) -> list[tuple[float, f
 
 
 def draw_lost(painter: QPainter, lost: Iterable[tuple[float, float]], height: float, theme: Theme) -> None:
-    """Hatch the spans in which events are missing."""
+    """Hatch the spans where events are missing."""
     pen = QPen(colour(theme.error, 150))
     pen.setWidthF(1)
     for left, right in lost:
@@ -131,38 +131,38 @@ def draw_lost(painter: QPainter, lost: Iterable[tuple[float, float]], height: fl
         painter.drawLines([QLineF(left, 0, left, height), QLineF(right, 0, right, height)])
 
 
-# What the legend explains that is no lane value: the keys of these entries, all below 0.
+# Keys of legend entries that are not lane values; all negative.
 
 
 EVENTS: Final = -1  # ticks above the bars
 RAN: Final = -2  # strips at the foot of bars
 SHARES: Final = -3  # stacks where intervals are too dense for bars
-MARKED: Final = -5  # strips at the foot of what a filter marks
-LOST: Final = -4  # hatched from top to bottom: events are missing
-ARROWS: Final = {kind: -6 - kind for kind in ArrowKind}  # of each kind
+MARKED: Final = -5  # strips at the foot of bars that a filter marks
+LOST: Final = -4  # hatched from top to bottom where events are missing
+ARROWS: Final = {kind: -6 - kind for kind in ArrowKind}
 
 
-# The picture of the lanes as rectangles, for files of lines instead of pixels: SVG and PDF.
+# Pictures as rectangles, for vector files (SVG and PDF).
 
 
-_MOST: Final = 40_000  # rectangles; of more than that a file is larger than the picture, and slower to open
+_MOST: Final = 40_000  # with more rectangles, a vector file is larger and slower to open than a bitmap
 _VECTORS: Final = (QPaintEngine.Type.SVG, QPaintEngine.Type.Pdf, QPaintEngine.Type.Picture)
 
 
 def needs_vectors(painter: QPainter) -> bool:
-    """Return whether what is painted goes to a file that knows rectangles."""
+    """Return whether a painter writes vector graphics."""
     engine = painter.paintEngine()
     return engine is not None and engine.type() in _VECTORS
 
 
 def rectangles(pixels: NDArray[np.uint32]) -> NDArray[np.int64] | None:
-    """Return the rectangles of one colour that a picture is made of; None if they are too many to be worth it.
+    """Return the single-coloured rectangles of a picture; None if there are more than `_MOST`.
 
     Args:
         pixels: uint32 (height, width).
 
     Returns:
-        int64 (n, 5): left, top, width, height, colour. Equal rows that touch are one.
+        int64 (n, 5): left, top, width, height, colour. Equal adjacent rows share rectangles.
     """
     height, width = pixels.shape
     begins = np.flatnonzero(np.append(True, (pixels[1:] != pixels[:-1]).any(axis=1)))
@@ -178,6 +178,6 @@ def rectangles(pixels: NDArray[np.uint32]) -> NDArray[np.int64] | None:
 
 
 def draw_rectangles(painter: QPainter, rectangles: NDArray[np.int64], ratio: float) -> None:
-    """Draw rectangles as `rectangles` gives them, in device pixels, `ratio` of them to a logical one."""
+    """Draw rectangles returned by `rectangles`; `ratio` is device pixels per logical pixel."""
     for left, top, width, height, rgb in rectangles.tolist():
         painter.fillRect(QRectF(left / ratio, top / ratio, width / ratio, height / ratio), colour(rgb))

@@ -1,4 +1,4 @@
-"""The lanes in a frame: their pictures, exact or as far as the time of a frame allows, and the names in them."""
+"""Frames of the lanes: pictures of bands of lanes, as many as fit into a frame's time, and the text in them."""
 
 from __future__ import annotations
 
@@ -19,9 +19,8 @@ from satview.answers.activity_lanes import LATE
 from satview.base.time import TimeWindow
 from satview.events.states import NOT_A_STATE, SEEN_EVENT, STATES, VALUE_COUNT
 from satview.gui.colours import DARK_INK, FADE, LIGHT_INK, class_colour, mixed, state_colour
-from satview.gui.swimlane.fills import EVENTS, draw_rectangles, needs_vectors, rectangles
+from satview.gui.swimlane.fills import EVENTS, OPAQUE, draw_rectangles, needs_vectors, rectangles
 from satview.gui.swimlane.lane_image import (
-    OPAQUE,
     SEEN_INTERRUPT,
     LanePalette,
     LanePicture,
@@ -40,10 +39,10 @@ from satview.gui.swimlane.text import (
     PlacedTexts,
     TextSheet,
     draw_placed,
+    interval_labels,
     interval_starts,
     interval_texts,
-    labelled,
-    placed,
+    place_texts,
     stack_texts,
 )
 from satview.gui.theme import Theme, colour
@@ -54,14 +53,14 @@ from satview.timeline.event_marks import columns_of, event_positions, mark_codes
 from satview.timeline.lane_tree import LaneKind, Timeline
 from satview.timeline.spans import pixel_edges
 
-# How long work of several pieces takes, learnt from how long it took: so much in any case, and so much for each.
+# Estimates the time of a number of work pieces from measurements: a fixed cost and a cost per piece.
 
 
-# Time of other programs says nothing of what fits into a frame, where the system measures without it.
+# Thread time excludes other programs; used where the system measures it precisely enough.
 _FINE_S: Final = 1e-4
 clock = time.thread_time if time.get_clock_info("thread_time").resolution < _FINE_S else time.perf_counter
-_FORGET: Final = 0.7  # how much an observation counts when there is another one
-_LEAST: Final = 0.25  # of its mean time, a piece takes at least that, whatever a few observations seem to say
+_FORGET: Final = 0.7  # decay of a measurement's weight per newer measurement
+_LEAST: Final = 0.25  # lower bound of the cost per piece, as a share of the mean; few measurements are unreliable
 
 
 class Cost:
@@ -70,16 +69,16 @@ class Cost:
     def __init__(self) -> None:
         self._weight = self._pieces = self._squares = self._time_s = self._products = 0.0
 
-    def saw(self, pieces: int, time_s: float) -> None:
-        """Take into account how long some pieces took."""
+    def add(self, pieces: int, time_s: float) -> None:
+        """Add a measurement."""
         added = (1.0, pieces, pieces * pieces, time_s, pieces * time_s)
         sums = (self._weight, self._pieces, self._squares, self._time_s, self._products)
         self._weight, self._pieces, self._squares, self._time_s, self._products = (
             _FORGET * known + more for known, more in zip(sums, added, strict=True)
         )
 
-    def fitting(self, time_s: float) -> float:
-        """Return how many pieces probably take a time; a number beyond all bounds as long as nothing is known."""
+    def pieces_within(self, time_s: float) -> float:
+        """Return how many pieces probably fit into a time; infinite before the first measurement."""
         if self._time_s <= 0:
             return float("inf")
         mean_s = self._time_s / self._pieces
@@ -92,27 +91,27 @@ class Cost:
         return (time_s - fixed_s) / piece_s
 
 
-# What a frame shows of the lanes, and what the next ones will show if the view goes on as it moves.
+# What a frame shows of the lanes, and what the next frames will show if the motion continues.
 
 
-_JUMP: Final = 0.3  # of the width: a view that moves faster jumps, and nobody knows where it goes next
-_MOST: Final = 0.25  # of the width, on each side
-_STEP_PX: Final = 4  # logical pixels, which are whole device pixels at all usual ratios
+_JUMP: Final = 0.3  # a view that moves by a larger share of its width per frame jumps unpredictably
+_MOST: Final = 0.25  # limit of the margin on each side, as a share of the width
+_STEP_PX: Final = 4  # logical pixels; a whole number of device pixels at all usual ratios
 
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """What a frame shows of lanes.
+    """What a frame shows of the lanes.
 
     Attributes:
-        request: All lanes, the part of the trace, device pixels.
+        request: All visible lanes, the time window and the width in device pixels.
         scale: Time to logical pixels.
-        height_px: Logical pixels.
-        scroll_px: Height of the list of lanes above it.
-        ratio: Device pixels to a logical one.
-        shows_shares: Lanes show shares of time where intervals are too dense for bars.
-        is_dense: They are.
-        cpus: How many CPUs the height of lanes of processes is.
+        height_px: Height in logical pixels.
+        scroll_px: Height of the lanes scrolled out above the frame.
+        ratio: Device pixels per logical pixel.
+        shows_shares: Show shares of time in lanes whose intervals are too dense for bars.
+        is_dense: Intervals are too dense for bars at this scale.
+        cpus: Number of CPUs that the height of process lanes stands for.
     """
 
     request: LaneRequest
@@ -126,16 +125,16 @@ class Frame:
 
     @property
     def width_px(self) -> int:
-        """Device pixels."""
+        """Width in device pixels."""
         return self.request.width_px
 
     def ahead(self, before: TimeWindow | None, frames: float, limits: TimeWindow) -> Frame:
-        """Return a wider frame at the same zoom: with what the next ones will show beside it.
+        """Return a frame at the same zoom, widened on the side that the view is moving to.
 
         Args:
-            before: What the frame before this one showed; None = there was none.
-            frames: How many of the next ones.
-            limits: Beyond that no frame shows anything.
+            before: Window of the previous frame; None = there was none.
+            frames: Number of frames to look ahead.
+            limits: The frame is not widened beyond these limits.
         """
         window, width_px = self.scale.window, self.scale.width_px
         if before is None or before == window:
@@ -156,23 +155,23 @@ class Frame:
 
 
 def _margin(moved_px: float, room_px: float, frames: float, width_px: int) -> int:
-    """Return how much more to paint on a side by which so many pixels came into view."""
+    """Return the extra width to paint on a side where `moved_px` new pixels came into view."""
     if not 0 < moved_px <= _JUMP * width_px or room_px <= 0:
         return 0
     return (int(min(frames * moved_px, room_px, _MOST * width_px)) // _STEP_PX + 1) * _STEP_PX
 
 
-# The last pictures of bands of lanes, and which of them are painted again in a frame that may take only so long.
+# The last pictures of bands of lanes, and the choice of bands to repaint in a frame of limited time.
 
 
-_BAND_PX: Final = 48  # device pixels, about: some hundred kilobytes
-_OLDEST: Final = 7  # frames: a machine that is too slow to paint all lanes again in so many gets longer frames
-_PART_LASTS: Final = 0.7  # what frames painted before, beside what one painted now
-_WIDEST: Final = 16  # device pixels: a pixel that is to be stretched more than that says too little
+_BAND_PX: Final = 48  # approximate height in device pixels; a band is a few hundred kilobytes
+_OLDEST: Final = 7  # repaint every band within so many frames, even if frames take longer on a slow machine
+_PART_LASTS: Final = 0.7  # weight of earlier frames in `round_frames`
+_WIDEST: Final = 16  # limit of stretching a pixel of an older picture, in device pixels
 
 
 class Band:
-    """Lanes one below the other that are painted together; for the same lanes it is the same object.
+    """Adjacent lanes that are painted together; the same lanes yield the same object.
 
     Attributes:
         rows: The lanes.
@@ -186,15 +185,15 @@ class Band:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BandPicture:
-    """What a band showed when it was painted.
+    """A band as it was last painted.
 
     Attributes:
         window: The part of the trace.
         pixels: uint32 (height, width), device pixels.
-        image: The same.
+        image: The same memory as an image.
         stacks: Lanes that show shares or steps, by index.
-        texts: What is written into intervals.
-        is_final: All that it is made of was there.
+        texts: Texts inside intervals.
+        is_final: Complete: all its lanes had been built.
     """
 
     window: TimeWindow
@@ -205,20 +204,20 @@ class BandPicture:
     is_final: bool
 
     def shows(self, frame: Frame) -> bool:
-        """Return whether it was painted for what a frame shows."""
+        """Return whether the picture was painted for the time window and width of a frame."""
         return self.window == frame.scale.window and self.pixels.shape[1] == frame.width_px
 
     def covered(self, frame: Frame) -> CoveredColumns | None:
-        """Return what it covers of a frame."""
+        """Return the part of the picture that is visible in a frame."""
         return covered(self.window, self.pixels.shape[1], frame.scale.window, frame.width_px)
 
 
 class CoveredColumns(NamedTuple):
-    """What a picture of another window covers of a frame.
+    """The part of a picture that is visible in a frame with another window.
 
     Attributes:
-        first, last: Columns of the picture; the last one is not included.
-        left, right: Where their edges are in the frame, device pixels.
+        first, last: Columns of the picture; `last` is exclusive.
+        left, right: Positions of their edges in the frame, device pixels.
     """
 
     first: int
@@ -231,84 +230,84 @@ Paint = Callable[[Frame, Sequence[Band], Sequence[BandPicture | None]], list[Ban
 
 
 class BandPictures:
-    """Keeps the pictures of bands that show.
+    """The pictures of the visible bands.
 
     Attributes:
-        spent_s: What `paint` took the last time.
-        round_frames: In how many frames it paints all bands, about, where there is no time for all of them in one.
+        spent_s: Time of the last call of `paint`.
+        round_frames: Approximate number of frames in which all bands are painted, if they do not fit into one.
     """
 
     def __init__(self) -> None:
         self.spent_s = 0.0
         self._last: dict[Band, BandPicture] = {}
-        self._made_of: object = None
-        self._outdated: set[Band] = set()
-        self.round_frames = 4.0  # nobody knows yet
+        self._dependencies: object = None
+        self._outdated_bands: set[Band] = set()
+        self.round_frames = 4.0  # initial guess
         self._cost = Cost()
 
-    def show(self, bands: Sequence[Band], made_of: object) -> bool:
-        """Say which bands show, and what pictures are made of; return whether the last ones can be shown still."""
-        is_same = made_of == self._made_of
+    def show(self, bands: Sequence[Band], dependencies: object) -> bool:
+        """Set the visible bands and what their pictures depend on; return whether existing pictures remain valid."""
+        is_same = dependencies == self._dependencies
         if not is_same:
-            self._last, self._made_of = {}, made_of
+            self._last, self._dependencies = {}, dependencies
         if len(self._last) > len(bands) or any(band not in self._last for band in bands):
             showing = set(bands)
             self._last = {band: picture for band, picture in self._last.items() if band in showing}
-        self._outdated &= self._last.keys()
+        self._outdated_bands &= self._last.keys()
         return is_same
 
     def outdate(self) -> None:
-        """Paint all again as soon as there is time: more is known of what they show."""
-        self._outdated = set(self._last)
+        """Mark all pictures to be painted again when there is time, because better data is available."""
+        self._outdated_bands = set(self._last)
 
     def of(self, band: Band) -> BandPicture | None:
-        """Return the last picture of a band."""
+        """Return the last picture of a band, or None."""
         return self._last.get(band)
 
     def paint(self, bands: Sequence[Band], frame: Frame, ahead: Frame, paint: Paint, limit_s: float = inf) -> bool:
-        """Paint those bands that need it, as many as there is time for, but never too few.
+        """Paint the bands that need it, as many as the time limit allows, but at least a minimum.
 
         Args:
-            bands: All that show.
-            frame: What they are to show.
-            ahead: What they are painted for if there is no time for all of them.
+            bands: All visible bands.
+            frame: What they must show.
+            ahead: Wider frame, used if not all bands fit into the time limit.
             paint: Paints some bands for a frame, into the memory of their last pictures.
-            limit_s: How long it may take, about; below 0 = none is painted.
+            limit_s: Approximate time limit; negative = paint none.
 
         Returns:
-            Whether all are exact now.
+            Whether all bands are exact now.
         """
-        first_s, waiting, painted = clock(), self._waiting(bands, frame, with_parts=limit_s == inf), 0
-        end_s, what = first_s + limit_s, frame
+        first_s, waiting, painted = clock(), self._inexact_bands(bands, frame, with_parts=limit_s == inf), 0
+        end_s, painted_frame = first_s + limit_s, frame
         while painted < len(waiting) and limit_s >= 0:
             begun_s, count = clock(), len(waiting) - painted
-            fitting = self._cost.fitting(end_s - begun_s)
+            fitting = self._cost.pieces_within(end_s - begun_s)
             if fitting < count:
-                what, count = ahead, max(int(fitting), ceil(len(bands) / _OLDEST) - painted)
+                painted_frame, count = ahead, max(int(fitting), ceil(len(bands) / _OLDEST) - painted)
                 if count < 1:
                     break
             chunk = waiting[painted : painted + count]
-            self._take(chunk, paint(what, chunk, [self._last.get(band) for band in chunk]))
+            self._take(chunk, paint(painted_frame, chunk, [self._last.get(band) for band in chunk]))
             painted += len(chunk)
-            self._cost.saw(len(chunk), clock() - begun_s)
+            self._cost.add(len(chunk), clock() - begun_s)
         self.spent_s = clock() - first_s
         if painted < len(waiting):
             part = painted / len(bands)
             self.round_frames = min(1 / (_PART_LASTS / self.round_frames + (1 - _PART_LASTS) * part), 2.0 * _OLDEST)
-        return painted == len(waiting) and what is frame
+        return painted == len(waiting) and painted_frame is frame
 
-    def _waiting(self, bands: Sequence[Band], frame: Frame, *, with_parts: bool) -> list[Band]:
-        """Return the bands that are not exact: first those that show nothing, then those painted longest ago.
+    def _inexact_bands(self, bands: Sequence[Band], frame: Frame, *, with_parts: bool) -> list[Band]:
+        """Return the bands that are not exact: those without a usable picture first, then by age.
 
-        What a band lacked when it was painted is announced by `outdate`; frames on the screen do not look for it.
+        With a time limit (`with_parts` false), incomplete pictures are repainted only after `outdate`.
         """
-        age = {band: age_of for age_of, band in enumerate(self._last)}  # painted pictures go to the end
+        age = {band: age_of for age_of, band in enumerate(self._last)}  # the order of painting
         waiting = []
         for band in bands:
             last = self._last.get(band)
             if last is None or last.covered(frame) is None:
                 age[band] = -1
-            elif (last.is_final or not with_parts) and band not in self._outdated and last.shows(frame):
+            elif (last.is_final or not with_parts) and band not in self._outdated_bands and last.shows(frame):
                 continue
             waiting.append(band)
         return sorted(waiting, key=age.__getitem__)
@@ -317,11 +316,11 @@ class BandPictures:
         for band, picture in zip(bands, pictures, strict=True):
             self._last.pop(band, None)
             self._last[band] = picture
-            self._outdated.discard(band)
+            self._outdated_bands.discard(band)
 
 
 def bands_of(rows: Sequence[LaneRow], ratio: float) -> list[Band]:
-    """Return lanes in bands, which stay what they are while the list is scrolled, but for the first and last lanes."""
+    """Return lanes grouped into bands. Scrolling changes only the first and the last band."""
     return [_band(tuple(band)) for _, band in groupby(rows, lambda row: int(row.y_px * ratio) // _BAND_PX)]
 
 
@@ -330,33 +329,33 @@ _band: Final = lru_cache(maxsize=1024)(Band)
 
 @lru_cache(maxsize=64)
 def covered(picture: TimeWindow, picture_px: int, window: TimeWindow, width_px: int) -> CoveredColumns | None:
-    """Return what a picture covers of a frame, None if that is nothing or too coarse.
+    """Return the columns of a picture that are visible in a frame; None if there are none or they are too coarse.
 
     Args:
-        picture: Which part of the trace it shows.
-        picture_px: On how many device pixels.
-        window: Which part the frame shows.
-        width_px: On how many.
+        picture: Time window of the picture.
+        picture_px: Width of the picture, device pixels.
+        window: Time window of the frame.
+        width_px: Width of the frame, device pixels.
     """
     ahead = window.start - picture.start
     begin = max(0, ahead * picture_px // picture.length)
     stop = min(picture_px, -(-(ahead + window.length) * picture_px // picture.length))
     if stop <= begin or picture.length * width_px > _WIDEST * picture_px * window.length:
         return None
-    # Exact until the division: what is left are whole cycles times pixels.
+    # Exact until the division: numerators and denominators are integers.
     left, right = ((column * picture.length - ahead * picture_px) * width_px / (picture_px * window.length)
                    for column in (begin, stop))  # fmt: skip
     return CoveredColumns(begin, stop, left, right)
 
 
 def draw_band(painter: QPainter, picture: BandPicture | None, area: QRectF, frame: Frame, theme: Theme) -> None:
-    """Draw a band where it is now: as it was painted, or what that covers of the frame.
+    """Draw a band from its last picture, moved and stretched if the frame has another window.
 
     Args:
-        painter: Of the swimlanes.
-        picture: Its last picture; None = it has none.
+        painter: Painter of the lanes.
+        picture: Last picture of the band; None = it has none.
         area: The band, logical pixels.
-        frame: What is drawn.
+        frame: The frame to draw.
         theme: Colours.
     """
     shown = picture.covered(frame) if picture is not None else None
@@ -374,20 +373,20 @@ def draw_band(painter: QPainter, picture: BandPicture | None, area: QRectF, fram
     painter.drawImage(QRectF(left, area.top(), right - left, area.height()), picture.image, source)
 
 
-# Marks of events in the colour of their class, where the events are few enough to be distinguished.
+# Event marks in the colour of their class, where events are sparse enough to be told apart.
 
 
 _MARKED_PER_FRAME: Final = 200_000
-_PX_PER_DEADLINE: Final = 40  # device pixels: nearer to each other, only those that were missed show
-_EVENTS_PER_PX: Final = 1.5  # more than that in the window, and colours would only flicker
+_PX_PER_DEADLINE: Final = 40  # device pixels; deadlines closer together show only if they were missed
+_EVENTS_PER_PX: Final = 1.5  # with more events in the window, colours would flicker
 
 
 class TickSource:
-    """Gives coloured marks for a frame.
+    """Finds the coloured event marks of a frame.
 
     Attributes:
         opened: The trace and its filter.
-        fades: Something else is highlighted.
+        fades: Fade all marks, because the legend highlights something else.
     """
 
     def __init__(self, opened: OpenTrace, theme: Theme) -> None:
@@ -397,7 +396,7 @@ class TickSource:
         self.set_theme(theme)
 
     def set_theme(self, theme: Theme) -> None:
-        """Draw in other colours."""
+        """Use the colours of a theme."""
         self._theme = theme
         catalogue = self.opened.trace.catalogue
         colours = [class_colour(spec.name, theme.is_dark) | OPAQUE for spec in catalogue.classes]
@@ -408,20 +407,20 @@ class TickSource:
 
     @property
     def above_shares(self) -> ShownMarks:
-        """Which marks show above shares: those of events that a filter selects by conditions, rules or boxes."""
+        """Which marks to show above shares: those of events selected by conditions, rules or check boxes."""
         filters = self.opened.filters
         if filters.view.by_passes is not None or (self._marks & ~filters.codes).any():
             return ShownMarks.ALL
         return ShownMarks.NONE if filters.view.marked is None and filters.view.dimmed is None else ShownMarks.TICKS
 
     def ticks(self, request: LaneRequest) -> list[Ticks]:
-        """Return the marks of what a frame shows; none where there are too many."""
+        """Return the marks of a frame; if events are too dense, only those that stay bright under a dimming filter."""
         trace, view = self.opened.trace, self.opened.filters.view
         part = trace.rows_between(request.window)
         if view.rows is not None:
             part = slice(*np.searchsorted(view.rows, (part.start, part.stop)).tolist())
         if part.stop - part.start > request.width_px * _EVENTS_PER_PX:
-            return self._bright(request)
+            return self._undimmed_marks(request)
         rows = np.arange(part.start, part.stop, dtype=np.uint32) if view.rows is None else view.rows[part]
         rows = rows[(self._marks & self.opened.filters.codes)[trace.events.code[rows]]]
         edges = pixel_edges(request.window, request.width_px)
@@ -435,25 +434,25 @@ class TickSource:
         return ticks
 
     def marked(self, request: LaneRequest) -> list[Ticks]:
-        """Return the events that a filter marks, in the colour of hits, however many events there are."""
+        """Return marks in the colour of search hits for events that a filter marks, however many there are."""
         marked = self.opened.filters.view.marked
         if marked is None:
             return []
         part = self.opened.trace.rows_between(request.window)
         return [
             Ticks(position, column, np.full(len(events), self._hit, np.uint32))
-            for position, column, events in self._some(request, np.flatnonzero(marked[part]) + part.start)
+            for position, column, events in self._sampled(request, np.flatnonzero(marked[part]) + part.start)
         ]
 
     def deadlines(self, request: LaneRequest) -> list[Ticks]:
-        """Return the deadlines of activities: those that were missed, however many, others where they are few."""
+        """Return the deadlines of activities: missed ones always, others only where they are sparse."""
         theme, edges, marks = self._theme, pixel_edges(request.window, request.width_px), []
         line = (mixed(theme.text, theme.base, FADE) if self.fades else theme.text) | OPAQUE
         for position, lane in enumerate(request.lanes):
             track = self.opened.timeline.infos[lane].track
             if track is None or track.found.deadline is None:
                 continue
-            # Of one activity, and of instances in time order: they ascend, but for the -1 of those without one.
+            # Instances of one activity are in time order, so their deadlines ascend; -1 means no deadline.
             rows = np.flatnonzero(track.found.deadline >= 0)
             moments = track.found.deadline[rows]
             part = slice(*np.searchsorted(moments, (request.window.start, request.window.end)).tolist())
@@ -468,8 +467,8 @@ class TickSource:
                     marks.append(Ticks(of_lane, columns, colours, line=line))
         return marks
 
-    def _bright(self, request: LaneRequest) -> list[Ticks]:
-        """Return the events that stay bright while all others fade, however many events there are."""
+    def _undimmed_marks(self, request: LaneRequest) -> list[Ticks]:
+        """Return marks of the events that a filter does not dim, however many there are."""
         trace, view = self.opened.trace, self.opened.filters.view
         if view.dimmed is None or self.fades:
             return []
@@ -479,13 +478,13 @@ class TickSource:
         rows = rows[self._marks[trace.events.code[rows]]]
         return [
             Ticks(position, column, self._colours[trace.events.code[events]])
-            for position, column, events in self._some(request, rows)
+            for position, column, events in self._sampled(request, rows)
         ]
 
-    def _some(
+    def _sampled(
         self, request: LaneRequest, rows: NDArray[np.intp]
     ) -> Iterator[tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.unsignedinteger]]]:
-        """Yield position, column and row of events, of very many but a part."""
+        """Yield lane position, pixel column and row of events; of a very large number only a sample."""
         rows = rows[:: len(rows) // _MARKED_PER_FRAME + 1]
         infos = [self.opened.timeline.infos[lane] for lane in request.lanes]
         edges = pixel_edges(request.window, request.width_px)
@@ -494,7 +493,7 @@ class TickSource:
     def _groups(
         self, view: FilterView, rows: NDArray[np.uint32]
     ) -> tuple[tuple[NDArray[np.uint32], NDArray[np.uint32]], ...]:
-        """Return colours by code with the events that have them; faded ones first, so that they are below."""
+        """Return pairs of colours by code and event rows; dimmed events first, so that they are drawn below."""
         if self.fades:
             return ((self._faded, rows),)
         if view.dimmed is None:
@@ -503,7 +502,7 @@ class TickSource:
         return ((self._faded, rows[dimmed]), (self._colours, rows[~dimmed]))
 
 
-# Paints bands of lanes: values of pixels, stacks, ticks, what a filter does, and what is written into intervals.
+# Paints bands of lanes: pixel values, stacks, event marks, filter effects, and the text in intervals.
 
 
 _TEXT_STEP_PX: Final = 3
@@ -513,18 +512,18 @@ _ALL_VALUES: Final = frozenset(range(VALUE_COUNT))
 
 
 class BandPainter:
-    """Paints bands of the lanes of a trace.
+    """Paints bands of lanes.
 
     Args:
         opened: The trace.
-        source: Gives values of pixels.
+        source: Source of pixel values.
         theme: Colours and sizes.
-        font: Of names inside intervals, but for its size.
+        font: Font of texts inside intervals, except for its size.
 
     Attributes:
-        texts: The font of names inside intervals.
-        palette: The colours of lane values.
-        version: Another number whenever what is painted looks different from then on.
+        texts: Font of texts inside intervals.
+        palette: Colours of lane values.
+        version: Changes whenever the appearance of the lanes changes.
     """
 
     def __init__(self, opened: OpenTrace, source: LaneSource, theme: Theme, font: QFont) -> None:
@@ -536,7 +535,7 @@ class BandPainter:
         self.set_theme(theme)
 
     def set_theme(self, theme: Theme) -> None:
-        """Paint in other colours and sizes."""
+        """Use the colours and text size of a theme."""
         self._theme = theme
         self._inks: dict[int | None, int] = {None: theme.text, DARK_INK: DARK_INK, LIGHT_INK: LIGHT_INK}
         font = QFont(self._font)
@@ -547,17 +546,17 @@ class BandPainter:
 
     @property
     def marks(self) -> ShownMarks:
-        """Which marks of events show above shares."""
+        """Which event marks to show above shares."""
         return self._ticks.above_shares
 
     def take_legend(self) -> None:
-        """Fade all but what the legend highlights, and hide the names of the rest."""
+        """Fade everything that the legend does not highlight, and hide the texts there."""
         keys = self._opened.legend.keys
         self._ticks.fades = bool(keys) and EVENTS not in keys
         self._make_palette()
 
     def take_filter(self) -> None:
-        """Hide states whose events the filter hides."""
+        """Hide states whose events are hidden by the filter."""
         values = self._opened.trace.catalogue.state_value_of_code
         of_states = np.flatnonzero(values != NOT_A_STATE)
         shown = values[of_states[self._opened.filters.codes[of_states]]]
@@ -568,7 +567,7 @@ class BandPainter:
         self.version += 1
 
     def take_lanes(self) -> None:
-        """Paint lanes that may be others, or be named otherwise."""
+        """Note that lanes or their names changed."""
         self.version += 1
 
     def _make_palette(self) -> None:
@@ -579,9 +578,9 @@ class BandPainter:
         """Return pictures of bands.
 
         Args:
-            frame: What they are painted for.
-            bands: Which.
-            last: Their last pictures, whose memory is used again.
+            frame: The frame to paint for.
+            bands: The bands to paint.
+            last: Their last pictures, whose memory is reused.
         """
         timeline, scale = self._opened.timeline, frame.scale
         rows = tuple(row for band in bands for row in band.rows)
@@ -605,19 +604,19 @@ class BandPainter:
         has_kinds = timeline.has_kinds or not part.kinds
         pictures = []
         for band, pixels, words in zip(bands, lanes.bands(cuts, rooms), texts, strict=True):
-            own = {row.index: stacks[row.index] for row in band.rows if row.index in stacks}
+            stacks_of_band = {row.index: stacks[row.index] for row in band.rows if row.index in stacks}
             is_final = has_kinds and all(timeline.is_ready(row.index) for row in band.rows)
             image = image_of(pixels, frame.ratio)
-            pictures.append(BandPicture(scale.window, pixels, image, own, words, is_final))
+            pictures.append(BandPicture(scale.window, pixels, image, stacks_of_band, words, is_final))
         return pictures
 
     def _edges(self, rows: Sequence[LaneRow], scale: TimeScale, width_px: int) -> dict[int, NDArray[np.int64]]:
-        """Return the pixel columns where intervals begin, by the position of a lane."""
+        """Return the pixel columns where intervals begin, by lane position."""
         starts = (interval_starts(self._opened.timeline, row.index, scale, width_px) for row in rows)
         return {position: columns for position, columns in enumerate(starts) if columns is not None}
 
     def _overlay(self, part: LaneRequest) -> tuple[NDArray[np.bool_] | None, NDArray[np.bool_] | None]:
-        """Return the pixels that fade and those that are marked."""
+        """Return which pixels fade and which are marked by the filter; None = none."""
         overlay = self._source.overlay
         if overlay.does_nothing:
             return None, None
@@ -628,19 +627,19 @@ class BandPainter:
         self, bands: Sequence[Band], rows: tuple[LaneRow, ...], values: Values, scale: TimeScale,
         stacks: dict[int, Stack],
     ) -> list[PlacedTexts]:  # fmt: skip
-        """Return the labels that are switched on of each band, as many as fit into intervals."""
+        """Return the enabled labels of each band that fit into their intervals."""
         view, keys = self._opened.filters.view, self._opened.legend.keys
         nameless = self._hidden | (_ALL_VALUES - keys) if keys else self._hidden
         texts = interval_texts(self._opened.timeline, rows, values, scale, self._theme, nameless, view.by_passes,
                                view.faded, stacks)  # fmt: skip
         texts += stack_texts(self._opened.timeline, rows, stacks, scale, values.shape[1], self._theme, nameless)
-        parts = labelled(self._opened, texts, self.texts)
+        parts = interval_labels(self._opened, texts, self.texts)
         band_of = {row.index: number for number, band in enumerate(bands) for row in band.rows}
         texts_of: list[list[int]] = [[] for _ in bands]
         for number, text in enumerate(texts):
             texts_of[band_of[text.row.index]].append(number)
         return [
-            placed(
+            place_texts(
                 [texts[number] for number in numbers],
                 [parts[number] for number in numbers],
                 self.texts,
@@ -652,26 +651,26 @@ class BandPainter:
 
 
 def show_short_interrupts(timeline: Timeline, rows: tuple[LaneRow, ...], values: Values) -> None:
-    """Mark pixels of interrupt lanes with an interrupt that is too short to dominate them; in place."""
+    """Mark pixels of interrupt lanes that contain an interrupt too short to dominate them; in place."""
     for position, row in enumerate(rows):
         if timeline.infos[row.index].kind is LaneKind.INTERRUPTS:
             values[position, values[position] == SEEN_EVENT] = SEEN_INTERRUPT
 
 
-_Found = Sequence[tuple[Band, BandPicture | None]]
+_Painted = Sequence[tuple[Band, BandPicture | None]]
 
 
 class LaneLayer(QObject):
-    """Draws lanes.
+    """Draws the lanes of a frame.
 
     Attributes:
-        source: Values of pixels.
+        source: Source of pixel values.
         painter: Paints bands of lanes.
-        pictures: What it has painted.
-        stacks: The lanes that show shares of time or steps as they are on the screen, by index.
+        pictures: The last pictures of the bands.
+        stacks: Lanes on the screen that show shares or steps, by index.
 
     Signals:
-        changed: Draw again.
+        changed: The lanes must be drawn again.
     """
 
     changed = Signal()
@@ -685,37 +684,37 @@ class LaneLayer(QObject):
         self.stacks: dict[int, Stack] = {}
         self.pictures = BandPictures()
         self._sheet = TextSheet()
-        self._banded: tuple[tuple[LaneRow, ...], float] = (), 0.0  # what bands are made of, and these
+        self._banded: tuple[tuple[LaneRow, ...], float] = (), 0.0  # rows and ratio of `_bands`
         self._bands: list[Band] = []
-        self._before: TimeWindow | None = None  # what the last frame showed
+        self._before: TimeWindow | None = None  # window of the last frame
         self.source.refined.connect(self._on_more)
         opened.labels.refined.connect(self._on_more)
 
     @property
     def texts(self) -> FittedTexts:
-        """The font of names inside intervals."""
+        """Font of texts inside intervals."""
         return self.painter.texts
 
     def set_theme(self, theme: Theme) -> None:
-        """Draw in other colours and sizes."""
+        """Use the colours and text size of a theme."""
         self._theme = theme
         self.painter.set_theme(theme)
 
     @Slot()
     def _on_more(self) -> None:
-        """Draw again what is better known by now, or in more detail."""
+        """Draw again, because better or more detailed data is available."""
         self.pictures.outdate()
         self.changed.emit()
 
     def draw(self, painter: QPainter, rows: tuple[LaneRow, ...], frame: Frame, limit_s: float) -> bool:
-        """Draw the lanes that show.
+        """Draw the visible lanes.
 
         Args:
-            painter: Of the swimlanes.
+            painter: Painter of the lanes.
             rows: The lanes.
-            frame: What shows of them.
-            limit_s: How long painting them again may take, about. Lanes that there is no time for show their last
-                picture. All are painted if they look different since the last frame.
+            frame: The frame to draw.
+            limit_s: Approximate time limit for repainting. Lanes beyond it show their last picture. There is no limit
+                if the appearance of the lanes changed since the last frame.
 
         Returns:
             Whether all lanes are exact.
@@ -724,7 +723,7 @@ class LaneLayer(QObject):
             self._banded, self._bands = (rows, frame.ratio), bands_of(rows, frame.ratio)
         pictures, bands = self.pictures, self._bands
         self.source.show(frame.request)
-        if not pictures.show(bands, self._made_of(frame)):
+        if not pictures.show(bands, self._dependencies(frame)):
             limit_s = inf
         limits = self._opened.viewport.limits
         ahead, self._before = frame.ahead(self._before, pictures.round_frames, limits), frame.scale.window
@@ -739,15 +738,15 @@ class LaneLayer(QObject):
         self._draw_texts(painter, [picture for _, picture in painted if picture], frame)
         return is_exact
 
-    def _made_of(self, frame: Frame) -> object:
-        """Return what pictures of bands are made of, but for the part of the trace and how much is known of it."""
+    def _dependencies(self, frame: Frame) -> object:
+        """Return what the pictures of bands depend on, except the time window and how complete the data is."""
         lanes = self._opened.lanes
-        # Between device pixels, lanes are rounded to other ones when they are scrolled.
+        # At a fractional ratio, scrolling changes how lane edges are rounded to device pixels.
         scroll_px = 0 if frame.ratio == int(frame.ratio) else frame.scroll_px
         return (self.painter.version, frame.shows_shares, frame.is_dense, frame.cpus, frame.ratio, scroll_px,
                 lanes.rows, lanes.shows_kinds, lanes.arrangement.labels)  # fmt: skip
 
-    def _draw_bands(self, painter: QPainter, painted: _Found, frame: Frame) -> None:
+    def _draw_bands(self, painter: QPainter, painted: _Painted, frame: Frame) -> None:
         theme, width = self._theme, frame.scale.width_px
         bottom = 0.0
         for band, picture in painted:
@@ -759,8 +758,8 @@ class LaneLayer(QObject):
         if bottom < frame.height_px:
             painter.fillRect(QRectF(0, bottom, width, frame.height_px - bottom), colour(theme.base))
 
-    def _draw_vectors(self, painter: QPainter, painted: _Found, frame: Frame) -> None:
-        """Draw rectangles, unless these are too many."""
+    def _draw_vectors(self, painter: QPainter, painted: _Painted, frame: Frame) -> None:
+        """Draw the lanes as rectangles, or as an image if there are too many rectangles."""
         height = max(1, round(frame.height_px * frame.ratio))
         whole: Pixels = np.full((height, frame.width_px), self._theme.base | OPAQUE, np.uint32)
         end = 0
@@ -786,7 +785,7 @@ class LaneLayer(QObject):
         draw_placed(painter, self._sheet, placed, other, frame.scale, frame.scroll_px, line_px)
 
     def _draw_previews(self, painter: QPainter, rows: tuple[LaneRow, ...], frame: Frame) -> None:
-        """Draw lanes of CPUs that are not built yet as far as a sample of the file reported before it was read."""
+        """Draw CPU lanes that are not built yet from the preview of the file."""
         preview, timeline, scale = self._opened.preview, self._opened.timeline, frame.scale
         if preview is None:
             return

@@ -1,4 +1,4 @@
-"""The column of lane names: a tree with fold triangles, names and numbers, cleanly elided."""
+"""The column of lane labels: a tree with fold triangles, names and figures."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from satview.session.lanes.lane_row import GroupHead, LaneRow
 from satview.session.open_trace import OpenTrace
 from satview.timeline.lane_tree import LaneInfo, LaneKind
 
-# Dragging a lane by its name to another position among its siblings.
+# Dragging a lane by its label to another position among its siblings.
 
 
 _BEGINS_PX: Final = 6
@@ -43,26 +43,26 @@ _BEGINS_PX: Final = 6
 
 @dataclass(frozen=True, slots=True)
 class _Gap:
-    """A position where the lane may go: above a sibling, None = below the last; its height in the list."""
+    """A drop position: above a sibling, or below the last (None); `y_px` is its position in the list of lanes."""
 
     before: int | None
     y_px: int
 
 
 class LaneDrag:
-    """One drag, from the press on a name to the release.
+    """A drag of a lane, from press to release.
 
     Attributes:
-        is_on: The mouse has moved so far that it is a drag and no click.
+        is_on: The mouse has moved far enough to be a drag and not a click.
     """
 
     def __init__(self, lanes: LaneList, row: LaneRow, y_px: int) -> None:
         """Begin with a press.
 
         Args:
-            lanes: All of them.
+            lanes: List of lanes.
             row: The lane that was pressed.
-            y_px: Where, from the top of the list.
+            y_px: Position of the press, from the top of the list.
         """
         self._lanes, self._row, self._start_px = lanes, row, y_px
         self._gap: _Gap | None = None
@@ -70,18 +70,18 @@ class LaneDrag:
 
     @property
     def line_px(self) -> int | None:
-        """Height in the list of the line that shows where the lane goes; None = it stays."""
+        """Position in the list of the line that shows the drop position; None = the lane stays."""
         return self._gap.y_px if self._gap is not None else None
 
     def move(self, y_px: int) -> None:
-        """Follow the mouse to a height of the list."""
+        """Follow the mouse to a position of the list."""
         self.is_on = self.is_on or abs(y_px - self._start_px) >= _BEGINS_PX
         if self.is_on:
             gaps = self._gaps()
             self._gap = min(gaps, key=lambda gap: abs(gap.y_px - y_px)) if gaps else None
 
     def drop(self) -> None:
-        """Put the lane where the line is."""
+        """Move the lane to the drop position."""
         if self._gap is not None and self._gap.before != self._row.unit:
             self._lanes.move(self._row.unit, self._gap.before)
 
@@ -94,12 +94,12 @@ class LaneDrag:
         return [*gaps, _Gap(None, self._end_of(siblings[-1]))]
 
     def _end_of(self, index: int) -> int:
-        """Return where a lane ends with all under it."""
+        """Return the lower edge of a lane with all lanes below it in the tree."""
         rows = self._lanes.rows
-        own = next(i for i, row in enumerate(rows) if row.unit == index)
-        last = rows[own]
-        for row in rows[own + 1 :]:
-            if row.depth <= rows[own].depth or row.y_px != last.y_px + last.height_px:
+        start = next(i for i, row in enumerate(rows) if row.unit == index)
+        last = rows[start]
+        for row in rows[start + 1 :]:
+            if row.depth <= rows[start].depth or row.y_px != last.y_px + last.height_px:
                 break
             last = row
         return last.y_px + last.height_px
@@ -108,21 +108,21 @@ class LaneDrag:
 _INDENT_PX: Final = 16
 _TRIANGLE_PX: Final = 20
 _GRIP_PX: Final = 5
-_FIGURE_PX: Final = 40  # how busy a lane is; the same for all, so that what is left of it is in a column
-_FIGURE_STEP_PX: Final = 4  # longer ones: names are not to be cut elsewhere with every digit
-_QUIET_PX: Final = 70  # of what quiet processes use together
-_CHIP_PX: Final = 9  # the colour of a process, and the space behind it
-_FIGURES_MS: Final = 50  # nobody can read figures that change more often
-_SMALL_BELOW_PX: Final = 16  # lower lanes have smaller names
+_FIGURE_PX: Final = 40  # least width of a figure, so that texts beside figures are aligned
+_FIGURE_STEP_PX: Final = 4  # wider figures grow in steps, so that names are not cut differently with each digit
+_QUIET_PX: Final = 70  # width of the figure of all quiet processes
+_CHIP_PX: Final = 9  # width of a process's colour and the space after it
+_FIGURES_MS: Final = 50  # update interval; figures that change faster are illegible
+_SMALL_BELOW_PX: Final = 16  # lanes lower than this have smaller names
 
 
 class LaneLabels(QWidget):
-    """Names of the lanes, beside them.
+    """The labels beside the lanes.
 
     Signals:
         menu_requested: Right click on a lane: global position.
-        width_requested: The right edge is dragged: requested width in pixels.
-        width_selected: It was let go.
+        width_requested: The right edge is being dragged: requested width in pixels.
+        width_selected: The right edge was released.
     """
 
     menu_requested = Signal(QPoint)
@@ -140,30 +140,30 @@ class LaneLabels(QWidget):
         self._drag: LaneDrag | None = None
         self._hovered: int | None = None
         self._sheet = TextSheet()
-        self._picture: tuple[object, QPixmap] | None = None  # all but the figures, and what it was made of
-        self._figured: TimeWindow | None = None  # what the figures on the screen are about
+        self._picture: tuple[object, QPixmap] | None = None  # everything except figures, with what it depends on
+        self._figures_window: TimeWindow | None = None  # window of the figures on the screen
         self._take_fonts()
         opened.lanes.changed.connect(self.update)
         opened.selection.changed.connect(self.update)
         view.scrolled.connect(self.update)
-        self._figures = QTimer(self, singleShot=True, interval=_FIGURES_MS)
-        self._figures.timeout.connect(self._draw_figures)
+        self._figures_timer = QTimer(self, singleShot=True, interval=_FIGURES_MS)
+        self._figures_timer.timeout.connect(self._draw_figures)
         opened.viewport.window_changed.connect(self._follow_window)
         view.source.refined.connect(self.update)
 
     @Slot()
     def _follow_window(self) -> None:
-        """Show figures of the window, now and then while it moves."""
-        if not self._figures.isActive():
-            self._figures.start()
+        """Update the figures for the visible window, at intervals while it moves."""
+        if not self._figures_timer.isActive():
+            self._figures_timer.start()
 
     @Slot()
     def _draw_figures(self) -> None:
-        if self._figured != self._opened.viewport.window:  # else somebody else had them painted meanwhile
-            self.repaint()  # not in the turn in which a frame of the lanes is painted
+        if self._figures_window != self._opened.viewport.window:  # not painted for another reason meanwhile
+            self.repaint()  # immediately, and not together with a frame of the lanes
 
     def set_theme(self, theme: Theme) -> None:
-        """Draw in other colours and sizes."""
+        """Use the colours and text size of a theme."""
         self._theme = theme
         self._take_fonts()
         self.update()
@@ -180,7 +180,7 @@ class LaneLabels(QWidget):
         }
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
-        """Begin a click or a drag."""
+        """Begin a click or drag."""
         if event.button() == Qt.MouseButton.LeftButton and self._is_grip(event.position()):
             self._resizing = True
             return
@@ -199,13 +199,13 @@ class LaneLabels(QWidget):
             return
         if event.button() == Qt.MouseButton.LeftButton:
             self._drag = LaneDrag(self._opened.lanes, row, self._position(event))
-        # A menu is about what is selected in its lane; only of another lane it has nothing yet.
+        # A right click keeps a selection in its lane, which the menu refers to.
         if event.button() != Qt.MouseButton.RightButton or self._opened.selection.lane != row.index:
             self._select(row)
         self._view.setFocus(Qt.FocusReason.MouseFocusReason)
 
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
-        """Follow the mouse."""
+        """Continue a drag, or highlight the lane under the mouse."""
         if self._resizing:
             self.width_requested.emit(round(event.position().x()))
             return
@@ -220,7 +220,7 @@ class LaneLabels(QWidget):
             self.update()
 
     def mouseReleaseEvent(self, _event: QMouseEvent) -> None:
-        """End a click or a drag."""
+        """End a click or drag."""
         if self._resizing:
             self._resizing = False
             self.width_selected.emit()
@@ -231,26 +231,26 @@ class LaneLabels(QWidget):
             self.update()
 
     def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
-        """Answer a double click."""
+        """Fold or unfold the lane."""
         row = self._view.row_at(event.position().y())
         if row is not None and row.is_foldable:
             self._opened.lanes.fold(row.index)
 
     def contextMenuEvent(self, event: QContextMenuEvent) -> None:
-        """Request the menu."""
+        """Request the context menu."""
         self.menu_requested.emit(event.globalPos())
 
     def leaveEvent(self, _event: object) -> None:
-        """Forget the mouse."""
+        """Remove the hover highlight."""
         self._hovered = None
         self.update()
 
     def wheelEvent(self, event: QWheelEvent) -> None:
-        """Scroll."""
+        """Scroll the lanes."""
         self._view.scroll_to(self._view.scroll_px - round(event.angleDelta().y() / 2))
 
     def event(self, event: object) -> bool:
-        """Show the tip of the lane under the mouse."""
+        """Show the tool tip of the lane under the mouse."""
         if isinstance(event, QHelpEvent):
             row = self._view.row_at(event.pos().y())
             QToolTip.showText(event.globalPos(), tool_tip(self._tip(row)) if row else "", self)
@@ -258,15 +258,15 @@ class LaneLabels(QWidget):
         return super().event(event)  # type: ignore[arg-type]
 
     def paintEvent(self, _event: QPaintEvent) -> None:
-        """Draw."""
+        """Draw labels and figures."""
         painter, rows = QPainter(self), self._view.visible_rows()
         figures = [self._figure(row) for row in rows]
-        self._figured = self._opened.viewport.window
+        self._figures_window = self._opened.viewport.window
         rooms_px = tuple(room_px for room_px, _ in figures)
         if needs_vectors(painter):
-            self._draw_still(painter, rows, rooms_px)
+            self._draw_static(painter, rows, rooms_px)
         else:
-            painter.drawPixmap(0, 0, self._still(rows, rooms_px, painter.deviceTransform().m11()))
+            painter.drawPixmap(0, 0, self._static_picture(rows, rooms_px, painter.deviceTransform().m11()))
         self._sheet.begin(painter)
         for head in self._view.visible_heads():
             used = "0 %" if head.title == IDLE_CPUS else ""
@@ -278,8 +278,8 @@ class LaneLabels(QWidget):
                 self._put(number, self.width() - 9 - number.width_px, self._area(row), self._theme.dim)
         self._sheet.end()
 
-    def _still(self, rows: tuple[LaneRow, ...], rooms_px: tuple[float, ...], ratio: float) -> QPixmap:
-        """Return a picture of what stays while the view moves and zooms; drawn when something of it changes."""
+    def _static_picture(self, rows: tuple[LaneRow, ...], rooms_px: tuple[float, ...], ratio: float) -> QPixmap:
+        """Return a cached picture of everything except figures, which stays the same while the view pans and zooms."""
         line_px = self._drag.line_px if self._drag is not None else None
         infos, value_of = self._opened.timeline.infos, self._opened.timeline.process_value
         values = tuple(value_of(infos[row.index].process) for row in rows)
@@ -290,12 +290,12 @@ class LaneLabels(QWidget):
         picture = QPixmap(self.size() * ratio)
         picture.setDevicePixelRatio(ratio)
         with QPainter(picture) as painter:
-            self._draw_still(painter, rows, rooms_px)
+            self._draw_static(painter, rows, rooms_px)
         self._picture = shown, picture
         return picture
 
-    def _draw_still(self, painter: QPainter, rows: tuple[LaneRow, ...], rooms_px: tuple[float, ...]) -> None:
-        """Draw all but the figures."""
+    def _draw_static(self, painter: QPainter, rows: tuple[LaneRow, ...], rooms_px: tuple[float, ...]) -> None:
+        """Draw everything except figures."""
         painter.fillRect(self.rect(), colour(self._theme.panel))
         for row, room_px in zip(rows, rooms_px, strict=True):
             self._draw_row(painter, row, room_px)
@@ -334,7 +334,7 @@ class LaneLabels(QWidget):
         painter.fillRect(area, colour(theme.line, 110))
         self._draw_triangle(painter, QPointF(11, area.center().y()), head.is_open)
         names = self._names[True, head.height_px < theme.px(_SMALL_BELOW_PX)]
-        is_counted = head.title in FOLDED_AT_FIRST  # use is drawn at the right
+        is_counted = head.title in FOLDED_AT_FIRST  # the CPU use is drawn at the right
         count = self._numbers.fit(f"{head.count:,}", 60) if not is_counted else None
         room = area.right() - 28 - (_QUIET_PX if is_counted else 0)
         if count is not None:
@@ -345,7 +345,7 @@ class LaneLabels(QWidget):
             self._draw_text(painter, words, 20, area, theme.text)
 
     def _figure(self, row: LaneRow) -> tuple[float, LaidText | None]:
-        """Return how busy a lane is, and the room that this takes of its name: 0 and None where there is none."""
+        """Return the width and layout of the figure of a lane: its load; 0 and None without a figure."""
         info = self._opened.timeline.infos[row.index]
         if info.kind is not LaneKind.CPU and not _has_chip(row, info) and not info.is_counter:
             return 0.0, None
@@ -355,7 +355,7 @@ class LaneLabels(QWidget):
         if number is None:
             return 0.0, None
         width_px = max(_FIGURE_PX, ceil(number.width_px / _FIGURE_STEP_PX) * _FIGURE_STEP_PX) + 8
-        # It leaves most of the name.
+        # Leave out the figure if it would cut the name too much.
         if room_px - width_px < min(60.0, self._name_font(row, info).width(self._title(row, info))):
             return 0.0, None
         return width_px, number
@@ -372,7 +372,7 @@ class LaneLabels(QWidget):
         theme, info = self._theme, self._opened.timeline.infos[row.index]
         names, title, x = self._name_font(row, info), self._title(row, info), _name_px(row, info)
         room = area.right() - 8 - x - figure_px
-        # The number of a process gives way to its name.
+        # The name of a process has precedence over its number.
         subtitle = info.subtitle if row.process < 0 else info.title
         number = self._numbers.fit(subtitle, room) if subtitle not in ("", title) else None
         if number is not None and room - number.width_px - 8 >= names.width(title):
@@ -386,7 +386,7 @@ class LaneLabels(QWidget):
     def _draw_text(self, painter: QPainter, words: LaidText, x: float, area: QRectF, rgb: int) -> None:
         painter.setFont(words.font)
         painter.setPen(colour(rgb))
-        painter.drawStaticText(QPointF(x, area.center().y() - words.height_px / 2), words.words)
+        painter.drawStaticText(QPointF(x, area.center().y() - words.height_px / 2), words.static_text)
 
     def _put(self, words: LaidText, x: float, area: QRectF, rgb: int) -> None:
         self._sheet.put(x, area.center().y() - words.height_px / 2, words, rgb)
@@ -404,11 +404,11 @@ class LaneLabels(QWidget):
         self._opened.select_at(row.index, window.start + window.length // 2)
 
     def _position(self, event: QMouseEvent) -> int:
-        """Return the height of the mouse in the list of lanes."""
+        """Return the y position of the mouse in the list of lanes."""
         return round(event.position().y()) + self._view.scroll_px
 
     def _follow_drag(self, drag: LaneDrag, event: QMouseEvent) -> None:
-        """Show where the lane goes; at the edges the list scrolls."""
+        """Show where the lane would be dropped; scroll at the edges."""
         y = round(event.position().y())
         if drag.is_on and not 0 <= y < self.height():
             self._view.scroll_to(self._view.scroll_px + (y if y < 0 else y - self.height()))
@@ -437,12 +437,12 @@ def _is_top(row: LaneRow, info: LaneInfo) -> bool:
 
 
 def _has_chip(row: LaneRow, info: LaneInfo) -> bool:
-    """Return whether the colour of a process is before the name of a lane."""
+    """Return whether the colour of a process is shown before the name of a lane."""
     return info.kind is LaneKind.PROCESS or row.process >= 0
 
 
 def _name_px(row: LaneRow, info: LaneInfo) -> float:
-    """Return where the name of a lane begins."""
+    """Return the x position of the name of a lane."""
     return 20.0 + row.depth * _INDENT_PX + (_CHIP_PX if _has_chip(row, info) else 0)
 
 

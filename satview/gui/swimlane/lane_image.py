@@ -1,12 +1,12 @@
-"""Lane values to pixels: palettes by kind of pixel row, one look-up, one image.
+"""Turns lane values into pixels by colour tables.
 
-Every lane is a stack of pixel rows of a few kinds, so its picture is made of few different rows:
+Each lane is a stack of pixel rows of six kinds; rows of the same kind are equal:
 
     TICKS   marks of events
-    OUTER   bar of states that are drawn thick (running, ready, ...)
-    INNER   bar of every state
-    FOOT    the lower part of INNER; shows that something ran where another state dominates the pixel
-    LOWER   the part of OUTER below it, with the same sign
+    OUTER   bars of states that are drawn thick (running, ready, ...)
+    INNER   bars of all states
+    FOOT    lower part of INNER; shows that a thread ran where another state dominates the pixel
+    LOWER   the part of OUTER below FOOT, with the same sign
     BLANK   between lanes
 """
 
@@ -25,7 +25,7 @@ from PySide6.QtGui import QImage
 from satview.events import states
 from satview.gui.colours import FADE, is_thick, mixed, state_colour
 from satview.gui.swimlane import fills
-from satview.gui.swimlane.fills import half_way, hatch, lane_colour
+from satview.gui.swimlane.fills import OPAQUE, half_way, hatch, lane_colour
 from satview.gui.swimlane.shares import Stack, draw_stack
 from satview.gui.theme import Theme
 
@@ -34,16 +34,15 @@ if TYPE_CHECKING:
 
 Values = NDArray[np.uint8]
 Pixels = NDArray[np.uint32]
-OPAQUE: Final = 0xFF000000
-_LIT_PART: Final = 22  # percent of a bar: the line under what a filter marks
-_DECADES: Final = 4  # from a CPU down to where heat is nothing
+_LIT_PART: Final = 22  # height of the line under marked parts, in percent of a bar
+_DECADES: Final = 4  # range of the logarithmic heat scale, down from one CPU
 _HEATS: Final = 24
 _MOST_OF_IT: Final = 0.5
-_LEAST_STRENGTH: Final = 0.12  # of what is used at all
-_SAYS_PX: Final = 1.5  # a process whose mean height is that needs no heat
-_LEAST_CPU_PX: Final = 4  # device pixels, between lines at whole CPUs
-_BLANK, _GAP, _LINE, _FIXED = range(4)  # strips that all lanes share, and where those of lanes begin
-# On interrupt lanes: nothing for most of the pixel, but an interrupt in it.
+_LEAST_STRENGTH: Final = 0.12  # colour strength of the smallest use above 0
+_SAYS_PX: Final = 1.5  # heat shows only for processes whose mean height is less
+_LEAST_CPU_PX: Final = 4  # least distance between the lines at whole CPUs, device pixels
+_BLANK, _GAP, _LINE, _FIXED = range(4)  # strips shared by all lanes; strips of lanes start at _FIXED
+# On interrupt lanes: a pixel that contains an interrupt too short to dominate it.
 SEEN_INTERRUPT: Final = states.ABSENT | states.SEEN_RUNNING | states.SEEN_EVENT
 
 
@@ -59,16 +58,16 @@ class PixelRowKind(IntEnum):
 
 
 class ShownMarks(Enum):
-    """Which marks of events show above shares, where there mostly are too many for them to say anything."""
+    """Which event marks show above shares; usually they are too dense there to be useful."""
 
     NONE = 0
-    TICKS = 1  # of those that have colours of their own
+    TICKS = 1  # only coloured marks
     ALL = 2
 
 
 @dataclass(frozen=True, slots=True)
 class Bands:
-    """Where the parts of a lane lie, in pixels from its top."""
+    """Edges of the parts of a lane, in pixels from its top."""
 
     ticks_top: int
     ticks_end: int
@@ -80,25 +79,25 @@ class Bands:
 
 
 def bands(height: int, unit: float = 1.0) -> Bands:
-    """Return the parts of a lane of that height; `unit` is the size of a logical pixel."""
-    one = max(1, round(unit))
-    ticks_end = one + max(one, round(height * 0.17))
-    bar_top = ticks_end + (one if height >= 14 * one else 0)
-    bar_end = max(bar_top + 2 * one, height - 2 * one)
+    """Return the edges of the parts of a lane; `height` in device pixels, `unit` in device pixels per logical pixel."""
+    px = max(1, round(unit))
+    ticks_end = px + max(px, round(height * 0.17))
+    bar_top = ticks_end + (px if height >= 14 * px else 0)
+    bar_end = max(bar_top + 2 * px, height - 2 * px)
     thin = round((bar_end - bar_top) * 0.16)
-    lower = max(one, round((bar_end - bar_top) * 0.22))
-    return Bands(one, ticks_end, bar_top, bar_top + thin, bar_end - thin, bar_end - lower, bar_end)
+    lower = max(px, round((bar_end - bar_top) * 0.22))
+    return Bands(px, ticks_end, bar_top, bar_top + thin, bar_end - thin, bar_end - lower, bar_end)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Ticks:
-    """Marks of events in colours of their own.
+    """Coloured event marks.
 
     Attributes:
-        position: int64, (n,), position of the lane among those drawn.
-        column: (n,), pixel.
+        position: int64, (n,), position of the lane among the drawn lanes.
+        column: (n,), pixel column.
         colour: uint32, (n,), opaque colours.
-        line: Opaque colour of a line through the bar below each; 0 = none.
+        line: Opaque colour of a line through the bar below each mark; 0 = none.
     """
 
     position: NDArray[np.int64]
@@ -108,12 +107,12 @@ class Ticks:
 
 
 class LanePalette:
-    """The colour of every lane value with its flags, for every kind of pixel row: uint32, shape (6, 256).
+    """Colour tables: uint32, shape (6, 256), by kind of pixel row and by lane value with flags.
 
     Args:
         theme: Colours.
-        hidden_values: Lane values of states whose events are filtered out: they are drawn as background.
-        highlighted: Lane values, or keys of `fills`, to highlight; all others fade. Empty = nothing fades.
+        hidden_values: Lane values drawn as background, because their events are filtered out.
+        highlighted: Lane values, or keys of `fills`, that do not fade; empty = nothing fades.
     """
 
     def __init__(
@@ -124,7 +123,7 @@ class LanePalette:
     ) -> None:
         table = _lane_table(theme)
         faded = _faded(table, theme.base)
-        table = np.where(_stands_out(highlighted), table, faded) if highlighted else table.copy()
+        table = np.where(_highlighted_entries(highlighted), table, faded) if highlighted else table.copy()
         if hidden_values:
             keys = np.flatnonzero(np.isin(np.arange(256) & states.VALUE_MASK, list(hidden_values)))
             for kind in (PixelRowKind.INNER, PixelRowKind.FOOT, PixelRowKind.OUTER, PixelRowKind.LOWER):
@@ -141,17 +140,17 @@ class LanePalette:
 
 @lru_cache(maxsize=64)
 def _heat_colours(base: int, rgb: int) -> NDArray[np.uint32]:
-    """Return a colour in steps of strength, from the background on, uint32 (steps,); shared, not to be changed."""
+    """Return a colour in steps of strength, starting at the background, uint32 (steps,). Cached: do not modify."""
     return np.array([mixed(base, rgb, step / _HEATS) | OPAQUE for step in range(_HEATS + 1)], np.uint32)
 
 
-def _stands_out(highlighted: frozenset[int]) -> NDArray[np.bool_]:
-    """Return which entries of a table of colours are highlighted, bool (6, 256)."""
+def _highlighted_entries(highlighted: frozenset[int]) -> NDArray[np.bool_]:
+    """Return which entries of a colour table are highlighted, bool (6, 256)."""
     keys = np.arange(256)
     of_value = np.isin(keys & states.VALUE_MASK, list(highlighted))
     out = np.tile(of_value, (len(PixelRowKind), 1))
     out[PixelRowKind.TICKS] = fills.EVENTS in highlighted
-    # The foot of a pixel shows what ran in it, whatever it shows above.
+    # The foot of a pixel shows that something ran in it, whatever dominates it.
     ran = (keys & states.SEEN_RUNNING != 0) & ~states.IS_BUSY[keys & states.VALUE_MASK]
     shows_running = fills.RAN in highlighted or states.RUNNING in highlighted
     for kind in (PixelRowKind.FOOT, PixelRowKind.LOWER):
@@ -163,23 +162,23 @@ def _stands_out(highlighted: frozenset[int]) -> NDArray[np.bool_]:
 
 @lru_cache(maxsize=8)
 def _lane_table(theme: Theme) -> NDArray[np.uint32]:
-    """Return the colours of a theme while nothing is hidden; shared, not to be changed."""
+    """Return the colour table of a theme with nothing hidden. Cached: do not modify."""
     table = np.full((len(PixelRowKind), 256), theme.base | OPAQUE, np.uint32)
     running = lane_colour(states.RUNNING, state_colour(states.RUNNING, theme) or 0, theme)
     tick = mixed(theme.dim, theme.base, 0.55)
     for key in range(256):
         value = key & states.VALUE_MASK
-        own = state_colour(value, theme)
+        rgb = state_colour(value, theme)
         if key == SEEN_INTERRUPT:
             interrupt = state_colour(states.INTERRUPT, theme) or 0
             table[PixelRowKind.INNER, key] = table[PixelRowKind.FOOT, key] = mixed(interrupt, theme.base, 0.5) | OPAQUE
         if key & states.SEEN_EVENT:
             table[PixelRowKind.TICKS, key] = tick | OPAQUE
-        if own is None:
+        if rgb is None:
             continue
-        table[PixelRowKind.INNER, key] = table[PixelRowKind.FOOT, key] = lane_colour(value, own, theme)
+        table[PixelRowKind.INNER, key] = table[PixelRowKind.FOOT, key] = lane_colour(value, rgb, theme)
         if is_thick(value, theme.looks):
-            table[PixelRowKind.OUTER, key] = table[PixelRowKind.LOWER, key] = lane_colour(value, own, theme)
+            table[PixelRowKind.OUTER, key] = table[PixelRowKind.LOWER, key] = lane_colour(value, rgb, theme)
         if key & states.SEEN_RUNNING and not states.IS_BUSY[value] and value != states.ABSENT:
             table[PixelRowKind.FOOT, key] = table[PixelRowKind.LOWER, key] = running
     return table
@@ -187,22 +186,22 @@ def _lane_table(theme: Theme) -> NDArray[np.uint32]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LanePicture:
-    """The picture of the lanes.
+    """Draws pixels of lanes.
 
     Attributes:
         values: uint8, shape (len(rows), width): lane values with flags, one per device pixel.
-        rows: The lanes that show, from top to bottom.
+        rows: The visible lanes, from top to bottom.
         palette: Colours.
-        scroll_px: Height of the list above the picture, logical pixels.
+        scroll_px: Height of the lanes scrolled out above the picture, logical pixels.
         height_px: Height of the picture, logical pixels.
         ratio: Device pixels per logical pixel.
-        edges: Position in `rows` to the columns where an interval begins, to be drawn with a fine edge.
-        ticks: Marks of events in colours of their own.
-        faded: bool, shape as `values`: pixels whose bars fade; stacks too, unless they say themselves what fades.
+        edges: Columns where an interval begins, drawn with a thin edge, by position in `rows`.
+        ticks: Coloured event marks.
+        faded: bool, shape as `values`: pixels whose bars fade; stacks too, unless they fade by themselves.
         lit: bool, shape as `values`: pixels whose bars are underlined because a filter marks them.
-        stacks: Position in `rows` to what shows instead of bars.
-        marks: Which marks of events show above stacks.
-        is_dense: Marks above the lanes of processes show nothing but that there are many.
+        stacks: What shows instead of bars, by position in `rows`.
+        marks: Which event marks show above stacks.
+        is_dense: Hide marks above process lanes, because they would only show that there are many.
     """
 
     values: Values
@@ -220,7 +219,7 @@ class LanePicture:
     is_dense: bool = True
 
     def pixels(self) -> Pixels:
-        """Return all of it, uint32 (height, width), opaque."""
+        """Return the whole picture, uint32 (height, width), opaque."""
         height = max(1, round(self.height_px * self.ratio))
         out = np.full((height, self.values.shape[1]), self.palette.background, np.uint32)
         top, bottom = band_edges(self.rows, self.scroll_px, self.ratio)
@@ -229,27 +228,27 @@ class LanePicture:
         return out
 
     def bands(self, cuts: Iterable[tuple[int, int]], rooms: Iterable[Pixels | None] = ()) -> Iterator[Pixels]:
-        """Yield some lanes each, from the top of the first to the bottom of the last, whether or not they show.
+        """Yield the pixels of bands of lanes, each from the top of its first lane to the bottom of its last.
 
-        Few lanes stay in the processor's cache until they are drawn, which halves the time of a frame.
+        The few lanes of a band stay in the processor cache until they are drawn, which halves the time of a frame.
 
         Args:
-            cuts: Position in `rows` of the first lane of each band, and the one behind its last.
-            rooms: What to draw them into, if it is of their size; None, or nothing at all = new arrays.
+            cuts: Start and stop of each band in `rows`.
+            rooms: Arrays to reuse for the pixels if their size fits; None or missing = new arrays.
         """
-        strips, spare = _strips(self), iter(rooms)
+        strips, spare = _pixel_rows(self), iter(rooms)
         for begin, stop in cuts:
             rows, room = self.rows[begin:stop], next(spare, None)
             layout = _layout_of(rows, self.scroll_px, self.ratio)
             size = len(layout.kind), self.values.shape[1]
             out = room if room is not None and room.shape == size else np.empty(size, np.uint32)
             source = layout.kind * len(self.rows) + (layout.base + begin * layout.of_lane)
-            np.take(strips, source, axis=0, out=out, mode="clip")  # else numpy makes a copy of `out`
+            np.take(strips, source, axis=0, out=out, mode="clip")  # other modes make numpy copy `out`
             self._finish(out, begin, stop, band_edges(rows, self.scroll_px, self.ratio)[0])
             yield out
 
     def _has_unknown(self, begin: int, stop: int) -> bool:
-        """Return whether some lanes show what is not known, which is hatched with every palette."""
+        """Return whether some lanes have unknown spans, which are hatched in every palette."""
         stacks = (self.stacks[position] for position in self.stacks.keys() & range(begin, stop))
         bars = self.values[begin:stop] & states.VALUE_MASK == states.UNKNOWN
         return bool(bars.any()) or any(states.UNKNOWN in stack.values for stack in stacks)
@@ -278,15 +277,15 @@ class LanePicture:
 
 
 def _draw_heat(out: Pixels, stack: Stack, height_px: int, bottom: int, ratio: float, palette: LanePalette) -> None:
-    """Draw how much of a CPU a process uses by strength of colour, on a scale of powers of ten, where marks may be.
+    """Draw the CPU use of a process by colour strength on a logarithmic scale, in the place of event marks.
 
-    It shows when processes work that use too little for a height to say it.
+    Shows when a process runs that uses too little CPU for a visible height.
 
     Args:
-        out: The picture, changed.
-        stack: What the lane shows.
-        height_px: Of the lane, logical pixels.
-        bottom: Row behind the last one of its bar.
+        out: Pixels, modified.
+        stack: Shares of the lane.
+        height_px: Height of the lane, logical pixels.
+        bottom: Pixel row after the last row of its bar.
         ratio: Device pixels per logical pixel.
         palette: Colours.
     """
@@ -299,9 +298,9 @@ def _draw_heat(out: Pixels, stack: Stack, height_px: int, bottom: int, ratio: fl
 
 
 def _draw_shares(out: Pixels, stack: Stack, top: int, bottom: int, background: int) -> None:
-    """Draw shares of time by strength of colour, on the scale of `_draw_heat`, from `top` on and above `bottom`.
+    """Draw shares of time by colour strength, on the scale of `_draw_heat`, between the rows `top` and `bottom`.
 
-    Another value than the first, which is that nothing is known, shows where it covers most of a bin.
+    Where a value other than the first (such as unknown) covers most of a bin, its colour shows instead.
     """
     heat = _heat_colours(background & 0xFFFFFF, int(stack.colours[0]) & 0xFFFFFF)
     rows, colours = slice(max(0, top), max(0, bottom)), heat_of(stack.tops[0], heat)
@@ -312,10 +311,10 @@ def _draw_shares(out: Pixels, stack: Stack, top: int, bottom: int, background: i
 
 
 def heat_of(cpus: NDArray[np.float64], heat: NDArray[np.uint32]) -> NDArray[np.uint32]:
-    """Return colours that show CPUs in use by their strength, uint32 (bins,): a part more for each power of ten.
+    """Return colours for CPU use on a logarithmic scale, uint32 (bins,).
 
     Args:
-        cpus: float64 (bins,).
+        cpus: Used CPUs, float64 (bins,).
         heat: Colours by strength, the weakest first.
     """
     steps = np.clip(1 + np.log10(np.maximum(cpus, 1e-9)) / _DECADES, _LEAST_STRENGTH, 1)
@@ -323,7 +322,7 @@ def heat_of(cpus: NDArray[np.float64], heat: NDArray[np.uint32]) -> NDArray[np.u
 
 
 def _draw_cpus(out: Pixels, top: int, bottom: int, cpus: int, line: np.uint32) -> None:
-    """Draw a faint line at each whole CPU of a lane that is several of them high, as far as they stay apart."""
+    """Draw a faint line at each whole CPU of a lane that stands for several CPUs, unless lines are too close."""
     if (bottom - top) < _LEAST_CPU_PX * cpus:
         return
     for step in range(1, cpus):
@@ -333,15 +332,15 @@ def _draw_cpus(out: Pixels, top: int, bottom: int, cpus: int, line: np.uint32) -
 
 
 def image_of(pixels: Pixels, ratio: float) -> QImage:
-    """Return pixels as an image, which shows them as long as the array is there."""
+    """Return pixels as an image that shares their memory; the array must outlive it."""
     height, width = pixels.shape
     image = QImage(pixels.data, width, height, width * 4, QImage.Format.Format_RGB32)
     image.setDevicePixelRatio(ratio)
     return image
 
 
-def _strips(picture: LanePicture) -> Pixels:
-    """Return the different rows of a picture: a blank one, a gap and a line, then each lane's of each kind."""
+def _pixel_rows(picture: LanePicture) -> Pixels:
+    """Return the distinct pixel rows of a picture: blank, gap and line, then each kind of row for each lane."""
     values, palette = picture.values, picture.palette
     count, width = values.shape
     strips = np.empty((_FIXED + len(PixelRowKind) * count, width), np.uint32)
@@ -370,7 +369,7 @@ def _strips(picture: LanePicture) -> Pixels:
 
 
 def band_edges(rows: Sequence[LaneRow], scroll_px: int, ratio: float) -> tuple[int, int]:
-    """Return the first device pixel row of lanes one below the other, and the one behind their last."""
+    """Return the first device pixel row of adjacent lanes, and the row after their last."""
     return (
         round((rows[0].y_px - scroll_px) * ratio),
         round((rows[-1].y_px + rows[-1].height_px - scroll_px) * ratio),
@@ -378,14 +377,14 @@ def band_edges(rows: Sequence[LaneRow], scroll_px: int, ratio: float) -> tuple[i
 
 
 def stack_of_lane(row: LaneRow, scroll_px: int, ratio: float, marks: ShownMarks, stack: Stack) -> tuple[int, int]:
-    """Return the first device pixel row of a lane that stacks shares, and the one behind its last.
+    """Return the first device pixel row of a lane's stack, and the row after its last.
 
     Args:
         row: The lane.
-        scroll_px: Height of the list above the picture, logical pixels.
+        scroll_px: Height of the lanes scrolled out above the picture, logical pixels.
         ratio: Device pixels per logical pixel.
-        marks: Which marks of events show above it; of none, the stack has their room too.
-        stack: What it shows. That of a process is as tall with and without marks, so that it compares at every zoom.
+        marks: Which event marks show above; without marks, the stack uses their height too.
+        stack: The stack. That of a process has the same height with and without marks, to be comparable at every zoom.
     """
     top, bottom = (round((y_px - scroll_px) * ratio) for y_px in (row.y_px, row.y_px + row.height_px))
     parts = bands(bottom - top, ratio)
@@ -394,25 +393,25 @@ def stack_of_lane(row: LaneRow, scroll_px: int, ratio: float, marks: ShownMarks,
 
 
 def _faded(table: Pixels, base: int) -> Pixels:
-    """Return colours moved most of the way to the background."""
-    known = {int(colour): mixed(int(colour) & 0xFFFFFF, base, FADE) | OPAQUE for colour in np.unique(table)}
-    keys = np.array(list(known), np.uint32)
+    """Return colours blended with the background by `FADE`."""
+    faded_of = {int(colour): mixed(int(colour) & 0xFFFFFF, base, FADE) | OPAQUE for colour in np.unique(table)}
+    keys = np.array(list(faded_of), np.uint32)
     order = np.argsort(keys)
-    return np.array(list(known.values()), np.uint32)[order][np.searchsorted(keys[order], table)]
+    return np.array(list(faded_of.values()), np.uint32)[order][np.searchsorted(keys[order], table)]
 
 
 def _draw_edges(strips: Pixels, columns: NDArray[np.int64], background: int) -> None:
-    """Darken columns of the strips of one lane, (kinds, width)."""
+    """Darken columns of the strips of one lane, shape (kinds, width), in place."""
     colours = strips[:, columns]
     darker = (colours - (colours >> 2 & 0x3F3F3F)) | OPAQUE
     strips[:, columns] = np.where(colours == background, colours, darker)
 
 
 class _StripLayout(NamedTuple):
-    """Which strip each device pixel row of some lanes shows, integers (height,).
+    """The strip to show in each device pixel row of some lanes, integers (height,).
 
-    Of a picture of `count` lanes it is that at `kind * count + base`, for rows of lanes (`of_lane` is 1, else 0)
-    further by the position of the first one.
+    The strip index in a picture of `count` lanes is `kind * count + base`, plus the position of the first lane where
+    `of_lane` is 1.
     """
 
     kind: NDArray[np.intp]

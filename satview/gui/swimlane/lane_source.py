@@ -1,4 +1,4 @@
-"""Lane values for a frame: at once from what is ready, exact a moment later from the worker."""
+"""Pixel values of lanes: approximate ones immediately, exact ones shortly after from a background task."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ _MARKS_PER_FRAME = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class LaneRequest:
-    """What a frame shows.
+    """The lanes and the time window of a frame.
 
     Attributes:
-        lanes: Their indices, from top to bottom.
+        lanes: Lane indices, from top to bottom.
         window: The part of the trace.
-        width_px: Device pixels.
-        kinds: Lanes of CPUs show user code, kernel calls, interrupts and idle time.
+        width_px: Width in device pixels.
+        kinds: CPU lanes show kinds of work: user code, kernel calls, interrupts and idle time.
     """
 
     lanes: tuple[int, ...]
@@ -48,13 +48,13 @@ class LaneRequest:
 
 
 class LaneSource(QObject):
-    """Gives the values of lanes without ever making a frame wait.
+    """Provides the values of lanes without delaying a frame.
 
     Attributes:
         overlay: Which pixels the filter hides, fades or marks.
 
     Signals:
-        refined: Better values are ready for what shows, or for some of its lanes; draw again.
+        refined: Better values are available for the visible lanes or some of them; draw again.
     """
 
     refined = Signal()
@@ -64,23 +64,23 @@ class LaneSource(QObject):
         self._timeline = opened.timeline
         self._filters = opened.filters
         self._requested: LaneRequest | None = None
-        self._due: LaneRequest | None = None  # of what the task makes exact values
-        self._exact: tuple[LaneRequest, Values] | None = None
+        self._task_request: LaneRequest | None = None  # request of the background task
+        self._exact_result: tuple[LaneRequest, Values] | None = None
         self._marks = mark_codes()
         self.overlay = LaneOverlay(self._timeline, self._filters.view)
         self._job = Task(self, self._on_done, self._on_failed)
-        self._job.progress.connect(self.refined)  # some lanes are built: draw them
-        self._rest = QTimer(self, singleShot=True, interval=_REST_MS)
-        self._rest.timeout.connect(self._refine)
+        self._job.progress.connect(self.refined)  # draw lanes as they are built
+        self._rest_timer = QTimer(self, singleShot=True, interval=_REST_MS)
+        self._rest_timer.timeout.connect(self._refine)
         opened.filters.view_changed.connect(self._on_filter)
 
     @property
     def is_refined(self) -> bool:
-        """True if the values of what shows are exact."""
-        return self._exact is not None and self._exact[0] == self._requested
+        """True if the values of the visible lanes are exact."""
+        return self._exact_result is not None and self._exact_result[0] == self._requested
 
     def show(self, request: LaneRequest) -> None:
-        """Have exact values made of what shows from now on, once that rests; at once where there is nothing to see."""
+        """Request exact values of a frame: once the view rests, or immediately if lanes are not built yet."""
         if self._requested == request:
             return
         self._requested = request
@@ -91,50 +91,50 @@ class LaneSource(QObject):
         ):
             self._refine()
         else:
-            self._rest.start()
+            self._rest_timer.start()
 
     def values(self, part: LaneRequest) -> Values:
-        """Return value and flags of every pixel of some lanes, or all, of what shows: uint8, shape (lanes, width)."""
-        if self._exact is not None and self._exact[0] == self._requested:
-            request, values = self._exact
+        """Return value and flags per pixel of some or all visible lanes: uint8, shape (lanes, width)."""
+        if self._exact_result is not None and self._exact_result[0] == self._requested:
+            request, values = self._exact_result
             if replace(part, lanes=request.lanes) == request:
                 return values[[request.lanes.index(lane) for lane in part.lanes]]
         with timed("lane values"):
             values = self._timeline.raster(part.lanes, part.window, part.width_px)
-            values = with_filter(self._timeline, values, part, self._filter_of_now(), _MARKS_PER_FRAME)
+            values = with_filter(self._timeline, values, part, self._current_filter(), _MARKS_PER_FRAME)
             return with_overlay(values, part, self.overlay, waits=False)
 
     def reload(self, timeline: Timeline, overlay: LaneOverlay) -> None:
-        """Take the lanes of a longer reading of the same file, and what its filter does to them."""
+        """Switch to the lanes and the overlay of the refreshed trace."""
         self._timeline = timeline
         self._on_filter()
         self.overlay = overlay
 
     def close(self) -> None:
-        """Stop the worker and wait for it."""
-        self._rest.stop()
+        """Cancel the background task and wait for it."""
+        self._rest_timer.stop()
         self._job.close()
 
     @Slot()
     def _refine(self) -> None:
         if self._requested is None:
             return
-        self._due = self._requested
-        if not self._job.is_busy:  # else it sees what is due, or is started again by `_on_done`
+        self._task_request = self._requested
+        if not self._job.is_busy:  # a running task notices the new request, or `_on_done` starts it again
             self._job.start_reporting(
-                partial(refined, self._timeline, self._get_due, self._filter_of_now(), self.overlay)
+                partial(exact_values, self._timeline, self._next_request, self._current_filter(), self.overlay)
             )
 
-    def _get_due(self) -> LaneRequest:
-        assert self._due is not None
-        return self._due
+    def _next_request(self) -> LaneRequest:
+        assert self._task_request is not None
+        return self._task_request
 
     @Slot(object)
     def _on_done(self, result: object) -> None:
         if not isinstance(result, tuple):
             return
-        self._exact = result
-        if result[0] is not self._due:  # it changed after the task had looked
+        self._exact_result = result
+        if result[0] is not self._task_request:  # the request changed after the task last looked
             self._refine()
         self.refined.emit()
 
@@ -144,22 +144,22 @@ class LaneSource(QObject):
 
     @Slot()
     def _on_filter(self) -> None:
-        self._exact = self._requested = None
+        self._exact_result = self._requested = None
         self._job.cancel()
         self.overlay = LaneOverlay(self._timeline, self._filters.view)
 
-    def _filter_of_now(self) -> MarkFilter | None:
+    def _current_filter(self) -> MarkFilter | None:
         codes, passing = self._filters.codes, self._filters.view.passing
         return None if codes.all() and passing is None else MarkFilter(codes & self._marks, passing)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MarkFilter:
-    """Which events show as marks while some are filtered out.
+    """Which events are shown as marks under a filter.
 
     Attributes:
-        codes: bool, shape (32768,), by code.
-        events: bool, shape (events,), by row; None = the codes alone say it.
+        codes: bool, shape (32768,), by event code.
+        events: bool, shape (events,), by event row; None = decided by the codes alone.
     """
 
     codes: NDArray[np.bool_]
@@ -169,14 +169,14 @@ class MarkFilter:
 def with_filter(
     timeline: Timeline, values: Values, request: LaneRequest, shown: MarkFilter | None, limit: int = 1 << 62
 ) -> Values:
-    """Return the values with marks of those events only that the filter shows.
+    """Return the values with marks of only those events that pass the filter.
 
     Args:
         timeline: The lanes.
-        values: As the timeline draws them.
-        request: What they show.
-        shown: The filter; None = all show, nothing is to be done.
-        limit: Of more events than that no marks are drawn; a frame must not wait for them.
+        values: Values as drawn by the timeline.
+        request: The lanes and window of the values.
+        shown: The filter; None = return the values unchanged.
+        limit: If the window has more events, return the values without marks, to save time.
     """
     if shown is None:
         return values
@@ -196,7 +196,7 @@ def with_filter(
 
 
 def with_overlay(values: Values, request: LaneRequest, overlay: LaneOverlay, *, waits: bool) -> Values:
-    """Return the values without the intervals that conditions hide; what fades or is marked is made ready."""
+    """Return the values without hidden intervals; if `waits`, also compute what fades or is marked."""
     if overlay.does_nothing:
         return values
     edges = pixel_edges(request.window, request.width_px)
@@ -208,7 +208,7 @@ def with_overlay(values: Values, request: LaneRequest, overlay: LaneOverlay, *, 
     return values
 
 
-def refined(
+def exact_values(
     timeline: Timeline,
     requested: Callable[[], LaneRequest],
     shown: MarkFilter | None,
@@ -216,21 +216,22 @@ def refined(
     is_cancelled: IsCancelled,
     report: Report,
 ) -> tuple[LaneRequest, Values] | None:
-    """Build the lanes that are missing, then draw exactly; None if it was cancelled.
+    """Build missing lanes, then return exact values; None if cancelled.
 
     Args:
         timeline: The lanes.
-        requested: Returns what is to be drawn, which may become something else meanwhile: lanes that are being built
-            stay of use, as when the view is but a few pixels wider.
+        requested: Returns the current request, which may change meanwhile, such as when the view moves by a few pixels;
+            lanes that are being built remain useful.
         shown: The filter; None = all events show.
-        overlay: What it does to intervals; None = nothing.
-        is_cancelled: Called now and then.
+        overlay: What the filter does to intervals; None = nothing.
+        is_cancelled: Polled regularly.
         report: Called when lanes are ready.
     """
     while not is_cancelled():
         request = requested()
         _build(timeline, request, lambda lanes: lanes.isdisjoint(requested().lanes), is_cancelled, report)
-        values = _drawn(timeline, request, shown, overlay, lambda: is_cancelled() or requested() is not request, report)  # noqa: B023
+        is_outdated = lambda: is_cancelled() or requested() is not request  # noqa: B023, E731 -- called in this round
+        values = _compute(timeline, request, shown, overlay, is_outdated, report)
         if values is not None:
             return request, values
     return None
@@ -243,8 +244,8 @@ def _build(
     is_cancelled: IsCancelled,
     report: Report,
 ) -> None:
-    """Build the lanes of a request, as long as some of them are not gone."""
-    # Lanes of CPUs show as soon as they are there; all of them are requested, for the load over the whole trace.
+    """Build the lanes of a request, unless all of them are scrolled out meanwhile (`are_gone`)."""
+    # All CPU lanes are built, because the overview shows the load of the whole trace.
     cpu_lanes = timeline.cpu_lanes
     others = frozenset(request.lanes).difference(cpu_lanes)
     if not all(timeline.is_ready(lane) for lane in (*cpu_lanes, *others)):
@@ -256,7 +257,7 @@ def _build(
         finally:
             beside.wait()
         beside.result()
-        give_back()  # what was freed while they were made
+        give_back()  # return freed memory to the system
     if request.kinds and not timeline.has_kinds:
         timeline.build_kinds(is_cancelled)
         timeline.make_bins(request.lanes)
@@ -265,12 +266,12 @@ def _build(
 
 
 def _make(timeline: Timeline, lanes: Sequence[int], is_cancelled: IsCancelled) -> None:
-    """Build lanes, and what their shares are drawn from."""
+    """Build lanes and the bins of their shares."""
     timeline.build(lanes, is_cancelled)
     timeline.make_bins(lanes)
 
 
-def _drawn(
+def _compute(
     timeline: Timeline,
     request: LaneRequest,
     shown: MarkFilter | None,
@@ -278,14 +279,14 @@ def _drawn(
     is_cancelled: IsCancelled,
     report: Report,
 ) -> Values | None:
-    """Return the exact values of a request; arguments as of `refined`. None if it was cancelled."""
+    """Return the exact values of a request, or None if cancelled; for the arguments see `exact_values`."""
     if overlay is not None and not overlay.has_shares(request.lanes):
         for lane in request.lanes:
             if is_cancelled():
                 return None
             overlay.plain(lane, waits=True)
         report(0.5)
-    timeline.make_bins(request.lanes)  # of lanes that were ready: those of a cache
+    timeline.make_bins(request.lanes)  # lanes read from a cache have no bins yet
     values = np.zeros((len(request.lanes), request.width_px), np.uint8)
     part = timeline.trace.rows_between(request.window)
     for columns, window in column_blocks(request, int(part.stop - part.start)):
@@ -298,9 +299,9 @@ def _drawn(
 
 
 def column_blocks(request: LaneRequest, event_count: int) -> list[tuple[slice, TimeWindow]]:
-    """Return blocks of pixels with the windows they show, few events in each.
+    """Return blocks of pixel columns with their time windows, each with a limited number of events.
 
-    numpy holds the interpreter for some steps of an exact raster; in small bites the window stays alive meanwhile.
+    Some numpy steps of an exact raster hold the interpreter lock; small blocks keep the window responsive.
     """
     count = max(1, min(event_count // _EVENTS_PER_BLOCK, request.width_px // 8))
     edges = pixel_edges(request.window, request.width_px)

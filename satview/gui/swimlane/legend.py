@@ -1,4 +1,4 @@
-"""The legend: what bars, strips, ticks and hatching represent, only what occurs in this trace. A click highlights."""
+"""The legend of the bars, strips, ticks and hatching that occur in this trace; a click on an entry highlights it."""
 
 from __future__ import annotations
 
@@ -56,18 +56,18 @@ _OUTCOMES: Final = {
     LATE: "late",
     UNFINISHED: "not done",
     DONE: "without a deadline",
-}  # of activities
+}  # outcomes of activities
 _TICK_CLASSES: Final = ("KER_CALL", "THREAD", "USREVENT")
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One thing that the legend explains.
+    """An entry of the legend.
 
     Attributes:
-        keys: What a click on it highlights, as `LegendHighlight.keys`; nothing if it shows or hides other entries.
-        name: In a few words.
-        says: In a sentence.
+        keys: What a click highlights, as `LegendHighlight.keys`; empty if it shows or hides other entries.
+        name: Short name.
+        says: Explanation for the tool tip.
     """
 
     keys: frozenset[int]
@@ -79,10 +79,10 @@ _FEWER: Final = Entry(frozenset(), "fewer", "a click leaves one row of the legen
 
 
 class Legend(QWidget):
-    """Swatches with names, in as many rows as the width needs, or in one row whose last entry shows the others.
+    """Swatches with names, in as many rows as needed, or in one row whose last entry unfolds the others.
 
     Attributes:
-        entries: All that there is to explain.
+        entries: All entries.
     """
 
     def __init__(self, opened: OpenTrace, theme: Theme, parent: QWidget | None = None) -> None:
@@ -93,7 +93,7 @@ class Legend(QWidget):
         self._font = QFont(self.font())
         self._font.setPixelSize(theme.px(10))
         self._opened = opened
-        self._other: OpenTrace | None = None
+        self._second_trace: OpenTrace | None = None
         self._arrows: tuple[ArrowKind, ...] = ()
         self._current = 0
         self._is_low = self._is_unfolded = False
@@ -105,27 +105,27 @@ class Legend(QWidget):
         opened.legend.changed.connect(self.update)
 
     def explain_also(self, other: OpenTrace | None) -> None:
-        """Explain what another trace shows too, whose lanes have no legend of their own; None = no other."""
-        self._other = other
+        """Add the entries of another trace, whose lanes have no legend of their own; None = no other trace."""
+        self._second_trace = other
         self._refresh()
 
     def explain_arrows(self, kinds: tuple[ArrowKind, ...]) -> None:
-        """Explain these kinds of arrows too, as long as they show."""
+        """Set the kinds of arrows to explain."""
         if kinds != self._arrows:
             self._arrows = kinds
             self._refresh()
 
     @Slot()
     def follow_lanes(self) -> None:
-        """Explain the colours of processes as soon as the lanes of the CPUs show them."""
+        """Replace the general entry for processes by their colours, once the CPU lanes are built."""
         if any(entry.keys == _PROCESSES for entry in self.entries):
             self._refresh()
 
     @Slot()
     def _refresh(self) -> None:
         entries = tuple(_entries(self._opened, self._theme))
-        if self._other is not None:
-            entries = tuple(sorted(dict.fromkeys((*entries, *_entries(self._other, self._theme))), key=_rank))
+        if self._second_trace is not None:
+            entries = tuple(sorted(dict.fromkeys((*entries, *_entries(self._second_trace, self._theme))), key=_rank))
         entries += tuple(
             Entry(frozenset({fills.ARROWS[kind]}), ARROW_NAMES[kind], _ARROWS[kind]) for kind in self._arrows
         )
@@ -138,13 +138,13 @@ class Legend(QWidget):
             self.update()
 
     def set_low(self, is_low: bool) -> None:
-        """Take one row, because lanes need the height, or as many as there are."""
+        """Use one row to leave height to the lanes, or as many rows as needed."""
         if is_low != self._is_low:
             self._is_low, self._is_unfolded = is_low, False
             self._fit()
 
     def set_theme(self, theme: Theme) -> None:
-        """Draw in other colours and sizes."""
+        """Use the colours and text size of a theme."""
         self._theme = theme
         self._font.setPixelSize(theme.px(10))
         self._refresh()
@@ -156,40 +156,40 @@ class Legend(QWidget):
         self.update()
 
     def entry_at(self, position: QPointF) -> Entry | None:
-        """Return the entry at a position."""
-        return next((entry for entry, area in self._shown(self.width()) if area.contains(position)), None)
+        """Return the entry at a position, or None."""
+        return next((entry for entry, area in self._placed_entries(self.width()) if area.contains(position)), None)
 
     def area_of(self, name: str) -> QRectF:
-        """Return where a thing is explained; empty where it is not."""
-        return next((area for entry, area in self._shown(self.width()) if entry.name == name), QRectF())
+        """Return the area of the entry with a name; empty if there is none."""
+        return next((area for entry, area in self._placed_entries(self.width()) if entry.name == name), QRectF())
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
-        """Highlight what is explained here, or no longer."""
+        """Toggle the highlight of the entry under the mouse."""
         entry = self.entry_at(event.position())
         if entry is not None and event.button() == Qt.MouseButton.LeftButton:
             self._current = next(
-                position for position, (shown, _) in enumerate(self._shown(self.width())) if shown == entry
+                position for position, (shown, _) in enumerate(self._placed_entries(self.width())) if shown == entry
             )
             self._use(entry)
 
     def _use(self, entry: Entry) -> None:
-        """Highlight what an entry explains, or show the entries that had no room."""
+        """Toggle the highlight of an entry, or show or hide the entries that have no room."""
         if entry.keys:
             self._opened.legend.toggle(entry.keys)
         else:
             self._is_unfolded = not self._is_unfolded
             self._fit()
-            self._current = len(self._shown(self.width())) - 1  # the keyboard stays on it
+            self._current = len(self._placed_entries(self.width())) - 1  # keep the keyboard on this entry
 
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
-        """Show what can be clicked."""
+        """Show a pointing hand over entries."""
         is_entry = self.entry_at(event.position()) is not None
         self.setCursor(Qt.CursorShape.PointingHandCursor if is_entry else Qt.CursorShape.ArrowCursor)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        """Go to another entry by the arrows, highlight it by Space or Return."""
+        """Move between entries with the arrow keys; toggle with Space or Return."""
         step = {Qt.Key.Key_Left: -1, Qt.Key.Key_Right: 1}.get(Qt.Key(event.key()))
-        shown = self._shown(self.width())
+        shown = self._placed_entries(self.width())
         if step is not None and shown:
             self._current = (self._current + step) % len(shown)
             self.update()
@@ -199,17 +199,17 @@ class Legend(QWidget):
             super().keyPressEvent(event)
 
     def focusInEvent(self, event: QFocusEvent) -> None:
-        """Show which entry keys act on."""
+        """Show the current entry."""
         super().focusInEvent(event)
         self.update()
 
     def focusOutEvent(self, event: QFocusEvent) -> None:
-        """Show it no longer."""
+        """Hide the current entry."""
         super().focusOutEvent(event)
         self.update()
 
     def event(self, event: QEvent) -> bool:
-        """Say more about the entry under the mouse; keep the keys that act on entries from running commands."""
+        """Show tool tips of entries; keep the keys of the legend from running commands."""
         if event.type() == QEvent.Type.ShortcutOverride and isinstance(event, QKeyEvent):
             if event.key() in _KEYS:
                 event.accept()
@@ -221,7 +221,7 @@ class Legend(QWidget):
         return super().event(event)
 
     def resizeEvent(self, _event: QResizeEvent) -> None:
-        """Follow the size."""
+        """Set the height for the new width."""
         self.setFixedHeight(self._height_for(self.width()))
 
     def sizeHint(self) -> QSize:
@@ -229,14 +229,14 @@ class Legend(QWidget):
         return QSize(200, self._height_for(max(200, self.width())))
 
     def paintEvent(self, _event: QPaintEvent) -> None:
-        """Draw."""
+        """Draw the entries."""
         painter = QPainter(self)
         theme, highlighted = self._theme, self._opened.legend.keys
         painter.fillRect(self.rect(), colour(theme.panel))
         painter.fillRect(QRectF(0, 0, self.width(), 1), colour(theme.line))
         painter.setFont(self._font)
         ratio = painter.device().devicePixelRatio()
-        for number, (entry, position) in enumerate(self._shown(self.width())):
+        for number, (entry, position) in enumerate(self._placed_entries(self.width())):
             is_highlighted = bool(highlighted) and entry.keys == highlighted
             if is_highlighted or (self.hasFocus() and number == self._current):
                 painter.setPen(QPen(colour(theme.accent), 1))
@@ -250,7 +250,7 @@ class Legend(QWidget):
             )
 
     def _draw_swatch(self, painter: QPainter, entry: Entry, area: QRectF, ratio: float) -> None:
-        """Draw a piece of what the lanes show."""
+        """Draw a sample of what an entry explains."""
         theme, running = self._theme, state_colour(states.RUNNING, self._theme) or 0
         if not entry.keys:
             up = -3.0 if self._is_unfolded else 3.0
@@ -309,7 +309,7 @@ class Legend(QWidget):
         painter.setRenderHint(QPainter.RenderHint.Antialiasing, on=False)
 
     def _draw_bar(self, painter: QPainter, value: int, area: QRectF, ratio: float) -> None:
-        """Draw a piece of a bar: an image only where it is hatched, for in files of lines it would be one too."""
+        """Draw a sample of a bar; as an image only if it is hatched, because vector files should have few images."""
         rgb = state_colour(value, self._theme)
         if self._theme.is_hatched or value == states.UNKNOWN:
             image = swatch(value, self._theme, round(area.width()), round(area.height()), ratio)
@@ -317,13 +317,13 @@ class Legend(QWidget):
         else:
             painter.fillRect(area, colour(self._theme.base if rgb is None else rgb))
 
-    def _shown(self, width: int) -> list[tuple[Entry, QRectF]]:
-        """Return the entries that there is room for, each with its area."""
+    def _placed_entries(self, width: int) -> list[tuple[Entry, QRectF]]:
+        """Return the entries that fit, with their areas."""
         metrics = QFontMetricsF(self._font)
         row_px = max(_ROW_PX, round(metrics.height()) + 5)
         entries: tuple[Entry, ...] = self.entries
         if self._is_low:
-            entries = self._one_row(width, metrics)
+            entries = self._entries_in_one_row(width, metrics)
         x, y = float(_PAD_PX), 4.0
         shown = []
         for entry in entries:
@@ -334,20 +334,20 @@ class Legend(QWidget):
             x += needed + _GAP_PX
         return shown
 
-    def _one_row(self, width: int, metrics: QFontMetricsF) -> tuple[Entry, ...]:
-        """Return the entries that fit into one row and, if these are not all, one that shows or hides the others."""
+    def _entries_in_one_row(self, width: int, metrics: QFontMetricsF) -> tuple[Entry, ...]:
+        """Return the entries that fit into one row, and if necessary an entry that shows or hides the others."""
         ends = np.cumsum([_width_of(entry, metrics) + _GAP_PX for entry in self.entries])
         room = float(width - 2 * _PAD_PX + _GAP_PX)
         if not self.entries or ends[-1] <= room:
             return self.entries
         if self._is_unfolded:
             return (*self.entries, _FEWER)
-        room -= _width_of(_more(len(self.entries)), metrics) + _GAP_PX
+        room -= _width_of(_more_entry(len(self.entries)), metrics) + _GAP_PX
         fitting = int(np.searchsorted(ends, room, "right"))
-        return (*self.entries[:fitting], _more(len(self.entries) - fitting))
+        return (*self.entries[:fitting], _more_entry(len(self.entries) - fitting))
 
     def _height_for(self, width: int) -> int:
-        shown = self._shown(width)
+        shown = self._placed_entries(width)
         return round(shown[-1][1].bottom()) + 4 if shown else 0
 
 
@@ -355,7 +355,7 @@ def _width_of(entry: Entry, metrics: QFontMetricsF) -> float:
     return 19 + metrics.horizontalAdvance(entry.name) + 2
 
 
-def _more(count: int) -> Entry:
+def _more_entry(count: int) -> Entry:
     return Entry(frozenset(), f"{count} more", "a click shows the rest of the legend")
 
 
@@ -370,7 +370,7 @@ def _entries(opened: OpenTrace, theme: Theme) -> Iterator[Entry]:
     if ACTIVITIES in opened.lanes.arrangement.classes:
         tracks = (infos[lane].track for lane in opened.timeline.lanes_of_class(ACTIVITIES))
         drawn = frozenset[int]().union(*(track.values for track in tracks if track is not None))
-        yield from (_of_activities(value, name) for value, name in _OUTCOMES.items() if value in drawn)
+        yield from (_activity_entry(value, name) for value, name in _OUTCOMES.items() if value in drawn)
     values = trace.catalogue.state_value_of_code
     codes = np.flatnonzero(trace.code_counts)
     seen = {int(values[code]) for code in codes}
@@ -379,17 +379,17 @@ def _entries(opened: OpenTrace, theme: Theme) -> Iterator[Entry]:
         if state.value in seen:
             yield Entry(frozenset({state.value}), state.name, state.meaning)
     rests = {states.IDLE: "the idle thread of a CPU runs", states.WAITING: "no thread of a process runs or is ready"}
-    if len({state_colour(value, theme) for value in rests}) == 1:  # as it is unless somebody sets them apart
+    if len({state_colour(value, theme) for value in rests}) == 1:  # the default
         yield Entry(frozenset(rests), OTHER_NAMES[states.IDLE], "; ".join(rests.values()))
     else:
-        yield from (_other(value, says) for value, says in rests.items())
+        yield from (_other_entry(value, says) for value, says in rests.items())
     if any(info.kind is LaneKind.INTERRUPTS for info in infos):
-        yield _other(states.INTERRUPT, "the CPU handles an interrupt")
+        yield _other_entry(states.INTERRUPT, "the CPU handles an interrupt")
     if has_states and opened.lanes.shows_kinds:
         yield Entry(frozenset({USER}), "user code on a CPU", "neither in the kernel nor in an interrupt")
     if not has_states or opened.lanes.shows_kinds:
-        yield _other(states.KERNEL_CALL, "the CPU is in a kernel call")
-    yield _other(states.UNKNOWN, "the trace does not show what happened")
+        yield _other_entry(states.KERNEL_CALL, "the CPU is in a kernel call")
+    yield _other_entry(states.UNKNOWN, "the trace does not show what happened")
     if has_states and not opened.lanes.shows_kinds:
         yield from _processes(opened)
     yield Entry(frozenset({fills.EVENTS}), "events", "a tick above the bar for each, coloured by class")
@@ -407,12 +407,12 @@ def _entries(opened: OpenTrace, theme: Theme) -> Iterator[Entry]:
         yield Entry(frozenset({fills.LOST}), "events are missing", "buffers were lost here")
 
 
-def _of_activities(value: int, name: str) -> Entry:
+def _activity_entry(value: int, name: str) -> Entry:
     return Entry(frozenset({value}), name, f"on lanes of activities: {MEANINGS[value]}; a line is at the deadline")
 
 
 def _processes(opened: OpenTrace) -> Iterator[Entry]:
-    """Yield the colours of processes on the lanes of CPUs, the busiest first; one for all until these are ready."""
+    """Yield the colours of processes on CPU lanes, the busiest first; a general entry until the lanes are built."""
     timeline = opened.timeline
     if not timeline.lanes_of_cpus:
         yield Entry(_PROCESSES, "process on a CPU", "on lanes of CPUs, in the colour beside the name of the process")
@@ -431,9 +431,9 @@ def _processes(opened: OpenTrace) -> Iterator[Entry]:
 
 
 def _rank(entry: Entry) -> int:
-    """Return where an entry is among those of two traces: states in their order, then the others as they come."""
+    """Return the sort key of an entry among those of two traces: states in their order, then the others."""
     return next((rank for rank, state in enumerate(states.STATES) if entry.keys == {state.value}), len(states.STATES))
 
 
-def _other(value: int, says: str) -> Entry:
+def _other_entry(value: int, says: str) -> Entry:
     return Entry(frozenset({value}), OTHER_NAMES[value], says)

@@ -1,4 +1,4 @@
-"""What is drawn over lanes: arrows of links and verdicts, the critical path, ranges and notes."""
+"""Drawings over the lanes: arrows of links, highlighted verdicts, the critical path, ranges, cursors and notes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from satview.gui.colours import mixed
 from satview.gui.swimlane import fills
 from satview.gui.swimlane.frames import clock
 from satview.gui.swimlane.scale import TimeScale
-from satview.gui.swimlane.text import FittedTexts, TextSheet, draw_lines, fill_rects
+from satview.gui.swimlane.text import MIDDLE, FittedTexts, TextSheet, draw_lines, fill_rects
 from satview.gui.theme import Theme, colour
 from satview.linkage.chain import Hop, NamedHop
 from satview.linkage.table import Certainty
@@ -30,32 +30,31 @@ from satview.session.lanes.lane_row import LaneRow
 from satview.session.open_trace import OpenTrace
 from satview.timeline.arrows import ARROW_NAMES, ArrowGroups, ArrowKind
 
-# Arrows over the lanes: the way of the selected event, what is highlighted, and all messages, pulses and wake-ups.
+# Arrows of the selected event's causes and effects, and of what is highlighted.
 
 
-MIDDLE: Final = 0.555  # of a lane: the bar begins under the marks of events
 _HEAD_PX: Final = 8.0
 _HEAD_ANGLE: Final = pi / 7
-_BEYOND_PX: Final = 60.0  # ends outside the picture are drawn that far outside, for the direction's sake
+_BEYOND_PX: Final = 60.0  # an arrow that ends outside the picture is drawn so far, to show its direction
 _HALO_PX: Final = 4.0
 _TICK_PX: Final = 4.0
 _TEXT_ROOM_PX: Final = 8
-LABEL_PX: Final = 10  # of names across lines
-_ARROW_PX: Final = 14.0  # from the begin of a wait to its arrow, and between arrows
+LABEL_PX: Final = 10  # font size of names across lines
+_ARROW_PX: Final = 14.0  # distance from the start of a wait to its arrow, and between arrows
 
 
 def draw_arrows(
     painter: QPainter, opened: OpenTrace, rows: Sequence[LaneRow], scroll_px: int, scale: TimeScale, theme: Theme
 ) -> None:
-    """Draw what is highlighted with its legs, else the way of the selected event; dashed ones are inferred or a guess.
+    """Draw the highlighted links and legs, or the links of the selected event; links that are not exact are dashed.
 
     Args:
-        painter: Of the swimlanes.
-        opened: Shows them.
+        painter: Painter of the lanes.
+        opened: Has the selection and the highlight.
         rows: The lanes in the picture.
-        scroll_px: How far they are scrolled.
-        scale: Of the picture.
-        theme: Its colours.
+        scroll_px: Height of the lanes scrolled out above.
+        scale: Scale of the picture.
+        theme: Colours.
     """
     shown = opened.highlight.shown
     hops = shown.hops if shown is not None else opened.event_links.found.way
@@ -66,14 +65,14 @@ def draw_arrows(
     names = _draw_legs(painter, opened, shown, rows, scroll_px, scale, theme) if shown is not None else []
     _draw_hops(painter, opened, hops, scroll_px, scale, theme)
     _draw_waits(painter, opened, waits, scroll_px, scale, theme)
-    _draw_names(painter, names, theme)  # across the outlines
+    _draw_names(painter, names, theme)  # on top of the outlines
     painter.setRenderHint(QPainter.RenderHint.Antialiasing, on=False)
 
 
 def _draw_hops(
     painter: QPainter, opened: OpenTrace, hops: Sequence[Hop], scroll_px: int, scale: TimeScale, theme: Theme
 ) -> None:
-    # Lanes above and below the picture too: an arrow that leaves it shows where it goes.
+    # Include lanes outside the picture: an arrow that leaves it shows its direction.
     middles = {row.index: row.y_px - scroll_px + row.height_px * MIDDLE for row in opened.lanes.rows} if hops else {}
     times, width = opened.trace.events.time_cycles, scale.width_px
     for hop in hops:
@@ -92,7 +91,7 @@ def _draw_hops(
 def _draw_waits(
     painter: QPainter, opened: OpenTrace, waits: Sequence[ShownWait], scroll_px: int, scale: TimeScale, theme: Theme
 ) -> None:
-    """Draw an arrow from each thread that waits to who has what it waits for, and outline that one meanwhile."""
+    """Draw an arrow from each waiting thread to the thread it waits for, whose lane gets a frame during the wait."""
     rows = opened.lanes.rows if waits else ()
     tops = {row.index: (float(row.y_px - scroll_px), float(row.height_px)) for row in rows}
     used_px, boxes, arrows = list[float](), list[QRectF](), list[tuple[QPointF, QPointF, bool]]()
@@ -107,14 +106,14 @@ def _draw_waits(
         if lanes[0] == lanes[1]:
             continue
         x = left + _ARROW_PX
-        while any(abs(x - other) < _ARROW_PX for other in used_px):  # of a circle each has a place of its own
+        while any(abs(x - other) < _ARROW_PX for other in used_px):  # keep the arrows of a deadlock apart
             x += _ARROW_PX
         used_px.append(x)
         begin = QPointF(x, from_top + from_height * MIDDLE)
         end = QPointF(x, top + (height if begin.y() > top else 0.0))
         arrows.append((begin, end, wait.certainty is Certainty.EXACT))
     painter.setBrush(Qt.BrushStyle.NoBrush)
-    for pen in (QPen(colour(theme.base, 230), 4.0), QPen(colour(theme.accent), 2.0)):  # no halo over a line beside it
+    for pen in (QPen(colour(theme.base, 230), 4.0), QPen(colour(theme.accent), 2.0)):  # all halos below all lines
         painter.setPen(pen)
         for box in boxes:
             painter.drawRoundedRect(box, 3, 3)
@@ -126,9 +125,9 @@ def _draw_legs(
     painter: QPainter, opened: OpenTrace, shown: Highlighted, rows: Sequence[LaneRow], scroll_px: int,
     scale: TimeScale, theme: Theme,
 ) -> list[tuple[str, QLineF]]:  # fmt: skip
-    """Draw legs as brackets at the top of their lanes; return what they are and how long, each with its line.
+    """Draw highlighted legs as brackets at the top of their lanes; return each text (title, length) with its line.
 
-    The first one has the name of the whole.
+    The text of the first leg begins with the title of the highlight.
     """
     tops = {row.index: float(row.y_px - scroll_px) for row in rows}
     times, clock = opened.trace.events.time_cycles, opened.trace.clock
@@ -155,7 +154,7 @@ def _draw_legs(
 
 
 def _draw_names(painter: QPainter, names: Sequence[tuple[str, QLineF]], theme: Theme) -> None:
-    """Write names in the middle of brackets, as far as they fit."""
+    """Write texts in the middle of brackets that are long enough."""
     painter.save()
     font = QFont(painter.font())
     font.setPixelSize(theme.px(LABEL_PX))
@@ -172,12 +171,12 @@ def _draw_names(painter: QPainter, names: Sequence[tuple[str, QLineF]], theme: T
 
 
 def across_line(left: float, width: float, y: float, metrics: QFontMetricsF) -> QRectF:
-    """Return where a name lies across a line at the top of a lane: between two lanes, where it hides no state."""
+    """Return the rectangle of a text across a line at the top of a lane, where it hides no state."""
     return QRectF(left, y - metrics.ascent() / 2 - 2.5, width, metrics.ascent() + 2)  # also in the lowest lanes
 
 
 def lane_in(opened: OpenTrace, lane: int | None, middles: Mapping[int, object]) -> int | None:
-    """Return a lane, or the one that it is folded into, if one of them shows."""
+    """Return a lane, or the parent it is folded into, whichever is in `middles`; None if neither is."""
     if lane is not None and lane not in middles:
         lane = opened.timeline.infos[lane].parent
     return lane if lane in middles else None
@@ -205,40 +204,40 @@ def _draw_arrow(painter: QPainter, start: QPointF, end: QPointF, theme: Theme, *
     painter.drawEllipse(start, 2.5, 2.5)
 
 
-# All arrows in the window, grouped where they are dense, and which one is under the mouse.
+# Arrows of all messages, pulses and wake-ups in the window, grouped where they are dense.
 
 
-_LINK_BEYOND_PX: Final = 2000.0  # ends outside the picture are moved that near, so that Qt draws no endless lines
+_LINK_BEYOND_PX: Final = 2000.0  # ends further outside are moved to this distance, because Qt draws long lines slowly
 _OUTSIDE_PX: Final = 20.0
 _PICK_PX: Final = 3.5
 _LINK_HEAD_PX: Final = 5.0
 _HEAD_WIDTH_PX: Final = 2.6
 _SMALL_PX: Final = 10
-_COUNTS: Final = 25  # groups between arrows that show how many arrows they are
+_COUNTS: Final = 25  # number of groups that show their number of arrows
 _COUNT_FROM: Final = 2
-_TIP_PX: Final = 6.0  # of the triangle beside a count, which points along its arrows
+_TIP_PX: Final = 6.0  # size of the triangle beside a count, which points along the arrows
 _STROKE_PX: Final = 2.0
 _PAD_PX: Final = 3.0
-_AROUND: Final = 0.05  # of their time, beside arrows that a click zooms to
-# Qt draws 600 opaque lines in 3 ms, with an alpha in 15 ms, smooth and with an alpha in 100 ms and more. So
-# colours are mixed beforehand, and only a picture of few arrows is smooth.
+_AROUND: Final = 0.05  # margin, as a share of the arrows' time, when a click zooms to them
+# Qt draws 600 opaque lines in 3 ms, translucent lines in 15 ms, smooth translucent lines in 100 ms or more. So
+# colours are blended beforehand, and only pictures of few arrows are smooth.
 _FEW: Final = 100
-_OLDEST: Final = 3  # frames that show the same groups while the view moves
-_STRENGTH, _STRENGTH_DENSE = 0.85, 0.55  # how much of its colour a line has, the rest is that of the ground
+_OLDEST: Final = 3  # number of frames that reuse the same groups while the view moves
+_STRENGTH, _STRENGTH_DENSE = 0.85, 0.55  # share of the colour in a line; the rest is background
 
 
 class ArrowLayer(QObject):
     """Draws the arrows of all messages, replies, pulses and wake-ups over the lanes.
 
     Attributes:
-        mode: Which arrows show.
-        source: Where they come from.
-        hovered: The group under the mouse, a position among those drawn; -1 = none.
-        has_zoomed: The last click on a group went to its time.
-        spent_s: Seconds spent on finding the groups of the last picture; 0 if it reused those of the one before.
+        mode: Which arrows to show.
+        source: Source of the arrows.
+        hovered: Position of the group under the mouse among those drawn; -1 = none.
+        has_zoomed: The last click on a group zoomed to its time.
+        spent_s: Seconds spent on finding the groups of the last picture; 0 if they were reused.
 
     Signals:
-        changed: Draw again.
+        changed: The arrows must be drawn again.
     """
 
     changed = Signal()
@@ -251,31 +250,31 @@ class ArrowLayer(QObject):
         self.source.refined.connect(self.changed)
         opened.legend.changed.connect(self.changed)
         self.hovered = -1
-        self.has_zoomed = False  # by the last click
+        self.has_zoomed = False
         self.groups: ArrowGroups | None = None
-        self._ends = np.empty((0, 4))
-        self._boxes = np.empty((0, 4))  # of counts: left, top, width, height; empty ones have no room
+        self._end_px = np.empty((0, 4))
+        self._boxes = np.empty((0, 4))  # boxes of counts: left, top, width, height; empty if there is no room
         self._age = 0  # frames since the groups were found
-        self._made_for: tuple[object, ...] = ()  # what they were found for
-        self._all: ArrowGroups | None = None  # those of all kinds
-        self._kinds: list[ArrowKind] = []  # that the legend highlights
+        self._made_for: tuple[object, ...] = ()  # scale and rows that they were found for
+        self._all: ArrowGroups | None = None  # groups of all kinds
+        self._kinds: list[ArrowKind] = []  # kinds that the legend highlights
         self.spent_s = 0.0
         self._texts: FittedTexts | None = None
         self._sheet = TextSheet()
 
     @property
     def kinds(self) -> tuple[ArrowKind, ...]:
-        """Return the kinds of arrows that there are, while all show."""
+        """Kinds of arrows in the trace; empty unless all arrows are shown."""
         return self.source.kinds if self.mode is ArrowMode.ALL else ()
 
     def are_due(self, scale: TimeScale) -> bool:
-        """Return whether a picture will not do with the arrows of the last one."""
+        """Return whether the next picture must find its arrows anew."""
         return self.mode is ArrowMode.ALL and self._age >= _OLDEST - 1 and self._made_for[:1] != (scale,)
 
     def set_mode(self, mode: ArrowMode) -> None:
-        """Show other arrows."""
+        """Set which arrows to show."""
         if mode is not self.mode:
-            self.mode, self.groups, self.hovered, self._ends = mode, None, -1, np.empty((0, 4))
+            self.mode, self.groups, self.hovered, self._end_px = mode, None, -1, np.empty((0, 4))
             self._all, self._made_for = None, ()
             self.changed.emit()
 
@@ -283,18 +282,18 @@ class ArrowLayer(QObject):
         self, painter: QPainter, scale: TimeScale, shown: tuple[int, int], scroll_px: int, theme: Theme, *,
         may_wait: bool = False,
     ) -> bool:  # fmt: skip
-        """Draw all arrows, unless another mode is on.
+        """Draw all arrows, if the mode is ALL.
 
         Args:
-            painter: Of the swimlanes.
-            scale: Of the picture.
-            shown: First and last of the rows of lanes that can be seen.
-            scroll_px: How far these are scrolled.
-            theme: Its colours.
-            may_wait: The arrows of the last picture will do, where they are now, unless these are too old.
+            painter: Painter of the lanes.
+            scale: Scale of the picture.
+            shown: First and last visible row of lanes.
+            scroll_px: Height of the lanes scrolled out above.
+            theme: Colours.
+            may_wait: The arrows of the last picture may be reused at their new positions, unless they are too old.
 
         Returns:
-            Whether these are the arrows of this picture.
+            Whether the arrows are those of this picture.
         """
         if self.mode is not ArrowMode.ALL:
             return True
@@ -314,35 +313,35 @@ class ArrowLayer(QObject):
             self.groups = groups.of_kinds(kinds) if groups is not None and kinds else groups
         groups = self.groups
         if groups is None:
-            self._say(painter, "Looking for arrows\N{HORIZONTAL ELLIPSIS}", theme)
+            self._draw_message(painter, "Looking for arrows\N{HORIZONTAL ELLIPSIS}", theme)
             return True
-        self._ends = _cut(self._placed(groups, scale, scroll_px), painter.viewport().height())
+        self._end_px = _clip_lines(self._end_points(groups, scale, scroll_px), painter.viewport().height())
         if groups.is_counted:
             self._draw_counted(painter, groups, scale, scroll_px, theme)
-            self._say(painter, _said(groups), theme)
+            self._draw_message(painter, _count_text(groups), theme)
             return not are_old
         is_smooth = len(groups) <= _FEW
         painter.setRenderHint(QPainter.RenderHint.Antialiasing, on=is_smooth)
-        shapes = _shapes(groups, self._ends, is_smooth=is_smooth)
+        shapes = _shapes(groups, self._end_px, is_smooth=is_smooth)
         _draw_groups(painter, groups, shapes, theme)
         self._draw_counts(painter, groups, theme)
         if 0 <= self.hovered < len(groups):
             _draw_lines(painter, shapes, np.array([self.hovered]), QPen(colour(theme.text), 2.4))
         painter.setRenderHint(QPainter.RenderHint.Antialiasing, on=False)
         if int(groups.count.sum()) != len(groups) or groups.is_sample:
-            self._say(painter, _said(groups), theme)
+            self._draw_message(painter, _count_text(groups), theme)
         return not are_old
 
     def at(self, position: QPointF) -> int:
-        """Return which of the groups drawn is nearest to a position of the widget, -1 if none is near."""
-        if self.mode is not ArrowMode.ALL or not len(self._ends):
+        """Return the position of the group nearest to a point of the widget, -1 if none is near."""
+        if self.mode is not ArrowMode.ALL or not len(self._end_px):
             return -1
         if self.groups is not None and self.groups.is_counted:
             left, top, width, height = self._boxes.T
             across, down = position.x() - left, position.y() - top
             under = np.flatnonzero((across >= 0) & (across < width) & (down >= 0) & (down < height))
             return int(under[0]) if len(under) else -1
-        x1, y1, x2, y2 = self._ends.T
+        x1, y1, x2, y2 = self._end_px.T
         along, down = x2 - x1, y2 - y1
         share = ((position.x() - x1) * along + (position.y() - y1) * down) / np.maximum(
             along * along + down * down, 1e-9
@@ -353,7 +352,7 @@ class ArrowLayer(QObject):
         return nearest if distance[nearest] <= _PICK_PX else -1
 
     def choose(self, group: int) -> None:
-        """Select a link, or show the time of the arrows that a group stands for, so that they can be told apart."""
+        """Select the link of a group, or zoom to a group of several links, so that they can be told apart."""
         groups = self.groups
         assert groups is not None
         if int(groups.count[group]) == 1 and not groups.is_sample:
@@ -368,7 +367,7 @@ class ArrowLayer(QObject):
             self._opened.viewport.jump(TimeWindow(begin - around, end + around))
 
     def text(self, group: int) -> str:
-        """Return what the hover card says of a group, as rich text: both ends, and the delay."""
+        """Return the hover text of a group as rich text: both ends, and the delay."""
         groups, trace = self.groups, self._opened.trace
         assert groups is not None
         kind, count = ArrowKind(int(groups.arrows.kind[group])), int(groups.count[group])
@@ -397,12 +396,12 @@ class ArrowLayer(QObject):
             return trace.thread_name(info.thread)
         return f"{trace.cpu_title(info.cpu)} {info.title}" if info.parent >= 0 and info.cpu >= 0 else info.title
 
-    def _placed(self, groups: ArrowGroups, scale: TimeScale, scroll_px: int) -> NDArray[np.float64]:
-        """Return both ends of every group in pixels, (n, 4)."""
+    def _end_points(self, groups: ArrowGroups, scale: TimeScale, scroll_px: int) -> NDArray[np.float64]:
+        """Return both ends of each group in pixels, (n, 4)."""
         rows = self._opened.lanes.rows
         middles = np.array([row.y_px - scroll_px + row.height_px * MIDDLE for row in rows])
         ends = np.empty((len(groups), 4))
-        # One arrow leans from its start to its end; a group is upright but for the shortest of its delays.
+        # A single arrow goes from its start to its end; a group is drawn with its shortest delay.
         for column, moments in ((0, groups.drawn_at), (2, groups.drawn_at + groups.least_cycles)):
             x = (moments - scale.window.start) * scale.px_per_cycle
             ends[:, column] = np.clip(x, -_LINK_BEYOND_PX, scale.width_px + _LINK_BEYOND_PX)
@@ -411,17 +410,17 @@ class ArrowLayer(QObject):
         return ends
 
     def _draw_counts(self, painter: QPainter, groups: ArrowGroups, theme: Theme) -> None:
-        """Write how many arrows the largest groups are."""
+        """Write the number of arrows at the largest groups."""
         many = np.flatnonzero(groups.count >= _COUNT_FROM)
         if groups.is_sample or not len(many):
             return
         many = many[np.argsort(-groups.count[many], kind="stable")][:_COUNTS]
-        texts = self._numbers(painter.font(), theme)
+        texts = self._small_texts(painter.font(), theme)
         laid = [texts.laid(f"{count:,}") for count in groups.count[many].tolist()]
         sizes = np.array([(text.width_px + 4, text.height_px) for text in laid])
         boxes = np.empty((len(laid), 4))
-        boxes[:, :2], boxes[:, 2:] = (self._ends[many, :2] + self._ends[many, 2:] - sizes) / 2, sizes
-        free = _apart(boxes.tolist())
+        boxes[:, :2], boxes[:, 2:] = (self._end_px[many, :2] + self._end_px[many, 2:] - sizes) / 2, sizes
+        free = _without_overlap(boxes.tolist())
         painter.setBrush(colour(theme.base, 215))
         fill_rects(painter, boxes[free])
         painter.setBrush(Qt.BrushStyle.NoBrush)
@@ -433,13 +432,13 @@ class ArrowLayer(QObject):
     def _draw_counted(
         self, painter: QPainter, groups: ArrowGroups, scale: TimeScale, scroll_px: int, theme: Theme
     ) -> None:
-        """Write how many arrows end where, each beside a triangle that points along them, the largest first.
+        """Write the number of arrows where they end, with a triangle that points along them; largest groups first.
 
-        Lines, of which hardly one could be followed, would hide the lanes; the group under the mouse has one.
+        Used where lines would hide the lanes; only the group under the mouse has a line.
         """
-        rows, texts = self._opened.lanes.rows, self._numbers(painter.font(), theme)
+        rows, texts = self._opened.lanes.rows, self._small_texts(painter.font(), theme)
         counts, sign = groups.count, ""
-        if groups.is_sample:  # two figures, or every frame of a move would have other numbers, which take time to make
+        if groups.is_sample:  # round to two digits, so that few new texts need layout while the view moves
             about = groups.count / groups.share
             step = 10 ** np.maximum(np.floor(np.log10(about)) - 1, 0)
             counts, sign = np.rint(np.rint(about / step) * step).astype(np.int64), "~"
@@ -451,14 +450,16 @@ class ArrowLayer(QObject):
         boxes[:, 0] = (groups.drawn_at - scale.window.start) * scale.px_per_cycle - boxes[:, 2] / 2
         boxes[:, 1] = middles[groups.row_position] - boxes[:, 3] / 2
         boxes[:, 0] = np.clip(boxes[:, 0], 0, scale.width_px - boxes[:, 2])
-        shown = _apart_in_rows(groups.row_position, boxes[:, 0], boxes[:, 2], np.argsort(-groups.count, kind="stable"))
+        shown = _without_overlap_in_rows(
+            groups.row_position, boxes[:, 0], boxes[:, 2], np.argsort(-groups.count, kind="stable")
+        )
         is_shown = np.zeros(len(groups), np.bool_)
         is_shown[shown] = True
         boxes[~is_shown] = 0
         self._boxes = boxes
         painter.setRenderHint(QPainter.RenderHint.Antialiasing, on=False)
         if 0 <= self.hovered < len(groups):
-            line = self._ends[self.hovered].copy()
+            line = self._end_px[self.hovered].copy()
             line[[0, 2]] = boxes[self.hovered, 0] + _PAD_PX + _TIP_PX / 2
             painter.setPen(QPen(colour(theme.text), 2))
             painter.drawLine(QLineF(*line.tolist()))
@@ -468,7 +469,7 @@ class ArrowLayer(QObject):
         is_down = groups.to_position > groups.from_position
         for kind, rgb in _arrow_colours(theme).items():
             of_kind = shown[groups.arrows.kind[shown] == kind]
-            parts, step_px = _tip(ratio, is_open=kind is ArrowKind.REPLY)
+            parts, step_px = _triangle(ratio, is_open=kind is ArrowKind.REPLY)
             rects = np.repeat(boxes[of_kind, None], len(parts), axis=1)
             rects[:, :, 0] += _PAD_PX + parts[:, 0]
             rects[:, :, 1] += rects[:, :, 3] / 2 + np.where(is_down[of_kind, None], parts[:, 1], -parts[:, 1] - step_px)
@@ -485,26 +486,26 @@ class ArrowLayer(QObject):
             painter.setPen(QPen(colour(theme.text), 1))
             painter.drawRect(QRectF(*boxes[self.hovered].tolist()))
 
-    def _numbers(self, font: QFont, theme: Theme) -> FittedTexts:
-        """Return the texts of what is written."""
-        font = _small(font, theme)
+    def _small_texts(self, font: QFont, theme: Theme) -> FittedTexts:
+        """Return the layouts of the small texts."""
+        font = _small_font(font, theme)
         if self._texts is None or self._texts.font != font:
             self._texts = FittedTexts(font, Qt.TextElideMode.ElideRight)
         return self._texts
 
-    def _say(self, painter: QPainter, text: str, theme: Theme) -> None:
-        laid = self._numbers(painter.font(), theme).laid(text)
+    def _draw_message(self, painter: QPainter, text: str, theme: Theme) -> None:
+        laid = self._small_texts(painter.font(), theme).laid(text)
         device = painter.viewport()
         box = QRectF(device.width() - laid.width_px - 18, device.height() - laid.height_px - 10, laid.width_px + 12,
                      laid.height_px + 4)  # fmt: skip
         painter.fillRect(box, colour(theme.panel, 235))
         painter.setFont(laid.font)
         painter.setPen(colour(theme.dim))
-        painter.drawStaticText(box.topLeft() + QPointF(6, 2), laid.words)
+        painter.drawStaticText(box.topLeft() + QPointF(6, 2), laid.static_text)
 
 
-def _apart(boxes: Sequence[Sequence[float]]) -> list[int]:
-    """Return which of some boxes (left, top, width, height) do not overlap those that are returned before them."""
+def _without_overlap(boxes: Sequence[Sequence[float]]) -> list[int]:
+    """Return the positions of boxes (left, top, width, height) that do not overlap an earlier returned box."""
     taken, free = list[tuple[float, float, float, float]](), list[int]()
     for position, (left, top, width, height) in enumerate(boxes):
         right, bottom = left + width, top + height
@@ -515,15 +516,15 @@ def _apart(boxes: Sequence[Sequence[float]]) -> list[int]:
 
 
 @lru_cache(maxsize=8)
-def _tip(ratio: float, *, is_open: bool) -> tuple[NDArray[np.float64], float]:
-    """Return a triangle that points down as rectangles, which take a tenth of the time of polygons.
+def _triangle(ratio: float, *, is_open: bool) -> tuple[NDArray[np.float64], float]:
+    """Return a triangle pointing down, as rectangles, which Qt fills ten times as fast as polygons.
 
     Args:
         ratio: Device pixels per logical pixel.
-        is_open: It has no filling, as the heads of the arrows of replies.
+        is_open: Draw only the outline, as for replies.
 
     Returns:
-        float64 (n, 3), left, top from the middle, and width of each; their height.
+        float64 (n, 3): left, top from the middle, and width of each rectangle; their height.
     """
     step_px = 1 / max(1, round(ratio))
     top = np.arange(0, _TIP_PX, step_px)
@@ -537,10 +538,10 @@ def _tip(ratio: float, *, is_open: bool) -> tuple[NDArray[np.float64], float]:
     return parts, step_px
 
 
-def _apart_in_rows(
+def _without_overlap_in_rows(
     row: NDArray[np.int64], left: NDArray[np.float64], width: NDArray[np.float64], order: NDArray[np.intp]
 ) -> NDArray[np.intp]:
-    """Return in some order which boxes do not overlap those of their row that are returned before them."""
+    """Return the positions of boxes, in the given order, that do not overlap an earlier returned box of their row."""
     taken: dict[int, list[tuple[float, float]]] = {}
     columns = (column[order].tolist() for column in (row, left, left + width))
     shown = list[int]()
@@ -552,8 +553,8 @@ def _apart_in_rows(
     return np.array(shown, np.intp)
 
 
-def _cut(ends: NDArray[np.float64], height_px: int) -> NDArray[np.float64]:
-    """Return lines cut a little above and below the picture: Qt is slow at what is far outside."""
+def _clip_lines(ends: NDArray[np.float64], height_px: int) -> NDArray[np.float64]:
+    """Return lines cut slightly above and below the picture, because Qt is slow outside it."""
     x1, y1, x2, y2 = ends.T
     down = np.where(y2 == y1, 1.0, y2 - y1)
     upper, lower = ((np.clip(y, -_OUTSIDE_PX, height_px + _OUTSIDE_PX) - y1) / down for y in (y1, y2))
@@ -561,12 +562,12 @@ def _cut(ends: NDArray[np.float64], height_px: int) -> NDArray[np.float64]:
 
 
 class _Shapes(NamedTuple):
-    """What arrows are drawn of.
+    """The lines of arrows.
 
     Attributes:
         lines: float64 (n, 4, 4), ends of the shaft, of both sides of the head, and of its back.
-        are_drawn: bool (n, 4), which of them are drawn: an open head distinguishes replies without their colour.
-        is_upright: bool (n,), the shaft is drawn as a rectangle.
+        are_drawn: bool (n, 4), which lines to draw; replies have an open head, to be distinguishable without colour.
+        is_upright: bool (n,), draw the shaft as a rectangle.
     """
 
     lines: NDArray[np.float64]
@@ -575,7 +576,7 @@ class _Shapes(NamedTuple):
 
 
 def _shapes(groups: ArrowGroups, ends: NDArray[np.float64], *, is_smooth: bool) -> _Shapes:
-    """Return what arrows are drawn of, by their ends, (n, 4)."""
+    """Return the lines of arrows from their ends, (n, 4)."""
     x1, y1, x2, y2 = ends.T
     length = np.maximum(np.hypot(x2 - x1, y2 - y1), 1e-6)
     along, down = (x2 - x1) / length, (y2 - y1) / length
@@ -587,7 +588,7 @@ def _shapes(groups: ArrowGroups, ends: NDArray[np.float64], *, is_smooth: bool) 
     lines[:, 2, 0], lines[:, 2, 1] = back_x + beside_x, back_y - beside_y
     lines[:, 1:3, 2:] = ends[:, None, 2:]
     lines[:, 3, :2], lines[:, 3, 2:] = lines[:, 1, :2], lines[:, 2, :2]
-    # Qt takes ten times as long for a wide line as for a rectangle, and most lines of groups are upright.
+    # Qt draws rectangles ten times as fast as wide lines, and most lines of groups are vertical.
     is_upright = np.zeros(len(ends), np.bool_) if is_smooth else np.abs(x2 - x1) < 1
     are_drawn = np.ones((len(ends), 4), np.bool_)
     are_drawn[:, 0], are_drawn[:, 3] = ~is_upright, groups.arrows.kind != ArrowKind.REPLY
@@ -595,28 +596,28 @@ def _shapes(groups: ArrowGroups, ends: NDArray[np.float64], *, is_smooth: bool) 
 
 
 def _draw_groups(painter: QPainter, groups: ArrowGroups, shapes: _Shapes, theme: Theme) -> None:
-    """Draw all groups, those of one colour and width at once."""
-    many = groups.count >= _COUNT_FROM
+    """Draw all groups; those of one colour and width together."""
+    are_groups = groups.count >= _COUNT_FROM
     strength = _STRENGTH if len(groups) <= _FEW else _STRENGTH_DENSE
     for kind, rgb in _arrow_colours(theme).items():
         of_kind = groups.arrows.kind == kind
         line = colour(mixed(rgb, theme.base, 1 - strength))
-        for selected, width in ((of_kind & ~many, 1.0), (of_kind & many, 2.0)):
+        for selected, width in ((of_kind & ~are_groups, 1.0), (of_kind & are_groups, 2.0)):
             _draw_lines(painter, shapes, np.flatnonzero(selected), QPen(line, width))
 
 
 def _arrow_colours(theme: Theme) -> dict[ArrowKind, int]:
-    """Return the colours of arrows; a reply has that of messages, and an open head."""
+    """Return the colours of arrows by kind; replies have the colour of messages, and an open head."""
     return {kind: arrow_colour(kind, theme) for kind in ArrowKind}
 
 
 def arrow_colour(kind: ArrowKind, theme: Theme) -> int:
-    """Return the colour of a kind of arrows, 0xRRGGBB."""
+    """Return the colour of a kind of arrow, 0xRRGGBB."""
     return {ArrowKind.PULSE: theme.hit, ArrowKind.WAKE_UP: theme.dim}.get(kind, theme.accent)
 
 
 def _draw_lines(painter: QPainter, shapes: _Shapes, positions: NDArray[np.intp], pen: QPen) -> None:
-    """Draw lines with heads."""
+    """Draw arrows with their heads."""
     if not len(positions):
         return
     upright = positions[shapes.is_upright[positions]]
@@ -628,7 +629,7 @@ def _draw_lines(painter: QPainter, shapes: _Shapes, positions: NDArray[np.intp],
 
 
 def _upright_rects(ends: NDArray[np.float64], width_px: float) -> NDArray[np.float64]:
-    """Return upright lines as rectangles: left, top, width, height."""
+    """Return vertical lines as rectangles: left, top, width, height."""
     x1, y1, x2, y2 = ends.T
     rects = np.empty((len(ends), 4))
     rects[:, 0], rects[:, 2] = np.rint((x1 + x2 - width_px) / 2), width_px
@@ -636,8 +637,8 @@ def _upright_rects(ends: NDArray[np.float64], width_px: float) -> NDArray[np.flo
     return rects
 
 
-def _said(groups: ArrowGroups) -> str:
-    """Return how many arrows the picture shows."""
+def _count_text(groups: ArrowGroups) -> str:
+    """Return a text with the number of arrows shown."""
     if groups.is_sample:
         return f"about {groups.about:,} arrows, {groups.total:,} looked at so far"
     if groups.is_counted:
@@ -645,19 +646,19 @@ def _said(groups: ArrowGroups) -> str:
     return f"{groups.total:,} arrows"
 
 
-def _small(font: QFont, theme: Theme) -> QFont:
+def _small_font(font: QFont, theme: Theme) -> QFont:
     font.setPixelSize(theme.px(_SMALL_PX))
     return font
 
 
-# What is over the lanes: range, cursors, marks, selection. Shared by lanes and ruler.
+# The selected range, cursors and marks, for lanes and ruler.
 
 
-_OUTSIDE: Final = 120  # of 255, how far what is outside a range is moved to the background
+_OUTSIDE: Final = 120  # alpha of the shade outside a range
 
 
 def draw_range(painter: QPainter, opened: OpenTrace, scale: TimeScale, height: float, theme: Theme) -> None:
-    """Shade what is outside the selected range: in it, states keep the colours that the legend explains."""
+    """Shade everything outside the selected range; inside it, states keep the colours of the legend."""
     time_range = opened.selection.time_range
     if time_range is None:
         return
@@ -670,7 +671,7 @@ def draw_range(painter: QPainter, opened: OpenTrace, scale: TimeScale, height: f
 
 
 def draw_cursors(painter: QPainter, opened: OpenTrace, scale: TimeScale, height: float, theme: Theme) -> None:
-    """Draw cursor A and B, and the position of the selected event."""
+    """Draw cursor A and B, and a line at the selected event."""
     selection = opened.selection
     if selection.event is not None:
         pen = QPen(colour(theme.accent), 1, Qt.PenStyle.DashLine)
@@ -681,7 +682,7 @@ def draw_cursors(painter: QPainter, opened: OpenTrace, scale: TimeScale, height:
 
 
 def draw_marks(painter: QPainter, opened: OpenTrace, scale: TimeScale, height: float, theme: Theme) -> None:
-    """Draw a line at each mark and note, two where it has a span; the ruler has a bracket between them."""
+    """Draw a line at each mark and note, or two lines for a span; the ruler draws the bracket."""
     for mark in opened.marks:
         left, right = scale.x(mark.start_cycles), scale.x(mark.end_cycles)
         if right < 0 or left > scale.width_px:
@@ -697,29 +698,29 @@ def _draw_line(painter: QPainter, pen: QPen, x: float, height: float) -> None:
         painter.drawLine(QLineF(round(x) + 0.5, 0, round(x) + 0.5, height))
 
 
-# The critical path over the lanes: a line along the lane that it is with, and steps where it changes over.
+# The critical path: a line along the lane of its current thread, and steps between lanes.
 
 
 _WIDTH_PX: Final = 2.5
 _PATH_HALO_PX: Final = 5.5
-_Y: Final = 0.2  # of the height of a lane: above the bars' text, so that both can be read
+_Y: Final = 0.2  # share of the lane height; above the text of the bars
 _SOLID: Final = (PieceKind.RUNNING, PieceKind.WAKING)
 
 
 def draw_path(
     painter: QPainter, opened: OpenTrace, rows: Sequence[LaneRow], scroll_px: int, scale: TimeScale, theme: Theme
 ) -> None:
-    """Draw the path that was found, solid where its thread runs, dashed where it is ready, dotted where it waits.
+    """Draw the critical path: solid where its thread runs, dashed where it is ready, dotted where it waits.
 
-    Of pieces that begin in one pixel the longest is drawn, so that the cost is bounded by the width.
+    Of pieces that begin in the same pixel, only the longest is drawn, so that the cost is bounded by the width.
 
     Args:
-        painter: Of the swimlanes.
+        painter: Painter of the lanes.
         opened: Has the path.
         rows: The lanes in the picture.
-        scroll_px: How far they are scrolled.
-        scale: Of the picture.
-        theme: Its colours.
+        scroll_px: Height of the lanes scrolled out above.
+        scale: Scale of the picture.
+        theme: Colours.
     """
     answer = opened.path.found
     if answer is None:
@@ -746,7 +747,7 @@ def draw_path(
 
 
 def visible_pieces(path: CriticalPath, scale: TimeScale) -> list[int]:
-    """Return the pieces in the picture in time order; of those that begin in one pixel the longest."""
+    """Return the visible pieces in time order; of pieces that begin in the same pixel, only the longest."""
     begin = int(np.searchsorted(path.end_cycles, scale.window.start, side="right"))
     stop = int(np.searchsorted(path.start_cycles, scale.window.end))
     if stop - begin <= 1:

@@ -1,4 +1,4 @@
-"""What the mouse does over the lanes: select, range, pan, zoom, scroll, hover."""
+"""Mouse handling over the lanes: select, range, pan, zoom, scroll, hover."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ from satview.session.snapping import SNAP_PX, Moved, snapped
 from satview.timeline.lane_tree import LaneKind
 from satview.timeline.spans import Span
 
-# The card that follows the mouse: state, length, thread, CPU, who runs instead or is waited for, and the event.
+# The hover card: state, length, thread, CPU, which thread runs instead or is waited for, and the event.
 
 
-_MOST_CPUS: Final = 4  # that the card of a thread that is ready names
+_MOST_CPUS: Final = 4  # limit of CPUs on the card of a READY thread
 
 
 class HoverCard(QLabel):
-    """A small panel over the window; never takes the mouse.
+    """A small panel over the window that ignores the mouse.
 
     Attributes:
         home: The widget it floats over.
@@ -49,7 +49,7 @@ class HoverCard(QLabel):
         self.hide()
 
     def show_at(self, position: QPoint, text: str) -> None:
-        """Show a text beside a position of the parent, wherever there is room."""
+        """Show a text beside a position of the parent, on the side that has room."""
         if not text:
             self.hide()
             return
@@ -67,14 +67,14 @@ class HoverCard(QLabel):
 
 
 def hover_text(opened: OpenTrace, lane: int, span: Span | None, event: int | None, cycles: int) -> str:
-    """Return what the card says, as rich text."""
+    """Return the text of the hover card, as rich text."""
     trace, info = opened.trace, opened.timeline.infos[lane]
     lines = []
     if span is not None and (span.value or span.text):
         length = format_duration(trace.clock.duration_ns(span.end_cycles - span.start_cycles))
-        # A moment lasts for nothing, whatever follows it when.
+        # An interval without a value is a point in time and has no length.
         label = opened.timeline.label(span)
-        length = length if (span.value or info.is_counter) and length not in label else ""  # bars of activities say it
+        length = length if (span.value or info.is_counter) and length not in label else ""  # in labels of activities
         lines.append(f"<b>{html_text(label)}</b>&nbsp;&nbsp;{length}")
         if meaning := info.meaning(span.value):
             lines.append(f"<i>{html_text(meaning)}</i>")
@@ -101,15 +101,15 @@ def hover_text(opened: OpenTrace, lane: int, span: Span | None, event: int | Non
 
 
 def _reason_lines(opened: OpenTrace, span: Span, cycles: int) -> list[str]:
-    """Return who runs while a thread is ready, or whom it waits for; only what is known without looking for it."""
+    """Return which threads run while a thread is READY, or what it waits for, as far as known without a search."""
     trace, timeline = opened.trace, opened.timeline
     if span.value == READY:
         runs = []
         for info in timeline.infos:
             if info.kind is LaneKind.CPU and timeline.is_ready(info.index):
-                there = timeline.lane(info.index).at(cycles)
-                if there is not None and there.thread > 0:
-                    runs.append(f"{trace.cpu_title(info.cpu)}: {timeline.label(there)}")
+                running = timeline.lane(info.index).at(cycles)
+                if running is not None and running.thread > 0:
+                    runs.append(f"{trace.cpu_title(info.cpu)}: {timeline.label(running)}")
         more = len(runs) - _MOST_CPUS
         return runs[:_MOST_CPUS] + ([f"and {more} more CPUs"] if more > 0 else [])
     if not 0 <= span.event < len(trace.events) or not are_waits_known(trace):
@@ -126,7 +126,7 @@ def _thread_line(opened: OpenTrace, thread: int) -> str:
 
 
 def _cpu_text(opened: OpenTrace, span: Span | None) -> str:
-    """Return the CPU that logged the beginning of an interval; a thread that waits is on none."""
+    """Return the CPU that logged the first event of an interval."""
     if span is None or not 0 <= span.event < len(opened.trace.events):
         return ""
     return f", CPU {int(opened.trace.events.cpu[span.event])}"
@@ -146,12 +146,12 @@ class _Drag(Enum):
 
 
 class SwimlaneMouse(QObject):
-    """Changes the session by mouse events of the view.
+    """Handles mouse and wheel events of the lanes.
 
     Signals:
         menu_requested: Right click without a drag: global position.
         fit_requested: Double click on something selected.
-        lane_height_requested: Change of the height of lanes in pixels.
+        lane_height_requested: Change the lane height: 1 = taller, -1 = lower.
     """
 
     menu_requested = Signal(QPoint)
@@ -172,19 +172,19 @@ class SwimlaneMouse(QObject):
         self._start_scroll = 0
         self._is_space_down = False
         self._last: QPointF | None = None
-        self._awaited: QPointF | None = None  # where the mouse is on a lane that is not made yet
+        self._pending_hover: QPointF | None = None  # mouse position over a lane that is not built yet
         view.installEventFilter(self)
         view.source.refined.connect(self._on_refined)
-        # What the card speaks of is no longer under the mouse; the wheel, which moves the view too, shows another one.
+        # When the view moves, hide the card; the wheel shows a new one.
         opened.viewport.window_changed.connect(self._on_window)
         view.scrolled.connect(self._forget_hovered)
 
     def take_wheel_of(self, widget: QWidget) -> None:
-        """Let the wheel work over a widget that is in the same column as the view."""
+        """Handle the wheel over another widget in the same column as the view."""
         widget.installEventFilter(self)
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        """Take the events of the view."""
+        """Handle mouse events of the view and wheel events of other widgets."""
         kind = event.type()
         if watched is not self._view:
             if kind != QEvent.Type.Wheel or not isinstance(event, QWheelEvent):
@@ -209,7 +209,7 @@ class SwimlaneMouse(QObject):
         elif kind == QEvent.Type.Leave:
             self._leave()
         elif kind in (QEvent.Type.KeyPress, QEvent.Type.KeyRelease) and isinstance(event, QKeyEvent):
-            return self._space(event)
+            return self._on_space(event)
         else:
             return False
         return True
@@ -224,7 +224,7 @@ class SwimlaneMouse(QObject):
             self._drag = _Drag.RANGE
             self._anchor_cycles = self._far_end(self._view.scale.cycles(event.position().x()))
             self._drag_range(event)
-        self._awaited = None
+        self._pending_hover = None
         self._hover.hide()
 
     def _move(self, event: QMouseEvent) -> None:
@@ -276,8 +276,8 @@ class SwimlaneMouse(QObject):
         return _Drag.ZOOM if self._button == Qt.MouseButton.RightButton else _Drag.RANGE
 
     def _drag_range(self, event: QMouseEvent) -> None:
-        here = self._snapped(event.position(), event.modifiers())
-        start, end = sorted((self._anchor_cycles, here))
+        cycles = self._snapped(event.position(), event.modifiers())
+        start, end = sorted((self._anchor_cycles, cycles))
         self._opened.selection.set_range(TimeWindow(start, end) if end > start else None)
 
     def _drag_pan(self, position: QPointF) -> None:
@@ -296,7 +296,7 @@ class SwimlaneMouse(QObject):
             return
         share = self._view.share_at(row, position.x(), position.y())
         if share is not None:
-            # Of hundreds of intervals that one position shows: the longest of the kind that one points at.
+            # A bin contains many intervals: select the longest with the value under the mouse.
             window, value = share
             moment = longest_of(self._view.stacks[row.index].spans, window, value)
             self._opened.select_at(row.index, self._view.scale.cycles(position.x()) if moment is None else moment)
@@ -313,7 +313,7 @@ class SwimlaneMouse(QObject):
         return event_near(opened.timeline, row.index, scale.cycles(x), near, filters.codes, filters.view.passing)
 
     def _snapped(self, position: QPointF, modifiers: Qt.KeyboardModifier) -> int:
-        """Return the moment at a position: an edge or event of the lane there if one is near, unless Alt is held."""
+        """Return the time at a position: a near edge or event of the lane there, unless Alt is held."""
         scale = self._view.scale
         cycles = scale.cycles(position.x())
         row = self._view.row_at(position.y())
@@ -322,7 +322,7 @@ class SwimlaneMouse(QObject):
         return snapped(self._opened, cycles, scale.length(SNAP_PX), row.index, Moved.RANGE)
 
     def _far_end(self, cycles: int) -> int:
-        """Return the end of the range that stays when it is extended to a moment."""
+        """Return the end of the range that stays when the range is extended to a time."""
         time_range, selection = self._opened.selection.time_range, self._opened.selection
         if time_range is not None:
             return (
@@ -355,7 +355,7 @@ class SwimlaneMouse(QObject):
         row = self._view.row_at(position.y())
         scale = self._view.scale
         is_made = row is not None and self._opened.timeline.is_ready(row.index)
-        self._awaited = position if row is not None and not is_made else None
+        self._pending_hover = position if row is not None and not is_made else None
         before, self._view.hovered = self._view.hovered, None
         arrow_before, self._view.arrows.hovered = self._view.arrows.hovered, self._view.arrows.at(position)
         if row is not None and is_made:
@@ -366,7 +366,7 @@ class SwimlaneMouse(QObject):
                 text = share_text(self._opened, row.index, share[0], self._view.stacks[row.index].spans)
             else:
                 event = self._event_near(row, position.x())
-                # A click selects the event with the interval that holds it: near an edge it is not that at the mouse.
+                # Show the interval of the event, which a click would select; near an edge the mouse is over another.
                 selected = cycles if event is None else int(self._opened.trace.events.time_cycles[event])
                 span = self._opened.timeline.lane(row.index).at(selected)
                 if span is not None and span.value:
@@ -393,7 +393,7 @@ class SwimlaneMouse(QObject):
 
     @Slot()
     def _on_window(self) -> None:
-        """Report which moment is under the mouse by now: keys zoom there, and cursors are set there."""
+        """Report the time under the mouse after the view has moved; keys zoom and set cursors there."""
         if self._last is not None:
             row = self._view.row_at(self._last.y())
             self._opened.selection.set_mouse(
@@ -403,8 +403,8 @@ class SwimlaneMouse(QObject):
 
     @Slot()
     def _on_refined(self) -> None:
-        """Show the card of a lane that was made under the mouse; of one drawn by now, which knows what it shows."""
-        position = self._awaited
+        """Show the hover card once the lane under the mouse is built."""
+        position = self._pending_hover
         row = self._view.row_at(position.y()) if position is not None else None
         if position is not None and row is not None and self._opened.timeline.is_ready(row.index):
             self._view.repaint()
@@ -412,13 +412,13 @@ class SwimlaneMouse(QObject):
 
     @Slot()
     def _forget_hovered(self) -> None:
-        self._awaited = None
+        self._pending_hover = None
         self._hover.hide()
         if self._view.hovered is not None or self._view.arrows.hovered >= 0:
             self._view.hovered, self._view.arrows.hovered = None, -1
             self._view.update()
 
-    def _space(self, event: QKeyEvent) -> bool:
+    def _on_space(self, event: QKeyEvent) -> bool:
         if event.key() != Qt.Key.Key_Space:
             return False
         if not event.isAutoRepeat():

@@ -1,4 +1,4 @@
-"""Named marks over the lanes that can be clicked: cases of verdicts, steps of Why?, pieces of the critical path."""
+"""Clickable labels over the lanes: occurrences of verdicts, steps of Why?, pieces of the critical path."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from satview.gui.theme import Theme, colour
 from satview.session.lanes.lane_row import LaneRow
 from satview.session.open_trace import OpenTrace
 
-_MOST: Final = 40  # in a picture, the longest first
-_LINE_Y_PX: Final = 1.5  # below the top of a lane
+_MOST: Final = 40  # of each kind in a picture, the longest first
+_LINE_Y_PX: Final = 1.5  # distance of the line from the top of a lane
 _LEAST_PX: Final = 6.0
 _TICK_PX: Final = 4.0
 _PICK_PX: Final = 3.0
@@ -33,16 +33,16 @@ _GAP_PX: Final = 4.0
 
 @dataclass(frozen=True, slots=True)
 class NamedMark:
-    """A span of the lane of a thread, with a name.
+    """A labelled span on the lane of a thread.
 
     Attributes:
         thread: Row of the thread table.
-        start_cycles, end_cycles: From when to when.
-        name: What it is, without its length.
-        says: A sentence about it; may be empty.
-        rgb: Its colour, 0xRRGGBB.
-        choose: What a click does.
-        has_line: A line is drawn along it; something else draws that of the critical path.
+        start_cycles, end_cycles: Start and end.
+        name: Label, without the length.
+        says: A sentence for the hover text; may be empty.
+        rgb: Colour, 0xRRGGBB.
+        choose: Called on a click.
+        has_line: Draw a line along the span; false for the critical path, which is drawn by `draw_path`.
     """
 
     thread: int
@@ -57,7 +57,7 @@ class NamedMark:
 
 @dataclass(frozen=True, slots=True)
 class _PlacedMark:
-    """Where a mark is drawn: its line, and its name, which is an empty rectangle where there is no room."""
+    """A mark with the rectangles of its line and its label; the label is empty if there is no room."""
 
     mark: NamedMark
     line: QRectF
@@ -66,10 +66,10 @@ class _PlacedMark:
 
 
 class NamedMarks(QObject):
-    """Draws the marks, and tells which of them is under the mouse.
+    """Draws the marks, and finds the mark under the mouse.
 
     Signals:
-        changed: Draw again.
+        changed: The marks must be drawn again.
     """
 
     changed = Signal()
@@ -77,20 +77,20 @@ class NamedMarks(QObject):
     def __init__(self, opened: OpenTrace, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._opened = opened
-        self._cases: tuple[Verdicts | None, _Cases] = None, _Cases.of(opened, None)
+        self._cached_cases: tuple[Verdicts | None, _Cases] = None, _Cases.of(opened, None)
         self._placed: list[_PlacedMark] = []
         opened.verdicts.changed.connect(self.changed)
         opened.why.changed.connect(self.changed)
 
     def draw(self, painter: QPainter, rows: Sequence[LaneRow], scroll_px: int, scale: TimeScale, theme: Theme) -> None:
-        """Draw those of what was asked for, then those of verdicts, the longest first, as far as there is room.
+        """Draw steps of Why? and pieces of the path, then verdicts, the longest first, as far as there is room.
 
         Args:
-            painter: Of the swimlanes.
+            painter: Painter of the lanes.
             rows: The lanes in the picture.
-            scroll_px: How far they are scrolled.
-            scale: Of the picture.
-            theme: Its colours.
+            scroll_px: Height of the lanes scrolled out above.
+            scale: Scale of the picture.
+            theme: Colours.
         """
         font = QFont(painter.font())
         font.setPixelSize(theme.px(LABEL_PX))
@@ -115,12 +115,12 @@ class NamedMarks(QObject):
             length = format_duration(clock.duration_ns(mark.end_cycles - mark.start_cycles))
             text, in_lane = f"{mark.name} {length}", names.setdefault(lane, [])
             wide = metrics.horizontalAdvance(text) + 2 * _PAD_PX
-            # Beside what is too short for its name, it is behind it, or before it at the right edge.
+            # A label wider than its span is drawn after it, or before it at the right edge.
             behind = right + _GAP_PX if right + _GAP_PX + wide <= scale.width_px else left - _GAP_PX - wide
             label = (left + right - wide) / 2 if right - left >= wide + 2 * _GAP_PX else behind
-            others = [line for line in lines.get(lane, []) if line != (left, right)] if in_lane else []
-            has_label = label >= 0 and _is_free([*in_lane, *others], label, label + wide)
-            if has_label:  # the longest has its name always, the others where it hides no other mark
+            other_lines = [line for line in lines.get(lane, []) if line != (left, right)] if in_lane else []
+            has_label = label >= 0 and _is_free([*in_lane, *other_lines], label, label + wide)
+            if has_label:  # the first mark of a lane always has a label, others where it hides no mark
                 in_lane.append((label, label + wide))
             elif not mark.has_line:
                 continue
@@ -136,14 +136,14 @@ class NamedMarks(QObject):
         painter.restore()
 
     def at(self, position: QPointF) -> NamedMark | None:
-        """Return the mark at a position of the widget."""
+        """Return the mark at a point of the widget, or None."""
         for placed in self._placed:
             if placed.label.contains(position) or (placed.mark.has_line and placed.line.contains(position)):
                 return placed.mark
         return None
 
     def text(self, mark: NamedMark) -> str:
-        """Return what the hover card says of a mark, as rich text."""
+        """Return the hover text of a mark, as rich text."""
         length = format_duration(self._opened.trace.clock.duration_ns(mark.end_cycles - mark.start_cycles))
         says = f"<br>{html_text(mark.says)}" if mark.says else ""
         return f"<b>{html_text(mark.name)}</b>&nbsp;&nbsp;{length}{says}"
@@ -154,7 +154,7 @@ class NamedMarks(QObject):
         yield from self._verdicts(lanes, scale, theme)
 
     def _steps(self, scale: TimeScale, theme: Theme) -> Iterator[NamedMark]:
-        """Yield the steps of Why? in the picture, from the effect to its causes."""
+        """Yield the visible steps of Why?, from the effect to its causes."""
         for number, step in enumerate(self._opened.why.steps, 1):
             if step.until_cycles > scale.window.start and step.since_cycles < scale.window.end:
                 yield NamedMark(
@@ -162,19 +162,19 @@ class NamedMarks(QObject):
                     theme.accent, partial(self._select, step.thread, step.at_cycles),
                 )  # fmt: skip
 
-    def _seen(self, threads: Iterable[int], lanes: Mapping[int, object]) -> list[int]:
-        """Return which threads show on some lanes, or on those that theirs are folded into."""
+    def _visible_threads(self, threads: Iterable[int], lanes: Mapping[int, object]) -> list[int]:
+        """Return the threads whose lane, or the lane it is folded into, is visible."""
         opened = self._opened
         return [thread for thread in threads if lane_in(opened, opened.lane_of_thread(thread), lanes) is not None]
 
     def _pieces(self, lanes: Mapping[int, object], scale: TimeScale, theme: Theme) -> Iterator[NamedMark]:
-        """Yield the pieces of the critical path in the picture, the longest first."""
+        """Yield the visible pieces of the critical path, the longest first."""
         if self._opened.path.found is None:
             return
         path = self._opened.path.found.path
         pieces = np.array(visible_pieces(path, scale), np.intp)
         threads = path.on_thread[pieces]
-        pieces = pieces[np.isin(threads, self._seen(np.unique(threads).tolist(), lanes))]
+        pieces = pieces[np.isin(threads, self._visible_threads(np.unique(threads).tolist(), lanes))]
         longest_first = np.argsort(path.start_cycles[pieces] - path.end_cycles[pieces], kind="stable")
         for piece in pieces[longest_first[:_MOST]].tolist():
             thread, start = int(path.on_thread[piece]), int(path.start_cycles[piece])
@@ -185,16 +185,16 @@ class NamedMarks(QObject):
                             partial(self._select, thread, start), has_line=False)  # fmt: skip
 
     def _verdicts(self, lanes: Mapping[int, object], scale: TimeScale, theme: Theme) -> Iterator[NamedMark]:
-        """Yield the cases of verdicts in the picture, the longest first, but for the one that is drawn in full."""
+        """Yield the visible occurrences of verdicts, the longest first, except the highlighted one."""
         opened = self._opened
         answer, shown = opened.verdicts.found, opened.highlight.shown
-        if answer is not self._cases[0]:
-            self._cases = answer, _Cases.of(opened, answer)
+        if answer is not self._cached_cases[0]:
+            self._cached_cases = answer, _Cases.of(opened, answer)
         if answer is None:
             return
-        cases = self._cases[1]
+        cases = self._cached_cases[1]
         inside = (cases.end > scale.window.start) & (cases.start < scale.window.end)
-        inside &= np.isin(cases.thread, self._seen(cases.threads, lanes))
+        inside &= np.isin(cases.thread, self._visible_threads(cases.threads, lanes))
         for case in np.flatnonzero(inside)[:_MOST].tolist():
             number, span = int(cases.verdict[case]), (int(cases.start[case]), int(cases.end[case]))
             thread, verdict = int(cases.thread[case]), answer.verdicts[number]
@@ -205,7 +205,7 @@ class NamedMarks(QObject):
                             partial(opened.select_case, number, span))  # fmt: skip
 
     def _select(self, thread: int, cycles: int) -> None:
-        """Select the interval of a thread at a moment."""
+        """Select the interval of a thread at a time."""
         lane = self._opened.lane_of_thread(thread)
         if lane is not None:
             self._opened.select_at(lane, cycles)
@@ -213,13 +213,13 @@ class NamedMarks(QObject):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Cases:
-    """The cases of all verdicts about threads, the longest first; every column is int64 (n,).
+    """Occurrences of all verdicts that concern threads, the longest first; columns int64 (n,).
 
     Attributes:
         start, end: Cycles.
-        thread: Row of the thread that suffers.
-        verdict: Which of the verdicts.
-        threads: All these threads.
+        thread: Row of the affected thread.
+        verdict: Index of the verdict.
+        threads: All affected threads.
     """
 
     start: NDArray[np.int64]
@@ -230,7 +230,7 @@ class _Cases:
 
     @classmethod
     def of(cls, opened: OpenTrace, answer: Verdicts | None) -> _Cases:
-        """Return the cases of verdicts."""
+        """Return the occurrences of all verdicts."""
         threads = opened.trace.events.thread
         cases = [
             (case.start_cycles, case.end_cycles, (int(threads[case.row]) if case.row >= 0 else 0) or verdict.threads[0],
@@ -259,7 +259,7 @@ def _draw_line(painter: QPainter, placed: _PlacedMark, theme: Theme) -> None:
 
 
 def _draw_name(painter: QPainter, placed: _PlacedMark, theme: Theme) -> None:
-    """Draw the name of a mark across its line: between two lanes, where it hides no name of a state."""
+    """Draw the label of a mark across its line, where it hides no name of a state."""
     if not placed.label.isEmpty():
         painter.fillRect(placed.label, colour(theme.base, 235))
         painter.setPen(colour(placed.mark.rgb))

@@ -1,4 +1,4 @@
-"""The whole trace in one strip: which processes use the CPUs, what was lost or damaged, which part shows."""
+"""The overview strip of the whole trace: CPU use by process, losses, damage, verdicts, and the visible window."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ from satview.base.time import TimeWindow
 from satview.base.time_text import format_duration, format_time
 from satview.gui.colours import OTHER_NAMES, mixed
 from satview.gui.swimlane.cpu_use import CpuUse, cpu_use, draw_use, knows_use, names_of_values
-from satview.gui.swimlane.fills import draw_lost, draw_tops, hatch, lost_spans
-from satview.gui.swimlane.lane_image import OPAQUE, image_of
+from satview.gui.swimlane.fills import OPAQUE, draw_lost, draw_tops, hatch, lost_spans
+from satview.gui.swimlane.lane_image import image_of
 from satview.gui.swimlane.scale import TimeScale
 from satview.gui.theme import Theme, colour
 from satview.session.open_trace import OpenTrace
@@ -42,13 +42,13 @@ _GRIP_PX: Final = 5
 _WEDGE_PX: Final = 4
 _LISTED_AT_MOST: Final = 4
 _BUSIEST: Final = 3
-_TOP_PX: Final = 8  # where all CPUs are in use; search hits are above
-_FOOT_PX: Final = 4  # of verdicts and of the range, below
-_REACH_PX: Final = 6  # on each side, that the mean is over
-_LINE_PX: Final = 7  # between lines of the scale, at least
+_TOP_PX: Final = 8  # space for search hits above the CPU use
+_FOOT_PX: Final = 4  # space for verdicts and the range below it
+_REACH_PX: Final = 6  # neighbouring pixels on each side to average
+_LINE_PX: Final = 7  # least distance between lines of the scale
 _EVENTS_TONE: Final = 0.5
-_SCALE_TONE: Final = 70  # of 255
-_LEAST_FIGURE: Final = 0.005  # CPUs: less would be written as none
+_SCALE_TONE: Final = 70  # alpha of the lines
+_LEAST_FIGURE: Final = 0.005  # CPUs; less would be rounded to 0.00
 _HANDLE_LEAST_PX: Final = 6.0
 
 
@@ -60,12 +60,12 @@ class _HandlePart(Enum):
 
 
 class OverviewStrip(QWidget):
-    """Use of the CPUs over the whole trace, with the visible window as a handle that can be dragged.
+    """CPU use over the whole trace, with the visible window as a handle that can be dragged.
 
-    While a filter chooses events, or where no lane shows who ran, it shows how many events there are instead.
+    Shows the number of events instead while a filter selects events, or if no lane shows who ran.
 
     Attributes:
-        shown_use: What shows, by device pixels; None while the number of events does.
+        shown_use: The CPU use shown, per device pixel; None while the number of events shows.
     """
 
     def __init__(self, opened: OpenTrace, theme: Theme, parent: QWidget | None = None) -> None:
@@ -91,12 +91,12 @@ class OverviewStrip(QWidget):
         opened.verdicts.changed.connect(self._forget)
 
     def set_theme(self, theme: Theme) -> None:
-        """Draw in other colours."""
+        """Use the colours and text size of a theme."""
         self._theme = theme
         self._forget()
 
     def set_low(self, is_low: bool) -> None:
-        """Take less height, because lanes need it, or the usual one."""
+        """Use less height, to leave it to the lanes, or the normal height."""
         self.setFixedHeight(_LOW_PX if is_low else _HEIGHT_PX)
 
     @property
@@ -109,7 +109,7 @@ class OverviewStrip(QWidget):
         self.update()
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
-        """Begin a click or a drag."""
+        """Begin to drag the handle or one of its edges; a click beside it moves it there."""
         if event.button() != Qt.MouseButton.LeftButton:
             return
         cycles, viewport = self._scale.cycles(event.position().x()), self._opened.viewport
@@ -120,7 +120,7 @@ class OverviewStrip(QWidget):
         self._offset_cycles = cycles - viewport.window.start
 
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
-        """Follow the mouse."""
+        """Drag the handle, or show the cursor for the part under the mouse."""
         x = event.position().x()
         cycles, viewport = self._scale.cycles(x), self._opened.viewport
         window = viewport.window
@@ -140,31 +140,31 @@ class OverviewStrip(QWidget):
             self.setCursor(shapes[self._part_at(x)])
 
     def event(self, event: QEvent) -> bool:
-        """Say what happens under the mouse."""
+        """Show what happens at the mouse position as a tool tip."""
         if isinstance(event, QHelpEvent):
             QToolTip.showText(event.globalPos(), tool_tip(self.text_at(event.pos().x())), self)
             return True
         return super().event(event)
 
     def mouseReleaseEvent(self, _event: QMouseEvent) -> None:
-        """End a click or a drag."""
+        """End a drag."""
         self._dragged = _HandlePart.NONE
 
     def mouseDoubleClickEvent(self, _event: QMouseEvent) -> None:
-        """Answer a double click."""
+        """Show the whole trace."""
         self._opened.viewport.show_all()
 
     def wheelEvent(self, event: QWheelEvent) -> None:
-        """Zoom around what shows."""
+        """Zoom around the middle of the visible window."""
         window = self._opened.viewport.window
         self._opened.viewport.zoom(1.25 ** (-event.angleDelta().y() / 120), window.start + window.length // 2)
 
     def resizeEvent(self, _event: object) -> None:
-        """Follow the size."""
+        """Draw again for the new size."""
         self._forget()
 
     def paintEvent(self, _event: QPaintEvent) -> None:
-        """Draw."""
+        """Draw the strip."""
         painter = QPainter(self)
         if self._picture is None:
             self._picture = self._draw_picture()
@@ -179,7 +179,7 @@ class OverviewStrip(QWidget):
         for x in (left, right - 3):
             painter.fillRect(QRectF(round(x), height / 2 - 8, 3, 16), colour(theme.accent))
         if self.shown_use is not None:
-            self._name_height(painter, self.shown_use)  # over what is lost and what is outside of the window
+            self._name_height(painter, self.shown_use)  # on top of everything else
         self._draw_positions(painter)
 
     def _handle(self) -> tuple[float, float]:
@@ -216,7 +216,7 @@ class OverviewStrip(QWidget):
             painter.fillRect(QRectF(left, self.height() - 5, max(2.0, right - left), 4), colour(theme.accent, 160))
 
     def _draw_damage(self, painter: QPainter) -> None:
-        """Mark where the file is damaged: a wedge that hangs from the upper edge, one for each pixel."""
+        """Draw a wedge at the upper edge at each pixel where the file is damaged."""
         scale = self._scale
         painter.setPen(Qt.PenStyle.NoPen)
         painter.setBrush(colour(self._theme.error))
@@ -227,13 +227,13 @@ class OverviewStrip(QWidget):
         painter.setRenderHint(QPainter.RenderHint.Antialiasing, on=False)
 
     def _verdict_columns(self, width_px: int) -> Iterator[tuple[int, NDArray[np.bool_]]]:
-        """Yield colours and the pixels that verdicts mark with them, each occurrence at least as wide as a wedge.
+        """Yield the pixel columns that verdicts mark, each occurrence at least as wide as a wedge.
 
         Args:
-            width_px: Of the picture, device pixels.
+            width_px: Width of the picture, device pixels.
 
         Yields:
-            A colour and bool (width_px,), the most severe last: over the others.
+            A colour and bool (width_px,), the most severe last, to be drawn on top.
         """
         answer, theme, limits = self._opened.verdicts.found, self._theme, self._opened.viewport.limits
         times: dict[int, list[int]] = {}
@@ -252,7 +252,7 @@ class OverviewStrip(QWidget):
             yield rgb, np.cumsum(steps[:-1]) > 0
 
     def text_at(self, x: float) -> str:
-        """Return what happens around a pixel: the CPUs in use, the busiest processes, verdicts, losses and damage."""
+        """Return what happens around a pixel: CPU use, the busiest processes, verdicts, losses and damage."""
         clock, scale = self._opened.trace.clock, self._scale
         lines = [f"About {format_time(clock.ns(scale.cycles(x)), clock.duration_ns(scale.length(1)))}"]
         if self.shown_use is not None:
@@ -260,7 +260,7 @@ class OverviewStrip(QWidget):
         return "\n".join([*lines, *self._verdict_lines(x), *self._lost_lines(x), *self._damage_lines(x)])
 
     def _use_lines(self, use: CpuUse, x: float) -> list[str]:
-        """Return how many CPUs are in use around a pixel, and by which processes most."""
+        """Return the CPU use around a pixel, and the processes that use most."""
         pixel, names = int(x * self.devicePixelRatioF()), names_of_values(self._opened.timeline)
         if not 0 <= pixel < len(use.most):
             return []
@@ -273,7 +273,7 @@ class OverviewStrip(QWidget):
         ]  # fmt: skip
 
     def _verdict_lines(self, x: float) -> list[str]:
-        """Return which verdicts are marked near a pixel, each with its longest case there."""
+        """Return the verdicts near a pixel, each with the length of its longest occurrence there."""
         verdicts, clock, scale = self._opened.verdicts.found, self._opened.trace.clock, self._scale
         lines = []
         for verdict in verdicts.verdicts if verdicts is not None else ():
@@ -284,10 +284,10 @@ class OverviewStrip(QWidget):
             ]  # fmt: skip
             if lengths:
                 lines.append(f"{verdict.kind}: {format_duration(clock.duration_ns(max(lengths)))}")
-        return _some(lines, "verdicts")
+        return _first_lines(lines, "verdicts")
 
     def _lost_lines(self, x: float) -> list[str]:
-        """Return how long events are missing near a pixel."""
+        """Return the number and length of gaps near a pixel."""
         lost = self._opened.timeline.lost_marks
         near = [end - start for start, end in lost.tolist()
                 if self._scale.x(start) - _GRIP_PX <= x <= self._scale.x(end) + _GRIP_PX]  # fmt: skip
@@ -297,18 +297,18 @@ class OverviewStrip(QWidget):
         return [f"events are missing: {counted(len(near), 'gap')}, {length}"]
 
     def _damage_lines(self, x: float) -> list[str]:
-        """Return what is damaged near a pixel."""
+        """Return the damage of the file near a pixel."""
         near = [problem for cycles, problem in damage(self._opened.trace) if abs(self._scale.x(cycles) - x) <= _GRIP_PX]
-        return _some([f"{problem.kind.title}: {problem.detail}" for problem in near], "that Problems lists")
+        return _first_lines([f"{problem.kind.title}: {problem.detail}" for problem in near], "that Problems lists")
 
     @Slot()
     def follow_lanes(self) -> None:
-        """Show the use of the CPUs as soon as their lanes show it."""
+        """Show the CPU use as soon as the CPU lanes are built."""
         if self.shown_use is None and knows_use(self._opened.timeline):
             self._forget()
 
     def _draw_picture(self) -> QPixmap:
-        """Draw what does not change with the window."""
+        """Return a picture of everything that does not depend on the visible window."""
         ratio, theme = self.devicePixelRatioF(), self._theme
         width = max(1, round(self.width() * ratio))
         picture = QPixmap(width, max(1, round(self.height() * ratio)))
@@ -333,7 +333,7 @@ class OverviewStrip(QWidget):
         return picture
 
     def _draw_stack(self, pixels: NDArray[np.uint32], ratio: float) -> None:
-        """Draw the CPUs in use; how many events there are where it is not known, or a filter chooses some."""
+        """Draw the CPU use; or the number of events, if the use is unknown or a filter selects events."""
         opened, limits, width = self._opened, self._opened.viewport.limits, pixels.shape[1]
         rows = round(_TOP_PX * ratio), round((self.height() - _FOOT_PX) * ratio)
         self.shown_use = None
@@ -344,7 +344,7 @@ class OverviewStrip(QWidget):
                 hatch(pixels, 0, ratio)
             return
         counts = density(opened.trace.events.time_cycles, opened.filters.rows, limits, width)
-        # The square root keeps quiet spans visible beside a burst.
+        # The square root keeps sparse spans visible beside bursts.
         heights = np.sqrt(counts / max(1, counts.max(initial=1)))
         tone = np.array([mixed(self._theme.accent, self._theme.base, _EVENTS_TONE) | OPAQUE], np.uint32)
         ground = self._theme.base | OPAQUE
@@ -360,7 +360,7 @@ class OverviewStrip(QWidget):
             painter.drawLine(QLineF(0, y, self.width(), y))
 
     def _name_height(self, painter: QPainter, use: CpuUse) -> None:
-        """Say how many CPUs the whole height is, or LWPs in the trace of a threads library."""
+        """Write the number of CPUs (LWPs in traces of a threads library) that the height stands for."""
         theme, font = self._theme, QFont(self.font())
         font.setPixelSize(theme.px(9))
         text = counted(use.cpus, self._opened.trace.cpu_noun)
@@ -376,8 +376,8 @@ class OverviewStrip(QWidget):
         painter.drawText(box, Qt.AlignmentFlag.AlignCenter, text)
 
 
-def _some(lines: list[str], more: str) -> list[str]:
-    """Return the first lines, and how many more there are of what."""
+def _first_lines(lines: list[str], more: str) -> list[str]:
+    """Return the first lines, and the number of further ones."""
     rest = len(lines) - _LISTED_AT_MOST
     return lines if rest <= 0 else [*lines[:_LISTED_AT_MOST], f"and {rest:,} more {more}"]
 
@@ -385,13 +385,13 @@ def _some(lines: list[str], more: str) -> list[str]:
 def density(
     times: NDArray[np.int64], rows: NDArray[np.uint32] | None, window: TimeWindow, width_px: int
 ) -> NDArray[np.int64]:
-    """Return the number of events per pixel, int64, shape (width_px,); cost follows the pixels, not the events.
+    """Return the number of events per pixel, int64, shape (width_px,); the cost depends on the number of pixels.
 
     Args:
         times: Time of every event, ascending.
-        rows: The events that count, ascending; None = all.
-        window: What the pixels cover.
-        width_px: How many pixels.
+        rows: Event rows to count, ascending; None = all.
+        window: Time window of the pixels.
+        width_px: Number of pixels.
     """
     positions = np.searchsorted(times, pixel_edges(window, width_px))
     if rows is not None:

@@ -1,4 +1,4 @@
-"""Pictures in files: of widgets as they are on the screen, drawings as PNG, SVG or PDF, the lanes with a legend."""
+"""Pictures in files: widgets as PNG, drawings as PNG, SVG or PDF, the lanes with title and legend."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ from satview.session.open_trace import OpenTrace
 from satview.session.range_view import length_text
 
 Draw = Callable[[QPainter], None]
-_DOTS_PER_INCH = 96  # a pixel of the screen is one of the page
+_DOTS_PER_INCH = 96  # one logical pixel on the page per logical pixel on the screen
 
 
 def save_png(picture: QImage | QPixmap, path: Path, reading: Sequence[Path], *, streams: bool = False) -> None:
-    """Write a picture as PNG, whatever the name ends in.
+    """Write a picture as PNG, whatever the file extension.
 
     Args:
-        picture: What to write.
+        picture: The picture.
         path: The file; replaced once the picture is complete.
         reading: Files that must not be replaced: those of the trace.
-        streams: Pipes and devices are written to.
+        streams: Also write to pipes and devices.
 
     Raises:
         WriteError: The file cannot be written, or the picture is empty.
@@ -54,17 +54,17 @@ def save_drawing(
     kind: str = "",
     streams: bool = False,
 ) -> None:
-    """Draw into a file: SVG or PDF if its name ends so, else PNG.
+    """Draw into a file: SVG or PDF by its extension, otherwise PNG.
 
     Args:
         draw: Draws with a painter whose unit is a logical pixel.
-        size: Logical pixels.
-        title: Of the document; PNG has none.
+        size: Size in logical pixels.
+        title: Title of the document, not used for PNG.
         path: The file; replaced once the picture is complete.
         reading: Files that must not be replaced: those of the trace.
-        ratio: Pixels of a PNG for each logical one.
-        kind: `svg` or `pdf` whatever the name ends in; empty = as it ends.
-        streams: Pipes and devices are written to.
+        ratio: Pixels of a PNG per logical pixel.
+        kind: `svg` or `pdf`, whatever the extension; empty = by the extension.
+        streams: Also write to pipes and devices.
 
     Raises:
         WriteError: The file cannot be written.
@@ -83,7 +83,7 @@ def save_drawing(
 def _svg(draw: Draw, size: QSize, title: str) -> bytes:
     buffer, generator = _buffer(), QSvgGenerator()
     generator.setOutputDevice(buffer)
-    generator.setResolution(_DOTS_PER_INCH)  # else texts whose size is in points come out smaller than the others
+    generator.setResolution(_DOTS_PER_INCH)  # otherwise texts with sizes in points are too small
     generator.setSize(size)
     generator.setViewBox(QRect(0, 0, size.width(), size.height()))
     generator.setTitle(title)
@@ -92,7 +92,7 @@ def _svg(draw: Draw, size: QSize, title: str) -> bytes:
 
 
 def _pdf(draw: Draw, size: QSize, title: str) -> bytes:
-    """Return one page of exactly the size of the drawing."""
+    """Return a PDF with one page of exactly the size of the drawing."""
     buffer = _buffer()
     writer = QPdfWriter(buffer)
     writer.setResolution(_DOTS_PER_INCH)
@@ -124,7 +124,7 @@ def _bytes(buffer: QBuffer) -> bytes:
     return bytes(buffer.data().data())
 
 
-# The swimlanes as a picture that explains itself: what is shown of which trace, the lanes, the legend.
+# The lanes as a picture with title, time span and legend.
 
 
 _MARGIN_PX: Final = 12
@@ -132,12 +132,12 @@ _HEAD_PX: Final = 50
 
 
 class ExplainedPicture:
-    """Draws what the swimlanes show now under a title, with the legend below, whether or not that is on the screen.
+    """Draws the lanes as they are shown, with a title above and the legend below, even if the legend is switched off.
 
     Args:
-        area: The swimlanes.
-        lanes: Which part of them is drawn: all but scroll bar and legend.
-        opened: Their trace.
+        area: The swimlane area.
+        lanes: The part of it to draw: without scroll bar and legend.
+        opened: The trace.
         theme: Colours.
     """
 
@@ -149,17 +149,17 @@ class ExplainedPicture:
 
     @property
     def size(self) -> QSize:
-        """Logical pixels."""
+        """Size in logical pixels."""
         return QSize(self._lanes.width(), _HEAD_PX + self._lanes.height() + self._legend.height())
 
     @property
     def title(self) -> str:
-        """What the picture is of, on one line."""
+        """Trace title and time span on one line."""
         return f"{visible_line(self._opened.trace.title)}, {self.span}"
 
     @property
     def span(self) -> str:
-        """Which part of the trace shows."""
+        """The visible time span, wall time and filter, as text."""
         trace, window = self._opened.trace, self._opened.viewport.window.within(self._opened.trace.window)
         clock = trace.clock
         parts = [

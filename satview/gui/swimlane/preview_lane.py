@@ -1,4 +1,4 @@
-"""Draws the lane of a CPU as far as a preview knows it: shares of what ran, one above the other, under stripes."""
+"""Draws the lane of a CPU from a preview: stacked shares of what ran, striped to mark them as provisional."""
 
 from __future__ import annotations
 
@@ -13,12 +13,11 @@ from PySide6.QtGui import QBrush, QImage, QPainter
 from satview.base.time import TimeWindow
 from satview.events import states
 from satview.gui.colours import state_colour
-from satview.gui.swimlane.fills import draw_tops
+from satview.gui.swimlane.fills import OPAQUE, draw_tops
 from satview.gui.theme import Theme, colour
 from satview.timeline.preview import Preview
 
-_OPAQUE: Final = 0xFF000000
-BIN_PX: Final = 4  # of the whole trace, so that each bin has a position or two of its own
+BIN_PX: Final = 4  # width of a bin; over the whole trace, each bin has one or two samples
 _PADDING_PX: Final = 3
 
 
@@ -28,12 +27,12 @@ def draw_preview_lane(
     """Draw one lane.
 
     Args:
-        painter: Where.
-        preview: What is known.
-        cpu: Whose lane it is.
-        window: What the width of the area represents.
+        painter: Painter.
+        preview: Samples of the file.
+        cpu: CPU of the lane.
+        window: Time window of the area.
         area: The lane, logical pixels.
-        ratio: Device pixels per logical one.
+        ratio: Device pixels per logical pixel.
         theme: Colours.
     """
     inner = area.adjusted(0, _PADDING_PX, 0, -_PADDING_PX)
@@ -47,15 +46,15 @@ def draw_preview_lane(
 
 
 def lane_pixels(cover: NDArray[np.float64], width: int, height: int, theme: Theme) -> NDArray[np.uint32]:
-    """Return a picture of what had a CPU, (height, width): processes from the bottom up, idle time above them.
+    """Return a picture of the use of a CPU, (height, width): processes from the bottom up, idle time on top.
 
     Args:
-        cover: (64, bins), as `Preview.cover` gives it.
+        cover: (64, bins), as returned by `Preview.cover`.
         width: Pixels.
         height: Pixels.
         theme: Colours.
     """
-    background = theme.base | _OPAQUE
+    background = theme.base | OPAQUE
     out = np.full((height, width), background, np.uint32)
     values = np.flatnonzero(cover.any(axis=1))
     if not len(values):
@@ -65,7 +64,7 @@ def lane_pixels(cover: NDArray[np.float64], width: int, height: int, theme: Them
     tops = np.divide(upper, upper[-1], out=np.zeros_like(upper), where=upper[-1] > 0)
     bins = cover.shape[1]
     columns = -(-np.arange(bins + 1) * width // bins)
-    # No dot for what is less than a pixel: of a sample that would say more than is known.
+    # No dots for shares of less than a pixel: samples are not that precise.
     seldom = np.zeros(len(values), bool)
     draw_tops(out, tops, seldom, columns, _colours(theme)[values], background, (0, height))
     return out
@@ -74,10 +73,10 @@ def lane_pixels(cover: NDArray[np.float64], width: int, height: int, theme: Them
 @lru_cache(maxsize=4)
 def _colours(theme: Theme) -> NDArray[np.uint32]:
     colours = [state_colour(value, theme) for value in range(states.VALUE_COUNT)]
-    return np.array([(theme.base if rgb is None else rgb) | _OPAQUE for rgb in colours], np.uint32)
+    return np.array([(theme.base if rgb is None else rgb) | OPAQUE for rgb in colours], np.uint32)
 
 
 def hatch(painter: QPainter, area: QRectF, theme: Theme) -> None:
-    """Mark a part of the picture as provisional: paler, with stripes of the background."""
+    """Mark an area as provisional: paler, with stripes of the background colour."""
     painter.fillRect(area, colour(theme.base, 70))
     painter.fillRect(area, QBrush(colour(theme.base, 190), Qt.BrushStyle.FDiagPattern))

@@ -1,4 +1,4 @@
-"""The time ruler: ticks from seconds to nanoseconds, the range with its length, cursors, marks, the mouse."""
+"""The time ruler: ticks, the selected range with its length, cursors, marks, and the time at the mouse."""
 
 from __future__ import annotations
 
@@ -22,24 +22,24 @@ from satview.store.mark_file import Mark
 
 
 def snapped_to_tick(cycles: int, scale: TimeScale, clock: Clock) -> int:
-    """Return the moment of the tick that a position is near; the position itself if none is."""
+    """Return the time of a tick near a time; the time itself if no tick is near."""
     small = small_step_ns(step_ns(scale, clock))
     tick = clock.cycles((clock.ns(cycles) + small // 2) // small * small)
     return tick if abs(tick - cycles) <= scale.length(SNAP_PX) else cycles
 
 
-# A line of texts on the ruler that never overprint each other.
+# A line of texts on the ruler that do not overlap.
 
 
 _GAP_PX: Final = 4.0
-_LEAST_PX: Final = 34.0  # narrower than that a cut text says nothing
+_LEAST_PX: Final = 34.0  # least width of a cut text
 
 
 class TextRow:
-    """What is taken of a line of the ruler already, and where there is room.
+    """Finds free room for texts in a line of the ruler.
 
     Args:
-        painter: Of the ruler, with the font of the texts.
+        painter: Painter of the ruler, with the font of the texts.
         area: The line.
     """
 
@@ -49,14 +49,14 @@ class TextRow:
         self._taken: list[tuple[float, float]] = []
 
     def take(self, left: float, right: float) -> None:
-        """Keep texts away from a rectangle."""
+        """Mark a part of the line as occupied."""
         self._taken.append((left, right))
 
     def centred(self, texts: Sequence[str], left: float, right: float) -> bool:
-        """Write the first of some texts that fits in the middle of the room between two positions, else behind it.
+        """Write the first text that fits between two positions, centred in the widest gap, or else to their right.
 
         Returns:
-            Whether any of them fits.
+            Whether a text fits.
         """
         gaps = self._gaps(max(left, self._area.left()), min(right, self._area.right()))
         widest_start, widest_end = max(gaps, key=lambda gap: gap[1] - gap[0], default=(0.0, 0.0))
@@ -71,7 +71,7 @@ class TextRow:
         return False
 
     def from_left(self, text: str, left: float) -> None:
-        """Write as much of a text as fits from a position on; nothing if that is hardly a letter."""
+        """Write as much of a text as fits to the right of a position; nothing if only a few letters fit."""
         room = next((end - left for start, end in self._gaps(left, self._area.right()) if start <= left < end), 0.0)
         cut = self._metrics.elidedText(text, Qt.TextElideMode.ElideRight, max(0.0, room - 2 * _GAP_PX))
         width = self._metrics.horizontalAdvance(cut) + 2 * _GAP_PX
@@ -102,10 +102,10 @@ _CURSOR_PX: Final = 8
 
 
 class Ruler(QWidget):
-    """Shows times above the lanes. Drag moves a cursor or selects a range, double click shows the whole trace.
+    """Shows times above the lanes. A drag moves a cursor or selects a range, a double click shows the whole trace.
 
     Signals:
-        mark_clicked: A mark's flag was clicked.
+        mark_clicked: The flag of a mark was clicked; sends the `Mark`.
     """
 
     mark_clicked = Signal(object)
@@ -119,8 +119,8 @@ class Ruler(QWidget):
         self._theme = theme
         self._moved: Moved | None = None
         self._anchor_cycles, self._pressed_x = 0, 0.0
-        self._small = QFont(self.font())
-        self._small.setPixelSize(theme.px(10))
+        self._small_font = QFont(self.font())
+        self._small_font.setPixelSize(theme.px(10))
         selection = opened.selection
         for signal in (
             opened.viewport.window_changed,
@@ -134,9 +134,9 @@ class Ruler(QWidget):
             signal.connect(self.update)
 
     def set_theme(self, theme: Theme) -> None:
-        """Draw in other colours."""
+        """Use the colours and text size of a theme."""
         self._theme = theme
-        self._small.setPixelSize(theme.px(10))
+        self._small_font.setPixelSize(theme.px(10))
         self.update()
 
     @property
@@ -149,14 +149,14 @@ class Ruler(QWidget):
         self._opened.viewport.show_all()
 
     def event(self, event: QEvent) -> bool:
-        """Show the tip of the mark under the mouse."""
+        """Show the text of the mark under the mouse as a tool tip."""
         if isinstance(event, QHelpEvent):
             QToolTip.showText(event.globalPos(), tool_tip(self._tip_at(QPointF(event.pos()))), self)
             return True
         return super().event(event)
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
-        """Begin a click or a drag: of a cursor, else of a range."""
+        """Begin to drag a cursor or a range, or select the mark under the mouse."""
         if event.button() != Qt.MouseButton.LeftButton:
             return
         self._moved = self._cursor_at(event.position())
@@ -170,7 +170,7 @@ class Ruler(QWidget):
             self._anchor_cycles = self._snapped(event)
 
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
-        """Follow the mouse; what is dragged snaps unless Alt is held: a range to ticks, and a cursor to events."""
+        """Drag a range, which snaps to ticks, or a cursor, which snaps to events; neither snaps while Alt is held."""
         selection = self._opened.selection
         selection.set_mouse(self._scale.cycles(event.position().x()))
         if self._moved is Moved.CURSOR_A:
@@ -185,27 +185,27 @@ class Ruler(QWidget):
             self.setCursor(Qt.CursorShape.SplitHCursor if near else Qt.CursorShape.ArrowCursor)
 
     def mouseReleaseEvent(self, event: QMouseEvent) -> None:
-        """End a click or a drag."""
+        """End a drag; a click without a drag clears the range."""
         if self._moved is Moved.RANGE and abs(event.position().x() - self._pressed_x) < _DRAG_PX:
             self._opened.selection.set_range(None)
         self._moved = None
 
     def leaveEvent(self, event: QEvent) -> None:
-        """Forget the mouse."""
+        """Remove the mouse position."""
         self._opened.selection.set_mouse(None)
         super().leaveEvent(event)
 
     def mouseDoubleClickEvent(self, _event: QMouseEvent) -> None:
-        """Answer a double click."""
+        """Show the whole trace."""
         self.show_all()
 
     def paintEvent(self, _event: QPaintEvent) -> None:
-        """Draw."""
+        """Draw the ruler."""
         painter = QPainter(self)
         theme, scale = self._theme, self._scale
         painter.fillRect(self.rect(), colour(theme.panel))
         draw_lost(painter, lost_spans(self._opened.timeline.lost_marks, scale), 4, theme)
-        draw_ticks(painter, ticks(scale, self._opened.trace.clock), self.width(), self._small, theme)
+        draw_ticks(painter, ticks(scale, self._opened.trace.clock), self.width(), self._small_font, theme)
         row = TextRow(painter, QRectF(0, TICK_ROW_PX + 1, self.width(), HEIGHT_PX - TICK_ROW_PX - 2))
         self._draw_flags(painter, scale, row)
         self._draw_lengths(painter, scale, row)
@@ -214,7 +214,7 @@ class Ruler(QWidget):
         painter.drawLine(QLineF(0, self.height() - 0.5, self.width(), self.height() - 0.5))
 
     def _draw_flags(self, painter: QPainter, scale: TimeScale, row: TextRow) -> None:
-        """Draw what is at one moment each, and keep texts away from it."""
+        """Draw the range, marks, mouse position and cursors, and keep texts away from them."""
         selection, theme = self._opened.selection, self._theme
         if selection.time_range is not None:
             left, right = scale.x(selection.time_range.start), scale.x(selection.time_range.end)
@@ -223,7 +223,7 @@ class Ruler(QWidget):
         painter.setPen(QPen(colour(theme.mark), 2))
         for mark in self._opened.marks:
             x, end = scale.x(mark.start_cycles), scale.x(mark.end_cycles)
-            if end > max(x, 0) and x < self.width():  # a bracket over what the note is about
+            if end > max(x, 0) and x < self.width():  # a bracket over the span of the note
                 foot = HEIGHT_PX - 4
                 painter.drawLines([QLineF(x, foot, end, foot), QLineF(end, foot, end, HEIGHT_PX)])
         for mark in self._opened.marks:
@@ -244,7 +244,7 @@ class Ruler(QWidget):
                 row.take(scale.x(cycles) - _CURSOR_PX, scale.x(cycles) + _CURSOR_PX)
 
     def _draw_lengths(self, painter: QPainter, scale: TimeScale, row: TextRow) -> None:
-        """Write how far the cursors are from each other, and how long the range is."""
+        """Write the distance between the cursors, and the length of the range."""
         selection, clock = self._opened.selection, self._opened.trace.clock
         painter.setPen(colour(self._theme.text))
         if selection.cursor_a is not None and selection.cursor_b is not None:
@@ -256,7 +256,7 @@ class Ruler(QWidget):
             row.centred(length_texts(selection.time_range.length, clock), left, right)
 
     def _draw_notes(self, painter: QPainter, scale: TimeScale, row: TextRow) -> None:
-        """Write what notes say where there is room, that of the selected mark first."""
+        """Write the texts of notes where there is room, the selected mark first."""
         painter.setPen(colour(self._theme.mark))
         selected = self._opened.marks.selected
         for mark in sorted(self._opened.marks, key=lambda mark: (mark != selected, mark.start_cycles)):
@@ -275,8 +275,6 @@ class Ruler(QWidget):
         painter.setRenderHint(QPainter.RenderHint.Antialiasing, False)
 
     def _draw_mark(self, painter: QPainter, mark: Mark, x: float) -> None:
-        if not -10 <= x <= self.width() + 10:
-            return
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         painter.setPen(QPen(colour(self._theme.mark), 1))
         painter.setBrush(colour(self._theme.base if mark.is_temporary else self._theme.mark))
@@ -286,7 +284,7 @@ class Ruler(QWidget):
         painter.setRenderHint(QPainter.RenderHint.Antialiasing, False)
 
     def _snapped(self, event: QMouseEvent) -> int:
-        """Return the moment at the mouse: of a range the tick there, with Ctrl and of a cursor the edge or event."""
+        """Return the time at the mouse, snapped: a range to ticks; with Ctrl, or a cursor, to edges and events."""
         scale = self._scale
         cycles = scale.cycles(event.position().x())
         if event.modifiers() & Qt.KeyboardModifier.AltModifier:
@@ -296,7 +294,7 @@ class Ruler(QWidget):
         return snapped(self._opened, cycles, scale.length(SNAP_PX), moved=self._moved)
 
     def _cursor_at(self, position: QPointF) -> Moved | None:
-        """Return the cursor whose letter is at a position; of two the one that is drawn over the other."""
+        """Return the cursor whose flag is at a position; B before A, because it is drawn on top."""
         selection, scale = self._opened.selection, self._scale
         if position.y() < TICK_ROW_PX:
             return None
@@ -305,15 +303,15 @@ class Ruler(QWidget):
                 return moved
         return None
 
-    def _mark_at(self, index: QPointF) -> Mark | None:
-        if index.y() < TICK_ROW_PX:
+    def _mark_at(self, position: QPointF) -> Mark | None:
+        if position.y() < TICK_ROW_PX:
             return None
-        near = [mark for mark in self._opened.marks if -3 <= index.x() - self._scale.x(mark.start_cycles) <= 12]
+        near = [mark for mark in self._opened.marks if -3 <= position.x() - self._scale.x(mark.start_cycles) <= 12]
         return near[-1] if near else None
 
-    def _tip_at(self, index: QPointF) -> str:
-        """Return what a mark under the mouse says."""
-        mark = self._mark_at(index)
+    def _tip_at(self, position: QPointF) -> str:
+        """Return the time and text of the mark at a position."""
+        mark = self._mark_at(position)
         if mark is None:
             return ""
         time = format_moment(mark.start_cycles, self._opened.trace.clock)

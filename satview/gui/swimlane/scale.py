@@ -1,4 +1,4 @@
-"""Time to pixel and back, and the ticks of a time axis; floats appear only after the window start was subtracted."""
+"""Conversion between time and pixels, and the ticks of a time axis. Floats occur only relative to the window start."""
 
 from __future__ import annotations
 
@@ -15,31 +15,31 @@ from satview.gui.theme import Theme, colour
 
 @dataclass(frozen=True, slots=True)
 class TimeScale:
-    """How a window of time is on a width of (logical) pixels."""
+    """Maps a time window to a width in (logical) pixels."""
 
     window: TimeWindow
     width_px: int
 
     def x(self, cycles: int) -> float:
-        """Return the position of a moment; far outside moments stay within what Qt can draw."""
+        """Return the x position of a time, limited to the range that Qt can draw."""
         x = (cycles - self.window.start) * self.width_px / self.window.length
         return min(max(x, -1e6), 1e6)
 
     def cycles(self, x: float) -> int:
-        """Return the moment at a position: the cycle that the pixel's left edge falls into."""
+        """Return the time at an x position."""
         return self.window.start + int(x * self.window.length // max(1, self.width_px))
 
     def length(self, px: float) -> int:
-        """Return how many cycles a number of pixels represents, at least 1."""
+        """Return the number of cycles of a number of pixels, at least 1."""
         return max(1, round(px * self.window.length / max(1, self.width_px)))
 
     @property
     def px_per_cycle(self) -> float:
-        """Pixels that one clock cycle takes."""
+        """Pixels per clock cycle."""
         return self.width_px / self.window.length
 
 
-# Where a time axis has ticks, and what it writes there.
+# Positions and texts of ticks.
 
 
 _MAJOR_LEAST_PX: Final = 120
@@ -47,14 +47,14 @@ _MAJOR_LEAST_PX: Final = 120
 
 @dataclass(frozen=True, slots=True)
 class Tick:
-    """One tick of the ruler: where, what it says (empty for a small one)."""
+    """A tick of a time axis: its position, and its text, empty for a minor tick."""
 
     x: float
     text: str
 
 
 def step_ns(scale: TimeScale, clock: Clock, least_px: float = _MAJOR_LEAST_PX) -> int:
-    """Return the distance of labelled ticks: the smallest 1, 2 or 5 times a power of ten ns that has room."""
+    """Return the distance of labelled ticks: the smallest 1, 2 or 5 times a power of ten ns that leaves enough room."""
     requested = scale.window.length * NS_PER_S * least_px / (clock.cycles_per_s * max(1, scale.width_px))
     step = 1
     while True:
@@ -65,14 +65,14 @@ def step_ns(scale: TimeScale, clock: Clock, least_px: float = _MAJOR_LEAST_PX) -
 
 
 def ticks(scale: TimeScale, clock: Clock) -> list[Tick]:
-    """Return labelled and small ticks of a window, from left to right."""
+    """Return labelled and minor ticks of a window, from left to right."""
     step = step_ns(scale, clock)
     minor = small_step_ns(step)
     first_ns, last_ns = clock.ns(scale.window.start), clock.ns(scale.window.end)
     marks = []
     unit = _unit(max(abs(first_ns), abs(last_ns)), step)
     for ns in range(first_ns // minor * minor, last_ns + minor, minor):
-        # Not by whole cycles: at this depth a nanosecond is several of them, or a fraction of one.
+        # In ns, because ticks may be closer together than clock cycles.
         x = (
             (ns * clock.cycles_per_s - (scale.window.start - clock.start_cycles) * NS_PER_S)
             * scale.width_px
@@ -84,12 +84,12 @@ def ticks(scale: TimeScale, clock: Clock) -> list[Tick]:
 
 
 def small_step_ns(step: int) -> int:
-    """Return the distance of small ticks between labelled ones."""
+    """Return the distance of minor ticks."""
     return step // 5 if step % 5 == 0 else step // 2 if step % 2 == 0 else step
 
 
 def tick_text(ns: int, step: int, unit: tuple[str, int] | None = None) -> str:
-    """Return a time with as many decimals as the step of the ticks needs, in groups of three."""
+    """Return a time with as many decimals as the tick distance needs, in groups of three."""
     name, size = unit or _unit(abs(ns), step)
     if ns == 0:
         return f"0 {name}"
@@ -104,24 +104,24 @@ def tick_text(ns: int, step: int, unit: tuple[str, int] | None = None) -> str:
 
 
 def _unit(largest_ns: int, step: int) -> tuple[str, int]:
-    """Return the unit for a window: that of its largest time, so that all labels read alike."""
+    """Return the unit of the largest time in a window, which all its labels use."""
     return next(((name, size) for name, size in UNITS if max(largest_ns, step) >= size), UNITS[-1])
 
 
-# Draws the ticks of a time axis with their texts.
+# Drawing of ticks.
 
 
 TICK_ROW_PX: Final = 22
 
 
 def draw_ticks(painter: QPainter, marks: list[Tick], width_px: int, font: QFont, theme: Theme) -> None:
-    """Draw ticks that are on a line `TICK_ROW_PX` below the top, texts beside the long ones.
+    """Draw ticks on a line `TICK_ROW_PX` below the top, with texts beside labelled ticks.
 
     Args:
-        painter: Of a ruler.
+        painter: Painter of a ruler.
         marks: The ticks.
-        width_px: Of the ruler; a text that would reach beyond is left out.
-        font: Of the texts.
+        width_px: Width of the ruler; texts that would extend beyond it are left out.
+        font: Font of the texts.
         theme: Colours.
     """
     painter.setPen(QPen(colour(theme.faint), 1))

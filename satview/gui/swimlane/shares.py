@@ -1,4 +1,4 @@
-"""Stacks of shares where intervals are too dense for bars: values, pixels and what a tip says."""
+"""Stacks of shares, shown where intervals are too dense for bars: values, pixels and hover texts."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from satview.core import pictures
 from satview.events import states
 from satview.gui.colours import FADE, OTHER_NAMES, mixed, state_colour
 from satview.gui.swimlane import fills
-from satview.gui.swimlane.fills import draw_tops, lane_colour
+from satview.gui.swimlane.fills import OPAQUE, draw_tops, lane_colour
 from satview.gui.swimlane.lane_source import LaneRequest, LaneSource
 from satview.gui.swimlane.scale import TimeScale
 from satview.gui.theme import Theme
@@ -32,37 +32,36 @@ from satview.timeline.shares import LaneShares
 from satview.timeline.spans import NO_EVENT, LaneSpans, pixel_edges
 from satview.timeline.state_lanes import USER
 
-# Lanes zoomed out: where intervals are too dense for bars, every bin shows how they divide its time.
+# Zoomed-out lanes: where intervals are too dense for bars, each bin shows the shares of its time by value.
 
 
-_DENSE_PX: Final = 3.0  # intervals that are narrower on average are not drawn one by one
+_DENSE_PX: Final = 3.0  # mean width below which intervals are not drawn individually
 _CPU_BIN_PX: Final = 4
 _BIN_PX: Final = 2
 _FAINT: Final = 0.5
 _LEAST_FIGURE: Final = 0.01
 _LEFT_OUT: Final = frozenset({states.ABSENT})
-_HEIGHTS: Final = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64)  # CPUs that lanes of processes are high
+_HEIGHTS: Final = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64)  # possible numbers of CPUs of a process lane's height
 _Shares = NDArray[np.float64]
-_OPAQUE: Final = 0xFF000000
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Stack:
-    """What one lane shows.
+    """Shares of a lane.
 
     Attributes:
-        edges: int64 (bins + 1,), when bins begin, cycles.
-        columns: (bins + 1,), their pixels.
+        edges: int64 (bins + 1,), start and end times of bins, cycles.
+        columns: (bins + 1,), their pixel columns.
         values: (k,), lane values from bottom to top.
-        tops: float64 (k, bins), where each ends, 0 = bottom, 1 = top of the lane.
-        colours: uint32 (k,), as `fills.lane_colour` gives them.
-        spans: The intervals that it adds up.
-        cpus: Of a process, how many CPUs its height is; 0 of other lanes, whose height is their time.
-        mean_cpus: Of a process, how many it uses in the mean of the whole trace.
-        is_heat: Strength of colour says the share of the first value, over the whole height: of interrupts, which take
-            too little time for a height to say it.
-        shows_faded: What fades is paler and above the rest.
-        keeps_all: Of every value something shows wherever there is any, and ticks of its own above it.
+        tops: float64 (k, bins), upper end of each value, 0 = bottom, 1 = top of the lane.
+        colours: uint32 (k,), as returned by `fills.lane_colour`.
+        spans: The intervals that are added up.
+        cpus: Process lanes: number of CPUs that the height stands for; 0 for other lanes, whose height is their time.
+        mean_cpus: Process lanes: mean CPU use over the whole trace.
+        is_heat: Colour strength instead of height shows the share of the first value: for interrupts, which take too
+            little time for a visible height.
+        shows_faded: Faded intervals are stacked above the others in paler colours.
+        keeps_all: Each value is visible in every bin that has it, and the lane keeps its event marks.
     """
 
     edges: NDArray[np.int64]
@@ -78,38 +77,38 @@ class Stack:
     keeps_all: bool = False
 
     def bin_at(self, cycles: int) -> int:
-        """Return the bin of a moment, -1 for none."""
+        """Return the bin at a time, or -1."""
         position = int(np.searchsorted(self.edges, cycles, side="right")) - 1
         return position if position < len(self.edges) - 1 else -1
 
     def window_of(self, position: int) -> TimeWindow:
-        """Return what a bin shows."""
+        """Return the time window of a bin."""
         return TimeWindow(int(self.edges[position]), int(self.edges[position + 1]))
 
     def value_at(self, position: int, height: float) -> int | None:
-        """Return the value that a bin shows at a height, 0 = bottom, 1 = top; None where it shows none."""
+        """Return the lane value at a height of a bin, 0 = bottom, 1 = top; None if there is none."""
         if self.is_heat:
             shown = np.flatnonzero(np.diff(self.tops[:, position], prepend=0) > 0)
             return self.values[int(shown[0])] if len(shown) else None
-        position_there = int(np.searchsorted(self.tops[:, position], height))
-        return self.values[position_there] if position_there < len(self.values) else None
+        index = int(np.searchsorted(self.tops[:, position], height))
+        return self.values[index] if index < len(self.values) else None
 
 
 def are_dense(timeline: Timeline, scale: TimeScale) -> bool:
-    """Return whether intervals are too dense for bars: where those of one CPU are, all lanes show shares of time."""
+    """Return whether the intervals of some CPU are too dense for bars; then all lanes show shares."""
     lanes = [timeline.lane(info.index) for info in timeline.infos if _is_cpu(info) and timeline.is_ready(info.index)]
     parts = [lane.spans.visible(scale.window) for lane in lanes]
     return max((part.stop - part.start for part in parts), default=0) * _DENSE_PX > scale.width_px
 
 
 def cpus_high(timeline: Timeline, scale: TimeScale, width_px: int, is_dense: bool) -> int:
-    """Return how many CPUs the height of all lanes of processes is: what the one that uses most needs at this zoom.
+    """Return how many CPUs the height of all process lanes stands for, so that the largest use fits at this zoom.
 
     Args:
-        timeline: The lanes, of which those that are ready count.
+        timeline: The lanes; only those that are built count.
         scale: Time to logical pixels.
         width_px: Device pixels.
-        is_dense: As `are_dense` says.
+        is_dense: Result of `are_dense`.
     """
     whole = timeline.trace.window
     shift = _bins(whole, scale, width_px, _process_bin_px(is_dense)).shift
@@ -137,22 +136,22 @@ def stack_of(
     is_dense: bool = True,
     cpus: int = 1,
 ) -> Stack | None:
-    """Return what a lane shows as shares, None where its intervals are drawn.
+    """Return the shares of a lane; None where its intervals are drawn as bars.
 
     Args:
         timeline: The lanes.
-        row: Which.
+        row: The lane.
         scale: Time to logical pixels.
         width_px: Device pixels.
         theme: Colours.
-        hidden: Values that are not to be seen.
+        hidden: Lane values to hide.
         highlighted: What is highlighted, as for `LanePalette`.
-        kinds: Lanes of CPUs show user code, kernel calls, interrupts and idle time, once these are found.
-        orders: What was found of lanes before, and is stored there; None = nothing is.
-        overlay: What a filter does to intervals: the time of those that it hides is nothing, of those that fade is
-            paler, above the others. Lanes of processes show their states then, those of CPUs their processes.
-        is_dense: As `are_dense` says.
-        cpus: How many CPUs the height of a process is, as `cpus_high` says.
+        kinds: CPU lanes show kinds of work (user code, kernel calls, interrupts, idle time), once these are known.
+        orders: Cache of stacking orders by lane; None = no cache.
+        overlay: What a filter does to intervals: hidden ones do not count, faded ones are stacked paler above the
+            others. Under a filter, process lanes show their states, and CPU lanes their processes.
+        is_dense: Result of `are_dense`.
+        cpus: Result of `cpus_high`.
     """
     if not timeline.is_ready(row.index):
         return None
@@ -193,7 +192,7 @@ def _filtered(
     row: LaneRow, info: LaneInfo, bins: _Bins, whole: TimeWindow, theme: Theme,
     hidden: frozenset[int], highlighted: frozenset[int], overlay: LaneOverlay, orders: Orders | None,
 ) -> Stack | None:  # fmt: skip
-    """Return what a lane shows as shares while a filter hides or fades intervals; None until these are found."""
+    """Return the shares of a lane while a filter hides or fades intervals; None until these are known."""
     shown, plain = overlay.shown(row.index, waits=False), overlay.plain(row.index, waits=False)
     if shown is None or plain is None:
         return None
@@ -211,19 +210,19 @@ def _filtered(
     cycles[:, np.searchsorted(shown.values, plain.values[in_both])] = of_plain[:, in_both]
     both = np.concatenate((cycles, paler - cycles), axis=1)
     tops = tops_of(both, np.concatenate((order.columns, order.columns + paler.shape[1])), bins.length)
-    faded = np.array([mixed(int(rgb) & 0xFFFFFF, theme.base, FADE) | _OPAQUE for rgb in colours], np.uint32)
+    faded = np.array([mixed(int(rgb) & 0xFFFFFF, theme.base, FADE) | OPAQUE for rgb in colours], np.uint32)
     colours = np.concatenate((colours, faded))
     return Stack(bins.edges, bins.columns, order.values * 2, tops, colours, shown.spans, shows_faded=True,
                  keeps_all=_keeps_all(info))  # fmt: skip
 
 
 def tops_of(cycles: NDArray[np.int64], columns: NDArray[np.int64], length: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Return where values end in every bin, float64 (k, bins), 0 = bottom, 1 = top.
+    """Return the upper end of each value in each bin, float64 (k, bins), 0 = bottom, 1 = top.
 
     Args:
-        cycles: int64 (bins, values), of each in each bin.
-        columns: int64 (k,), which of the values, from bottom to top.
-        length: int64 (bins,), cycles of the bins.
+        cycles: int64 (bins, values), time of each value in each bin.
+        columns: int64 (k,), which values to stack, from bottom to top.
+        length: int64 (bins,), length of each bin in cycles.
     """
     return pictures.stack_tops(np.ascontiguousarray(cycles), columns, length)
 
@@ -236,23 +235,23 @@ def _steps(
     span = max(counter.highest - counter.lowest, 1e-300)
     least, most = (np.nan_to_num(levels, nan=counter.lowest) - counter.lowest for levels in counter.extremes(edges))
     tops = np.stack((least, most)) / span
-    colours = np.array([colour, mixed(colour & 0xFFFFFF, theme.base, _FAINT) | _OPAQUE], np.uint32)
+    colours = np.array([colour, mixed(colour & 0xFFFFFF, theme.base, _FAINT) | OPAQUE], np.uint32)
     return Stack(edges, np.arange(width_px + 1), (value, value), tops, colours, spans)
 
 
 def _use(
     running: _Shares, ready: _Shares, unknown: _Shares, absent: _Shares
 ) -> tuple[tuple[int, ...], NDArray[np.float64]]:
-    """Return what a process lane shows: CPUs it has, above them those it could have had, and that it exists.
+    """Return the stack of a process lane: CPUs in use, above them READY threads, above them time in which it exists.
 
     Args:
-        running: Threads that run, in heights of the lane, float64 (bins,).
-        ready: Threads that are READY, in the same.
-        unknown: Share of the time in which it is not known what it does, float64 (bins,).
-        absent: Share of the time in which it does not exist.
+        running: Running threads, in lane heights, float64 (bins,).
+        ready: READY threads, in lane heights, float64 (bins,).
+        unknown: Share of the time with unknown state, float64 (bins,).
+        absent: Share of the time in which the process does not exist, float64 (bins,).
 
     Returns:
-        Lane values, float64 (values, bins), as the fields of `Stack`.
+        Lane values and tops, as in `Stack`.
     """
     could = np.minimum(running + ready, 1)
     if not unknown.any():
@@ -263,22 +262,21 @@ def _use(
 
 
 def figure(timeline: Timeline, row: LaneRow, window: TimeWindow) -> str:
-    """Return how busy a lane is in a window: `53 %` of a CPU, `1.05 CPU` of a process, `\u2264 17` of a counter.
+    """Return the load of a lane in a window: `53 %` of a CPU, `1.05 CPU` of a process, `\u2264 17` of a counter.
 
-    `unknown` where events show nothing of the whole window.
-
-    On an axis of several files it is about what the file covers of the window; empty where that is nothing.
+    `unknown` if the state is unknown in the whole window. On an axis of several files, only the part of the window that
+    the lane's file covers counts; empty if there is none.
     """
     info = timeline.infos[row.index]
     whole = file_window(timeline.trace, info.cpu, info.process)
     start, end = max(window.start, whole.start), min(window.end, whole.end)
-    if not timeline.is_ready(row.index) or end <= start:  # a longer reading may be there before the view of it
+    if not timeline.is_ready(row.index) or end <= start:  # the trace may be refreshed before the view of it
         return ""
     window, lane = TimeWindow(start, end), timeline.lane(row.index)
     if info.kind in (LaneKind.CPU, LaneKind.PROCESS, LaneKind.THREAD):
         unknown = lane.shares.totals(window)[np.asarray(lane.shares.values) == states.UNKNOWN].sum()
         if int(unknown) == window.length:
-            return "unknown"  # no event shows who runs
+            return "unknown"
     if lane.use is not None:
         return _cpus_text(int(lane.use.totals(window)[0]) / window.length)
     if lane.counter is not None:
@@ -289,13 +287,13 @@ def figure(timeline: Timeline, row: LaneRow, window: TimeWindow) -> str:
     cycles = lane.shares.totals(window)
     busy = int(cycles[states.IS_BUSY[lane.shares.values]].sum())
     if row.process >= 0:
-        return _cpus_text(busy / window.length)  # as the lane of its process says it
+        return _cpus_text(busy / window.length)  # in the notation of its process's lane
     share = 100 * busy / window.length
     return f"{share:.0f} %" if share >= 10 or not busy else f"{share:.1f} %" if share >= 0.1 else "< 0.1 %"
 
 
 def quiet_figure(timeline: Timeline, window: TimeWindow) -> str:
-    """Return the total CPU use of little-used processes in a window, formatted as by `figure`; empty until known."""
+    """Return the total CPU use of quiet processes (which use little) in a window, like `figure`; empty until known."""
     if not timeline.lanes_of_cpus:
         return ""
     shares = (lane.shares for lane in timeline.lanes_of_cpus)
@@ -308,7 +306,7 @@ def quiet_figure(timeline: Timeline, window: TimeWindow) -> str:
 def quiet_use(
     timeline: Timeline, scale: TimeScale, width_px: int
 ) -> tuple[NDArray[np.intp], NDArray[np.float64]] | None:
-    """Return the CPUs that the processes that used little use together in every bin; None until it is known.
+    """Return the total CPU use of quiet processes (which use little) in each bin; None until known.
 
     Args:
         timeline: The lanes.
@@ -316,7 +314,7 @@ def quiet_use(
         width_px: Device pixels.
 
     Returns:
-        (bins + 1,), the pixels where bins begin; float64 (bins,).
+        (bins + 1,), pixel columns of the bins; float64 (bins,), CPUs in use.
     """
     whole, lanes = timeline.trace.window, timeline.lanes_of_cpus
     bins = _bins(whole, scale, width_px, _CPU_BIN_PX)
@@ -334,14 +332,14 @@ def _cpus_text(used: float) -> str:
 
 
 def draw_stack(pixels: NDArray[np.uint32], stack: Stack, top: int, bottom: int, background: int) -> None:
-    """Draw into the rows of a picture from `top` on and above `bottom`, as far as they are in it.
+    """Draw the visible part of a stack between two rows.
 
     Args:
-        pixels: uint32 (height, width).
-        stack: What.
+        pixels: uint32 (height, width), modified.
+        stack: The stack.
         top: First row; may be outside.
-        bottom: Row behind the last.
-        background: Opaque colour of what no value covers.
+        bottom: Row after the last.
+        background: Opaque colour where no value is.
     """
     is_busy = states.IS_BUSY[list(stack.values)] | stack.keeps_all
     draw_tops(pixels, stack.tops, is_busy, stack.columns, stack.colours, background, (top, bottom))
@@ -349,12 +347,12 @@ def draw_stack(pixels: NDArray[np.uint32], stack: Stack, top: int, bottom: int, 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Bins:
-    """Bins that reach into a window; `edges`, cut at the trace, and `columns` as in `Stack`.
+    """Bins that overlap a window; `edges` (cut at the ends of the trace) and `columns` as in `Stack`.
 
     Attributes:
-        shift: They are 2^shift cycles long.
-        first, last: Their numbers from the start of the trace; the last one is not included.
-        length: int64 (bins,), cycles of each within the trace.
+        shift: Bins are 2^shift cycles long.
+        first, last: Their numbers from the start of the trace; `last` is exclusive.
+        length: int64 (bins,), length of each within the trace, cycles.
     """
 
     shift: int
@@ -367,9 +365,9 @@ class _Bins:
 
 @lru_cache(maxsize=8)
 def _bins(whole: TimeWindow, scale: TimeScale, width_px: int, least_px: int) -> _Bins:
-    """Return the bins for a window: at least so wide, and less than twice that.
+    """Return the bins of a window, at least `least_px` wide and less than twice that.
 
-    Lengths are powers of two, so that bins stay what they are while the view moves, and for a while as it zooms.
+    Lengths are powers of two, so that panning does not change the bins, and zooming only at some steps.
     """
     window = scale.window
     shift = max(0, window.length * least_px // max(1, scale.width_px) - 1).bit_length()
@@ -389,12 +387,12 @@ def _is_cpu(info: LaneInfo) -> bool:
 
 
 class LaneOrder(NamedTuple):
-    """How the values of a lane are stacked.
+    """Stacking order of a lane.
 
     Attributes:
-        shares: Of which it is.
-        values: Those that show, from bottom to top.
-        columns: int64 (values,), where each is among those of the shares.
+        shares: The shares that the order is for.
+        values: Visible values, from bottom to top.
+        columns: int64 (values,), position of each value in the shares.
     """
 
     shares: LaneShares
@@ -406,10 +404,10 @@ Orders = dict[int, LaneOrder]  # by lane
 
 
 def _order_of(orders: Orders, lane: int, shares: LaneShares, info: LaneInfo, whole: TimeWindow) -> LaneOrder:
-    """Return how a lane is stacked: what works first, on CPUs who works most; from `orders`, or put there."""
-    known = orders.get(lane)
-    if known is not None and known.shares is shares:
-        return known
+    """Return the stacking order of a lane, cached in `orders`: busy states first; on CPUs, by time used."""
+    cached = orders.get(lane)
+    if cached is not None and cached.shares is shares:
+        return cached
     share_values = shares.values.tolist()
     values = tuple(value for value in _order(shares, info, whole) if value not in _LEFT_OUT)
     orders[lane] = LaneOrder(shares, values, np.array([share_values.index(value) for value in values], np.int64))
@@ -430,58 +428,58 @@ def _order(shares: LaneShares, info: LaneInfo, whole: TimeWindow) -> list[int]:
 def _colours(
     values: tuple[int, ...], theme: Theme, hidden: frozenset[int], highlighted: frozenset[int]
 ) -> NDArray[np.uint32]:
-    """Return the colours of values, uint32 (values,); what takes up a lane without anything happening is fainter."""
+    """Return the colours of values, uint32 (values,); hidden values as background, values not highlighted faded."""
     colours = []
     for value in values:
         rgb = state_colour(value, theme)
         if rgb is None or value in hidden:
-            colours.append(theme.base | _OPAQUE)
+            colours.append(theme.base | OPAQUE)
             continue
         stands_out = not highlighted or value in highlighted or fills.SHARES in highlighted
-        colours.append(lane_colour(value, rgb, theme) if stands_out else mixed(rgb, theme.base, FADE) | _OPAQUE)
+        colours.append(lane_colour(value, rgb, theme) if stands_out else mixed(rgb, theme.base, FADE) | OPAQUE)
     return np.array(colours, np.uint32)
 
 
-# What the card under the mouse says of a bin of a lane that shows shares of time, and which interval a click means.
+# The hover text of a bin of a lane that shows shares, and the interval that a click selects.
 
 
 _MOST_LINES: Final = 7
 
 
 def share_text(opened: OpenTrace, lane: int, window: TimeWindow, spans: LaneSpans | None = None) -> str:
-    """Return how a lane divides a span of time, the longest first, as rich text.
+    """Return the shares of a lane in a time window, largest first, as rich text.
 
     Args:
         opened: The trace.
         lane: Index of the lane.
-        window: The span of time.
-        spans: The intervals that are divided; None = those of the lane.
+        window: The time window.
+        spans: The intervals to add up; None = those of the lane.
     """
     timeline, trace = opened.timeline, opened.trace
-    info, lane_there = timeline.infos[lane], timeline.lane(lane)
-    spans = lane_there.spans if spans is None else spans
-    start, end, part = inside(spans, window)
+    info, lane_data = timeline.infos[lane], timeline.lane(lane)
+    spans = lane_data.spans if spans is None else spans
+    start, end, part = clipped_intervals(spans, window)
     if not len(start):
         return ""
     lines = [f"<b>{format_duration(trace.clock.duration_ns(window.length))}</b> of {html_text(info.title)}"]
-    if lane_there.use is not None:
-        used = int(lane_there.use.totals(window)[0]) / window.length
+    if lane_data.use is not None:
+        used = int(lane_data.use.totals(window)[0]) / window.length
         runs = trace.code_counts[trace.catalogue.state_value_of_code == states.RUNNING].any()
         lines.append(f"{used:.2f} CPUs in use" if runs else "CPUs in use: unknown")
-    if lane_there.ready is not None and (ready := int(lane_there.ready.totals(window)[0])):
+    if lane_data.ready is not None and (ready := int(lane_data.ready.totals(window)[0])):
         lines.append(f"{ready / window.length:.2f} threads READY")
     key = spans.value[part].astype(np.int64)
-    if info.kind is LaneKind.CPU and spans.thread is not None:  # by process, of which several share a hue
+    if info.kind is LaneKind.CPU and spans.thread is not None:  # by process, because processes share hues
         process = trace.threads.process[spans.thread[part]].astype(np.int64)
         key = np.where(key >= states.FIRST_PROCESS, process + states.VALUE_COUNT, key)
-    if info.track is not None and info.track.lane_class.text == "{event}":  # several may share a hue
-        known = lane_there.spans.event[part] != NO_EVENT
-        code = trace.events.code[np.where(known, lane_there.spans.event[part], 0)].astype(np.int64)
-        key = np.where(known, code + states.VALUE_COUNT, key)
-    kinds, which = np.unique(key, return_inverse=True)
-    cycles = np.bincount(which, end - start, len(kinds))
+    if info.track is not None and info.track.lane_class.text == "{event}":  # by event, because events share hues
+        has_event = lane_data.spans.event[part] != NO_EVENT
+        code = trace.events.code[np.where(has_event, lane_data.spans.event[part], 0)].astype(np.int64)
+        key = np.where(has_event, code + states.VALUE_COUNT, key)
+    kinds, kind_of = np.unique(key, return_inverse=True)
+    cycles = np.bincount(kind_of, end - start, len(kinds))
     for position in np.argsort(-cycles, kind="stable")[:_MOST_LINES].tolist():
-        row = part.start + int(np.argmax(which == position))
+        row = part.start + int(np.argmax(kind_of == position))
         name = (
             info.meaning(int(kinds[position])) if _keeps_all(info) else _name(opened, lane, int(kinds[position]), row)
         )
@@ -489,7 +487,7 @@ def share_text(opened: OpenTrace, lane: int, window: TimeWindow, spans: LaneSpan
             lines.append(f"{100 * cycles[position] / window.length:.1f} %&nbsp;&nbsp;{html_text(name)}")
     if len(kinds) > _MOST_LINES:
         lines.append(f"and {len(kinds) - _MOST_LINES} more")
-    counts = np.ones(len(start), np.bool_) if spans is lane_there.spans else spans.value[part] != states.ABSENT
+    counts = np.ones(len(start), np.bool_) if spans is lane_data.spans else spans.value[part] != states.ABSENT
     if counts.any():
         longest = int(np.argmax(np.where(counts, end - start, -1)))
         name = _name(opened, lane, int(key[longest]), part.start + longest)
@@ -500,22 +498,19 @@ def share_text(opened: OpenTrace, lane: int, window: TimeWindow, spans: LaneSpan
 
 
 def longest_of(spans: LaneSpans, window: TimeWindow, value: int | None) -> int | None:
-    """Return a moment within the longest interval of a value in a span of time, of any value for None.
-
-    None if there is none.
-    """
-    start, end, part = inside(spans, window)
+    """Return a time inside the longest interval of a value (None = any value) in a window; None if there is none."""
+    start, end, part = clipped_intervals(spans, window)
     fits = np.ones(len(start), np.bool_) if value is None else spans.value[part] == value
     if not fits.any():
         return None
     return int(start[int(np.argmax(np.where(fits, end - start, -1)))])
 
 
-def inside(spans: LaneSpans, window: TimeWindow) -> tuple[NDArray[np.int64], NDArray[np.int64], slice]:
-    """Return the parts of intervals that are in a span of time: when they start and end, and which they are.
+def clipped_intervals(spans: LaneSpans, window: TimeWindow) -> tuple[NDArray[np.int64], NDArray[np.int64], slice]:
+    """Return the start and end times of intervals, cut to a window, and the slice of these intervals.
 
     Returns:
-        Two of int64 (n,), cycles; the slice of the intervals.
+        Twice int64 (n,), cycles; the slice.
     """
     part = spans.visible(window)
     start = spans.start_cycles[part]
@@ -547,23 +542,23 @@ def _name(opened: OpenTrace, lane: int, key: int, interval: int) -> str:
     return OTHER_NAMES.get(key, "")
 
 
-# The lanes that show shares of time, or steps, instead of bars in a frame.
+# The stacks of a frame.
 
 
 Stacks = dict[int, Stack]
 
 
 class StackSource:
-    """Gives what lanes show in a frame.
+    """Provides the stacks of a frame.
 
     Args:
         opened: The trace.
-        source: Says what a filter does to intervals.
+        source: Has the overlay of the filter.
     """
 
     def __init__(self, opened: OpenTrace, source: LaneSource) -> None:
         self._opened, self._source = opened, source
-        self._orders: tuple[object, Orders] = None, {}  # of a timeline
+        self._orders: tuple[object, Orders] = None, {}  # stacking orders, and their timeline
 
     def stacks(
         self,
@@ -577,17 +572,17 @@ class StackSource:
         is_dense: bool,
         cpus: int,
     ) -> Stacks:
-        """Return the lanes that show steps, and those that show shares of time, by their indices.
+        """Return the stacks of the lanes that show steps or shares, by lane index.
 
         Args:
             rows: The lanes.
             request: What the frame shows of them.
             scale: Time to logical pixels.
             theme: Colours.
-            hidden: Values that are not to be seen.
-            shows_shares: Shares are shown.
-            is_dense: As `are_dense` says.
-            cpus: As `cpus_high` says.
+            hidden: Lane values to hide.
+            shows_shares: Shares are switched on; otherwise only counters have stacks.
+            is_dense: Result of `are_dense`.
+            cpus: Result of `cpus_high`.
         """
         timeline, stacks = self._opened.timeline, Stacks()
         if self._orders[0] is not timeline:

@@ -1,4 +1,4 @@
-"""What is written on lanes, names and bars: how it is cut, placed, laid out once and drawn many times."""
+"""Text on lanes, labels and bars: cut to fit, laid out once and drawn many times."""
 
 from __future__ import annotations
 
@@ -29,15 +29,15 @@ from satview.session.open_trace import OpenTrace
 from satview.timeline.lane_tree import LaneKind, Timeline
 from satview.timeline.spans import NO_EVENT, LaneSpans
 
-# Lines and pieces of images drawn from arrays: one object of Python each would take longer than drawing them.
+# Drawing from arrays: creating a Python object per line or rectangle would take longer than drawing it.
 
 
 def draw_lines(painter: QPainter, ends: NDArray[np.float64]) -> None:
     """Draw lines with the pen of the painter.
 
     Args:
-        painter: Draws them.
-        ends: float64 (n, 4), x and y of both ends, as QLineF holds them.
+        painter: Painter.
+        ends: float64 (n, 4), x and y of both ends, in the memory layout of QLineF.
     """
     ends = np.ascontiguousarray(ends, np.float64)
     if len(ends):
@@ -48,8 +48,8 @@ def fill_rects(painter: QPainter, rects: NDArray[np.float64]) -> None:
     """Fill rectangles with the brush of the painter.
 
     Args:
-        painter: Draws them.
-        rects: float64 (n, 4), left, top, width and height, as QRectF holds them.
+        painter: Painter.
+        rects: float64 (n, 4), left, top, width and height, in the memory layout of QRectF.
     """
     rects = np.ascontiguousarray(rects, np.float64)
     if len(rects):
@@ -63,56 +63,56 @@ def draw_parts(
     """Draw rectangles of an image.
 
     Args:
-        painter: Draws them.
-        middles: float64 (n, 2), where the middle of each goes, x and y.
+        painter: Painter.
+        middles: float64 (n, 2), x and y of the centre of each drawn rectangle.
         rects: integers (n, 4), left, top, width and height in the image.
-        size: How large a pixel of the image is.
+        size: Drawn size of a pixel of the image.
         pixmap: The image.
     """
     if not len(rects):
         return
     parts = np.empty((len(rects), 10))  # the fields of QPainter.PixmapFragment
     parts[:, :2], parts[:, 2:6], parts[:, 6:8] = middles, rects, size
-    parts[:, 8:] = 0, 1  # not turned, opaque
+    parts[:, 8:] = 0, 1  # not rotated, opaque
     fragments = cast(QPainter.PixmapFragment, wrapInstance(parts.ctypes.data, QPainter.PixmapFragment))
     painter.drawPixmapFragments(fragments, len(parts), pixmap)
 
 
-# Texts drawn once and copied from then on: a tenth of the time that drawing them again takes.
+# Texts drawn once into an image and then copied, which is ten times as fast as drawing them again.
 
 
-_WIDTH_PX: Final = 1024  # of a sheet, logical pixels: room for a thousand names
+_WIDTH_PX: Final = 1024  # size of a sheet in logical pixels: room for about 1,000 names
 _HEIGHT_PX: Final = 512
 
 
 class LaidText:
-    """A text laid out.
+    """A text after layout.
 
     Attributes:
-        words: The text.
-        font: How it looks.
-        width_px, height_px: How large it is.
-        spots: Colour to the sheet that it was drawn on, and where among the texts of it.
+        static_text: The text.
+        font: Its font.
+        width_px, height_px: Its size.
+        spots: For each colour: the sheet it was drawn on (`TextSheet._content`), and its number on that sheet.
     """
 
-    __slots__ = ("font", "height_px", "spots", "width_px", "words")
+    __slots__ = ("font", "height_px", "spots", "static_text", "width_px")
 
     def __init__(self, words: str, font: QFont) -> None:
         text = QStaticText(words)
         text.setTextFormat(Qt.TextFormat.PlainText)
         text.prepare(font=font)
         size = text.size()
-        self.words, self.font, self.width_px, self.height_px = text, font, size.width(), size.height()
+        self.static_text, self.font, self.width_px, self.height_px = text, font, size.width(), size.height()
         self.spots: dict[int, tuple[object, int]] = {}
 
 
-class Inked:
-    """Texts with their colours that are put together again and again.
+class ColouredTexts:
+    """Texts with colours that are drawn repeatedly.
 
     Attributes:
         texts: The texts.
         inks: Their colours, 0xRRGGBB.
-        filled, numbers: The state of a sheet, and the numbers that all of them have on it.
+        filled, numbers: The sheet that has all texts (`TextSheet._content`), and their numbers on it.
     """
 
     __slots__ = ("filled", "inks", "numbers", "texts")
@@ -124,21 +124,21 @@ class Inked:
 
 
 class TextSheet:
-    """An image of texts, from which frames take theirs. Texts of one sheet are put on no other.
+    """An image of drawn texts, from which frames copy theirs. A text is drawn on one sheet only.
 
-    Where no pixels are requested, in files of lines, texts are drawn as texts.
+    For vector files, texts are drawn as text.
     """
 
     def __init__(self) -> None:
         self._pixmap: QPixmap | None = None
         self._ratio = 0.0
-        self._filled = object()  # what the texts on it know it by; another one when it is empty again
+        self._content = object()  # identifies the present content; replaced when the sheet is cleared
         self._rects: list[tuple[int, int, int, int]] = []
-        self._at, self._row_px = (0, 0), 0
+        self._next_spot, self._row_px = (0, 0), 0
         self._painter: QPainter | None = None
         self._direct = False
-        self._found: list[int] = []
-        self._placed: list[NDArray[np.intp]] = []  # (n, 3) each: device pixels, and numbers of texts
+        self._single: list[int] = []
+        self._placed: list[NDArray[np.intp]] = []  # each (n, 3): x and y in device pixels, number of the text
 
     def begin(self, painter: QPainter) -> None:
         """Begin a frame."""
@@ -150,23 +150,23 @@ class TextSheet:
             self._ratio, self._pixmap = ratio, None
 
     def put(self, x: float, y: float, text: LaidText, rgb: int) -> None:
-        """Put a text with its top left corner at a position of the picture, in a colour, 0xRRGGBB."""
+        """Draw a text with its top left corner at (x, y), in a colour 0xRRGGBB."""
         spot = text.spots.get(rgb)
-        if spot is None or spot[0] is not self._filled or self._direct or self._pixmap is None:
-            number = -1 if self._direct else self._drawn(text, rgb)
+        if spot is None or spot[0] is not self._content or self._direct or self._pixmap is None:
+            number = -1 if self._direct else self._draw_on_sheet(text, rgb)
             if number < 0:
                 self._draw(x, y, text, rgb)
                 return
         else:
             number = spot[1]
-        self._found += (round(x * self._ratio), round(y * self._ratio), number)
+        self._single += (round(x * self._ratio), round(y * self._ratio), number)
 
-    def has_all(self, blocks: Sequence[Inked]) -> bool:
-        """Draw texts on the sheet as far as they are not there, and note where; False if it has no room for all."""
+    def has_all(self, blocks: Sequence[ColouredTexts]) -> bool:
+        """Draw missing texts on the sheet, and store the numbers of all; False if one sheet has no room for all."""
         if self._direct:
             return False
-        for _ in range(2):  # a sheet that gets full is emptied, and what was found before is no longer there
-            missing = [block for block in blocks if block.filled is not self._filled and block.texts]
+        for _ in range(2):  # clearing a full sheet invalidates numbers found before
+            missing = [block for block in blocks if block.filled is not self._content and block.texts]
             if not missing:
                 return True
             for block in missing:
@@ -175,30 +175,30 @@ class TextSheet:
         return False
 
     def put_all(self, x: NDArray[np.float64], y: NDArray[np.float64], numbers: NDArray[np.intp]) -> None:
-        """Put texts as `put` does, by the numbers that `has_all` noted for them."""
+        """Draw many texts as `put` does, by the numbers that `has_all` stored."""
         columns = np.rint(x * self._ratio), np.rint(y * self._ratio), numbers
         self._placed.append(np.stack(columns, axis=1).astype(np.intp))
 
-    def _note(self, block: Inked) -> bool:
-        """Note the numbers of texts; False if one is too large for any sheet."""
+    def _note(self, block: ColouredTexts) -> bool:
+        """Store the numbers of texts; return False if a text is too large for a sheet."""
         numbers = list[int]()
         for text, rgb in zip(block.texts, block.inks, strict=True):
             spot = text.spots.get(rgb)
-            numbers.append(spot[1] if spot is not None and spot[0] is self._filled else self._drawn(text, rgb))
+            numbers.append(spot[1] if spot is not None and spot[0] is self._content else self._draw_on_sheet(text, rgb))
             if numbers[-1] < 0:
                 return False
-        if all(text.spots[rgb][0] is self._filled for text, rgb in zip(block.texts, block.inks, strict=True)):
-            block.numbers, block.filled = np.array(numbers, np.intp), self._filled
+        if all(text.spots[rgb][0] is self._content for text, rgb in zip(block.texts, block.inks, strict=True)):
+            block.numbers, block.filled = np.array(numbers, np.intp), self._content
         return True
 
     def end(self) -> None:
-        """Draw what was put, and let the painter go: one that lives on would stay active."""
+        """End the frame: draw all texts and release the painter, which would otherwise stay active."""
         self._flush()
         self._painter = None
 
     def _flush(self) -> None:
-        painter, single, parts = self._painter, self._found, self._placed
-        self._found, self._placed = [], []
+        painter, single, parts = self._painter, self._single, self._placed
+        self._single, self._placed = [], []
         if painter is None or self._pixmap is None or not (single or parts):
             return
         placed = np.concatenate([*parts, np.array(single, np.intp).reshape(-1, 3)])
@@ -211,52 +211,52 @@ class TextSheet:
         assert painter is not None
         painter.setFont(text.font)
         painter.setPen(colour(rgb))
-        painter.drawStaticText(QPointF(x, y), text.words)
+        painter.drawStaticText(QPointF(x, y), text.static_text)
 
-    def _drawn(self, text: LaidText, rgb: int) -> int:
-        """Draw a text on the sheet, on an empty one if it is full; return its number, -1 if it is too large for any."""
+    def _draw_on_sheet(self, text: LaidText, rgb: int) -> int:
+        """Draw a text on the sheet, cleared first if full; return its number, or -1 if it is too large."""
         width, height = (int(size * self._ratio) + 2 for size in (text.width_px, text.height_px))
         most = round(_WIDTH_PX * self._ratio), round(_HEIGHT_PX * self._ratio)
         if width > most[0] or height > most[1]:
             return -1
-        left, top = self._at
+        left, top = self._next_spot
         if left + width > most[0]:
             left, top, self._row_px = 0, top + self._row_px, 0
         if self._pixmap is None or top + height > most[1]:
             self._flush()
-            self._pixmap, self._filled = QPixmap(*most), object()
+            self._pixmap, self._content = QPixmap(*most), object()
             self._pixmap.fill(Qt.GlobalColor.transparent)
             self._rects, left, top, self._row_px = [], 0, 0, 0
-        self._at, self._row_px = (left + width, top), max(self._row_px, height)
+        self._next_spot, self._row_px = (left + width, top), max(self._row_px, height)
         with QPainter(self._pixmap) as painter:
             painter.translate(left, top)
             painter.scale(self._ratio, self._ratio)
             painter.setFont(text.font)
             painter.setPen(colour(rgb))
-            painter.drawStaticText(QPointF(0, 0), text.words)
+            painter.drawStaticText(QPointF(0, 0), text.static_text)
         self._rects.append((left, top, width, height))
-        text.spots[rgb] = self._filled, len(self._rects) - 1
+        text.spots[rgb] = self._content, len(self._rects) - 1
         return len(self._rects) - 1
 
 
-# Texts cut to the room there is and laid out; cached, as eliding and layout are slow.
+# Texts elided and laid out; cached, because both are slow.
 
 
 _CACHE_LIMIT: Final = 5000
 _WIDEST_PX: Final = 4000
-_LONGEST: Final = 1000  # letters: more are cut before they are laid out
-_GAP: Final = "   "  # between parts
+_LONGEST: Final = 1000  # letters; longer texts are cut before layout
+_GAP: Final = "   "  # between the parts of a text
 
 
 class FittedTexts:
-    """The texts of one font.
+    """Cached layouts of texts in one font.
 
     Args:
-        font: How they look.
-        mode: Where they are cut.
-        step_px: Room is rounded down to such steps, so that texts need not be laid out again at every zoom.
-        least: Cut to fewer letters than that a text says nothing and is left out.
-        short_forms: Of texts that are never cut: where there is no room, these stand for them, or nothing.
+        font: The font.
+        mode: Where texts are elided.
+        step_px: Available widths are rounded down to multiples of this, so that zooming rarely needs new layouts.
+        least: A text that would be cut to fewer letters is left out.
+        short_forms: Short forms of texts that are never cut: without enough width, the short form shows, or nothing.
     """
 
     def __init__(
@@ -271,12 +271,12 @@ class FittedTexts:
         self._short_forms = short_forms
         self.metrics = QFontMetricsF(font)
         self._mode, self._step_px, self._least = mode, step_px, least
-        self._texts: dict[str, tuple[LaidText, float]] = {}  # whole, with their widths
+        self._texts: dict[str, tuple[LaidText, float]] = {}  # uncut texts with their widths
         self._cut: dict[tuple[str, int], LaidText | None] = {}
         self._widths: dict[str, float] = {}
 
     def fit(self, text: str, room_px: float) -> LaidText | None:
-        """Return what of a text fits, None if that is not worth showing."""
+        """Return a text cut to the available width; None if too little would remain."""
         steps = min(int(room_px), _WIDEST_PX) // self._step_px
         whole, width_px = self._whole_text(text)
         if width_px <= steps * self._step_px:
@@ -293,13 +293,13 @@ class FittedTexts:
         return self._cut[key]
 
     def laid(self, text: str) -> LaidText:
-        """Return a short text that is not cut, whatever room there is."""
+        """Return a short text without cutting it."""
         if text not in self._texts:
             self._whole_text(text)
         return self._texts[text][0]
 
     def width(self, text: str) -> float:
-        """Return how wide a text is that is not cut."""
+        """Return the width of a text that is not cut, in pixels."""
         if text not in self._widths:
             if len(self._widths) > _CACHE_LIMIT:
                 self._widths.clear()
@@ -307,7 +307,7 @@ class FittedTexts:
         return self._widths[text]
 
     def fit_parts(self, parts: tuple[str, ...], room_px: float) -> list[tuple[float, LaidText]]:
-        """Return as many of some texts as fit whole, each with its distance from the first one; of that what fits."""
+        """Return the leading parts that fit, each with its distance from the first; only the first may be cut."""
         if not self.has_room_after(parts[0], room_px) or len(parts) == 1:
             words = self.fit(parts[0], room_px)
             return [] if words is None else [(0.0, words)]
@@ -321,11 +321,11 @@ class FittedTexts:
         return laid
 
     def has_room_after(self, text: str, room_px: float) -> bool:
-        """Return whether another text may have room behind one."""
+        """Return whether there may be room for another text after a text."""
         return len(text) <= _LONGEST and self.width(text) + self.width(_GAP) < room_px - self._step_px
 
     def _whole_text(self, text: str) -> tuple[LaidText | None, float]:
-        """Return a text laid out, and how wide it is; None of one that is too long anywhere."""
+        """Return the layout and width of an uncut text; None and infinity if it is too long."""
         if len(text) > _LONGEST:
             return None, math.inf
         if text not in self._texts:
@@ -336,13 +336,13 @@ class FittedTexts:
         return self._texts[text]
 
 
-# Names inside intervals that are wide enough to hold them, and the columns where intervals begin.
+# Names inside intervals that are wide enough, and the pixel columns where intervals begin.
 
 
-_MOST_HEIGHT: Final = 0.8  # of a lane: a stack in which a process has that much is nearly a bar
-NARROWEST_PX: Final = 34  # room for a short form, such as MTX
-BESIDE_PX: Final = 8  # of an interval, on both sides of its name
-_LABELS_OF: Final = {  # a lane of a CPU says which one it is
+_MOST_HEIGHT: Final = 0.8  # share of a stack's height from which a process is named in it
+NARROWEST_PX: Final = 34  # least width of an interval with a name, such as MTX
+BESIDE_PX: Final = 8  # total margin beside a name in its interval
+_LABELS_OF: Final = {  # a CPU lane does not repeat its CPU number
     LaneKind.THREAD: frozenset(Label),
     LaneKind.CPU: frozenset(Label) - {Label.CPU},
 }
@@ -350,17 +350,17 @@ _SILENT: Final = frozenset({states.ABSENT, states.UNKNOWN, states.IDLE, states.W
 
 
 class IntervalText(NamedTuple):
-    """A name to be drawn.
+    """The name of an interval.
 
     Attributes:
         row: The lane.
-        left_px, right_px: The part of the interval that shows.
-        start_cycles, end_cycles: All of the interval.
+        left_px, right_px: The visible part of the interval.
+        start_cycles, end_cycles: The whole interval.
         text: The name.
-        ink: 0xRRGGBB, or None for the usual colour of text.
+        ink: 0xRRGGBB, or None for the normal text colour.
         event: Row of the event that begins the interval; `NO_EVENT` if none does.
-        is_number: It is what a counter shows from there on.
-        behind: 0xRRGGBB to be put behind it, where hatching would disturb; None = nothing.
+        is_number: The text is the value of a counter.
+        behind: Colour 0xRRGGBB drawn behind the name, where hatching would make it illegible; None = nothing.
     """
 
     row: LaneRow
@@ -376,7 +376,7 @@ class IntervalText(NamedTuple):
 
     @property
     def room_px(self) -> float:
-        """How wide the name may be."""
+        """Available width of the name."""
         return self.right_px - self.left_px - BESIDE_PX
 
 
@@ -391,11 +391,11 @@ def interval_texts(
     dimmed: NDArray[np.bool_] | None = None,
     without: Container[int] = (),
 ) -> list[IntervalText]:
-    """Return the names that fit, at most one per `NARROWEST_PX` of each lane.
+    """Return the names that fit into their intervals, at most one per `NARROWEST_PX` of a lane.
 
-    Where few intervals show, each is looked up; otherwise runs of equal pixels say where a wide one may be, so that the
-    cost follows the pixels and not the events. `shown` and `dimmed` say by event row which intervals conditions let
-    show, and which fade: those have no name. Lanes in `without` have none either, unless they are counters.
+    If few intervals are visible, each is looked up. Otherwise runs of equal pixels show where wide intervals may be, so
+    that the cost depends on the number of pixels and not of events. Intervals that are not in `shown`, or are in
+    `dimmed` (bool, by the row of their first event), have no name. Neither have lanes in `without`, except counters.
     """
     lanes = []
     for index, row in enumerate(rows):
@@ -409,26 +409,26 @@ def interval_texts(
         spans = timeline.lane(row.index).spans
         positions = _wide_positions(spans, values[index], scale)
         if len(positions):
-            lanes.append(_Wide(row, spans, positions, is_counter))
+            lanes.append(_WideIntervals(row, spans, positions, is_counter))
     if not lanes:
         return []
-    return _named(timeline, lanes, scale, theme, _Left(hidden_values, shown, dimmed))
+    return _named(timeline, lanes, scale, theme, _NameFilter(hidden_values, shown, dimmed))
 
 
 def stack_texts(
     timeline: Timeline, rows: tuple[LaneRow, ...], stacks: Mapping[int, Stack], scale: TimeScale, width_px: int,
     theme: Theme, hidden_values: frozenset[int] = frozenset(),
 ) -> list[IntervalText]:  # fmt: skip
-    """Return the names of processes in the stacks of CPU lanes, where one takes most of the height for long enough.
+    """Return the names of processes in the stacks of CPU lanes, where one process takes most of the height.
 
     Args:
         timeline: The lanes.
-        rows: Those in the picture.
-        stacks: What they show, by lane.
+        rows: Lanes of the picture.
+        stacks: Stacks by lane.
         scale: Time to logical pixels.
         width_px: Device pixels of the picture.
         theme: Colours.
-        hidden_values: Those without names.
+        hidden_values: Lane values without names.
     """
     texts, names = list[IntervalText](), dict[int, str]()
     for row in rows:
@@ -445,35 +445,36 @@ def stack_texts(
             kind, names = int(value[begins[run]]), names or names_of_values(timeline)
             if kind in names and kind not in hidden_values and kind != states.QUIET_PROCESS:
                 start, end = int(stack.edges[begins[run]]), int(stack.edges[ends[run]])
+                behind = _background_rgb(kind, theme)
                 texts.append(IntervalText(row, float(left[run]), float(right[run]), start, end, names[kind],
-                                          _ink(kind, theme), NO_EVENT, behind=_behind(kind, theme)))  # fmt: skip
+                                          _ink(kind, theme), NO_EVENT, behind=behind))  # fmt: skip
     return texts
 
 
 def _named(
-    timeline: Timeline, lanes: list[_Wide], scale: TimeScale, theme: Theme, left_out: _Left
+    timeline: Timeline, lanes: list[_WideIntervals], scale: TimeScale, theme: Theme, name_filter: _NameFilter
 ) -> list[IntervalText]:
-    """Return the names of those of some intervals that are wide enough and have one."""
+    """Return the names of the intervals that are wide enough and have a name."""
     window, px_per_cycle = scale.window, scale.width_px / scale.window.length
     starts = np.concatenate([lane.spans.start_cycles[lane.positions] for lane in lanes])
-    ends = np.concatenate([_ends(lane.spans, lane.positions) for lane in lanes])
+    ends = np.concatenate([_end_times(lane.spans, lane.positions) for lane in lanes])
     value = np.concatenate([lane.spans.value[lane.positions] for lane in lanes])
     event = np.concatenate([lane.spans.event[lane.positions] for lane in lanes])
     sizes = [len(lane.positions) for lane in lanes]
     is_counter = np.repeat([lane.is_counter for lane in lanes], sizes)
     left = (np.maximum(starts, window.start) - window.start) * px_per_cycle
     right = (np.minimum(ends, window.end) - window.start) * px_per_cycle
-    keep = (right - left >= NARROWEST_PX) & left_out.shows(value, event)
-    # A moment before the window is nothing of it.
+    keep = (right - left >= NARROWEST_PX) & name_filter.shows(value, event)
+    # An interval without length that begins before the window is not visible.
     keep &= (value != states.ABSENT) | (starts >= window.start) | is_counter
     of_lane = np.repeat(np.arange(len(lanes)), sizes)
     texts, names = list[IntervalText](), dict[tuple[int, int], str]()
     keep = np.flatnonzero(keep)
     columns = (of_lane, np.concatenate([lane.positions for lane in lanes]), left, right, starts, ends, value, event)
-    for which, position, left_px, right_px, start, end, kind, row_of_event in zip(
+    for number, position, left_px, right_px, start, end, kind, row_of_event in zip(
         *(c[keep].tolist() for c in columns), strict=True
     ):
-        lane = lanes[which]
+        lane = lanes[number]
         text = lane.spans.texts[position] if lane.spans.texts is not None else ""
         if not text:
             if kind in _SILENT:
@@ -483,12 +484,12 @@ def _named(
                 names[kind, thread] = timeline.label_of(kind, thread)
             text = names[kind, thread]
         texts.append(IntervalText(lane.row, left_px, right_px, start, end, text, _ink(kind, theme), row_of_event,
-                                  lane.is_counter, _behind(kind, theme)))  # fmt: skip
+                                  lane.is_counter, _background_rgb(kind, theme)))  # fmt: skip
     return texts
 
 
-class _Wide(NamedTuple):
-    """Intervals of a lane that may be wide enough for a name: their positions."""
+class _WideIntervals(NamedTuple):
+    """Positions of the intervals of a lane that may be wide enough for a name."""
 
     row: LaneRow
     spans: LaneSpans
@@ -496,15 +497,15 @@ class _Wide(NamedTuple):
     is_counter: bool
 
 
-class _Left(NamedTuple):
-    """What has no name: some values, and what conditions hide or fade, by event row."""
+class _NameFilter(NamedTuple):
+    """Which intervals have no name: by lane value, and by event row if a filter hides or dims them."""
 
     values: frozenset[int]
     shown: NDArray[np.bool_] | None
     dimmed: NDArray[np.bool_] | None
 
     def shows(self, value: NDArray[np.uint8], event: NDArray[np.uint32]) -> NDArray[np.bool_]:
-        """Return which intervals may have one, by their values and the events that begin them."""
+        """Return which intervals may have a name, by their values and first events."""
         is_shown = ~np.isin(value, list(self.values)) if self.values else np.ones(len(value), np.bool_)
         if self.shown is not None:
             is_shown &= (event >= len(self.shown)) | self.shown.take(event, mode="clip")
@@ -513,13 +514,13 @@ class _Left(NamedTuple):
         return is_shown
 
 
-def labelled(
+def interval_labels(
     opened: OpenTrace, texts: Sequence[IntervalText], font: FittedTexts | None = None
 ) -> list[tuple[str, ...]]:
-    """Return what is written into intervals: the labels that are switched on, the most important first.
+    """Return the enabled labels of each interval, the most important first.
 
-    Lanes of CPUs name the thread that runs whatever is switched on; lanes of processes and of events have one name.
-    With a font, labels are looked up only where there may be room for more than the name.
+    CPU lanes always name the running thread; lanes of processes and events have one name. With a font, further labels
+    are looked up only where there may be room for them.
     """
     labels, infos = opened.lanes.arrangement.labels, opened.timeline.infos
     parts: list[tuple[str, ...]] = [(text.text,) for text in texts]
@@ -535,7 +536,7 @@ def labelled(
 
 
 def interval_starts(timeline: Timeline, lane: int, scale: TimeScale, width_px: int) -> NDArray[np.int64] | None:
-    """Return the pixel columns where intervals of a lane begin; None if they are too many to be distinguished.
+    """Return the pixel columns where intervals of a lane begin; None if they are too dense, or there are none.
 
     Returns:
         int64 (n,), columns, ascending.
@@ -550,7 +551,7 @@ def interval_starts(timeline: Timeline, lane: int, scale: TimeScale, width_px: i
 
 
 def _wide_positions(spans: LaneSpans, values: NDArray[np.uint8], scale: TimeScale) -> NDArray[np.int64]:
-    """Return the positions of intervals that may show wide enough for a name, by the pixels of their lane."""
+    """Return the positions of intervals that may be wide enough for a name, judged by the pixels of their lane."""
     window = scale.window
     seen = spans.visible(window)
     if seen.stop - seen.start <= scale.width_px // NARROWEST_PX * 2:
@@ -562,14 +563,14 @@ def _wide_positions(spans: LaneSpans, values: NDArray[np.uint8], scale: TimeScal
     return positions[positions >= 0]
 
 
-def _ends(spans: LaneSpans, positions: NDArray[np.integer]) -> NDArray[np.int64]:
-    """Return where intervals end: where the next one begins."""
+def _end_times(spans: LaneSpans, positions: NDArray[np.integer]) -> NDArray[np.int64]:
+    """Return the end times of intervals: the start of the next interval."""
     last = len(spans) - 1
     return np.where(positions < last, spans.start_cycles[np.minimum(positions + 1, last)], spans.end_cycles)
 
 
 def _wide_runs(values: NDArray[np.uint8], width_px: int) -> list[float]:
-    """Return the middles, as shares of the width, of the runs of equal pixels of a lane that a name may fit in."""
+    """Return the middles, as shares of the width, of runs of equal pixels that are wide enough for a name."""
     values, width = values & np.uint8(states.VALUE_MASK), len(values)
     edges = np.concatenate(([0], np.flatnonzero(values[1:] != values[:-1]) + 1, [width]))
     wide = np.flatnonzero(np.diff(edges) * width_px >= NARROWEST_PX * width)
@@ -577,11 +578,11 @@ def _wide_runs(values: NDArray[np.uint8], width_px: int) -> list[float]:
 
 
 @lru_cache(maxsize=256)
-def _behind(value: int, theme: Theme) -> int | None:
+def _background_rgb(value: int, theme: Theme) -> int | None:
     fill = state_colour(value, theme)
     if fill is None or value >= states.FIRST_PROCESS:
         return fill if theme.is_hatched and hatch_of(value) else None
-    # The bar of a wait is lower than text, and an ink for its colour may not show beside it.
+    # The bar of a waiting state is lower than its text, whose colour may be illegible above and below the bar.
     needs_ground = ink_on(fill) != ink_on(theme.base) or (theme.is_hatched and hatch_of(value))
     return fill if needs_ground else None
 
@@ -592,23 +593,23 @@ def _ink(value: int, theme: Theme) -> int | None:
     return None if fill is None else ink_on(fill)
 
 
-# Names inside intervals as a picture of lanes keeps them: by time, so that they can be drawn in any other window.
+# Names inside intervals, stored by time, so that they can be drawn in another window than they were made for.
 
 
-_LEFT_PX: Final = 5  # of an interval, before its name
-_MIDDLE: Final = 0.555  # of a lane: the bar begins under the marks of events
+_LEFT_PX: Final = 5  # margin before a name in its interval
+MIDDLE: Final = 0.555  # vertical centre of the bar, which is below the event marks, as a share of the lane height
 _NOTHING: Final = -1
 
 
 class PlacedTexts(NamedTuple):
-    """Names of intervals; (n,) each.
+    """Names of intervals; columns of shape (n,).
 
     Attributes:
-        start, end: int64, cycles: the part of the interval that was painted.
-        beside: float64, where a text begins behind the first one of its interval, logical pixels.
-        room: float64, what all texts of the interval take, logical pixels.
-        top: float64, its top in the list of lanes, logical pixels.
-        behind: int64, 0xRRGGBB that is put behind all texts of the interval, -1 = nothing.
+        start, end: int64, cycles: the painted part of the interval.
+        beside: float64, distance of a text from the first text of its interval, logical pixels.
+        room: float64, total width of the texts of the interval, logical pixels.
+        top: float64, top of the text in the list of lanes, logical pixels.
+        behind: int64, colour 0xRRGGBB behind the texts of the interval, -1 = nothing.
         words: The texts.
     """
 
@@ -618,27 +619,27 @@ class PlacedTexts(NamedTuple):
     room: NDArray[np.float64]
     top: NDArray[np.float64]
     behind: NDArray[np.int64]
-    words: Inked
+    words: ColouredTexts
 
 
-def placed(
+def place_texts(
     texts: Sequence[IntervalText], parts: Iterable[tuple[str, ...]], fonts: FittedTexts, inks: dict[int | None, int],
     window: TimeWindow,
 ) -> PlacedTexts:  # fmt: skip
-    """Return as much of texts as fits into their intervals.
+    """Return the texts, cut to fit into their intervals.
 
     Args:
         texts: The intervals.
-        parts: What is to be written into each, the most important first.
-        fonts: Lay texts out.
-        window: What is painted.
-        inks: What colour each of `IntervalText.ink` is.
+        parts: Labels of each interval, the most important first.
+        fonts: Layouts of texts.
+        inks: Colour of each value of `IntervalText.ink`.
+        window: The painted time window.
     """
     times, sizes, behind = list[tuple[int, int]](), list[tuple[float, float, float]](), list[int]()
     words, colours, half_px = list[LaidText](), list[int](), fonts.metrics.height() / 2
     for text, words_of_text in zip(texts, parts, strict=True):
         laid_parts = fonts.fit_parts(words_of_text, text.room_px) if words_of_text else []
-        top = text.row.y_px + text.row.height_px * _MIDDLE - half_px
+        top = text.row.y_px + text.row.height_px * MIDDLE - half_px
         for beside_px, laid in laid_parts:
             times.append((max(text.start_cycles, window.start), min(text.end_cycles, window.end)))
             sizes.append((beside_px, laid_parts[-1][0] + laid_parts[-1][1].width_px, top))
@@ -647,7 +648,7 @@ def placed(
             colours.append(inks[text.ink])
     start, end = np.array(times, np.int64).reshape(-1, 2).T
     beside, room, top_px = np.array(sizes, np.float64).reshape(-1, 3).T
-    return PlacedTexts(start, end, beside, room, top_px, np.array(behind, np.int64), Inked(words, colours))
+    return PlacedTexts(start, end, beside, room, top_px, np.array(behind, np.int64), ColouredTexts(words, colours))
 
 
 def draw_placed(
@@ -657,13 +658,13 @@ def draw_placed(
     """Draw texts on a frame.
 
     Args:
-        painter: Of the swimlanes.
-        sheet: Of their font.
-        placed: Texts that are made for the frame.
-        other: Those that are made for another scale: they are left out where there is no room for them now.
-        scale: Of the frame.
-        scroll_px: How far the list of lanes is scrolled.
-        line_px: How high a text is.
+        painter: Painter of the lanes.
+        sheet: Sheet of their font.
+        placed: Texts made for this frame.
+        other: Texts made for another scale; those that no longer fit are left out.
+        scale: Scale of the frame.
+        scroll_px: Height of the lanes scrolled out above.
+        line_px: Height of a text.
     """
     blocks = [texts for texts in (*placed, *other) if texts.words.texts]
     if not blocks:
@@ -683,8 +684,8 @@ def draw_placed(
         numbers = np.concatenate([texts.words.numbers for texts in blocks])
         sheet.put_all((left + beside)[fits], top[fits], numbers[fits])
     else:
-        every = ((text, ink) for texts in blocks for text, ink in zip(texts.words.texts, texts.words.inks, strict=True))
-        for shows, x, y, (text, ink) in zip(fits.tolist(), (left + beside).tolist(), top.tolist(), every, strict=True):
+        inked = ((text, ink) for texts in blocks for text, ink in zip(texts.words.texts, texts.words.inks, strict=True))
+        for shows, x, y, (text, ink) in zip(fits.tolist(), (left + beside).tolist(), top.tolist(), inked, strict=True):
             if shows:
                 sheet.put(x, y, text, ink)
     sheet.end()
@@ -694,7 +695,7 @@ def _fill_behind(
     painter: QPainter, left: NDArray[np.float64], top: NDArray[np.float64], room: NDArray[np.float64],
     behind: NDArray[np.int64], line_px: float,
 ) -> None:  # fmt: skip
-    """Put a plain colour behind texts of which hatching would disturb."""
+    """Fill the area behind texts that hatching would make illegible."""
     for rgb in np.unique(behind).tolist():
         if rgb != _NOTHING:
             of_colour = behind == rgb

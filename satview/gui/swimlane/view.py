@@ -1,4 +1,4 @@
-"""The lanes themselves: one image per frame, and on it names, marks, range and cursors."""
+"""The lanes: painted in bands, with text, marks, the selected range and cursors on top."""
 
 from __future__ import annotations
 
@@ -30,28 +30,28 @@ from satview.session.loading.loaded_trace import Reload
 from satview.session.open_trace import OpenTrace
 
 FRAME_S: Final = 0.005
-_LEAST_MOVING: Final = 0.3  # of a frame: what lanes get, whatever is drawn over them
-_LEAST_AT_REST: Final = 0.6
-_BESIDE_FADES: Final = 0.9
-_STRIP_PX: Final = 8  # of what quiet processes use together
-_CYCLE_PX: Final = 7.0  # a cycle must be that wide before cycles get lines of their own
+_LEAST_MOVING: Final = 0.3  # least share of a frame's time for lanes while the view moves
+_LEAST_AT_REST: Final = 0.6  # the same while it rests
+_OVERHEAD_DECAY: Final = 0.9  # decay per frame of the measured time for everything else
+_STRIP_PX: Final = 8  # height of the strip for the CPU use of quiet processes
+_CYCLE_PX: Final = 7.0  # least width of a clock cycle for which cycles are separated by lines
 
 
 class SwimlaneView(QWidget):
     """Draws the visible lanes of a trace.
 
     Attributes:
-        scroll_px: Height of the list of lanes above the top edge.
+        scroll_px: Height of the lanes scrolled out above the top edge.
         arrows: All arrows between lanes.
-        named_marks: Verdicts, the steps of Why? and the critical path by name.
+        named_marks: Labels of verdicts, of the steps of Why? and of the critical path.
         hovered: Lane row and interval under the mouse, or None; set by the mouse handling.
-        shows_shares: Lanes whose intervals are too dense for bars show how they divide their time.
-        frame_s: How long a frame on the screen may take, about. Lanes that this is not enough for are painted in the
-            next ones, and show their last picture until then. Pictures for files are always exact.
-        answers_first: What a filter does is painted before lists and others follow; of two sets of lanes one does so.
+        shows_shares: Show shares of time in lanes whose intervals are too dense for bars.
+        frame_s: Approximate time limit of a frame on the screen. Lanes that do not fit into it are painted in the next
+            frames, and show their last picture until then. Pictures for files are always exact.
+        answers_first: Repaint on a filter change before lists and other views do; true for one of two sets of lanes.
         lanes: The lanes.
-        rubber: (left, right) pixels of a drag in progress that will zoom, or None.
-        cpus_high: How many CPUs the height of lanes of processes is; 0 where none shows.
+        rubber: (left, right) pixels of a zoom drag in progress, or None.
+        cpus_high: Number of CPUs that the height of process lanes stands for; 0 if none is visible.
 
     Signals:
         scrolled: `scroll_px` changed.
@@ -81,9 +81,9 @@ class SwimlaneView(QWidget):
         self.answers_first = True
         self._is_reloading = False
         self._is_whole = False
-        self._beside_s = 0.0  # what a frame takes beside painting lanes
-        self._last: TimeScale | None = None  # of the last frame in which lanes were painted
-        self._settled: TimeScale | None = None  # of the last frame, if it was exact
+        self._overhead_s = 0.0  # time of a frame for everything except lanes
+        self._last: TimeScale | None = None  # scale of the last frame in which lanes were painted
+        self._exact_scale: TimeScale | None = None  # scale of the last frame, if it was exact
         self.lanes = LaneLayer(opened, theme, self.font(), self)
         self.lanes.changed.connect(self.update)
         self.arrows = ArrowLayer(opened, self)
@@ -110,37 +110,37 @@ class SwimlaneView(QWidget):
 
     @property
     def source(self) -> LaneSource:
-        """Values of the lanes that show."""
+        """Pixel values of the visible lanes."""
         return self.lanes.source
 
     @property
     def stacks(self) -> dict[int, Stack]:
-        """Return the lanes that show shares or steps, by index, as they are on the screen."""
+        """Lanes on the screen that show shares or steps instead of bars, by index."""
         return self.lanes.stacks
 
     @property
     def is_settled(self) -> bool:
-        """True if what is on the screen is exact; until then one frame comes after the other."""
-        return self._settled == self.scale
+        """True if the screen shows an exact frame; otherwise further frames follow."""
+        return self._exact_scale == self.scale
 
     @property
     def scale(self) -> TimeScale:
-        """Time to pixel of what shows now."""
+        """The present scale of time to pixels."""
         return TimeScale(self._opened.viewport.window, self.width())
 
     def set_theme(self, theme: Theme) -> None:
-        """Draw in other colours."""
+        """Use the colours and text size of a theme."""
         self._theme = theme
         self.lanes.set_theme(theme)
         self.update()
 
     def set_shares(self, shows: bool) -> None:
-        """Show how lanes divide their time where intervals are too dense for bars, or what fills most of each pixel."""
+        """Show shares of time where intervals are too dense for bars; if false, the dominant value of each pixel."""
         self.shows_shares = shows
         self.update()
 
     def scroll_to(self, scroll_px: int) -> None:
-        """Scroll the lanes; positions beyond the ends are brought back."""
+        """Scroll the lanes; the position is limited to the ends."""
         scroll_px = min(max(0, scroll_px), max(0, self._opened.lanes.height_px - self.height()))
         if scroll_px != self.scroll_px:
             self.scroll_px = scroll_px
@@ -148,7 +148,7 @@ class SwimlaneView(QWidget):
             self.scrolled.emit()
 
     def reveal_lane(self, index: int) -> None:
-        """Scroll so that a lane shows."""
+        """Scroll until a lane is visible."""
         row = self._opened.lanes.row_of(index)
         if row is None:
             return
@@ -158,23 +158,23 @@ class SwimlaneView(QWidget):
             self.scroll_to(row.y_px + row.height_px - self.height())
 
     def visible_rows(self) -> tuple[LaneRow, ...]:
-        """Return the lanes that show."""
+        """Return the visible lanes."""
         return self._opened.lanes.rows_between(self.scroll_px, self.scroll_px + self.height())
 
     def visible_heads(self) -> tuple[GroupHead, ...]:
-        """Return the headings of groups that show."""
+        """Return the visible group headings."""
         top, bottom = self.scroll_px, self.scroll_px + self.height()
         return tuple(head for head in self._opened.lanes.heads if top - head.height_px < head.y_px < bottom)
 
     def row_at(self, y: float) -> LaneRow | None:
-        """Return the lane at a height of the widget."""
+        """Return the lane at a y position of the widget."""
         return self._opened.lanes.row_at(int(y) + self.scroll_px)
 
     def share_at(self, row: LaneRow, x: float, y: float) -> tuple[TimeWindow, int | None] | None:
-        """Return what a position of a lane that shows shares represents, None in other lanes.
+        """Return what is at a position of a lane that shows shares; None in other lanes.
 
         Returns:
-            The part of the trace that its bin shows, and the value there; None above all values.
+            The time window of the bin, and the lane value there; None above all values.
         """
         stack = self.stacks.get(row.index) if not self._opened.timeline.infos[row.index].is_counter else None
         position = stack.bin_at(self.scale.cycles(x)) if stack is not None else -1
@@ -197,7 +197,7 @@ class SwimlaneView(QWidget):
 
     @Slot(object)
     def _on_reloaded(self, reload: Reload) -> None:
-        """Draw the longer reading; what came in between above must not push what one looks at out of its position."""
+        """Draw the refreshed trace, with the lane at the top of the view kept in place."""
         self._is_reloading = False
         self.source.reload(reload.loaded.timeline, reload.overlay)
         self.lanes.painter.take_lanes()
@@ -218,15 +218,15 @@ class SwimlaneView(QWidget):
     def _on_filter(self) -> None:
         self.lanes.painter.take_filter()
         if self._is_reloading:
-            return  # nobody waits for an answer, and the lanes of the longer reading are not there yet
+            return  # the user did not change the filter, and the lanes of the refreshed trace do not exist yet
         if self.answers_first:
             self.repaint()
         else:
             self.lanes.pictures.outdate()
-            QTimer.singleShot(0, self, self.update)  # in a turn of its own
+            QTimer.singleShot(0, self, self.update)  # in the next turn of the event loop
 
     def resizeEvent(self, event: QResizeEvent) -> None:
-        """Follow the size."""
+        """Fit the view to the new size."""
         self._opened.viewport.set_width(round(self.width() * self.devicePixelRatioF()))
         self._opened.lanes.set_room(self.height())
         self.scroll_to(self.scroll_px)
@@ -234,13 +234,13 @@ class SwimlaneView(QWidget):
         super().resizeEvent(event)
 
     def repaint(self, *area: Any) -> None:
-        """Draw now, and all of it exactly, by what is known now."""
+        """Draw an exact frame immediately."""
         self.lanes.pictures.outdate()
         self._is_whole = True
         super().repaint(*area)
 
     def paintEvent(self, _event: QPaintEvent) -> None:
-        """Draw."""
+        """Draw a frame."""
         with timed(f"swimlanes {self.width()}x{self.height()}", "paint"):
             self._paint()
 
@@ -251,26 +251,26 @@ class SwimlaneView(QWidget):
         if rows:
             is_exact = self._draw_rows(painter, rows, scale, self._left_s(scale) if on_screen and not is_whole else inf)
             beside_s = clock() - begun_s - self.lanes.pictures.spent_s - self.arrows.spent_s
-            self._beside_s = max(beside_s, self._beside_s * _BESIDE_FADES)
+            self._overhead_s = max(beside_s, self._overhead_s * _OVERHEAD_DECAY)
         else:
             painter.fillRect(self.rect(), colour(self._theme.base))
             self._draw_heads(painter)
             if not self._opened.lanes.heads:
                 self._draw_nothing(painter)
         if on_screen:
-            self._settled = scale if is_exact else None
+            self._exact_scale = scale if is_exact else None
         if not is_exact:
             self._next.start()
 
     def _left_s(self, scale: TimeScale) -> float:
-        """Return how much of the time of a frame is left for painting lanes."""
+        """Return how much time of the frame is left for lanes; negative = paint none."""
         if self.arrows.are_due(scale):
-            return -1.0  # lanes wait for a frame in which arrows are found
+            return -1.0  # this frame computes arrows; lanes wait for the next one
         is_moving, self._last = self._last != scale, scale
-        return max(self.frame_s - self._beside_s, self.frame_s * (_LEAST_MOVING if is_moving else _LEAST_AT_REST))
+        return max(self.frame_s - self._overhead_s, self.frame_s * (_LEAST_MOVING if is_moving else _LEAST_AT_REST))
 
     def _draw_rows(self, painter: QPainter, rows: tuple[LaneRow, ...], scale: TimeScale, limit_s: float) -> bool:
-        """Draw lanes and all that is over them; return whether all is exact, for which a time may be too short."""
+        """Draw lanes and everything over them, lanes only within the time limit; return whether the frame is exact."""
         ratio, height, theme = self.devicePixelRatioF(), float(self.height()), self._theme
         width_px = max(1, round(self.width() * ratio))
         request = LaneRequest(tuple(row.index for row in rows), scale.window, width_px, self._opened.lanes.shows_kinds)
@@ -300,7 +300,7 @@ class SwimlaneView(QWidget):
         return is_exact
 
     def _draw_heads(self, painter: QPainter) -> None:
-        """Let headings of groups go through from the names."""
+        """Extend the group headings of the label column across the lanes."""
         for head in self.visible_heads():
             area = QRectF(0, head.y_px - self.scroll_px, self.width(), head.height_px)
             painter.fillRect(area, colour(self._theme.panel))
@@ -309,7 +309,7 @@ class SwimlaneView(QWidget):
                 self._draw_quiet(painter, area)
 
     def _draw_quiet(self, painter: QPainter, area: QRectF) -> None:
-        """Draw when the processes that used little work, all together, by strength of colour."""
+        """Draw the CPU use of all quiet processes together as a strip of varying colour strength."""
         ratio = self.devicePixelRatioF()
         use = quiet_use(self._opened.timeline, self.scale, max(1, round(area.width() * ratio)))
         if use is not None and len(use[1]):
@@ -318,12 +318,12 @@ class SwimlaneView(QWidget):
             left, width = int(columns[0]) / ratio, len(heat) / ratio
             strip = QRectF(left, area.center().y() - _STRIP_PX / 2, width, _STRIP_PX)
             if self._opened.filters.view.marked is not None:
-                painter.setOpacity(1 - FADE)  # as all but what a filter highlights
+                painter.setOpacity(1 - FADE)  # like everything that the filter does not mark
             painter.drawImage(strip, image_of(heat[None, :].copy(), 1.0))
             painter.setOpacity(1)
 
     def _draw_arrows(self, painter: QPainter, rows: tuple[LaneRow, ...], scale: TimeScale, *, may_wait: bool) -> bool:
-        """Draw arrows; return whether they are those of this part of the trace."""
+        """Draw arrows; return whether they belong to this part of the trace."""
         lanes, top = self._opened.lanes, self.scroll_px
         top_row, bottom_row = (lanes.position_at(height) for height in (top, top + self.height() - 1))
         are_new = self.arrows.draw(painter, scale, (top_row, bottom_row), top, self._theme, may_wait=may_wait)
@@ -372,6 +372,6 @@ class SwimlaneView(QWidget):
 
 
 def is_on_screen(widget: QWidget, painter: QPainter) -> bool:
-    """Return whether what is painted goes to the screen; else to a picture that somebody keeps."""
+    """Return whether a painter draws to the screen, and not to a picture for a file."""
     store, engine = widget.backingStore(), painter.paintEngine()
     return store is not None and engine is not None and engine.paintDevice() is store.paintDevice()

@@ -1,1 +1,1 @@
-"""Windows: what they hold, their commands, their bars."""
+"""Windows: their content, commands, menus and status bar."""

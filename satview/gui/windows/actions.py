@@ -1,4 +1,4 @@
-"""Menus, toolbar and shortcuts from the command table."""
+"""QActions for the menus, the toolbar and the keys, made from the command table."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from satview.session.commands import Binding, Command, CommandRegistry, KeyBindi
 
 
 class CommandActions(QObject):
-    """One QAction per command; checks and enabled states follow `refresh`.
+    """One QAction per command; `refresh` updates which are checked and enabled.
 
     Attributes:
-        by_id: Command id to action.
-        menus: The menus of the menu bar, once `fill_menus` has filled them.
+        by_id: Action by command id.
+        menus: Menus of the menu bar, once `fill_menus` has filled them.
     """
 
     def __init__(
@@ -27,15 +27,15 @@ class CommandActions(QObject):
         """Make the actions.
 
         Args:
-            registry: The commands with what they do.
-            is_met: Returns whether what a command needs is there.
-            keys: Which keys run them.
-            window: Where the keys work.
+            registry: The commands with the functions that they run.
+            is_met: Returns whether the prerequisite of a command is met.
+            keys: Key bindings.
+            window: Window in which the keys work.
         """
         super().__init__(window)
         self._keys = keys
         keys.changed.connect(self._set_keys)
-        self._is_met = is_met
+        self._is_available = is_met
         self._registry = registry
         self.by_id: dict[str, QAction] = {}
         self.menus: dict[Menu, QMenu] = {}
@@ -48,7 +48,7 @@ class CommandActions(QObject):
         self._set_keys()
 
     def fill_menus(self, menus: dict[Menu, QMenu]) -> None:
-        """Put the commands into the menus of the menu bar."""
+        """Add the commands to the menus of the menu bar."""
         self.menus = menus
         for entry, menu in menus.items():
             menu.setToolTipsVisible(False)
@@ -60,7 +60,7 @@ class CommandActions(QObject):
             menu.aboutToShow.connect(self.refresh)
 
     def _menu_of(self, command: Command, menu: QMenu) -> QMenu:
-        """Return the menu that a command is in: one within its menu, which is made for its first command."""
+        """Return the menu or submenu of a command; create the submenu for its first command."""
         if not command.submenu:
             return menu
         if command.submenu not in self._submenus:
@@ -68,7 +68,7 @@ class CommandActions(QObject):
         return self._submenus[command.submenu]
 
     def fill_toolbar(self, bar: QToolBar) -> None:
-        """Put the commands with an icon into a toolbar, a gap between menus."""
+        """Add the commands with an icon to a toolbar, separated by menu."""
         last: Menu | None = None
         for binding in self._registry:
             if binding.command.icon:
@@ -78,18 +78,18 @@ class CommandActions(QObject):
                 bar.addAction(self.by_id[binding.command.id])
 
     def attach_lane_keys(self, widget: QWidget) -> None:
-        """Let the keys of the swimlanes work in a widget."""
+        """Make the keys of the swimlanes work in a widget."""
         for action in self._lane_scope:
             widget.addAction(action)
 
     def set_theme(self, theme: Theme) -> None:
-        """Draw icons in other colours."""
+        """Draw the icons in the colours of a theme."""
         for binding in self._registry:
             if binding.command.icon:
                 self.by_id[binding.command.id].setIcon(icon(binding.command.icon, theme))
 
     def run_key(self, key: QKeyCombination) -> None:
-        """Run the command of a key that was pressed before there were any."""
+        """Run the command of a key that was pressed before the commands existed."""
         sequence = QKeySequence(key)
         for action in self.by_id.values():
             if sequence in action.shortcuts() and action.isEnabled():
@@ -98,9 +98,9 @@ class CommandActions(QObject):
 
     @Slot()
     def refresh(self) -> None:
-        """Bring checks and enabled states up to date."""
+        """Update which actions are checked and enabled."""
         self._refresh_later.stop()
-        is_met = {needs: self._is_met(needs) for needs in Needs}
+        is_met = {needs: self._is_available(needs) for needs in Needs}
         for binding in self._registry:
             action = self.by_id[binding.command.id]
             action.setEnabled(is_met[binding.command.needs])
@@ -109,12 +109,12 @@ class CommandActions(QObject):
 
     @Slot()
     def refresh_later(self) -> None:
-        """Refresh once the events at hand are handled: for signals that come many at once, as those of docks."""
+        """Refresh in the next turn of the event loop; for signals that arrive in bursts, such as those of docks."""
         self._refresh_later.start(0)
 
     @Slot()
     def _set_keys(self) -> None:
-        """Let the current keys run the commands, and show them."""
+        """Set the shortcuts from the current key bindings, and show them in the tool tips."""
         for binding in self._registry:
             command, action = binding.command, self.by_id[binding.command.id]
             keys = self._keys.keys_of(command)
@@ -139,8 +139,8 @@ class CommandActions(QObject):
 
 
 def _sequences(key: str) -> list[QKeySequence]:
-    """Return the sequences that represent one key of the table.
+    """Return the key sequences to bind for a key of the table.
 
-    `?` and `+` need Shift on most keyboards, and not every platform takes Shift away before it compares.
+    `?` and `+` need Shift on most keyboards, and not every platform removes Shift before it compares.
     """
     return [QKeySequence(key), QKeySequence(f"Shift+{key}")] if key in ("?", "+") else [QKeySequence(key)]

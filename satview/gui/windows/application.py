@@ -1,4 +1,4 @@
-"""The application: one per process, its windows, its theme, the last-resort dialog."""
+"""The application object, its windows and theme, and the dialog for unhandled errors; one instance per process."""
 
 from __future__ import annotations
 
@@ -31,45 +31,45 @@ if TYPE_CHECKING:
     from satview.gui.running_instance import InstanceServer
     from satview.gui.trends import TrendsWindow
     from satview.gui.windows.ending import FilesOutcome
-    from satview.gui.windows.looks import FirstLooks
+    from satview.gui.windows.looks import PendingLinks
     from satview.gui.windows.window_commands import CaptureCommands
     from satview.store.time_ranges import Location
 
 
 _log = logging.getLogger(__name__)
-_SWITCH_S: Final = 0.001  # Python's 0.005, waited for ten times while a picture is drawn, is a jerk
-_COMPLETE_MS: Final = 400  # after a file was opened, where no picture of a sample comes that commands are made behind
+_SWITCH_S: Final = 0.001  # thread switch interval; Python's 5 ms, ten times while a frame is drawn, is visible
+_COMPLETE_MS: Final = 400  # after a file is opened; a preview completes the window earlier
 
 
-_SIZES_OF_TEXT: Final = ("swimlane/lane_height_px", "swimlane/label_width_px", "events/row_height_px")
+_TEXT_SIZE_SETTINGS: Final = ("swimlane/lane_height_px", "swimlane/label_width_px", "events/row_height_px")
 
 
 class Application(QObject):
-    """Owns settings, recent files and windows.
+    """Owns the settings, the recent files and all windows.
 
     Attributes:
-        shared: What all windows have in common.
-        settings: Those of the user.
+        shared: Objects shared by all windows.
+        settings: The user's settings.
         windows: Open windows.
-        trends: Windows of data sets of traces.
+        trends: Open windows with trends of trace data sets.
 
     Signals:
-        window_shown: Another window is on the screen.
+        window_shown: A new window is on the screen.
     """
 
     window_shown = Signal(QObject)
 
     def __init__(self, shared: Shared, parent: QObject | None = None) -> None:
-        """Begin without a window.
+        """Create the application without a window.
 
         Args:
-            shared: What all windows have in common.
+            shared: Objects shared by all windows.
             parent: Owner.
         """
         super().__init__(parent)
         GuiThreadCollector(self)
         self.shared, self.settings = shared, shared.settings
-        self._looks: FirstLooks | None = None
+        self._pending_links: PendingLinks | None = None
         self.windows: list[MainWindow] = []
         self.trends: list[TrendsWindow] = []
         self.theme = themes.theme_of(self.settings)
@@ -79,18 +79,18 @@ class Application(QObject):
 
     def new_window(self) -> MainWindow:
         """Show an empty window."""
-        window = self._made_window()
+        window = self._create_window()
         window.complete()
         self._show(window)
         return window
 
     def first_window(self) -> MainWindow:
-        """Show an empty window that is still to be completed: after it was painted."""
-        window = self._made_window()
+        """Show an empty window without commands; the caller completes it after the first paint."""
+        window = self._create_window()
         self._show(window)
         return window
 
-    def _made_window(self) -> MainWindow:
+    def _create_window(self) -> MainWindow:
         window = MainWindow(self.shared, self.theme)
         window.files_requested.connect(self._on_files)
         window.link_requested.connect(self._on_link)
@@ -107,22 +107,22 @@ class Application(QObject):
         self.window_shown.emit(window)
 
     def open_files(self, paths: list[Path], window: MainWindow | None = None, is_followed: bool = False) -> None:
-        """Open files: the first one in a window that has no trace, the others in windows of their own.
+        """Open files: the first in a window without a trace, each other one in a new window.
 
         Args:
             paths: The files.
-            window: For the first one; None = another one.
-            is_followed: Keep in step with them while they grow.
+            window: Window for the first file; None = a new window.
+            is_followed: Follow the files while they grow.
         """
         self.open_links([TraceLink(path) for path in paths], window, is_followed)
 
     def open_links(self, links: list[TraceLink], window: MainWindow | None = None, is_followed: bool = False) -> None:
-        """Open files and go to positions in them; arguments as of `open_files`."""
-        from satview.gui.dialogs import may_open  # the first window does not wait for them
-        from satview.gui.windows.looks import FirstLooks
+        """Open files and go to positions in them; for the arguments see `open_files`."""
+        from satview.gui.dialogs import may_open  # imported here so that the first window shows sooner
+        from satview.gui.windows.looks import PendingLinks
         from satview.session.session import Stage
 
-        looks = self._looks = self._looks or FirstLooks(self)
+        pending = self._pending_links = self._pending_links or PendingLinks(self)
         for link in links:
             if _is_dataset(link.path):
                 self.show_trends(link.path)
@@ -132,13 +132,13 @@ class Application(QObject):
             if not may_open(window, link.path):
                 continue
             window.session.open(link.path, is_followed)
-            looks.watch(window, link)
+            pending.watch(window, link)
 
     def open_link(self, link: TraceLink, window: MainWindow) -> None:
-        """Go to the range and event of a link: in a window that shows the file, else in this or another one.
+        """Go to the range and event of a link in the window that shows its file, which is opened if none does.
 
         Raises:
-            UsageError: The file that shows has no such range or event.
+            UsageError: The open file has no such range or event.
         """
         from satview.gui.windows.looks import look_at
 
@@ -153,7 +153,7 @@ class Application(QObject):
         self.open_links([link], window)
 
     def open_for_others(self, links: list[TraceLink], is_followed: bool) -> None:
-        """Open what another invocation was given, in windows of their own, in front of the others."""
+        """Open the files of another `satview` invocation, each in a new window in front."""
         for link in links:
             window = self.new_window()
             self.open_links([link], window, is_followed)
@@ -161,8 +161,8 @@ class Application(QObject):
             window.activateWindow()
 
     def show_trends(self, folder: Path) -> None:
-        """Show the window of trends of a data set of traces."""
-        from satview.gui.trends import TrendsWindow  # on first use: brings pyqtgraph
+        """Show the trends of a trace data set in a new window."""
+        from satview.gui.trends import TrendsWindow  # on first use: imports pyqtgraph
 
         window = TrendsWindow(folder, self.theme)
         window.trace_requested.connect(self._on_trace)
@@ -176,11 +176,11 @@ class Application(QObject):
             window.close()
 
     def close_unasked(self) -> None:
-        """Close all windows without a question; what cannot be saved is said on standard error."""
+        """Close all windows without asking; report on standard error what cannot be saved."""
         windows = list(self.windows)
         for failure in [failure for window in windows for failure in window.save_notes()]:
             say(failure)
-        for window in windows:  # only now: closing waits for background tasks
+        for window in windows:  # after all notes are saved, because closing waits for background tasks
             window.close_unasked()
         for trends in self._open_trends():
             trends.close()
@@ -206,12 +206,12 @@ class Application(QObject):
 
     @Slot()
     def _on_another(self) -> None:
-        """Show a trace in one more window, linked with the first."""
+        """Show the trace of the sending window in a second window, and link their views."""
         window = self.sender()
         if not isinstance(window, MainWindow) or window.workspace is None:
             return
         if window.keeper is not None:
-            window.keeper.save()  # the other one begins with what shows
+            window.keeper.save()  # the new window restores this state
         other = self.new_window()
         other.session.open_shared(window.session)
         if other.workspace is not None:
@@ -235,7 +235,7 @@ class Application(QObject):
 
     @Slot(object)
     def _on_live(self, begin: Callable[[CaptureCommands], None]) -> None:
-        """Begin a live view in a window of its own: the one that requested it shows a trace."""
+        """Begin a live view in a new window, because the sending one shows a trace."""
         begin(self.new_window().captures)
 
     @Slot(str)
@@ -246,14 +246,14 @@ class Application(QObject):
             self._scale_with_text(before)
 
     def _scale_with_text(self, before_percent: int) -> None:
-        """Make lanes, their names and rows of tables as much larger as their text."""
+        """Scale lanes, their labels and table rows with the text size."""
         percent = self.theme.text_percent
-        for key in _SIZES_OF_TEXT if percent != before_percent else ():
+        for key in _TEXT_SIZE_SETTINGS if percent != before_percent else ():
             self.settings.set(key, round(self.settings.number(key) * percent / before_percent))
 
     @Slot()
     def check_theme(self) -> None:
-        """Draw in other colours if the settings or the system request others now."""
+        """Apply the theme that the settings and the system currently request, if it changed."""
         requested = themes.theme_of(self.settings)
         if requested != self.theme:
             self.theme = requested
@@ -276,13 +276,14 @@ def run(
 
     Args:
         links: Files to open, and positions in them.
-        looks: Settings that hold for this run only, by key.
-        is_followed: Keep in step with the files while they grow.
-        is_cached: Use the cache of large files that were decoded before.
-        is_shared: Let an instance that runs already open them, if there is one.
+        looks: Settings for this run only, by key.
+        is_followed: Follow the files while they grow.
+        is_cached: Use the cache of decoded large files.
+        is_shared: Let a running instance open the files, if there is one.
 
     Returns:
-        0; 1 if one of the files lost data, 2 if one could not be opened; 128 and the number of a signal that ended it.
+        Exit code: 0; 1 if a file lost data; 2 if a file could not be opened; 128 + the number of the signal that ended
+            it.
     """
     if is_shared and links and all(link.path.is_file() for link in links):
         from satview.gui.running_instance import hand_over
@@ -297,14 +298,14 @@ def run(
         settings.set("files/cache_mb", 0, is_saved=False)
     recent = RecentFiles(recent_files_file(), settings.number("files/recent_count"))
     application = Application(Shared(settings, recent, users_files(), has_users_keys=True))
-    sys.excepthook = _last_resort
+    sys.excepthook = _report_uncaught
     return _run_windows(app, application, links, is_followed)
 
 
 def _run_windows(app: QApplication, application: Application, links: list[TraceLink], is_followed: bool) -> int:
     paths = [link.path for link in links]
     window = None if paths and all(map(_is_dataset, paths)) else application.first_window()
-    app.processEvents()  # the window is on the screen before anything else is imported
+    app.processEvents()  # show the window before anything else is imported
 
     app.setWindowIcon(app_icon())
     from satview.gui.windows.ending import Ending, FilesOutcome
@@ -327,13 +328,13 @@ def _run_windows(app: QApplication, application: Application, links: list[TraceL
 
 
 def _server(application: Application) -> InstanceServer:
-    from satview.gui.running_instance import InstanceServer  # the first window does not wait for it
+    from satview.gui.running_instance import InstanceServer  # imported here so that the first window shows sooner
 
     return InstanceServer(application.open_for_others, application)
 
 
 def _until_closed(app: QApplication, outcome: FilesOutcome) -> int:
-    # No signal has come so far; those that come from here on end the loop.
+    # No signal has arrived yet; a later one ends the event loop.
     app.exec()
     return outcome.code
 
@@ -343,8 +344,8 @@ def make_qt_application() -> QApplication:
     existing = QApplication.instance()
     if isinstance(existing, QApplication):
         return existing
-    gc.disable()  # `GuiThreadCollector` collects; until it does, what is imported stays anyway
-    app = QApplication(["satview", "-style", "Fusion"])  # what `setStyle` returns brings 600 enumerators
+    gc.disable()  # `GuiThreadCollector` collects later; until then all objects belong to modules
+    app = QApplication(["satview", "-style", "Fusion"])  # as an argument: `setStyle` makes PySide6 load 600 enumerators
     sys.setswitchinterval(_SWITCH_S)
     app.setApplicationName("satview")
     app.setApplicationDisplayName("")
@@ -352,20 +353,20 @@ def make_qt_application() -> QApplication:
 
 
 def _drop_offscreen_chatter(_kind: QtMsgType, _context: QMessageLogContext, text: str) -> None:
-    """Pass on what Qt says, but for the offscreen platform's regret that it has no window manager."""
+    """Print a message of Qt, unless the offscreen platform reports a missing window manager."""
     if not text.startswith("This plugin does not support"):
         sys.stderr.write(f"{text}\n")
 
 
 def silence_offscreen() -> None:
-    """Keep remarks about missing window managers off the command line."""
+    """Suppress messages of Qt's offscreen platform about missing window managers."""
     qInstallMessageHandler(_drop_offscreen_chatter)
 
 
 def _is_dataset(path: Path) -> bool:
     if not path.is_dir():
         return False
-    from satview.fleet.layout import is_dataset  # brings the tables, and most paths are files
+    from satview.fleet.layout import is_dataset  # imports the tables, which single files do not need
 
     return is_dataset(path)
 
@@ -375,21 +376,21 @@ def _is_alive(window: QObject) -> bool:
 
 
 class _Reporting:
-    """Whether the dialog about an internal error shows."""
+    """Whether the dialog about an internal error is open."""
 
     is_on = False
 
 
-def _last_resort(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
-    """Show what no one else caught, and go on."""
+def _report_uncaught(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+    """Report an exception that nothing caught, and continue."""
     if issubclass(kind, SourceChangedError):
-        return  # the session notices by itself, and shows a page about it
+        return  # the session detects this by itself and shows a page about it
     text = internal_report(error.with_traceback(trace), "window", __version__)
     _log.error("%s", text)
     sys.stderr.write(text)
     from satview.gui import dialogs  # on first use
 
-    if _Reporting.is_on:  # the dialog itself, or a timer under it, fails again and again: one dialog is enough
+    if _Reporting.is_on:  # a failure in the dialog or in a timer must not open dialog after dialog
         return
     _Reporting.is_on = True
     try:

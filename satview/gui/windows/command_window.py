@@ -1,4 +1,4 @@
-"""A window as its commands see it."""
+"""The interface between a window and its commands, and the objects that all windows share."""
 
 from __future__ import annotations
 
@@ -26,30 +26,29 @@ if TYPE_CHECKING:
     from satview.session.session import Session
 
 
-# Runs Python's garbage collector in the GUI thread only.
+# Garbage collection in the GUI thread only.
 
 
 _EVERY_MS: Final = 500
-_START_S: Final = 1.5  # of processor time, that starting takes, a file of the command line included
+_START_S: Final = 1.5  # processor time that start-up takes, including opening a file of the command line
 
 
 @cache
-def set_apart() -> None:
-    """Take what modules have made out of collections, once: they stay as long as the process.
+def freeze_loaded_objects() -> None:
+    """Exclude all current objects from garbage collection, once: modules and classes live as long as the process.
 
-    Half a million objects of 500 modules made the first collection of all of them hold the window for 90 ms.
+    Otherwise the first collection visits half a million objects of 500 modules and blocks the window for 90 ms.
     """
     gc.freeze()
 
 
 class GuiThreadCollector(QObject):
-    """Switches automatic collection off for the rest of the process, and collects from the event loop instead.
+    """Disables automatic garbage collection for the rest of the process, and collects from the event loop instead.
 
-    The thresholds are those of Python; a first one of 0 means no collection. It is not switched on again when the
-    collector goes: a collection in the middle of Qt's destruction of objects would wait for a lock of its own thread.
+    Python's thresholds apply; a first threshold of 0 means no collection. Automatic collection stays off after this
+    object is destroyed: a collection while Qt destroys objects would wait for a lock that its own thread holds.
 
-    While the program starts there is nothing but modules to look at, for 80 ms in which no file is decoded either: they
-    are set apart instead.
+    During start-up nearly all objects belong to modules, so they are frozen instead of spending 80 ms on a collection.
     """
 
     def __init__(self, parent: QObject) -> None:
@@ -61,11 +60,11 @@ class GuiThreadCollector(QObject):
 
     @Slot()
     def collect(self) -> None:
-        """Collect the oldest generation that has reached its threshold."""
+        """Collect the oldest generation whose count exceeds its threshold."""
         counts, thresholds = gc.get_count(), gc.get_threshold()
         if not thresholds[0]:
             return
-        if not set_apart.cache_info().currsize and time.process_time() < _START_S:
+        if not freeze_loaded_objects.cache_info().currsize and time.process_time() < _START_S:
             gc.freeze()
             return
         for generation in (2, 1, 0):
@@ -74,16 +73,16 @@ class GuiThreadCollector(QObject):
                 return
 
 
-# What all windows of the program have in common.
+# Objects shared by all windows.
 
 
 class Shared:
-    """One for the program.
+    """Objects shared by all windows; one instance per process.
 
     Attributes:
-        settings: Those of the user.
-        recent: Files opened last.
-        files: Where what windows show of traces is stored; nowhere unless it is said.
+        settings: The user's settings.
+        recent: Recently opened files.
+        files: Where the state of each trace's views is stored; by default nowhere.
     """
 
     def __init__(
@@ -96,40 +95,39 @@ class Shared:
 
     @cached_property
     def keys(self) -> KeyBindings:
-        """Which keys run which commands."""
+        """Key bindings of all commands."""
         return KeyBindings(keys_file() if self._has_users_keys else None)
 
     @cached_property
     def view_links(self) -> ViewLinks:
-        """Which views show the same."""
+        """Groups of views that follow each other."""
         return ViewLinks()
 
 
 class CommandWindow(QMainWindow):
-    """What a window offers to its commands; `MainWindow` fills it in.
+    """The attributes and signals that commands use; `MainWindow` fills them in.
 
     Attributes:
-        settings: Of the program.
-        recent: Files opened before.
-        theme: Its colours.
-        session: Its document.
-        registry: Its commands.
+        settings: The settings of the program.
+        recent: Recently opened files.
+        theme: The theme in use.
+        session: The open document.
+        registry: The commands of the window.
         actions_by_id: The menu entries of the commands.
-        capture_job: The capture that it began, if any.
-        shared: What it has in common with the other windows; `settings` and `recent` are of it.
+        capture_job: The running capture, if any.
+        shared: Objects shared by all windows, including `settings` and `recent`.
         workspace: The views of the open trace, or None.
-        keeper: Keeps what shows of the open trace, or None.
-        preview_page: Shows what samples of a large file contain while it is read; None before the first one.
-        is_complete: It has commands: before, there may be a session alone.
+        keeper: Saves and restores the state of those views, or None.
+        preview_page: Shows samples of a large file while it is read; None before the first preview.
+        is_complete: The commands exist; before, there may be only a session.
 
     Signals:
-        files_requested: Files were selected or dropped: paths.
-        link_requested: A link was selected: a `TraceLink`.
-        another_requested: Another window on the same trace is requested.
-        window_requested: Another empty window is requested.
-        live_requested: A live view is to begin in a window of its own: a function of that window's `CaptureCommands`
-            that begins it.
-        quit_requested: All windows are to close.
+        files_requested: Paths were selected or dropped.
+        link_requested: A `TraceLink` was selected.
+        another_requested: Open another window on the same trace.
+        window_requested: Open another empty window.
+        live_requested: Begin a live view in a new window: a function that takes that window's `CaptureCommands`.
+        quit_requested: Close all windows.
     """
 
     files_requested = Signal(list)
@@ -153,5 +151,5 @@ class CommandWindow(QMainWindow):
     is_complete: bool
 
     def complete(self) -> None:
-        """Make all of the above that is not there yet, but for what only a trace brings."""
+        """Make everything above that does not exist yet, except what needs an open trace."""
         raise NotImplementedError

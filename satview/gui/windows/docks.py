@@ -1,4 +1,4 @@
-"""The docks of a window: where its panels are, kept and put back; and the drawer at the bottom, which shows a topic."""
+"""Docks of a window: save and restore the positions of panels; the drawer at the bottom shows one topic at a time."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from PySide6.QtWidgets import QDockWidget, QHBoxLayout, QMainWindow, QTabBar, QT
 from satview.base.memory import borrowed
 from satview.base.resources import resource_path
 from satview.base.safe_text import tool_tip
-from satview.gui.widgets import CutLabel
+from satview.gui.widgets import ElidedLabel, line_up
 from satview.session.commands import PANELS, Topic
 from satview.session.workspace_file import Area, FloatingPanel, PanelGroup, PanelLayout
 
@@ -34,22 +34,22 @@ Docks = Mapping[str, QDockWidget]
 
 
 def take_layout(window: QMainWindow, docks: Docks) -> PanelLayout:
-    """Return where the panels are.
+    """Return the positions, sizes and tab groups of all panels.
 
     Args:
-        window: Their window.
-        docks: Name of a panel to its dock.
+        window: Window that contains the docks.
+        docks: Docks by panel name.
     """
     names = {dock: name for name, dock in docks.items()}
     bars = _bars(window, docks)
-    members: dict[str, list[str]] = {}  # by the first of the group
+    members: dict[str, list[str]] = {}  # panels of a group of tabs, by its first panel
     hidden = [name for name, dock in docks.items() if dock.isHidden()]
     for name, dock in docks.items():
         tabs = [names[other] for other in (dock, *window.tabifiedDockWidgets(dock))]
         if not dock.isFloating() and name not in hidden:
             front = next(other for other in docks if other in tabs and other not in hidden)
             members.setdefault(front, []).append(name)
-    for name in hidden:  # Qt reports only at which side it is
+    for name in hidden:  # Qt reports only the side of a hidden dock
         area = window.dockWidgetArea(docks[name])
         front = next((other for other in members if window.dockWidgetArea(docks[other]) == area), name)
         members.setdefault(front, []).append(name)
@@ -62,49 +62,49 @@ def take_layout(window: QMainWindow, docks: Docks) -> PanelLayout:
 
 
 def put_layout(window: QMainWindow, docks: Docks, layout: PanelLayout) -> None:
-    """Put the panels where a layout says; panels that it does not name stay at their side, hidden.
+    """Move the panels to the positions of a layout; hide panels that it does not name, at their present side.
 
     Args:
-        window: Their window.
-        docks: Name of a panel to its dock.
-        layout: Where they are to be; names that no panel has are left out.
+        window: Window that contains the docks.
+        docks: Docks by panel name.
+        layout: The requested layout; unknown panel names are ignored.
     """
-    if _shape(take_layout(window, docks)) != _shape(layout):  # to move docks costs Qt tens of milliseconds
+    if _shape(take_layout(window, docks)) != _shape(layout):  # moving docks takes Qt tens of milliseconds
         _dock_all(window, docks, layout)
     _size(window, docks, layout)
 
 
 def shows(dock: QDockWidget) -> bool:
-    """Return whether a panel can be seen; one behind another tab cannot."""
+    """Return whether a panel is visible; a panel behind another tab is not."""
     return dock.isVisible() and not dock.visibleRegion().isEmpty()
 
 
-class KeptSizes:
-    """How wide and high the panels at the sides are, so that they are so again after the window was small."""
+class PanelSizes:
+    """Remembers the sizes of docked panels, and restores them after the window was small."""
 
     def __init__(self, window: QMainWindow, docks: Docks) -> None:
         self._window, self._docks = window, docks
         self._shares: dict[Qt.DockWidgetArea, tuple[int, int]] = {}
 
     def note(self) -> None:
-        """Note the sizes of the panels that can be seen."""
+        """Remember the sizes of the visible panels."""
         bars = _bars(self._window, self._docks)
-        for area, (name, dock) in self._fronts().items():
+        for area, (name, dock) in self._front_docks().items():
             size_px = self._size(area, dock)
             if _DIRECTIONS[area] is Qt.Orientation.Vertical and name in bars:
                 size_px += bars[name].height()  # Qt counts the tabs
             self._shares[area] = size_px, self._size(area, self._window)
 
     def restore(self) -> None:
-        """Give panels the noted sizes, or less in a smaller window."""
-        for area, (_, dock) in self._fronts().items():
+        """Restore the remembered sizes, or smaller ones in a smaller window."""
+        for area, (_, dock) in self._front_docks().items():
             if area in self._shares:
                 size_px, window_px = self._shares[area]
                 fitting_px = min(size_px, round(size_px * self._size(area, self._window) / window_px))
                 self._window.resizeDocks([dock], [fitting_px], _DIRECTIONS[area])
 
-    def _fronts(self) -> dict[Qt.DockWidgetArea, tuple[str, QDockWidget]]:
-        """Return one panel that can be seen at each side."""
+    def _front_docks(self) -> dict[Qt.DockWidgetArea, tuple[str, QDockWidget]]:
+        """Return the name and dock of one visible panel per side."""
         seen = [row for row in self._docks.items() if not row[1].isFloating() and shows(row[1])]
         return {self._window.dockWidgetArea(dock): (name, dock) for name, dock in seen}
 
@@ -114,21 +114,21 @@ class KeptSizes:
 
 
 def scroll_tabs(window: QMainWindow, docks: Docks) -> None:
-    """Scroll each row of tabs no further than its front needs; Qt scrolls on while a row is still narrow.
+    """Scroll each tab bar only as far as its current tab needs; Qt scrolls too far while a bar is still narrow.
 
     Args:
-        window: The window, laid out.
-        docks: The panels.
+        window: The window, after its layout.
+        docks: Docks by panel name.
     """
     for bar in _bars(window, docks).values():
         front = bar.currentIndex()
-        with QSignalBlocker(bar):  # no panel comes to the front meanwhile
+        with QSignalBlocker(bar):  # do not switch panels
             bar.setCurrentIndex(0)
             bar.setCurrentIndex(front)
 
 
 def _shape(layout: PanelLayout) -> tuple[object, ...]:
-    """Return what of a layout is not a matter of sizes."""
+    """Return a layout without its sizes."""
     groups = tuple((group.area, group.tabs) for group in layout.groups)
     return groups, layout.floating, frozenset(layout.hidden)
 
@@ -136,23 +136,23 @@ def _shape(layout: PanelLayout) -> tuple[object, ...]:
 def _dock_all(window: QMainWindow, docks: Docks, layout: PanelLayout) -> None:
     groups = [(group, [docks[name] for name in dict.fromkeys(group.tabs) if name in docks]) for group in layout.groups]
     last: dict[str, tuple[PanelGroup, QDockWidget]] = {}
-    for group, own in groups:  # first one of each group: what is split must not have tabs yet
-        if not own:
+    for group, members in groups:  # place the first dock of each group: Qt cannot split an area that has tabs
+        if not members:
             continue
-        _dock_again(own[0])
-        window.addDockWidget(_AREAS[group.area], own[0])
+        _dock_again(members[0])
+        window.addDockWidget(_AREAS[group.area], members[0])
         if group.area in last:
             before, neighbour = last[group.area]
             is_below = group.y_px >= before.y_px + max(1, before.height_px) // 2
             side = Qt.Orientation.Vertical if is_below else Qt.Orientation.Horizontal
-            window.splitDockWidget(neighbour, own[0], side)
-        last[group.area] = group, own[0]
-    for _, own in groups:
-        for before_dock, dock in pairwise(own):
+            window.splitDockWidget(neighbour, members[0], side)
+        last[group.area] = group, members[0]
+    for _, members in groups:
+        for before_dock, dock in pairwise(members):
             _dock_again(dock)
             window.tabifyDockWidget(before_dock, dock)
     named = {name for group in layout.groups for name in group.tabs} | {panel.name for panel in layout.floating}
-    for name, dock in docks.items():  # newer than the layout: behind the tabs at their side, where there are any
+    for name, dock in docks.items():  # panels newer than the layout become tabs at their side
         if name not in named and (row := last.get(_NAMES.get(window.dockWidgetArea(dock), ""))) is not None:
             window.tabifyDockWidget(row[1], dock)
     for panel in layout.floating:
@@ -169,14 +169,14 @@ def _dock_again(dock: QDockWidget) -> None:
 
 
 def _size(window: QMainWindow, docks: Docks, layout: PanelLayout) -> None:
-    """Bring panels in front of their groups, and give the groups their sizes."""
+    """Bring the front panel of each group to the front, and set the sizes of the groups."""
     shown = [group for group in layout.groups if group.front in docks and group.width_px > 0 and group.height_px > 0]
     for group in shown:
         docks[group.front].raise_()
     for area in _AREAS:
         in_area = [group for group in shown if group.area == area]
-        beside, above = (_one_of_each(in_area, axis) for axis in ("x_px", "y_px"))
-        if len(beside) > 1 or area in ("left", "right"):  # else the width is that of the window
+        beside, above = (_first_per_position(in_area, axis) for axis in ("x_px", "y_px"))
+        if len(beside) > 1 or area in ("left", "right"):  # otherwise the group is as wide as the window
             sizes = [group.width_px for group in beside]
             window.resizeDocks([docks[group.front] for group in beside], sizes, Qt.Orientation.Horizontal)
         if len(above) > 1 or area in ("top", "bottom"):
@@ -184,8 +184,8 @@ def _size(window: QMainWindow, docks: Docks, layout: PanelLayout) -> None:
             window.resizeDocks([docks[group.front] for group in above], sizes, Qt.Orientation.Vertical)
 
 
-def _one_of_each(groups: list[PanelGroup], axis: str) -> list[PanelGroup]:
-    """Return the first group of each that begin at one position: the others have the same size there."""
+def _first_per_position(groups: list[PanelGroup], axis: str) -> list[PanelGroup]:
+    """Return the first group at each position along an axis: groups at one position have the same size there."""
     return list({getattr(group, axis): group for group in reversed(groups)}.values())[::-1]
 
 
@@ -200,7 +200,7 @@ def _group(window: QMainWindow, docks: Docks, tabs: tuple[str, ...], bars: Mappi
 
 
 def _bars(window: QMainWindow, docks: Docks) -> dict[str, QTabBar]:
-    """Return the rows of tabs by the panel that is in front of each."""
+    """Return the visible tab bars by the name of their current panel."""
     titles = {dock.windowTitle(): name for name, dock in docks.items()}
     bars = [bar for bar in window.findChildren(QTabBar) if bar.parent() is window and bar.isVisible()]
     by_title = {titles.get(bar.tabText(bar.currentIndex())): bar for bar in bars}
@@ -212,7 +212,7 @@ def _rect(dock: QDockWidget) -> tuple[int, int, int, int]:
     return area.x(), area.y(), area.width(), area.height()
 
 
-# The drawer: a row of tabs for each topic, and the line above it that selects one.
+# The drawer: a row of tabs per topic, and the line of topic buttons above it.
 
 
 _BOTTOM: Final = Qt.DockWidgetArea.BottomDockWidgetArea
@@ -222,10 +222,10 @@ _ANSWERS: Final = {row.name: row.answers for row in PANELS}
 
 
 def one_topic_in_each_row(layout: PanelLayout) -> PanelLayout:
-    """Return a layout in which no row of tabs at the bottom mixes topics, as those of older versions did.
+    """Return a layout whose tab rows at the bottom have one topic each; layouts of older versions mixed topics.
 
     Args:
-        layout: Where panels were; the topic of the panel in front stays.
+        layout: The saved layout; each row keeps the topic of its front panel.
     """
     hidden = list(layout.hidden)
     for row in layout.groups:
@@ -235,15 +235,15 @@ def one_topic_in_each_row(layout: PanelLayout) -> PanelLayout:
 
 
 class Drawer(QWidget):
-    """A button for each topic, what the panel in front answers, and buttons that float that panel or close the drawer.
+    """The line above the drawer: a button per topic, the question the front panel answers, and float and close buttons.
 
-    A panel is in the drawer while it is docked at the bottom. Qt keeps a hidden dock behind the tabs where it was, so
+    A panel is in the drawer while it is docked at the bottom. Qt keeps the position of a hidden dock among the tabs, so
     a row of tabs shows one topic by hiding the docks of the others.
 
     Attributes:
-        buttons: Those of the topics.
-        answers: What the panel in front answers.
-        float_button, close_button: Those at the right, while the drawer is open.
+        buttons: Button of each topic.
+        answers: The question that the front panel answers.
+        float_button, close_button: Buttons at the right, visible while the drawer is open.
 
     Signals:
         rearranged: Panels were shown or hidden.
@@ -255,19 +255,17 @@ class Drawer(QWidget):
         """Make the line.
 
         Args:
-            docks: Name of a panel to its dock.
-            window: Where these are.
-            parent: What the line is in.
+            docks: Docks by panel name.
+            window: Window that contains the docks.
+            parent: Parent widget of the line.
         """
         super().__init__(parent)
         self.setObjectName("drawer")
         self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
         self._docks, self._window = docks, window
         self._last = "events"
-        self._last_of = {topic: next(row.name for row in PANELS if row.topic is topic) for topic in Topic}
-        line = QHBoxLayout(self)
-        line.setContentsMargins(6, 0, 4, 0)
-        line.setSpacing(0)
+        self._last_of_topic = {topic: next(row.name for row in PANELS if row.topic is topic) for topic in Topic}
+        line = line_up(QHBoxLayout(self), margins=(6, 0, 4, 0), spacing=0)
         self.buttons: dict[Topic, QToolButton] = {}
         for topic in Topic:
             button = self.buttons[topic] = QToolButton(self)
@@ -278,31 +276,29 @@ class Drawer(QWidget):
             button.setToolTip(tool_tip(f"{titles}\nClick again to close the drawer."))
             button.clicked.connect(partial(borrowed(self._on_topic), topic))
             line.addWidget(button)
-        self.answers = CutLabel(self, role="answers")
-        line.addWidget(self.answers, 1)
+        self.answers = ElidedLabel(self, role="answers")
         self.float_button = self._button("dock-float", "Show this panel in a window of its own", self._float)
         self.close_button = self._button("dock-close", "Close the drawer", self.close_drawer)
-        line.addWidget(self.float_button)
-        line.addWidget(self.close_button)
+        line_up(line, (self.answers, 1), self.float_button, self.close_button)
         set_title_bar = borrowed(self._set_title_bar)
         for dock in docks.values():
             dock.topLevelChanged.connect(partial(set_title_bar, dock))
             dock.dockLocationChanged.connect(partial(set_title_bar, dock))
 
     def members(self) -> list[str]:
-        """Return the names of the panels in the drawer, whether they show or not."""
+        """Return the names of the panels in the drawer, including hidden ones."""
         return [name for name, dock in self._docks.items() if self._is_inside(dock)]
 
     @property
     def front(self) -> str:
-        """The panel of the drawer that shows, the last one used if there are several; empty while it is closed."""
+        """Name of the visible panel of the drawer, the last used of several; empty while the drawer is closed."""
         fronts = [name for name in self.members() if shows(self._docks[name])]
         return self._last if self._last in fronts else fronts[0] if fronts else ""
 
     def show_panel(self, name: str) -> None:
-        """Show a panel of the drawer, and those of its topic as tabs beside it, in place of those of another."""
+        """Show a panel of the drawer with the panels of its topic as tabs, and hide the other topics in that row."""
         dock = self._docks[name]
-        self._last = self._last_of[_TOPIC_OF[name]] = name
+        self._last = self._last_of_topic[_TOPIC_OF[name]] = name
         topic, others = _TOPIC_OF[name], set(self.members()) - {name}
         dock.show()
         for other in others:
@@ -316,7 +312,7 @@ class Drawer(QWidget):
         self.rearranged.emit()
 
     def open_again(self) -> None:
-        """Show what showed when it was closed."""
+        """Show the panel that was visible when the drawer was closed."""
         self.show_panel(self._last if self._is_inside(self._docks[self._last]) else (self.members() or ["events"])[0])
 
     def close_drawer(self) -> None:
@@ -326,10 +322,10 @@ class Drawer(QWidget):
         self.rearranged.emit()
 
     def refresh(self) -> None:
-        """Show which topic shows, and what its front answers."""
+        """Update the checked topic button and the question of the front panel."""
         front, members = self.front, self.members()
         if front:
-            self._last = self._last_of[_TOPIC_OF[front]] = front
+            self._last = self._last_of_topic[_TOPIC_OF[front]] = front
         for topic, button in self.buttons.items():
             button.setVisible(any(_TOPIC_OF[name] is topic for name in members))
             button.setChecked(bool(front) and _TOPIC_OF[front] is topic)
@@ -346,16 +342,16 @@ class Drawer(QWidget):
             self.close_drawer()
             return
         inside = [name for name in self.members() if _TOPIC_OF[name] is topic]
-        self.show_panel(self._last_of[topic] if self._last_of[topic] in inside else inside[0])
+        self.show_panel(self._last_of_topic[topic] if self._last_of_topic[topic] in inside else inside[0])
 
     def _float(self) -> None:
-        """Take the panel in front out of the drawer, which goes on with the next one of its topic."""
+        """Float the front panel; the drawer shows the next panel of the topic."""
         if front := self.front:
             self._docks[front].setFloating(True)
             self.rearranged.emit()
 
     def _set_title_bar(self, dock: QDockWidget, _where: object) -> None:
-        """Leave out the title of a dock in the drawer: its tab has it."""
+        """Hide the title bar of a dock in the drawer, whose tab shows the title; restore it elsewhere."""
         has_none = dock.titleBarWidget() is not None
         if has_none is not self._is_inside(dock):
             dock.setTitleBarWidget(None if has_none else QWidget(dock))  # type: ignore[arg-type]  # None is Qt's own

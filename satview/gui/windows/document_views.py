@@ -1,4 +1,4 @@
-"""What a window shows of its document: that a file is read, what of it is known so far, its views, or why it failed."""
+"""Fills a window according to its session: the loading page, the preview, the views of a trace, or the error."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from satview.base.errors import WriteError
 from satview.base.memory import borrowed
 from satview.base.safe_text import visible_line
 from satview.gui import dialogs
-from satview.gui.windows.command_window import CommandWindow, set_apart
+from satview.gui.windows.command_window import CommandWindow, freeze_loaded_objects
 from satview.gui.windows.pages import FailedPage, LoadingPage
 from satview.session.commands import FIRST_PANELS, PANELS
 from satview.session.loading.loading_tasks import Prepare
@@ -30,12 +30,9 @@ if TYPE_CHECKING:
     from satview.session.open_trace import OpenTrace
 
 
-# What a window shows while no trace is open: welcome, loading, failed. Needs no numpy, so it shows at once.
-
-
 _CACHE_AFTER_MS = 1000
-# PySide6 makes classes and enumerations when they are first named. Where two threads do so at once, as those of two
-# windows that open together, it ends the process with a segmentation fault.
+# PySide6 creates classes and enumerations on first use. Two threads that do so at once, such as those of two
+# windows that open together, cause a segmentation fault.
 _importing: Final = threading.Lock()
 _CONTEXT = (
     "view.focus",
@@ -59,40 +56,40 @@ _CONTEXT = (
 
 
 def _import_preview() -> None:
-    """Import what the preview of a trace needs."""
+    """Import the modules of the preview."""
     with _importing:
         import satview.gui.windows.preview_page  # noqa: F401  -- for its effect on sys.modules
 
 
 def _import_views() -> None:
-    """Import what an open trace needs.
+    """Import the modules of an open trace.
 
-    Of the panels only those that windows show at first: the picture does not wait for the others, which follow it.
+    Of the panels, only those that windows show first: the others are imported after the first frame.
     """
     with _importing:
-        import satview.formats.kev.details  # of the arguments in the list of events; brings construct
+        import satview.formats.kev.details  # decodes arguments for the event list; imports construct
         import satview.gui.windows.workspace
-        import satview.gui.windows.workspace_keeper  # noqa: F401  -- all for their effect on sys.modules
+        import satview.gui.windows.workspace_keeper  # noqa: F401  -- all three for their effect on sys.modules
         from satview.events.arguments import read_ahead
 
-        read_ahead()  # the list of events would when it is first drawn
+        read_ahead()  # otherwise the event list waits for it when it is first drawn
         for row in PANELS:
             if row.name in FIRST_PANELS.values():
                 import_module(row.module)
-        set_apart()
+        freeze_loaded_objects()
 
 
 def _import_panels(catalogue: Catalogue, _is_cancelled: IsCancelled) -> None:
     with _importing:
-        for name in dir(QtWidgets):  # PySide6 makes all kinds of widgets at once, when the first viewport is requested
+        for name in dir(QtWidgets):  # otherwise PySide6 creates all widget classes when the first viewport is requested
             getattr(QtWidgets, name)
         for row in PANELS:
             import_module(row.module)
-        import_module("satview.tables.sql")  # the first query would; brings all analyses
-        from satview.tables.views import views  # the panel SQL lists them when it is first seen
+        import_module("satview.tables.sql")  # otherwise the first query imports it, with all analyses
+        from satview.tables.views import views  # the panel SQL lists them when it first shows
 
         views()
-    catalogue.find("")  # finds all names; the first condition would
+    catalogue.find("")  # builds the index of names, which the first filter condition needs
 
 
 PREPARE: Final = Prepare(_import_preview, _import_views)
@@ -102,23 +99,23 @@ class DocumentViews(QObject):
     """Follows the session of a window, and fills the window accordingly.
 
     Attributes:
-        loading: The page for a file that is read.
-        failed: The page for one that cannot be.
+        loading: The page of a file that is being read.
+        failed: The page of a file that could not be read.
 
     Signals:
-        open_requested: Another file is to be opened.
-        capture_requested: The dialog of captures is to open, with these rules.
+        open_requested: The user asks for another file.
+        capture_requested: Open the capture dialog with these rules.
     """
 
     open_requested = Signal()
     capture_requested = Signal(str)
 
     def __init__(self, window: CommandWindow, pages: QStackedWidget) -> None:
-        """Add the pages of files.
+        """Add the pages for files.
 
         Args:
             window: The window, with its session and actions.
-            pages: What it shows; the first page is for no file.
+            pages: The stacked pages of the window; the first one is for no file.
         """
         super().__init__(window)
         self._window, self._pages = window, pages
@@ -142,8 +139,8 @@ class DocumentViews(QObject):
 
     @Slot()
     def _on_preview(self) -> None:
-        """Show what some positions of the file show, while it is read."""
-        from satview.gui.windows.preview_page import PreviewPage  # brings numpy
+        """Show samples of the file while it is read."""
+        from satview.gui.windows.preview_page import PreviewPage  # imported by `_import_preview`
 
         window, session, settings = self._window, self._window.session, self._window.settings
         assert session.preview is not None
@@ -158,7 +155,7 @@ class DocumentViews(QObject):
         window.preview_page.begin(session.path, session.preview)
         self._pages.setCurrentWidget(window.preview_page)
         window.preview_page.lanes.setFocus()
-        # The commands are made while the file is decoded: in the turn after the one that paints this picture.
+        # Make the commands while the file is decoded, one turn of the event loop after the preview is painted.
         QTimer.singleShot(0, self, lambda: QTimer.singleShot(0, self, window.complete))
 
     @Slot()
@@ -189,7 +186,7 @@ class DocumentViews(QObject):
             self._window.actions_by_id.refresh()
 
     def _title(self) -> str:
-        """Return the title of the window: the file, and the system where that is not QNX."""
+        """Return the window title: the file name, and the operating system if it is not QNX."""
         path, opened = self._window.session.path, self._window.session.opened
         if path is None:
             return "satview"
@@ -198,7 +195,7 @@ class DocumentViews(QObject):
         return f"{title}{f' ({system})' if system else ''} \N{EM DASH} satview"
 
     def _enter_workspace(self) -> None:
-        from satview.gui.windows.workspace import Workspace  # brings numpy: not before the first window shows
+        from satview.gui.windows.workspace import Workspace  # imported by `_import_views`
         from satview.gui.windows.workspace_keeper import WorkspaceKeeper
 
         window, session, opened = self._window, self._window.session, self._window.session.opened
@@ -236,7 +233,7 @@ class DocumentViews(QObject):
 
     @Slot()
     def _on_pane(self) -> None:
-        """Let keys and the menu work in a second set of lanes."""
+        """Connect keys and the context menu to a second set of lanes."""
         second = self._window.workspace.panes.second if self._window.workspace is not None else None
         if second is not None:
             self._window.actions_by_id.attach_lane_keys(second.area)
@@ -246,7 +243,7 @@ class DocumentViews(QObject):
 
     @Slot()
     def _on_refined(self) -> None:
-        """Import the other panels and cache what was decoded, once the picture is exact and nobody waits for it."""
+        """Import the remaining panels and cache the decoded trace, once the view is exact and nobody waits for it."""
         views = self._window.workspace
         if views is None or not views.area.is_exact:
             return
@@ -266,7 +263,7 @@ class DocumentViews(QObject):
         return [row.index for row in views.area.view.visible_rows()] if views is not None else []
 
     def _may_reload(self) -> bool:
-        """Return whether the views may be replaced now: not under a drag, a menu or a dialog."""
+        """Return whether the views may be replaced now: not during a drag, or under an open menu or dialog."""
         is_busy = QApplication.mouseButtons() != Qt.MouseButton.NoButton
         return not is_busy and QApplication.activePopupWidget() is None and QApplication.activeModalWidget() is None
 
@@ -278,7 +275,7 @@ class DocumentViews(QObject):
         self._refresh_commands()
 
     def leave(self) -> None:
-        """Take the views of the trace away, if there are any."""
+        """Remove the views of the trace, if there are any."""
         self._import.close()
         window, views = self._window, self._window.workspace
         if views is None:
@@ -305,7 +302,7 @@ class DocumentViews(QObject):
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self._window.actions_by_id.refresh()
         if self._window.workspace is not None:
-            from satview.gui.filters.context import add_filter_menus  # brings numpy
+            from satview.gui.filters.context import add_filter_menus  # slow; loaded with the views
 
             add_filter_menus(menu, self._window.workspace.active.opened, argument)
         for command_id in _CONTEXT:
@@ -315,8 +312,8 @@ class DocumentViews(QObject):
                 menu.addAction(self._window.actions_by_id.by_id[command_id])
         menu.popup(position)
 
-    def may_lose_nothing(self) -> bool:
-        """Show the question about unsaved notes until they are saved or discarded; False if the window is to stay."""
+    def resolve_unsaved(self) -> bool:
+        """Ask about unsaved notes until they are saved or discarded; return False if the window must stay open."""
         while unstored := self._window.session.unstored_marks():
             marks = unstored[0]
             marks.file.retry()
@@ -343,5 +340,5 @@ class DocumentViews(QObject):
 
 
 def _is_lasting(path: Path) -> bool:
-    """Return whether a file will still be there tomorrow; that of a live demo will not."""
+    """Return whether a file is permanent; standard input and the temporary file of a live demo are not."""
     return str(path) != "-" and not path.parent.name.startswith("satview-")

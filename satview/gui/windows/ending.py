@@ -1,4 +1,4 @@
-"""How the process of windows ends: the exit code that files and signals give it."""
+"""The end of the GUI process: signals that request it, and the exit code."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ from satview.base.process import Ended
 from satview.gui.windows.main_window import MainWindow
 from satview.session.session import Session, Stage
 
-# Signals that request the end of the process of windows: SIGINT, SIGTERM, SIGHUP.
+# Signals that request the end of the process.
 
 
-_NAMES: Final = ("SIGINT", "SIGTERM", "SIGHUP")  # not every system has them all
+_NAMES: Final = ("SIGINT", "SIGTERM", "SIGHUP")  # not every system has all three
 
 
 class EndSignals(QObject):
     """Reports signals that request the end of the process.
 
     Attributes:
-        number: Of the first one; 0 = none has come.
+        number: Number of the first signal; 0 = none so far.
 
     Signals:
-        arrived: The first one has come; sent by Qt's event loop.
+        arrived: The first signal has arrived; emitted from Qt's event loop.
     """
 
     arrived = Signal()
@@ -41,17 +41,17 @@ class EndSignals(QObject):
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self.number = 0
-        self._here, self._there = socket.socketpair()
-        for end in (self._here, self._there):
+        self._read_end, self._write_end = socket.socketpair()
+        for end in (self._read_end, self._write_end):
             end.setblocking(False)
-        self._notifier = QSocketNotifier(self._here.fileno(), QSocketNotifier.Type.Read, self)
+        self._notifier = QSocketNotifier(self._read_end.fileno(), QSocketNotifier.Type.Read, self)
         self._notifier.activated.connect(self._read)
 
     @contextmanager
     def watched(self) -> Iterator[None]:
-        """Take the signals in a block; one that is ignored, as under nohup, stays ignored. On the main thread only."""
+        """Handle the signals in a `with` block; an ignored signal (nohup) stays ignored. Main thread only."""
         before = {}
-        wakeup = signal.set_wakeup_fd(self._there.fileno(), warn_on_full_buffer=False)
+        wakeup = signal.set_wakeup_fd(self._write_end.fileno(), warn_on_full_buffer=False)
         for name in _NAMES:
             number = getattr(signal, name, None)
             if number is not None and signal.getsignal(number) in (signal.SIG_DFL, signal.default_int_handler):
@@ -63,15 +63,15 @@ class EndSignals(QObject):
                 signal.signal(number, handler)
             signal.set_wakeup_fd(wakeup)
             self._notifier.setEnabled(False)
-            self._here.close()
-            self._there.close()
+            self._read_end.close()
+            self._write_end.close()
 
     @Slot()
     def _read(self) -> None:
         numbers = b""
         with contextlib.suppress(BlockingIOError):
-            numbers = self._here.recv(64)
-        # Other signals with a handler of Python come this way too.
+            numbers = self._read_end.recv(64)
+        # The socket also receives other signals that have a Python handler.
         requested = [number for number in numbers if number in {getattr(signal, name, None) for name in _NAMES}]
         if requested and not self.number:
             self.number = requested[0]
@@ -79,18 +79,18 @@ class EndSignals(QObject):
 
 
 def _do_nothing(_number: int, _frame: FrameType | None) -> None:
-    """Replace the default, which would end the process at once: only signals with a handler reach the socket."""
+    """Replace the default handler, which would end the process: only signals with a Python handler reach the socket."""
 
 
 _END_WITHIN_S: Final = 0.7
 
 
 class Ending(QObject):
-    """Ends the process soon after a signal, whatever is being loaded and whatever dialog is open.
+    """Ends the process soon after a signal, even during loading or in a modal dialog.
 
     Attributes:
-        signals: Where the signals come from.
-        code: Exit code after a signal; 0 = none has come.
+        signals: Source of the signals.
+        code: Exit code after a signal; 0 = no signal so far.
     """
 
     def __init__(self, parent: QObject, close_windows: Callable[[], None]) -> None:
@@ -98,7 +98,7 @@ class Ending(QObject):
 
         Args:
             parent: Owner.
-            close_windows: Closes all windows without a question.
+            close_windows: Closes all windows without asking.
         """
         super().__init__(parent)
         self._close_windows = close_windows
@@ -109,16 +109,16 @@ class Ending(QObject):
     @Slot()
     def _end(self) -> None:
         self.code = Ended(self.signals.number).code
-        # Closing waits for what runs in the background, which stops at its next step; that may be far away.
+        # Closing waits until background tasks reach their next cancellation check, which may take long.
         limit = threading.Timer(_END_WITHIN_S, os._exit, (self.code,))
         limit.daemon = True
         limit.start()
         self._close_windows()
-        QApplication.exit(self.code)  # the loops of open dialogs as well
+        QApplication.exit(self.code)  # also ends the loops of open dialogs
 
 
 class FilesOutcome(QObject):
-    """Notes how the files of the command line ended, for the exit code; prints what failed."""
+    """Derives the exit code from how the files of the command line loaded; prints failures."""
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -126,7 +126,7 @@ class FilesOutcome(QObject):
 
     @Slot(QObject)
     def watch(self, window: QObject) -> None:
-        """Follow the document of a window."""
+        """Follow the session of a window."""
         assert isinstance(window, MainWindow)
         window.session.stage_changed.connect(self._on_stage)
 

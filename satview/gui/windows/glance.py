@@ -1,4 +1,4 @@
-"""The line in the tool bar that says what the trace is and what stands out in it; each part leads to a panel."""
+"""The summary in the toolbar: trace length, losses, missing classes, worst verdict; each part opens a panel."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ from satview.store.trace import Trace
 
 @dataclass(frozen=True, slots=True)
 class GlancePart:
-    """A few words, and the panel that says more.
+    """One part of the summary, and the panel that it opens.
 
     Attributes:
         text: The words.
         panel: Name of the panel.
-        tone: `error`, `warning`, or empty where nothing is wrong.
-        hint: What a click shows.
+        tone: `error`, `warning`, or empty if nothing is wrong.
+        hint: Tool tip: what a click shows.
     """
 
     text: str
@@ -41,9 +41,9 @@ class GlancePart:
 
 
 def size_part(trace: Trace, busy: float | None) -> GlancePart:
-    """Return how long the trace is and how busy its CPUs were, 0 to 1, once that is known."""
+    """Return the length of the trace and the busy share of its CPUs, 0 to 1, or None if that is not known yet."""
     length = format_duration(trace.clock.duration_ns(trace.window.length))
-    if trace.pairs is not None:  # of a threads library, which knows nothing of CPUs
+    if trace.pairs is not None:  # recorded by a threads library, which has no CPU information
         threads = counted(len(trace.threads) - 1, "thread")
         return GlancePart(f"{length}, {threads}", "statistics", hint="Show statistics")
     of_cpus = f" {busy:.0%} busy".replace("%", " %") if busy is not None else ""
@@ -51,10 +51,10 @@ def size_part(trace: Trace, busy: float | None) -> GlancePart:
 
 
 def verdict_part(trace: Trace, verdicts: Verdicts) -> GlancePart:
-    """Return the most severe verdict with its longest case, and how many more there are."""
+    """Return the most severe verdict with its longest occurrence, and the number of further verdicts."""
     wrong = [verdict for verdict in verdicts.verdicts if verdict.severity is not Severity.INFO]
     if not wrong:
-        if verdicts.verdicts:  # none that is wrong for certain; the status bar counts them too
+        if verdicts.verdicts:  # only verdicts of severity INFO; the status bar counts them too
             return GlancePart(f"nothing wrong for certain, {verdicts.summary}", "verdicts", hint=verdicts.summary)
         unknown = len(verdicts.undecided)
         doubt = f", {counted(unknown, 'kind')} of verdict undecided" if unknown else ""
@@ -69,7 +69,7 @@ def verdict_part(trace: Trace, verdicts: Verdicts) -> GlancePart:
 
 
 def loss_part(trace: Trace) -> GlancePart:
-    """Return whether anything of the file was lost."""
+    """Return which events or data of the file were lost."""
     counts = trace.problems.counts()
     costly = [f"{KINDS[slug].title.lower()}: {count:,}" for slug, count in counts.items() if KINDS[slug].costs_data]
     if not costly:
@@ -79,11 +79,11 @@ def loss_part(trace: Trace) -> GlancePart:
 
 
 def lack_part(trace: Trace, knows_priorities: bool | None) -> GlancePart | None:
-    """Return what a trace that cannot answer most questions lacks, and what to capture; None if nothing is known.
+    """Return what a trace lacks that cannot answer most questions, and what to capture; None if nothing is missing.
 
     Args:
         trace: The trace.
-        knows_priorities: As `has_priorities` says; None as long as that is not known.
+        knows_priorities: Result of `has_priorities`; None until it is known.
     """
     if not trace.release.is_qnx or trace.pairs is not None or not len(trace.events):
         return None
@@ -98,15 +98,15 @@ _LEAST_PX = 60
 
 
 class Glance(QWidget):
-    """Buttons side by side at the right of the tool bar, which has room to spare; those without room are left out.
+    """Buttons at the right end of the toolbar; buttons that do not fit are hidden.
 
-    What takes time to find out appears once it is known.
+    A part that takes time to compute appears once it is known.
 
     Attributes:
-        buttons: Those that show something, the most important last: it is at the right, where the eye ends.
+        buttons: Button of each part, the most important one last, at the right end.
 
     Signals:
-        panel_requested: A part was clicked: name of its panel.
+        panel_requested: A part was clicked; sends the name of its panel.
     """
 
     panel_requested = Signal(str)
@@ -131,18 +131,18 @@ class Glance(QWidget):
         self.refresh()
 
     def minimumSizeHint(self) -> QSize:
-        """Return little: a tool bar hides what it has no room for."""
+        """Return a small width: a toolbar hides a widget that does not fit."""
         return QSize(_LEAST_PX, super().minimumSizeHint().height())
 
     def take_out(self) -> None:
-        """Leave the tool bar."""
+        """Remove the summary from the toolbar."""
         self._bar.removeAction(self._action)
         self._action.deleteLater()
         self.deleteLater()
 
     @Slot()
     def refresh(self) -> None:
-        """Show what is known now."""
+        """Show the parts that are known now."""
         trace, timeline, verdicts = self._opened.trace, self._opened.timeline, self._opened.verdicts.found
         self._show("size", size_part(trace, busy_share(timeline) if knows_use(timeline) else None))
         self._show("loss", loss_part(trace))
@@ -151,7 +151,7 @@ class Glance(QWidget):
         self._fit()
 
     def resizeEvent(self, event: QResizeEvent) -> None:
-        """Leave out what has no room, and show it again."""
+        """Show the buttons that fit the new width."""
         super().resizeEvent(event)
         self._fit()
 
@@ -166,7 +166,7 @@ class Glance(QWidget):
         restyle(button, "state", part.tone)
 
     def _fit(self) -> None:
-        """Show the parts that have room; the last ones stay longest."""
+        """Show the buttons that fit; the most important ones stay longest."""
         room_px = self.width() - self.layout().contentsMargins().left()  # type: ignore[union-attr]  # it has one
         for name in ("verdict", "lack", "loss", "size"):
             width_px = self.buttons[name].sizeHint().width()

@@ -1,4 +1,4 @@
-"""How a window comes to look as a saved session, a link or the command line says."""
+"""Applies a saved session or a link to a window: session commands, and what is shown first of a new trace."""
 
 from __future__ import annotations
 
@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import QObject, QTimer, Slot
 
 from satview.base.errors import SatviewError
+from satview.base.time_text import parse_range
 from satview.gui import dialogs
 from satview.gui.quick_pick import Option, QuickPick
 from satview.gui.settings_dialog import SaveSessionDialog
-from satview.gui.windows.workspace_keeper import put_session, taken
+from satview.gui.windows.workspace_keeper import put_session, workspace_state
 from satview.session.commands import CommandRegistry
 from satview.session.session import Session, Stage
 from satview.session.state_files import SUFFIX
@@ -28,13 +29,13 @@ _PATTERN = f"Sessions (*{SUFFIX})"
 
 
 class SessionCommands:
-    """Binds the commands of one window."""
+    """Commands that save, apply and remove sessions."""
 
     def __init__(self, window: CommandWindow) -> None:
         self._window = window
 
     def bind(self, registry: CommandRegistry) -> None:
-        """Bind all of them."""
+        """Bind all commands of this class."""
         registry.bind("file.save_session", self._save)
         registry.bind("file.use_session", self._choose)
         registry.bind("file.remove_session", self._choose_to_remove)
@@ -43,7 +44,7 @@ class SessionCommands:
         window = self._window
         files = window.shared.files
         if window.workspace is not None:
-            SaveSessionDialog(taken(window.workspace), files.names(), files.save, window).show()
+            SaveSessionDialog(workspace_state(window.workspace), files.names(), files.save, window).show()
 
     def _choose(self) -> None:
         options = [Option(name, "session", partial(self._use, name)) for name in self._window.shared.files.names()]
@@ -82,30 +83,28 @@ class SessionCommands:
 
 
 def use_session(window: CommandWindow, name: str) -> None:
-    """Let the open trace of a window look as a saved session says.
+    """Apply a saved session to the open trace of a window.
 
     Args:
         window: The window.
-        name: Of the session, or of its file.
+        name: Name of the session, or of its file.
 
     Raises:
-        UsageError: There is none, or it cannot be used.
+        UsageError: The session does not exist or cannot be used.
     """
     if window.workspace is not None:
         put_session(window.workspace, window.shared.files.load(name))
 
 
-# What a window shows first of a trace, as the command line or a link requests.
+# The first view of a trace, as the command line or a link requests.
 
 
 def look_at(views: Workspace, link: TraceLink) -> None:
     """Go to the range and event of a link.
 
     Raises:
-        UsageError: A range says nothing, or there is no such event.
+        UsageError: A range is malformed, or there is no such event.
     """
-    from satview.base.time_text import parse_range  # brings numpy, which no first window waits for
-
     axis = views.opened.trace.time_axis
     if link.event is not None:
         views.navigation.show_position(f"#{link.event}")
@@ -116,10 +115,10 @@ def look_at(views: Workspace, link: TraceLink) -> None:
 
 
 def show_link(window: CommandWindow, link: TraceLink) -> None:
-    """Let a window that shows the file of a link look as it says: session, second trace, range and event.
+    """Apply a link to a window that shows its file: session, second trace, range and event.
 
     Raises:
-        UsageError: As `look_at`; there is no such session, or the second trace is the first.
+        UsageError: As `look_at`; the session does not exist, or the second trace is the first.
     """
     if window.workspace is not None:
         if link.session:
@@ -129,35 +128,34 @@ def show_link(window: CommandWindow, link: TraceLink) -> None:
         look_at(window.workspace, link)
 
 
-class FirstLooks(QObject):
-    """Lets windows that are opening a trace go to the requested position, once it shows."""
+class PendingLinks(QObject):
+    """Applies links to windows once they show their traces."""
 
     def __init__(self, parent: QObject) -> None:
         super().__init__(parent)
-        self._waiting: dict[Session, tuple[CommandWindow, TraceLink]] = {}
+        self._pending: dict[Session, tuple[CommandWindow, TraceLink]] = {}
 
     def watch(self, window: CommandWindow, link: TraceLink) -> None:
-        """Go there as soon as the window has its trace."""
+        """Apply a link as soon as the window has its trace."""
         if link.has_position:
-            if window.session not in self._waiting:
+            if window.session not in self._pending:
                 window.session.stage_changed.connect(self._on_stage)
-            self._waiting[window.session] = window, link
+            self._pending[window.session] = window, link
 
     @Slot()
     def _on_stage(self) -> None:
         session = self.sender()
-        if not isinstance(session, Session) or session not in self._waiting or session.stage is Stage.LOADING:
+        if not isinstance(session, Session) or session not in self._pending or session.stage is Stage.LOADING:
             return
         session.stage_changed.disconnect(self._on_stage)
-        waiting = self._waiting.pop(session)
+        waiting = self._pending.pop(session)
         if session.stage is Stage.READY:
-            # One pass of the event loop later: by then the window has made its views.
+            # One turn of the event loop later, when the window has created its views.
             QTimer.singleShot(0, self, partial(self._go, *waiting))
 
     def _go(self, window: CommandWindow, link: TraceLink) -> None:
         if window.workspace is None:
             return
-
         if link.beside and not dialogs.may_open(window, Path(link.beside)):
             link = replace(link, beside="")
         try:

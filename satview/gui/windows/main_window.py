@@ -1,4 +1,4 @@
-"""The main window: what shows at once, and what is made after that has been painted."""
+"""The main window: menu titles and the welcome page show at once, the rest is made after the first paint."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ if TYPE_CHECKING:
     from satview.session.session import Session
 
 
-# The menu of the files opened last.
+# The menu of recently opened files.
 
 
 class RecentMenu(QMenu):
-    """Filled each time it opens.
+    """The submenu of recently opened files, filled each time it opens.
 
     Signals:
         file_requested: A file was selected.
@@ -46,7 +46,7 @@ class RecentMenu(QMenu):
 
     @Slot()
     def fill(self) -> None:
-        """Show the files that are there now."""
+        """List the recent files that still exist."""
         self.clear()
         for file in self._recent.files():
             action = self.addAction(menu_text(file.name))
@@ -62,14 +62,14 @@ class RecentMenu(QMenu):
         self.file_requested.emit(Path(action.data()))  # type: ignore[attr-defined]  # the sender is a QAction
 
 
-# The field of the status bar that shows how a followed file is doing.
+# The status bar field of a file that is followed while it grows.
 
 
 class LiveField(QToolButton):
-    """`LIVE 12,300 events/s` while a file is followed; a click sticks to the end, or lets go of it.
+    """`LIVE 12,300 events/s` while a file is followed; a click makes the view follow the end, or stops that.
 
     Signals:
-        stick_requested: It was clicked.
+        stick_requested: The field was clicked.
     """
 
     stick_requested = Signal()
@@ -86,7 +86,7 @@ class LiveField(QToolButton):
 
     @Slot()
     def refresh(self) -> None:
-        """Show how it is now."""
+        """Show the current rate and whether the view follows the end."""
         follow = self._session.follow
         self.setVisible(follow is not None)
         if follow is None:
@@ -102,21 +102,21 @@ class LiveField(QToolButton):
 
 
 _ICON_PX = 18
-_TOOLS_PX, _STATUS_PX = 41, 32  # height before tools and fields are there, so that nothing moves when they come
+_TOOLS_PX, _STATUS_PX = 41, 32  # least heights of the bars, so that nothing moves when they are filled
 
 
 class MainWindow(CommandWindow):
-    """One window with at most one trace; the rest is in `CommandWindow`.
+    """A window with at most one trace; `CommandWindow` has its other attributes and signals.
 
-    It shows before it is complete. Whatever the user does then completes it first. With a document alone it can open a
-    file; its commands are made while that is decoded.
+    The window shows before its commands are made (`complete`). Any user action completes it first. A window that has
+    only a session can already open a file; its commands are made while the file is decoded.
 
     Attributes:
-        has_document: It has a session, and the pages of files.
-        is_complete: It has commands too.
-        welcome: The page for no file.
-        captures: What the commands about captures do.
-        views: Fills the window with what the session has.
+        has_document: The session and the pages for files exist.
+        is_complete: The commands exist too.
+        welcome: The page shown while no file is open.
+        captures: The commands that start and stop captures.
+        views: Fills the window with the views of the session.
     """
 
     captures: CaptureCommands
@@ -135,7 +135,7 @@ class MainWindow(CommandWindow):
         self.keeper = None
         self.workspace = None
         self.preview_page = None
-        self._asks = True
+        self._asks_about_unsaved = True
         # Before Qt 6.11 a menu that is fetched by QAction.menu() dies with its wrapper.
         self._menus: dict[Menu, QMenu] = {}
         self._set_up_bars()
@@ -143,11 +143,11 @@ class MainWindow(CommandWindow):
         self._restore_geometry()
 
     def make_document(self) -> None:
-        """Make the session and the pages of files."""
+        """Make the session and the pages for files, if they do not exist."""
         if self.has_document:
             return
         self.has_document = True
-        # Here and in `complete`, and not above: half of the time until a window shows.
+        # Imports here and in `complete` would double the time until the window shows.
         from satview.gui.windows.document_views import PREPARE, DocumentViews
         from satview.session.session import Session
 
@@ -155,7 +155,7 @@ class MainWindow(CommandWindow):
         self.views = DocumentViews(self, self._pages)
 
     def complete(self) -> None:
-        """Make the commands, and the document if it is not there."""
+        """Make the commands, and the session if it does not exist."""
         if self.is_complete:
             return
         self.make_document()
@@ -181,19 +181,19 @@ class MainWindow(CommandWindow):
         self.actions_by_id.refresh()
 
     def close_unasked(self) -> None:
-        """Close without the question about notes that are not saved."""
-        self._asks = False
+        """Close without asking about unsaved notes."""
+        self._asks_about_unsaved = False
         self.close()
 
     def save_notes(self) -> list[str]:
-        """Try once more to save notes that could not be saved; return what failed again, as sentences."""
+        """Retry saving unsaved notes; return a message for each file that still cannot be saved."""
         unstored = self.session.unstored_marks() if self.is_complete else []
         for marks in unstored:
             marks.file.retry()
         return [f"notes are not saved: {marks.file.failure}" for marks in unstored if not marks.file.is_stored]
 
     def set_theme(self, theme: Theme) -> None:
-        """Draw in other colours, with icons of the size of its texts."""
+        """Use the colours and text size of a theme, with icons scaled to the text."""
         self.theme = theme
         self._scale_icons()
         if self.is_complete:
@@ -204,7 +204,7 @@ class MainWindow(CommandWindow):
             self.workspace.set_theme(theme)
 
     def _set_up_bars(self) -> None:
-        """Show the titles of the menus, and room for the tools."""
+        """Show the menu titles, an empty toolbar and an empty status bar."""
         for entry in Menu:
             self._menus[entry] = menu = self.menuBar().addMenu(entry.value)
             menu.aboutToShow.connect(self.complete)
@@ -240,7 +240,7 @@ class MainWindow(CommandWindow):
             self.restoreGeometry(QtCore.QByteArray.fromBase64(encoded))
 
     def _make_commands(self) -> None:
-        from satview.gui.windows.actions import CommandActions  # with the rest of a complete window
+        from satview.gui.windows.actions import CommandActions  # imported here so that the first window shows sooner
         from satview.gui.windows.looks import SessionCommands
         from satview.gui.windows.trace_commands import TraceCommands
         from satview.gui.windows.window_commands import WindowCommands
@@ -273,7 +273,7 @@ class MainWindow(CommandWindow):
     @Slot(Path)
     def _open(self, path: Path) -> None:
         self.complete()
-        from satview.gui.dialogs import may_open  # no first window waits for it
+        from satview.gui.dialogs import may_open  # imported here so that the first window shows sooner
 
         if may_open(self, path):
             self.session.open(path)
@@ -283,7 +283,7 @@ class MainWindow(CommandWindow):
         self.files_requested.emit([path])
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        """Let a key that is pressed before the window is complete run its command all the same."""
+        """Complete the window and run the command of the key, if the key is pressed before the window is complete."""
         if self.is_complete:
             super().keyPressEvent(event)
             return
@@ -291,7 +291,7 @@ class MainWindow(CommandWindow):
         self.actions_by_id.run_key(event.keyCombination())
 
     def dragEnterEvent(self, event: QDragEnterEvent) -> None:
-        """Welcome files."""
+        """Accept a drag of local files."""
         if any(url.isLocalFile() for url in event.mimeData().urls()):
             event.acceptProposedAction()
 
@@ -304,9 +304,9 @@ class MainWindow(CommandWindow):
             self.files_requested.emit(paths)
 
     def closeEvent(self, event: QCloseEvent) -> None:
-        """Cancel all tasks and let everything go, after the question about notes that are not saved."""
+        """Ask about unsaved notes, then save the layout, cancel all tasks and release the trace."""
         self.complete()
-        if self._asks and not self.views.may_lose_nothing():
+        if self._asks_about_unsaved and not self.views.resolve_unsaved():
             event.ignore()
             return
         self.views.leave()

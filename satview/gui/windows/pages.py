@@ -1,4 +1,4 @@
-"""What a window shows while no trace is open: welcome, loading, failed. Needs no numpy, so it shows at once."""
+"""Pages shown while no trace is open: welcome, loading, failed. They need no numpy, so they show at once."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QProgressBar, QPushBu
 
 from satview.base.errors import TraceFormatError
 from satview.base.safe_text import menu_text, tool_tip
-from satview.gui.widgets import PlainLabel, line_up
+from satview.gui.widgets import PlainLabel, line_up, sentence
 from satview.session.loading.recent_files import RecentFiles
 
 _CARD_PX = 460
@@ -24,24 +24,22 @@ def _label(text: str, role: str, parent: QWidget) -> QLabel:
 
 
 def _button(text: str, parent: QWidget) -> QPushButton:
-    # Not by the constructor with a text: PySide6 looks at QIcon and its names of 150 icons for that.
+    # The constructor that takes a text makes PySide6 load QIcon and its 150 icon names.
     button = QPushButton(parent)
     button.setText(text)
     return button
 
 
 class _Card(QWidget):
-    """A page with one card in its middle."""
+    """A page with a card in its middle."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         card = QFrame(self)
         card.setProperty("role", "card")
         card.setFixedWidth(_CARD_PX)
-        self.box = QVBoxLayout(card)
-        self.box.setContentsMargins(28, 24, 28, 24)
-        self.box.setSpacing(10)
-        # Without an alignment flag on the card: with one, Qt forgets that wrapped text needs height for its width.
+        self.box = line_up(QVBoxLayout(card), margins=(28, 24, 28, 24), spacing=10)
+        # No alignment flag on the card: with a flag, Qt ignores the height that wrapped text needs for its width.
         across = line_up(QHBoxLayout(), None, card, None)
         outer = QVBoxLayout(self)
         outer.addStretch(2)
@@ -50,12 +48,12 @@ class _Card(QWidget):
 
 
 class WelcomePage(_Card):
-    """Nothing is open: say what can be opened, and what was opened last.
+    """The page of an empty window: what can be opened, and the recent files.
 
     Signals:
-        open_requested: The button for a file was pressed.
-        capture_requested: The button for a new capture was pressed.
-        sample_requested: The button for the trace that comes with satview was pressed.
+        open_requested: The button "Open trace" was clicked.
+        capture_requested: The button "New capture" was clicked.
+        sample_requested: The button "Open a sample" was clicked.
         file_requested: A recent file was clicked.
     """
 
@@ -87,14 +85,13 @@ class WelcomePage(_Card):
         row = line_up(QHBoxLayout(), button, sample, capture, None)
         self.box.addLayout(row)
         self.box.addWidget(_label("Press ? for keys", "faint", self))
-        self._recent_box = QVBoxLayout()
-        self._recent_box.setSpacing(0)
+        self._recent_box = line_up(QVBoxLayout(), spacing=0)
         self.box.addLayout(self._recent_box)
         recent.changed.connect(self._fill)
         self._fill()
 
     def complete(self) -> None:
-        """Show what takes enumerations of Qt, which are there once the window shows."""
+        """Show the parts that need Qt enumerations, which are loaded after the window shows."""
         self._is_complete = True
         for button in self.findChildren(_RecentButton):
             button.complete()
@@ -119,7 +116,7 @@ class WelcomePage(_Card):
 
 
 class _RecentButton(QPushButton):
-    """One recent file: its name, and its folder elided."""
+    """A recent file: its name and its elided folder."""
 
     def __init__(self, file: Path, signal: SignalInstance, parent: QWidget) -> None:
         super().__init__(parent)
@@ -132,7 +129,7 @@ class _RecentButton(QPushButton):
         self.clicked.connect(self._on_clicked)
 
     def complete(self) -> None:
-        """Add the folder, and the hand above what can be clicked."""
+        """Add the folder and the pointing-hand cursor."""
         metrics, file = self.fontMetrics(), self._file
         room_px = max(40, _CARD_PX - 90 - metrics.horizontalAdvance(file.name))
         folder = metrics.elidedText(str(file.parent), QtCore.Qt.TextElideMode.ElideMiddle, room_px)
@@ -145,10 +142,10 @@ class _RecentButton(QPushButton):
 
 
 class LoadingPage(_Card):
-    """A file is being read.
+    """The page shown while a file is read.
 
     Signals:
-        cancel_requested: The button was pressed.
+        cancel_requested: The button "Cancel" was clicked.
     """
 
     cancel_requested = Signal()
@@ -161,35 +158,34 @@ class LoadingPage(_Card):
         self.bar.setRange(0, 1000)
         self.cancel = _button("Cancel", self)
         self.cancel.clicked.connect(self.cancel_requested)
-        for widget in (self.title, self.text, self.bar):
-            self.box.addWidget(widget)
+        line_up(self.box, self.title, self.text, self.bar)
         self.box.addWidget(self.cancel, alignment=QtCore.Qt.AlignmentFlag.AlignRight)
 
     def begin(self, path: Path) -> None:
-        """Return which file is read."""
-        self.title.setText(f"Opening {_short(path.name)}")
+        """Show the name and size of the file."""
+        self.title.setText(f"Opening {_shorten(path.name)}")
         self.text.setText(_size_text(path))
         self.bar.setRange(0, 0)
 
     def wait(self, why: str) -> None:
-        """Show what a followed file lacks before it can be shown."""
+        """Show why a followed file cannot be shown yet."""
         self.title.setText("Waiting for a capture")
         self.text.setText(f"{why}.")
         self.bar.setRange(0, 0)
 
     @Slot(float)
     def set_progress(self, share: float) -> None:
-        """Show how much of it is read."""
+        """Show the share that has been read, 0 to 1."""
         self.bar.setRange(0, 1000)
         self.bar.setValue(round(share * 1000))
 
 
 class FailedPage(_Card):
-    """A file could not be read: what, where, what to do.
+    """The page of a file that could not be read: the error, its position and the remedy.
 
     Signals:
-        open_requested: The button for another file was pressed.
-        retry_requested: The button to try again was pressed.
+        open_requested: The button "Open another" was clicked.
+        retry_requested: The button "Try again" was clicked.
     """
 
     open_requested = Signal()
@@ -209,28 +205,22 @@ class FailedPage(_Card):
         other.setProperty("primary", "true")
         other.clicked.connect(self.open_requested)
         row = line_up(QHBoxLayout(), None, again, other)
-        for label in (self.title, self.what, self.remedy, self.position):
-            self.box.addWidget(label)
-        self.box.addLayout(row)
+        line_up(self.box, self.title, self.what, self.remedy, self.position, row)
 
     def show_error(self, path: Path, error: Exception) -> None:
-        """Show an error."""
-        self.title.setText(f"{_short(path.name)} cannot be opened")
+        """Show why a file cannot be opened."""
+        self.title.setText(f"{_shorten(path.name)} cannot be opened")
         if isinstance(error, TraceFormatError):
             what, remedy = error.what, error.remedy
             byte = f", byte 0x{error.offset:x}" if error.offset is not None else ""
         else:
             what, remedy, byte = f"{type(error).__name__}: {error}", "This is a bug in satview; please report it.", ""
-        self.what.setText(_sentence(what))
-        self.remedy.setText(_sentence(remedy))
+        self.what.setText(sentence(what))
+        self.remedy.setText(sentence(remedy))
         self.position.setText(f"{path}{byte}")
 
 
-def _sentence(text: str) -> str:
-    return text[:1].upper() + text[1:] + ("" if not text or text.endswith((".", "!", "?")) else ".")
-
-
-def _short(name: str) -> str:
+def _shorten(name: str) -> str:
     return name if len(name) <= 34 else f"{name[:20]}\N{HORIZONTAL ELLIPSIS}{name[-13:]}"
 
 

@@ -1,7 +1,7 @@
-"""What shows while a large trace is read: CPU lanes and load as far as some samples of the file show, marked so.
+"""The preview of a large trace while it is read: CPU lanes and load from samples of the file, marked as provisional.
 
-Laid out as the lanes of an open trace are, so that the exact picture takes its sample without a jump. Imports numpy:
-made when the first preview has come.
+The layout matches the lanes of an open trace, so that the exact view replaces the preview in place. Imports numpy: the
+page is created when the first preview arrives.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _PAN_STEP: Final = 0.2
 
 
 class PreviewLanes(QWidget):
-    """Load over the whole trace, time ruler and CPU lanes; wheel, drag and `W` `S` `A` `D` move as over lanes."""
+    """CPU load of the whole trace, time ruler and CPU lanes; zooms and pans like the lanes of an open trace."""
 
     def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -46,27 +46,27 @@ class PreviewLanes(QWidget):
         self._scroll_px = 0
         self._view: PreviewView | None = None
         self._dragged: tuple[float, TimeWindow] | None = None
-        self._load: NDArray[np.float64] | None = None  # of the strip, which a pan does not change
-        self._small, self._bold = QFont(self.font()), QFont(self.font())
+        self._load: NDArray[np.float64] | None = None  # load of the whole trace per bin
+        self._small_font, self._bold = QFont(self.font()), QFont(self.font())
         self._bold.setWeight(QFont.Weight.DemiBold)
         self._wheel_zooms = False
         self.set_theme(theme)
 
     def set_theme(self, theme: Theme) -> None:
-        """Draw in other colours."""
+        """Use the colours and text size of a theme."""
         self._theme = theme
-        self._small.setPixelSize(theme.px(10))
+        self._small_font.setPixelSize(theme.px(10))
         self.update()
 
     def set_up(self, label_px: int, lane_px: int, *, wheel_zooms: bool) -> None:
-        """Look and move like the lanes of an open trace.
+        """Use the settings of the lanes of an open trace.
 
         Args:
-            label_px: Width of the column of names.
+            label_px: Width of the label column.
             lane_px: Height of a lane.
             wheel_zooms: The wheel alone zooms, and Ctrl+wheel scrolls lanes.
         """
-        self._label_px, self._row_px = label_px, lane_px + 4  # those of CPUs are a little taller
+        self._label_px, self._row_px = label_px, lane_px + 4  # CPU lanes are a little taller
         self._wheel_zooms = wheel_zooms
 
     def show_view(self, view: PreviewView | None) -> None:
@@ -88,13 +88,13 @@ class PreviewLanes(QWidget):
             self._view.viewport.set_width(round(self._lanes_width * self.devicePixelRatioF()))
 
     def resizeEvent(self, event: QResizeEvent) -> None:
-        """Follow the size."""
+        """Fit the view to the new size."""
         self._set_width()
         self._scroll_to(self._scroll_px)
         super().resizeEvent(event)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        """Zoom and pan."""
+        """Zoom with W and S, pan with A and D, show the whole trace with 0."""
         if self._view is None or event.modifiers() != Qt.KeyboardModifier.NoModifier:
             super().keyPressEvent(event)
             return
@@ -124,7 +124,7 @@ class PreviewLanes(QWidget):
             self._scroll_to(self._scroll_px - round(notches * 3 * self._row_px))
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
-        """Begin to drag."""
+        """Begin a drag."""
         self.setFocus(Qt.FocusReason.MouseFocusReason)
         if self._view is not None:
             self._dragged = event.position().x(), self._view.viewport.window
@@ -141,7 +141,7 @@ class PreviewLanes(QWidget):
         self._dragged = None
 
     def paintEvent(self, _event: QPaintEvent) -> None:
-        """Draw."""
+        """Draw load, ruler, lanes and labels."""
         with timed(f"preview {self.width()}x{self.height()}", "paint"):
             painter, theme = QPainter(self), self._theme
             painter.fillRect(self.rect(), colour(theme.base))
@@ -157,7 +157,7 @@ class PreviewLanes(QWidget):
         self.update()
 
     def _draw_strip(self, painter: QPainter, view: PreviewView) -> None:
-        """Draw the load of all CPUs over the whole trace, and which part of it the lanes show."""
+        """Draw the load of all CPUs over the whole trace, and a frame around the visible part."""
         theme, left, width = self._theme, self._label_px, self._lanes_width
         limits = view.viewport.limits
         bins = max(1, round(width / BIN_PX))
@@ -190,7 +190,7 @@ class PreviewLanes(QWidget):
         painter.translate(self._label_px, STRIP_PX)
         painter.fillRect(QRectF(0, 0, self._lanes_width, RULER_PX), colour(theme.panel))
         scale = TimeScale(view.viewport.window, self._lanes_width)
-        draw_ticks(painter, ticks(scale, view.preview.clock), self._lanes_width, self._small, theme)
+        draw_ticks(painter, ticks(scale, view.preview.clock), self._lanes_width, self._small_font, theme)
         painter.setPen(colour(theme.line))
         painter.drawLine(QLineF(0, RULER_PX - 0.5, self._lanes_width, RULER_PX - 0.5))
         painter.restore()
@@ -234,10 +234,10 @@ class PreviewLanes(QWidget):
 
 
 class PreviewPage(QWidget):
-    """The preview under a line that says that it is one.
+    """The preview below a line that marks it as provisional.
 
     Signals:
-        cancel_requested: The button was pressed.
+        cancel_requested: The button "Cancel" was clicked.
     """
 
     cancel_requested = Signal()
@@ -263,12 +263,12 @@ class PreviewPage(QWidget):
         self._say(0)
 
     def leave(self) -> None:
-        """Show none any more."""
+        """Remove the preview."""
         self.lanes.show_view(None)
 
     @Slot(float)
     def set_progress(self, share: float) -> None:
-        """Show how much of the file is read."""
+        """Show the share of the file that has been read, 0 to 1."""
         self.bar.setValue(round(share * 1000))
         self._say(share)
 

@@ -1,4 +1,4 @@
-"""A picture of the whole window, made by the program itself; needs no display."""
+"""Screenshots of the whole window without a display (`satview --screenshot`)."""
 
 from __future__ import annotations
 
@@ -27,31 +27,28 @@ from satview.session.state_files import users_sessions
 from satview.session.trace_link import TraceLink
 
 if TYPE_CHECKING:
-    from satview.gui.windows.application import Application
-    from satview.gui.windows.main_window import MainWindow
     from satview.gui.windows.workspace import Workspace
 
 _PATIENCE_S: Final = 600
-_WAKE_MS: Final = 20  # between looks at conditions that no signal shows
+_WAKE_MS: Final = 20  # between checks of conditions that have no signal
 
 
 @dataclass(frozen=True, slots=True)
 class ScreenshotRequest:
-    """What to draw.
+    """A screenshot to take.
 
     Attributes:
         trace: The file to open.
-        output: Where the picture goes: of the lanes with title and legend if it ends in `.svg` or `.pdf`, else a PNG
-            of the whole window.
+        output: Output file. `.svg` and `.pdf` contain the lanes with title and legend; others are a PNG of the window.
         width_px, height_px: Size of the window in logical pixels.
-        scale: 1 or 2 device pixels per logical one.
-        looks: Settings by key: theme, colours of states, labels and the like; all others are as they come.
+        scale: Device pixels per logical pixel: 1 or 2.
+        looks: Settings by key, such as theme, state colours and labels; others have their defaults.
         range_text: `A..B`, or empty for the whole trace.
         event: Number of the event to select, from 1; None for none.
-        is_cached: Use the cache of a large file that a window has decoded.
-        selected: `A..B`, the selected range, or empty.
+        is_cached: Use the cache of decoded large files.
+        selected: The selected range, `A..B`, or empty.
         session: Name or file of a saved session, or empty.
-        beside: File of a second trace to compare it with, or empty.
+        beside: File of a second trace to compare with, or empty.
     """
 
     trace: Path
@@ -69,22 +66,22 @@ class ScreenshotRequest:
 
 
 def take(request: ScreenshotRequest) -> int:
-    """Open the trace, draw the window, save the picture.
+    """Open the trace, draw the window and save the screenshot.
 
     Returns:
         Exit code: 0; 1 if the trace lost data.
 
     Raises:
-        TraceFormatError: The file is no trace.
-        UsageError: Range or event do not fit.
-        WriteError: The picture cannot be written.
+        TraceFormatError: The file is not a trace.
+        UsageError: The range or event does not exist.
+        WriteError: The output cannot be written.
     """
     reading = source_files(request.trace)
-    find_target(request.output, reading, streams=True)  # refused before the long part
+    find_target(request.output, reading, streams=True)  # report a bad output file before the trace is read
     if request.scale != 1:
         os.environ["QT_SCALE_FACTOR"] = str(request.scale)
     if not sys.platform.startswith(("win", "darwin", "cygwin")):
-        os.environ["QT_QPA_PLATFORM"] = "offscreen"  # no window flashes up, and no display is needed
+        os.environ["QT_QPA_PLATFORM"] = "offscreen"  # needs no display and shows no window
 
     silence_offscreen()
     app = make_qt_application()
@@ -97,7 +94,7 @@ def take(request: ScreenshotRequest) -> int:
     wakes.start(_WAKE_MS)
 
     def wait_while(is_pending: Callable[[], bool]) -> None:
-        # Not `processEvents` with a time limit: that never waits, and its loop takes the interpreter from the worker.
+        # `processEvents` with a time limit would spin, and take the interpreter lock from the worker thread.
         while is_pending() and not deadline.hasExpired():
             loop.processEvents(QEventLoop.ProcessEventsFlag.WaitForMoreEvents)
 
@@ -114,7 +111,7 @@ def take(request: ScreenshotRequest) -> int:
         wait_while(lambda: not is_settled(window))
         if window.workspace.beside.error is not None:
             raise window.workspace.beside.error
-        app.processEvents()  # what has another text by now is laid out again
+        app.processEvents()  # lay out widgets whose text has changed
         _save(window, request.output, reading)
         assert window.session.opened is not None
         return 1 if window.session.opened.trace.problems.cost_data else 0
@@ -125,17 +122,17 @@ def take(request: ScreenshotRequest) -> int:
 
 
 def _opened(application: Application, request: ScreenshotRequest) -> MainWindow:
-    """Return a window that reads the trace; its commands are made meanwhile, as on a screen."""
+    """Return a window that reads the trace; its commands are created meanwhile, as on a screen."""
     window = application.first_window()
     window.resize(request.width_px, request.height_px)
     window.make_document()
-    window.session.adds_to_cache = False  # nobody requested more files than the picture
+    window.session.adds_to_cache = False  # write no file except the screenshot
     window.session.open(request.trace)
     return window
 
 
 def _save(window: MainWindow, path: Path, reading: Sequence[Path]) -> None:
-    """Save the window as PNG, or its lanes as SVG or PDF if the name ends so."""
+    """Save the window as PNG, or its lanes as SVG or PDF, by the file extension."""
     if path.suffix.lower() in (".svg", ".pdf") and window.workspace is not None:
         window.workspace.active.area.save_picture(path, reading, streams=True)
     else:
@@ -143,13 +140,13 @@ def _save(window: MainWindow, path: Path, reading: Sequence[Path]) -> None:
 
 
 def _settings(request: ScreenshotRequest) -> dict[str, str | int]:
-    """Return the settings that a picture needs; all others are as they come."""
+    """Return the settings that differ from their defaults."""
     settings: dict[str, str | int] = {"window/theme": "light", **request.looks}
     return settings if request.is_cached else settings | {"files/cache_mb": 0}
 
 
 def is_settled(window: object) -> bool:
-    """Return whether a window shows all that it is going to show."""
+    """Return whether a window shows its final state, with no task pending."""
     assert isinstance(window, MainWindow)
     views = window.workspace
     if views is None or views.opened.event_links.is_busy:

@@ -1,4 +1,4 @@
-"""What the commands do that need an open trace."""
+"""Commands that need an open trace."""
 
 from __future__ import annotations
 
@@ -40,26 +40,26 @@ if TYPE_CHECKING:
     from satview.session.open_trace import OpenTrace
 
 
-# What the commands do that arrange lanes.
+# Commands that arrange lanes.
 
 
 Run = Callable[["Workspace"], object]
 
 
 class LaneCommands:
-    """Binds the commands of one window.
+    """Commands that arrange lanes.
 
     Args:
-        run: Carries something out on the open trace.
-        workspace: Returns the views of it.
-        settings: Keep what the next trace begins with.
+        run: Calls a function with the views of the open trace, and reports a `UsageError`.
+        workspace: Returns those views.
+        settings: Store the defaults of the next trace.
     """
 
     def __init__(self, run: Callable[[Run], None], workspace: Callable[[], Workspace], settings: Settings) -> None:
         self._run, self._workspace, self._settings = run, workspace, settings
 
     def bind(self, registry: CommandRegistry) -> None:
-        """Bind all of them."""
+        """Bind all commands of this class."""
         run = self._run
         for command_id, action in self._lane_commands():
             registry.bind(command_id, partial(run, action))
@@ -120,7 +120,7 @@ class LaneCommands:
         return self._opened.lanes.shows_kinds
 
     def _toggle_class(self, lane_class: LaneClass, views: Workspace) -> None:
-        """Show or hide lanes of events; the next trace begins with the same ones."""
+        """Show or hide the lanes of an event class, also in traces opened later."""
         opened, name = views.active.opened, lane_class.name
         if name not in self._arrangement.classes and lane_class not in opened.timeline.lane_classes():
             raise UsageError(f"the trace has no events for lanes of {lane_class.title}")
@@ -128,14 +128,13 @@ class LaneCommands:
         self._settings.set("swimlane/lane_classes", ",".join(sorted(opened.lanes.arrangement.classes)))
         is_empty = opened.timeline.has_classes([name]) and not opened.timeline.lanes_of_class(name)
         if name in opened.lanes.arrangement.classes and not is_empty:
-            self._say_where(lane_class, views)
+            self._report_place(lane_class, views)
 
     def _ask_user_file(self, views: Workspace) -> None:
-        """Ask for a file with descriptions, which the trace keeps from now on."""
+        """Ask for a file with event descriptions, and apply it to the trace."""
         path = dialogs.ask_file(views.window(), "User events", "XML (*.xml);;All files (*)")
         if path is None:
             return
-
         opened = views.opened
         opened.describe(str(path))
         self._show_users(views)
@@ -160,15 +159,15 @@ class LaneCommands:
                    views.window(), before)  # fmt: skip
 
     def _show_users(self, views: Workspace) -> None:
-        """Show lanes of user events, if there are any."""
+        """Show the lanes of user events, if there are any."""
         if not any(lane_class.name == "user" for lane_class in views.active.opened.timeline.lane_classes()):
             return
         lanes = views.active.opened.lanes
         lanes.show_classes(lanes.arrangement.classes | {"user"})
         self._settings.set("swimlane/lane_classes", ",".join(sorted(lanes.arrangement.classes)))
 
-    def _say_where(self, lane_class: LaneClass, views: Workspace) -> None:
-        """Say where the lanes are that were switched on, for they may be out of sight."""
+    def _report_place(self, lane_class: LaneClass, views: Workspace) -> None:
+        """Report where the new lanes are, because they may be outside the visible part."""
         where = {
             Owner.TRACE: "below the CPUs",
             Owner.PROCESS: "below the CPUs",
@@ -178,7 +177,7 @@ class LaneCommands:
         views.report(f"The {lane_class.title} lanes are {where}")
 
     def _toggle_label(self, label: Label, views: Workspace) -> None:
-        """Switch a label of these lanes; the next trace begins with the same ones."""
+        """Switch a label of these lanes on or off, also in traces opened later."""
         lanes = views.active.opened.lanes
         lanes.set_labels(lanes.arrangement.labels ^ {label})
         self._settings.set("swimlane/labels", ",".join(on.value for on in Label if on in lanes.arrangement.labels))
@@ -215,31 +214,31 @@ def _ask_groups(views: Workspace) -> None:
     )
 
 
-# Commands of cursors, ranges, marks and notes.
+# Commands for cursors, ranges, marks and notes.
 
 
 class MarkCommands:
-    """Binds the commands.
+    """Commands for cursors, ranges, marks and notes.
 
     Args:
-        window: Owner of the prompts.
-        run: Runs a function with the views of the open trace, and shows why it cannot.
-        workspace: Returns the views of the open trace.
+        window: Parent of the prompts.
+        run: Calls a function with the views of the open trace, and reports a `UsageError`.
+        workspace: Returns those views.
     """
 
     def __init__(self, window: CommandWindow, run: Callable[[Run], None], workspace: Callable[[], Workspace]) -> None:
         self._window, self._run, self._workspace = window, run, workspace
 
     def bind(self, registry: CommandRegistry) -> None:
-        """Bind all of them."""
+        """Bind all commands of this class."""
         for command_id, run in self._commands():
             registry.bind(command_id, partial(self._run, run))
 
     def _commands(self) -> tuple[tuple[str, Run], ...]:
         selection = self._selection
         return (
-            ("marks.cursor_a", lambda _: selection().set_cursors(self._here(), selection().cursor_b)),
-            ("marks.cursor_b", lambda _: selection().set_cursors(selection().cursor_a, self._here())),
+            ("marks.cursor_a", lambda _: selection().set_cursors(self._key_time(), selection().cursor_b)),
+            ("marks.cursor_b", lambda _: selection().set_cursors(selection().cursor_a, self._key_time())),
             ("marks.clear_cursors", lambda _: selection().set_cursors(None, None)),
             ("marks.range", lambda views: selection().set_range(views.active.navigation.target())),
             ("marks.type_range", self._ask_range),
@@ -254,8 +253,8 @@ class MarkCommands:
     def _selection(self) -> Selection:
         return self._workspace().active.opened.selection
 
-    def _here(self) -> int:
-        """Return the moment that a key is about: an edge or event at the mouse, else the selection, else the middle."""
+    def _key_time(self) -> int:
+        """Return the time a key refers to: the edge or event at the mouse, else the selection, else the middle."""
         active = self._workspace().active
         opened, cycles = active.opened, active.motion.anchor()
         if cycles != opened.selection.mouse_cycles:
@@ -274,28 +273,28 @@ class MarkCommands:
             select,
             self._window,
             range_text(before, clock) if before is not None else "",
-        ).line.selectAll()  # what is typed replaces it
+        ).line.selectAll()  # typing replaces the text
 
     def _range_of_mark(self) -> tuple[int, int]:
-        """Return start and end of what a mark is set on: the selected range, else the moment at the mouse."""
+        """Return the start and end of a new mark: those of the selected range, else the time at the mouse twice."""
         time_range = self._selection().time_range
-        return (time_range.start, time_range.end) if time_range is not None else (self._here(),) * 2
+        return (time_range.start, time_range.end) if time_range is not None else (self._key_time(),) * 2
 
     def _add_mark(self, text: str, is_temporary: bool = False, span: tuple[int, int] | None = None) -> None:
         start, end = self._range_of_mark() if span is None else span
         self._workspace().active.opened.marks.add(Mark(start, end, text, is_temporary))
 
     def _ask_note(self, views: Workspace) -> None:
-        span = self._range_of_mark()  # now: while somebody types, the mouse may be anywhere
+        span = self._range_of_mark()  # before the prompt opens, because the mouse may move while the user types
         marks = views.active.opened.marks
-        here = [mark for mark in marks if (mark.start_cycles, mark.end_cycles) == span and mark.text]
+        existing = [mark for mark in marks if (mark.start_cycles, mark.end_cycles) == span and mark.text]
 
         def keep(text: str) -> None:
-            for mark in here:
+            for mark in existing:
                 marks.remove(mark)
             self._add_mark(text, span=span)
 
-        before = here[-1].text if here else ""
+        before = existing[-1].text if existing else ""
         LinePrompt("Note on the selected range or moment", "Text of the note", keep, self._window, before)
 
     def _remove_mark(self, views: Workspace) -> None:
@@ -305,26 +304,26 @@ class MarkCommands:
         views.active.opened.marks.remove(selected)
 
 
-# What the commands do that are about a second trace, or about several on one axis.
+# Commands for a second trace, or several traces on one time axis.
 
 
 class ComparisonCommands:
-    """Binds the commands of one window.
+    """Commands for a second trace, or several traces on one time axis.
 
     Args:
         window: The window.
-        run: Carries something out on the open trace, and says why it cannot be.
-        workspace: Returns the views of it.
+        run: Calls a function with the views of the open trace, and reports a `UsageError`.
+        workspace: Returns those views.
     """
 
     def __init__(self, window: CommandWindow, run: Callable[[Run], None], workspace: Callable[[], Workspace]) -> None:
         self._window, self._run, self._workspace = window, run, workspace
 
     def bind(self, registry: CommandRegistry) -> None:
-        """Bind all of them."""
+        """Bind all commands of this class."""
         run = self._run
         registry.bind("file.compare", partial(run, self._open))
-        registry.bind("file.together", partial(run, self._together))
+        registry.bind("file.together", partial(run, self._show_together))
         registry.bind("compare.linked", partial(run, _toggle_linked), self._is_linked)
         registry.bind("compare.starts", partial(run, lambda views: views.comparison.align_starts()))
         registry.bind("compare.cursors", partial(run, lambda views: views.comparison.align_cursors()))
@@ -349,7 +348,7 @@ class ComparisonCommands:
             self._window,
         )
 
-    def _together(self, views: Workspace) -> None:
+    def _show_together(self, views: Workspace) -> None:
         dialog = AxisDialog(views.opened.trace, views.comparison, self._window)
         dialog.written.connect(self._open_axis)
         dialog.show()
@@ -364,14 +363,14 @@ def _toggle_linked(views: Workspace) -> None:
 
 
 class TraceCommands:
-    """Binds the commands; each looks up what is open when it runs, so one binding serves one window for its life."""
+    """Commands that need an open trace. They look up the trace when they run, so each window binds them once."""
 
     def __init__(self, window: CommandWindow, settings: Settings) -> None:
         self._window = window
         self._settings = settings
 
     def bind(self, registry: CommandRegistry) -> None:
-        """Bind all of them."""
+        """Bind all commands of this class and of the classes above."""
         for command_id, run in (*self._view_commands(), *self._go_commands(), *self._edit_commands()):
             registry.bind(command_id, partial(self.run, run))
         MarkCommands(self._window, self.run, lambda: self.workspace).bind(registry)
@@ -391,7 +390,7 @@ class TraceCommands:
         registry.bind("panels.reset", partial(self.run, lambda views: views.arrange()))
 
     def is_met(self, needs: Needs) -> bool:
-        """Return whether what a command needs is there."""
+        """Return whether the prerequisite of a command is met."""
         views = self._window.workspace
         if needs is Needs.NOTHING:
             return True
@@ -421,11 +420,11 @@ class TraceCommands:
 
     @property
     def _opened(self) -> OpenTrace:
-        """The trace whose lanes have the keyboard: the one that is open, or a second one that is compared."""
+        """The trace whose lanes last had the keyboard focus: the open trace, or the second trace of a comparison."""
         return self.workspace.active.opened
 
     def run(self, run: Run) -> None:
-        """Carry a command out; say why it cannot be."""
+        """Call a function with the views of the open trace, and show its `UsageError` in the status bar."""
         try:
             run(self.workspace)
         except UsageError as error:
@@ -457,9 +456,9 @@ class TraceCommands:
             ("go.partner", lambda views: views.active.navigation.show_partner()),
             ("go.cause", lambda views: views.active.navigation.show_cause()),
             ("go.effect", lambda views: views.active.navigation.show_effect()),
-            ("go.why", self._why),
+            ("go.why", self._show_why),
             ("go.path", self._path),
-            ("go.late", self._late),
+            ("go.late", self._show_late),
             ("go.what_if", self._what_if),
             ("go.lane_up", lambda views: views.active.navigation.step_lane(lambda row, _: row - 1)),
             ("go.lane_down", lambda views: views.active.navigation.step_lane(lambda row, _: row + 1)),
@@ -499,10 +498,10 @@ class TraceCommands:
         return max(1, len(self.workspace.active.area.view.visible_rows()) - 1)
 
     def _thread(self) -> int:
-        """Return the thread of the selection: of its interval, else of its event.
+        """Return the row of the selected thread: of the selected interval, else of the lane, else of the event.
 
         Raises:
-            UsageError: It has none.
+            UsageError: No thread is known for the selection.
         """
         selection, opened = self._opened.selection, self._opened
         thread = selection.span.thread if selection.span is not None else 0
@@ -519,7 +518,7 @@ class TraceCommands:
         assert event is not None, "the command needs an event"
         return int(self._opened.trace.events.code[event])
 
-    def _why(self, views: Workspace) -> None:
+    def _show_why(self, views: Workspace) -> None:
         views.active.navigation.request_why(self._thread())
         views.show_panel("why")
 
@@ -527,7 +526,7 @@ class TraceCommands:
         views.active.navigation.request_path(self._thread())
         views.show_panel("path")
 
-    def _late(self, views: Workspace) -> None:
+    def _show_late(self, views: Workspace) -> None:
         if views.active.opened.trace is not views.opened.trace:
             raise UsageError("the panel Late is about the upper trace")
         panel = views.panel(LatePanel)
@@ -539,7 +538,7 @@ class TraceCommands:
         if views.active.opened.trace is not views.opened.trace:
             raise UsageError("predictions are made from the upper trace")
         change = "cpus="
-        with suppress(UsageError):  # no thread is selected
+        with suppress(UsageError):  # raised if no thread is selected
             change = f"{views.opened.trace.thread_name(self._thread())}:priority="
         WhatIfDialog(views.opened, change, views.beside, views).show()
 
@@ -559,7 +558,7 @@ class TraceCommands:
         views.report(f"Done again: {title}" if title else "Nothing to do again")
 
     def _copy(self, views: Workspace) -> None:
-        text = next(filter(None, (panel.copied_text() for panel in views.panels.made.values())), "")
+        text = next(filter(None, (panel.copied_text() for panel in views.panels.created.values())), "")
         text = text or views.panel(DetailsPanel).selected_or_all()
         QGuiApplication.clipboard().setText(text)
         views.report("Copied")
@@ -599,7 +598,7 @@ class TraceCommands:
         self._settings.set(key, not self._settings.flag(key))
 
     def _set_arrows(self, mode: str) -> None:
-        # All arrows are switched on and off by one key; what comes back is the arrows of the selection.
+        # One key toggles between all arrows and the arrows of the selection.
         is_back = mode == "all" and self._has_arrows(mode)
         self._settings.set("swimlane/arrows", "selection" if is_back else mode)
 

@@ -1,27 +1,26 @@
-"""What the commands do that need no open trace: files, windows, themes, help."""
+"""Commands that need no open trace: files, captures, windows, themes, help."""
 
 from __future__ import annotations
 
-import sys
 import tempfile
 from functools import partial
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QEvent, QObject, Qt, Slot
 from PySide6.QtGui import QGuiApplication, QKeySequence
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QLineEdit, QPushButton, QTextBrowser, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QDialog, QFrame, QHBoxLayout, QLineEdit, QPushButton, QTextBrowser, QVBoxLayout, QWidget
 
 from satview.base.errors import SatviewError, UsageError
 from satview.base.resources import sample_trace
 from satview.base.safe_text import html_text
+from satview.base.time import NS_PER_S
 from satview.capture.logger_options import LoggerOptions
 from satview.capture.run import Capture
 from satview.fleet.layout import is_dataset
 from satview.gui import dialogs
 from satview.gui.capture.dialog import NewCaptureDialog
-from satview.gui.capture.job import CaptureOutcome, CaptureRequest, OutcomeDialog, failure
+from satview.gui.capture.job import CaptureJob, CaptureOutcome, CaptureRequest, OutcomeDialog, failure
 from satview.gui.capture.target_dialog import TargetDialog
 from satview.gui.help_dialogs import InfoDialog, KeysDialog, PluginsDialog
 from satview.gui.quick_pick import LinePrompt, Option, QuickPick
@@ -32,19 +31,17 @@ from satview.gui.windows.actions import CommandActions
 from satview.session.commands import MOUSE_HELP, CommandRegistry, Menu
 from satview.session.session import Stage
 from satview.session.settings import Settings
-from satview.session.tasks import Task
 from satview.session.trace_link import parse_link
 
 if TYPE_CHECKING:
-    from satview.gui.capture.job import CaptureJob
     from satview.gui.windows.command_window import CommandWindow
 
 
-# All keys on one page over the window, printed from the bindings of that window, searchable.
+# The page of all keys over the window.
 
 
 class KeyOverlay(QFrame):
-    """The overlay; Escape or ? closes it."""
+    """A searchable page of all key bindings, shown over the window; Escape or ? closes it."""
 
     def __init__(self, registry: CommandRegistry, actions: CommandActions, theme: Theme, parent: QWidget) -> None:
         super().__init__(parent)
@@ -69,7 +66,7 @@ class KeyOverlay(QFrame):
         self.setFocus()
 
     def event(self, event: QEvent) -> bool:
-        """Close on any key, before a command of the window takes it."""
+        """Close on any key, before a command of the window receives it."""
         if event.type() == QEvent.Type.ShortcutOverride:
             event.accept()
             return True
@@ -101,7 +98,7 @@ class KeyOverlay(QFrame):
     def _html(self, groups: list[tuple[str, list[tuple[str, str]]]]) -> str:
         if not groups:
             return f"<p style='color:{css(self._theme.faint)}'>No key is called that.</p>"
-        # Three columns of about equal length; a group stays in one piece.
+        # Three columns of about equal length; a group is not split.
         total = sum(len(rows) + 3 for _, rows in groups)
         columns: list[list[str]] = [[], [], []]
         used = 0
@@ -117,8 +114,8 @@ class KeyOverlay(QFrame):
         theme = self._theme
         lines = "".join(
             f"<tr><td style='color:{css(theme.accent)}; padding-right:12px; white-space:nowrap'>{html_text(keys)}</td>"
-            f"<td style='color:{css(theme.text)}'>{html_text(what)}</td></tr>"
-            for keys, what in rows
+            f"<td style='color:{css(theme.text)}'>{html_text(description)}</td></tr>"
+            for keys, description in rows
         )
         style = f"margin:10px 0 2px 0; color:{css(theme.faint)}; font-size:{theme.px(11)}px"
         return (
@@ -126,27 +123,21 @@ class KeyOverlay(QFrame):
         )
 
 
-# What the commands about captures do: the dialog, live views, the demo, and what a capture has found.
+# Commands for captures: the dialogs, live views, the demo, and the results of a capture.
 
 
-_DIALOG = "satview.gui.capture.dialog"
-_TARGET_DIALOG = "satview.gui.capture.target_dialog"
 _DEMO_WORKLOAD = "periodic"
 _DEMO_S = 120
-_NS_PER_S = 1_000_000_000
 
 
 class CaptureCommands(QObject):
-    """Binds the commands of one window and shows how its captures end."""
+    """Commands for captures; also shows the result of a capture."""
 
     def __init__(self, window: CommandWindow) -> None:
         super().__init__(window)
         self._window = window
-        self._rules: str | None = None
-        self._wanted = _DIALOG
         self._followed: Path | None = None
         self._is_followed_elsewhere = False
-        self._import = Task(self, self._show_wanted, self._on_not_imported)
         self._folder: tempfile.TemporaryDirectory[str] | None = None
         job, session = window.capture_job, window.session
         job.began.connect(self._on_began)
@@ -157,69 +148,38 @@ class CaptureCommands(QObject):
         session.reported.connect(self._report)
 
     def bind(self, registry: CommandRegistry) -> None:
-        """Bind all of them."""
+        """Bind all commands of this class."""
         registry.bind("file.new_capture", self.new_capture)
-        registry.bind("file.capture_target", partial(self._open_dialog, _TARGET_DIALOG))
+        registry.bind("file.capture_target", self._capture_target)
         registry.bind("capture.live", self._toggle_live, lambda: self._window.session.follow is not None)
-        registry.bind("capture.stick", self.toggle_stick, self._sticks)
+        registry.bind("capture.stick", self.toggle_stick, self._is_linked)
         registry.bind("capture.demo", self.start_demo)
         registry.bind("capture.stop", self._window.capture_job.stop)
 
     @Slot()
     def new_capture(self) -> None:
-        """Open the dialog of captures."""
+        """Open the capture dialog."""
         self.capture_with(None)
 
     def capture_with(self, rules: str | None) -> None:
-        """Open the dialog of captures, with rules that are already written, if any."""
-        self._rules = rules
-        self._open_dialog(_DIALOG)
-
-    def _open_dialog(self, module: str) -> None:
-        """Open a dialog.
-
-        What it is made of is imported beside the window, the first time: that takes a fifth of a second.
-        """
-        self._wanted = module
-        if module in sys.modules:
-            self._show_wanted()
-        elif not self._import.is_busy:
-            self._import.start(lambda _: import_module(module))
-
-    @Slot()
-    def _show_wanted(self) -> None:
-        if self._wanted == _TARGET_DIALOG:
-            self._show_target_dialog()
-        else:
-            self._show_dialog()
-
-    def _show_target_dialog(self) -> None:
-        window = self._window
-        dialog = window.findChild(TargetDialog) or TargetDialog(window.capture_job, window.settings, window)
-        dialog.show()
-        dialog.raise_()
-        dialog.activateWindow()
-
-    def _show_dialog(self) -> None:
+        """Open the capture dialog, with given rules if any."""
         dialog = self._window.findChild(NewCaptureDialog)
         if dialog is None:
             recent = self._window.recent.files()
             folder = recent[0].parent if recent else Path.home()
             dialog = NewCaptureDialog(self._window.capture_job, folder, self._window.settings, self._window)
             dialog.live_requested.connect(self.start_live)
-        if self._rules is not None:
-            dialog.rules.edit.setPlainText(self._rules)
-        dialog.show()
-        dialog.raise_()
-        dialog.activateWindow()
+        if rules is not None:
+            dialog.rules.edit.setPlainText(rules)
+        _bring_to_front(dialog)
 
-    @Slot(object)
-    def _on_not_imported(self, error: Exception) -> None:
-        raise error  # the last-resort dialog shows it
+    def _capture_target(self) -> None:
+        window = self._window
+        _bring_to_front(window.findChild(TargetDialog) or TargetDialog(window.capture_job, window.settings, window))
 
     @Slot()
     def toggle_stick(self) -> None:
-        """Keep to the end, or let go of it."""
+        """Start or stop following the end of the trace."""
         session = self._window.session
         if session.follow is None or session.opened is None:
             return
@@ -229,20 +189,20 @@ class CaptureCommands(QObject):
         session.follow.set_sticking(sticks)
 
     def start_demo(self) -> None:
-        """Capture a simulated target in real time into a passing file, and follow it."""
+        """Capture a simulated target in real time into a temporary file, and follow that file."""
         if self._shows_a_trace:
             self._window.live_requested.emit(CaptureCommands.start_demo)
             return
         self.close_down()
         self._folder = tempfile.TemporaryDirectory(prefix="satview-", ignore_cleanup_errors=True)
         options = LoggerOptions(iterations=0, flush_every_s=0.25)
-        capture = Capture(_DEMO_WORKLOAD, duration_ns=_DEMO_S * _NS_PER_S, options=options, pace=1.0, keeps_truth=False)
+        capture = Capture(_DEMO_WORKLOAD, duration_ns=_DEMO_S * NS_PER_S, options=options, pace=1.0, keeps_truth=False)
         path = Path(self._folder.name) / "live-demo.kev"
         self._window.capture_job.start(CaptureRequest(capture, path, is_live=True))
 
     @Slot(object)
     def start_live(self, request: object) -> None:
-        """Begin a capture that is watched while it runs; a trace that is open keeps its window."""
+        """Start a capture and follow its file; use a new window if this one shows a trace."""
         assert isinstance(request, CaptureRequest)
         if self._shows_a_trace:
             self._window.live_requested.emit(partial(CaptureCommands.start_live, request=request))
@@ -254,8 +214,7 @@ class CaptureCommands(QObject):
         return self._window.session.stage in (Stage.READY, Stage.LOADING)
 
     def close_down(self) -> None:
-        """Stop a capture that runs, and remove the file of the demo."""
-        self._import.close()
+        """Stop a running capture, and delete the file of the demo."""
         self._window.capture_job.close()
         if self._folder is not None:
             folder, self._folder = self._folder, None
@@ -268,7 +227,7 @@ class CaptureCommands(QObject):
         else:
             session.set_following(session.follow is None)
 
-    def _sticks(self) -> bool:
+    def _is_linked(self) -> bool:
         follow = self._window.session.follow
         return follow is not None and follow.is_sticking
 
@@ -290,7 +249,7 @@ class CaptureCommands(QObject):
             self.follow(path, job)
 
     def follow(self, path: Path, job: CaptureJob) -> None:
-        """Follow the file of a capture, which may run in another window, until the capture ends."""
+        """Follow the file of a capture job of this or another window until the capture ends."""
         self._followed = path
         if job is not self._window.capture_job:
             job.ended.connect(self._on_followed_ended)
@@ -305,7 +264,7 @@ class CaptureCommands(QObject):
     def _on_done(self, outcome: object) -> None:
         assert isinstance(outcome, CaptureOutcome)
         if self._followed is None and not self._is_followed_elsewhere:
-            self._window.files_requested.emit([outcome.path])  # in a window of its own if this one shows a trace
+            self._window.files_requested.emit([outcome.path])  # opens a new window if this one shows a trace
         self._report(outcome.summary)
         if outcome.findings:
             OutcomeDialog(outcome, self._window).show()
@@ -314,22 +273,27 @@ class CaptureCommands(QObject):
     def _on_failed(self, error: Exception) -> None:
         if not isinstance(error, (SatviewError, OSError, MemoryError)):
             raise error  # the last-resort dialog shows it
-
-        order = self._window.capture_job.last_request
-        if isinstance(order, CaptureRequest) and order.is_live:  # of others, the dialog shows
+        request = self._window.capture_job.last_request
+        if isinstance(request, CaptureRequest) and request.is_live:  # for other captures the dialog reports it
             self._on_followed_ended()
-            dialogs.report(self._window, "Capture", f"The capture failed: {failure(error, order.path)}.")
+            dialogs.report(self._window, "Capture", f"The capture failed: {failure(error, request.path)}.")
+
+
+def _bring_to_front(dialog: QDialog) -> None:
+    dialog.show()
+    dialog.raise_()
+    dialog.activateWindow()
 
 
 class WindowCommands:
-    """Binds the commands of one window."""
+    """Commands for files, windows, themes and help."""
 
     def __init__(self, window: CommandWindow, settings: Settings) -> None:
         self._window = window
         self._settings = settings
 
     def bind(self, registry: CommandRegistry) -> None:
-        """Bind all of them."""
+        """Bind all commands of this class."""
         window = self._window
         registry.bind("file.open", self._open)
         registry.bind("file.open_link", self._open_link)
@@ -380,7 +344,6 @@ class WindowCommands:
         folder = dialogs.ask_folder(self._window, "Data set of traces")
         if folder is None:
             return
-
         if not is_dataset(folder):
             dialogs.report(self._window, "No data set of traces",
                          f"{folder.name} is no data set of traces. Make one on the command line:\n\n"

@@ -1,8 +1,9 @@
-"""What a window holds while a trace is open: swimlanes in the middle, panels around them."""
+"""The views of an open trace: swimlanes in the middle, panels around them, fields in the status bar."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from typing import Final, TypeVar
 
 from PySide6.QtCore import QEvent, QObject, QPoint, Qt, QTimer, Signal, Slot
@@ -35,10 +36,10 @@ from satview.gui.panels.filter_panel import FilterPanel
 from satview.gui.panels.verdicts_panel import VerdictsPanel
 from satview.gui.swimlane.area import Motion, SwimlaneArea
 from satview.gui.theme import Theme, restyle
-from satview.gui.widgets import FRAME_MS, CutLabel, PlainLabel, keep_quiet
+from satview.gui.widgets import FRAME_MS, ElidedLabel, PlainLabel, guard_from_wheel, line_up
 from satview.gui.windows.docks import (
     Drawer,
-    KeptSizes,
+    PanelSizes,
     one_topic_in_each_row,
     put_layout,
     scroll_tabs,
@@ -57,34 +58,34 @@ from satview.session.stored_json import Stored, StoredJson
 from satview.session.tasks import dismantle
 from satview.session.workspace_file import PanelLayout, from_text, to_text
 
-# The panels of a workspace, each made when somebody first looks at it.
+# The panels of a workspace, each created on first use.
 
 
-_Found = TypeVar("_Found", bound=Panel)
+_PanelType = TypeVar("_PanelType", bound=Panel)
 
 
 class PanelSet(Mapping[str, Panel]):
-    """Name of a panel to its widget; the first access makes it.
+    """Panels by name, created on first access.
 
     Attributes:
-        made: Those that are there so far.
+        created: Panels created so far.
     """
 
     def __init__(self, make: Callable[[str], Panel]) -> None:
-        """Begin without any.
+        """Start without panels.
 
         Args:
-            make: Returns a new panel, in its dock.
+            make: Returns a new panel by name, placed in its dock.
         """
         self._make = make
-        self.made: dict[str, Panel] = {}
+        self.created: dict[str, Panel] = {}
 
     def __getitem__(self, name: str) -> Panel:
-        if name not in self.made:
+        if name not in self.created:
             if name not in self:
                 raise KeyError(name)
-            self.made[name] = self._make(name)
-        return self.made[name]
+            self.created[name] = self._make(name)
+        return self.created[name]
 
     def __contains__(self, name: object) -> bool:
         return any(row.name == name for row in PANELS)
@@ -95,37 +96,37 @@ class PanelSet(Mapping[str, Panel]):
     def __len__(self) -> int:
         return len(PANELS)
 
-    def of_kind(self, kind: type[_Found]) -> _Found:
-        """Return the panel of a class."""
+    def of_kind(self, kind: type[_PanelType]) -> _PanelType:
+        """Return the panel that is an instance of a class."""
         home = f"{kind.__module__}:{kind.__qualname__}"
         panel = self[next(row.name for row in PANELS if row.home == home)]
         assert isinstance(panel, kind)
         return panel
 
 
-# Says in the status bar that something of the user is not stored yet, for as long as that is so.
+# The status bar field that reports a file of the user that cannot be saved.
 
 
 _RETRY = "satview retries every few seconds; click to retry now."
 
 
 class StoreField(QToolButton):
-    """Shows what is wrong with one file of the user; hidden while nothing is."""
+    """Shows why a file of the user is not saved, or its notice; hidden while there is neither."""
 
-    def __init__(self, file: Stored, what: str, bar: QStatusBar) -> None:
-        """Prepare a field for a status bar.
+    def __init__(self, file: Stored, content: str, bar: QStatusBar) -> None:
+        """Create the field; it joins the status bar when it has something to show.
 
         Args:
             file: The file.
-            what: What it holds, in the plural, such as `Notes`.
-            bar: Where.
+            content: Its content, in the plural, such as `Notes`.
+            bar: The status bar.
         """
         super().__init__(bar)
         self.hide()
-        # Until the field is in it, which most never are: the bar lays itself out again for each that comes.
+        # None once the field is in the bar. Most fields never are, and the bar redoes its layout for each one added.
         self._bar: QStatusBar | None = bar
         self._file = file
-        self._what = what
+        self._content = content
         self.setProperty("role", "error")
         self.clicked.connect(self._on_click)
         file.changed.connect(self._show)
@@ -135,10 +136,10 @@ class StoreField(QToolButton):
     def _show(self) -> None:
         file = self._file
         if file.failure:
-            self.setText(menu_text(f"{self._what} are not saved: {file.failure}"))
+            self.setText(menu_text(f"{self._content} are not saved: {file.failure}"))
             self.setToolTip(tool_tip(_RETRY))
         elif file.notice:
-            self.setText(menu_text(f"{self._what}: {file.notice}"))
+            self.setText(menu_text(f"{self._content}: {file.notice}"))
             self.setToolTip(tool_tip("Click to dismiss this message."))
         says = bool(file.failure or file.notice)
         if says and self._bar is not None:
@@ -154,18 +155,18 @@ class StoreField(QToolButton):
             self._file.dismiss_notice()
 
 
-# The status bar: time at the mouse, cursors and range with their lengths, what shows, verdicts, problems.
+# The status bar fields: time at the mouse, cursors, selected range, visible length, verdicts, problems.
 
 
-_VERDICTS_AT_MOST: Final = 8  # that a tool tip lists
+_VERDICTS_AT_MOST: Final = 8  # in the tool tip
 
 
 class StatusFields(QWidget):
-    """Owns the fields that show while a trace is open; puts them into a status bar and takes them out again.
+    """The status bar fields of an open trace.
 
     Signals:
-        problems_requested: The number of problems of the file was clicked.
-        verdicts_requested: What is wrong in the system was clicked.
+        problems_requested: The number of file problems was clicked.
+        verdicts_requested: The verdicts were clicked.
     """
 
     problems_requested = Signal()
@@ -176,9 +177,9 @@ class StatusFields(QWidget):
         self.hide()
         self._opened = opened
         self._bar = bar
-        # Empty ones stay: the bar hides its fields behind a message, and one that is shown then is painted over that.
+        # Empty fields stay visible: a field shown while the bar displays a message would be painted over the message.
         self.mouse, self.window_field = PlainLabel(bar), PlainLabel(bar)
-        self.selected, self.cursors, self.time_range = (CutLabel(bar) for _ in range(3))
+        self.selected, self.cursors, self.time_range = (ElidedLabel(bar) for _ in range(3))
         self.problems = QToolButton(bar)
         self.problems.clicked.connect(self.problems_requested)
         self.verdicts = QToolButton(bar)
@@ -203,7 +204,7 @@ class StatusFields(QWidget):
             show()
 
     def take_out(self) -> None:
-        """Leave the status bar."""
+        """Remove the fields from the status bar."""
         labels = (self.mouse, self.selected, self.cursors, self.time_range, self.window_field)
         for widget in (*labels, self.verdicts, self.problems):
             self._bar.removeWidget(widget)
@@ -212,7 +213,7 @@ class StatusFields(QWidget):
 
     @Slot()
     def _show_mouse(self) -> None:
-        """Show the time at the mouse while that is over a lane: elsewhere it is the time of nothing."""
+        """Show the time at the mouse while it is over a lane."""
         cycles, lane = self._opened.selection.mouse_cycles, self._opened.selection.mouse_lane
         self.mouse.setText(self._time(cycles) if cycles is not None and lane is not None else "\N{EM DASH}")
 
@@ -225,7 +226,7 @@ class StatusFields(QWidget):
         if selection.span is not None and selection.span.value:
             length = selection.span.end_cycles - selection.span.start_cycles
             label, words = self._opened.timeline.label(selection.span), self._length(length)
-            parts.append(label if words in label else f"{label} {words}")  # bars of activities say it
+            parts.append(label if words in label else f"{label} {words}")  # labels of activities contain the length
         self.selected.setText(" in ".join(parts))
 
     @Slot()
@@ -234,7 +235,7 @@ class StatusFields(QWidget):
         parts = [f"{letter} {self._time(cycles)}" for letter, cycles in (("A", a), ("B", b)) if cycles is not None]
         if a is not None and b is not None:
             length = length_text(b - a, self._opened.trace.clock)
-            parts.insert(0, f"\N{GREEK CAPITAL LETTER DELTA} {length}")  # first: what is last may be cut
+            parts.insert(0, f"\N{GREEK CAPITAL LETTER DELTA} {length}")  # first, because the end may be cut off
         self.cursors.setText("   ".join(parts))
 
     @Slot()
@@ -295,18 +296,18 @@ class StatusFields(QWidget):
 
 
 _RIGHT_PX: Final = 340
-_CHECK_AFTER_MS: Final = 200  # between looks whether the lanes are exact
-_CHECK_AGAIN_AFTER_MS: Final = 2000  # since a trace grew last
+_CHECK_AFTER_MS: Final = 200  # between checks whether the lanes are exact
+_CHECK_AGAIN_AFTER_MS: Final = 2000  # after the trace last grew
 _BOTTOM_PX: Final = 240
-_BOTTOM_SHARE: Final = 0.28  # at most, of the height of the window
-_NARROW_PX: Final = 1100  # below, a panel at the side takes a third of the lanes away
+_BOTTOM_SHARE: Final = 0.28  # limit as a share of the window height
+_NARROW_PX: Final = 1100  # in a narrower window a panel at the side would take a third of the lanes' width
 _LOW_PX: Final = 600
-_CLOSED_BELOW_PX: Final = 800  # in a narrower or lower window the lanes need the room of the drawer
+_CLOSED_BELOW_PX: Final = 800  # in a narrower or lower window the drawer is initially closed
 _AREAS: Final = {
     Side.RIGHT: Qt.DockWidgetArea.RightDockWidgetArea,
     Side.BOTTOM: Qt.DockWidgetArea.BottomDockWidgetArea,
 }
-# Of docks that can be seen: to lay one out, Qt reads the icons of its buttons from twelve files, several times.
+# For visible docks only: each layout of a dock with buttons makes Qt read their icons from twelve files.
 _WITH_BUTTONS: Final = (
     QDockWidget.DockWidgetFeature.DockWidgetMovable
     | QDockWidget.DockWidgetFeature.DockWidgetClosable
@@ -318,17 +319,17 @@ class Workspace(QWidget):
     """The views of one open trace. They share the session's objects and never call each other.
 
     Attributes:
-        area, chips, find_bar, drawer: The views that are always there.
-        panes: The lanes, and a second set of them, if shown.
-        panels: Name of the panel to its widget, made when it is first seen or used.
-        glance: What the trace is and what stands out, in the tool bar.
-        navigation, motion: The moves.
-        comparison, beside: The trace with a second one, and what opens that.
-        saved_values: Saved values of panels, by name of the panel, for those that are not made yet.
-        docks: Name of the panel to its dock.
+        area, chips, find_bar, drawer: Views that always exist.
+        panes: The lanes, and a second set of lanes if shown.
+        panels: Panels by name, created when first shown or used.
+        glance: Summary of the trace in the toolbar.
+        navigation, motion: Move the view to events and times; zoom and pan.
+        comparison, beside: Comparison with a second trace, and what opens it.
+        saved_values: Saved field values by panel name, for panels that are created later.
+        docks: Docks by panel name.
 
     Signals:
-        menu_requested: Right click in a panel: global position, name of the argument under it or empty.
+        menu_requested: Right click in a panel: global position, and the name of the argument under it or an empty text.
     """
 
     menu_requested = Signal(QPoint, str)
@@ -336,29 +337,26 @@ class Workspace(QWidget):
     def __init__(
         self, opened: OpenTrace, settings: Settings, theme: Theme, window: QMainWindow, pages: QStackedWidget
     ) -> None:
-        super().__init__(pages)  # at once: to move it there when all is in it takes Qt longer
+        super().__init__(pages)  # as parent from the start: moving a filled widget takes Qt longer
         pages.addWidget(self)
         self._settings = settings
         self._window = window
         self._theme = theme
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(0)
-        self._stale: set[str] = set()
+        self._stale_panels: set[str] = set()
         self._is_arranging = False
         self.saved_values: dict[str, dict[str, Value]] = {}
         self.docks = {row.name: self._dock(row.name, row.plain_title) for row in PANELS}
-        self._sizes = KeptSizes(window, self.docks)
+        self._sizes = PanelSizes(window, self.docks)
         self._make_views(opened)
         self.arrange()
         self._restore_docks()
         window.installEventFilter(self)
         if not self.area.no_states.isHidden():
-            self.show_panel("events")  # all that such a trace shows
-        for dock in self.docks.values():  # not before they are arranged: then all show for a moment
-            dock.visibilityChanged.connect(self._freshen)
-        # Once the window has laid the panels out; and in a turn of its own, not in that which draws the lanes.
-        QTimer.singleShot(FRAME_MS, self, lambda: QTimer.singleShot(0, self, self._freshen))
+            self.show_panel("events")  # without states, only events can be shown
+        for dock in self.docks.values():  # after they are arranged, because all docks show for a moment before
+            dock.visibilityChanged.connect(self._update_panels)
+        # After the window has laid out the panels, and not in the turn of the event loop that draws the lanes.
+        QTimer.singleShot(FRAME_MS, self, lambda: QTimer.singleShot(0, self, self._update_panels))
 
     def _make_views(self, opened: OpenTrace) -> None:
         window, theme = self._window, self._theme
@@ -370,7 +368,7 @@ class Workspace(QWidget):
         self.motion = Motion(opened, self.area.view)
         self.panes = Panes(Pane(opened, self.area, self.navigation, self.motion), self._settings, self)
         self.comparison = Comparison(opened, self)
-        self._beside_field: StoreField | None = None
+        self._second_field: StoreField | None = None
         self.beside = Beside(self.comparison, self.panes, self._settings, theme, self)
         self.panels = PanelSet(borrowed(self._make_panel))
         self.status = StatusFields(opened, window.statusBar())
@@ -379,14 +377,10 @@ class Workspace(QWidget):
         self.glance = Glance(opened, tools)
         self.unsaved = StoreField(opened.marks.file, "Notes", window.statusBar())
         self._file_fields = [self.unsaved]
-        layout = self.layout()
-        assert isinstance(layout, QVBoxLayout)
-        layout.addWidget(self.chips)
-        layout.addWidget(self.panes, 1)
-        layout.addWidget(self.find_bar)
         self.drawer = Drawer(self.docks, window, self)
-        self.drawer.rearranged.connect(self._freshen)
-        layout.addWidget(self.drawer)
+        self.drawer.rearranged.connect(self._update_panels)
+        line_up(QVBoxLayout(self), self.chips, (self.panes, 1), self.find_bar, self.drawer, margins=(0, 0, 0, 0),
+                spacing=0)  # fmt: skip
         self._check = QTimer(self)
         self._check.timeout.connect(self._look_for_verdicts)
         self._check.start(_CHECK_AFTER_MS)
@@ -394,16 +388,16 @@ class Workspace(QWidget):
 
     @property
     def active(self) -> Pane:
-        """The lanes that commands act on: those that had the keyboard last."""
+        """The set of lanes that commands act on: the one that last had the keyboard focus."""
         return self.panes.active
 
     @property
     def is_split(self) -> bool:
-        """True while there are two sets of lanes of the trace."""
+        """True while there are two sets of lanes of the same trace."""
         return self.panes.is_split
 
     def toggle_split(self) -> None:
-        """Show a second set of lanes below the first, or take it away."""
+        """Show a second set of lanes below the first, or remove it."""
         if self.is_split:
             self.panes.join()
         else:
@@ -411,50 +405,51 @@ class Workspace(QWidget):
             self.panes.split(self._theme)
 
     def views(self) -> tuple[OpenTrace, ...]:
-        """Return what each set of lanes of the trace shows."""
+        """Return the `OpenTrace` of each set of lanes of this trace."""
         second = self.panes.second if self.panes.is_split else None
         return (self.opened,) if second is None else (self.opened, second.opened)
 
-    def panel(self, kind: type[_Found]) -> _Found:
-        """Return the panel of a class."""
+    def panel(self, kind: type[_PanelType]) -> _PanelType:
+        """Return the panel that is an instance of a class."""
         return self.panels.of_kind(kind)
 
     def _make_panel(self, name: str) -> Panel:
-        """Return a new panel, in its dock."""
+        """Create a panel in its dock."""
         context = PanelContext(
             self.opened, self.navigation, self._settings, self._theme, self.area, self.find_bar.look_for, self.report,
             self.comparison,
         )  # fmt: skip
-        # In its dock from the first: to move a widget with its children costs Qt as much as to make it.
+        # The dock is the parent from the start: moving a filled widget takes Qt as long as creating it.
         panel = make_panel(next(row for row in PANELS if row.name == name), context, self.docks[name])
         panel.menu_requested.connect(self.menu_requested)
-        keep_quiet(panel)
+        guard_from_wheel(panel)
         panel.take_values(self.saved_values.get(name, {}))
         if panel.waits_to_be_seen:
-            self._stale.add(name)
+            self._stale_panels.add(name)
         policy = panel.sizePolicy()
-        policy.setRetainSizeWhenHidden(True)  # else its dock, and all behind whose tabs it is, would shrink
+        policy.setRetainSizeWhenHidden(True)  # otherwise its dock and the other tabs of that dock would shrink
         panel.setSizePolicy(policy)
         self.docks[name].setWidget(panel)
         return panel
 
     @Slot()
     def _on_reloaded(self) -> None:
-        """Let the panels that do not follow by themselves show the refreshed trace, once they can be seen."""
-        self._stale = set(self.panels.made)
-        self._freshen()
+        """Reload the panels that do not follow signals, once they are visible."""
+        self._stale_panels = set(self.panels.created)
+        self._update_panels()
         self._check.start(_CHECK_AGAIN_AFTER_MS)
 
     @property
     def is_checking(self) -> bool:
-        """True while verdicts are looked for, or will be once the lanes are exact."""
+        """True while verdicts are being searched, or will be once the lanes are exact."""
         return self._check.isActive() or self.opened.verdicts.is_busy or self.opened.has_priorities.is_busy
 
     @Slot()
     def _look_for_verdicts(self) -> None:
-        """Look for verdicts without being requested, once the lanes have what they need, unless that would take long.
+        """Search for verdicts automatically once the lanes are exact, unless the trace is too large.
 
-        Not on a thread of low priority: while it waits for a processor with the interpreter's lock, the window waits.
+        Not on a low-priority thread: it would wait for a processor while holding the interpreter lock, and block the
+        window.
         """
         count, most = len(self.opened.trace.events), self._settings.number("verdicts/check_up_to_events")
         if self.area.is_exact:
@@ -468,21 +463,21 @@ class Workspace(QWidget):
         if key == "verdicts/check_up_to_events":
             self._check.start(_CHECK_AFTER_MS)
         elif key == "events/row_height_px":
-            for panel in self.panels.made.values():
+            for panel in self.panels.created.values():
                 set_row_height(panel, self._settings.number(key))
 
     @Slot()
     def _title_verdicts(self) -> None:
-        """Show in the tab how many verdicts there are."""
+        """Show the number of verdicts in the tab."""
         answer = self.opened.verdicts.found
         count = f" ({len(answer.verdicts)})" if answer is not None and answer.verdicts else ""
         self.docks["verdicts"].setWindowTitle(f"Verdicts{count}")
 
     @Slot()
-    def _freshen(self) -> None:
-        """Make the panels that can be seen and hide the others, so that none works for nobody.
+    def _update_panels(self) -> None:
+        """Create and reload the visible panels, and hide the others so that they do no work.
 
-        A dock behind a tab is visible to Qt; what is in it would be so too.
+        Qt regards a dock behind a tab as visible, and its content too.
         """
         if self._is_arranging:
             return
@@ -492,19 +487,19 @@ class Workspace(QWidget):
             shows = self.panel_shows(name)
             if shows:
                 self.docks[name].setFeatures(_WITH_BUTTONS)
-            if shows and name not in self.panels.made:
-                if has_made_one:  # the next one after the frames that wait: both take longer than one may
-                    QTimer.singleShot(FRAME_MS, self, self._freshen)
+            if shows and name not in self.panels.created:
+                if has_made_one:  # create one panel per frame
+                    QTimer.singleShot(FRAME_MS, self, self._update_panels)
                     continue
                 has_made_one = True
-            if shows or name in self.panels.made:
+            if shows or name in self.panels.created:
                 self.panels[name].setVisible(shows)
-            if shows and name in self._stale:
-                self._stale.discard(name)
+            if shows and name in self._stale_panels:
+                self._stale_panels.discard(name)
                 self.panels[name].reload()
 
     def arrange(self) -> None:
-        """Put all panels where they are at first; in a small window all into the drawer at the bottom."""
+        """Move all panels to their initial positions; in a small window, all to the drawer at the bottom."""
         window = self._window
         window.setTabPosition(Qt.DockWidgetArea.BottomDockWidgetArea, QTabWidget.TabPosition.North)
         is_small = window.width() < _NARROW_PX or window.height() < _LOW_PX
@@ -512,11 +507,11 @@ class Workspace(QWidget):
         first_topic = next(row.topic for row in PANELS if row.name == FIRST_PANELS[Side.BOTTOM])
         layout = window.layout()
         assert layout is not None
-        layout.setEnabled(False)  # else Qt lays all docks out each time that one shows
+        layout.setEnabled(False)  # otherwise Qt lays out all docks each time one is shown
         for row in PANELS:
             dock, side = self.docks[row.name], Side.BOTTOM if is_small else row.side
             window.addDockWidget(_AREAS[side], dock)
-            if side in before:  # at once: side by side they would be wider than a small window
+            if side in before:  # immediately: side by side they would be wider than a small window
                 window.tabifyDockWidget(before[side], dock)
             before[side] = dock
             dock.setFloating(False)
@@ -536,7 +531,7 @@ class Workspace(QWidget):
         QTimer.singleShot(FRAME_MS, self, self._sizes.note)
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        """Note sizes that the user gave panels by dragging, and give them these again when the window grows."""
+        """Remember panel sizes after a drag, and restore them when the window is resized."""
         if event.type() == QEvent.Type.MouseButtonRelease:
             self._sizes.note()
         elif event.type() == QEvent.Type.Resize:
@@ -544,16 +539,16 @@ class Workspace(QWidget):
         return super().eventFilter(watched, event)
 
     def set_theme(self, theme: Theme) -> None:
-        """Draw in other colours."""
+        """Use the colours and text size of a theme."""
         self._theme = theme
         self.beside.theme = theme
         for view in (self.panes, self.chips, self.find_bar):
             view.set_theme(theme)
-        for panel in self.panels.made.values():
+        for panel in self.panels.created.values():
             panel.set_theme(theme)
 
     def show_panel(self, name: str) -> None:
-        """Show a panel, in front of those behind whose tabs it may be."""
+        """Show a panel and bring its tab to the front."""
         if name in self.drawer.members():
             self.drawer.show_panel(name)
         else:
@@ -561,11 +556,11 @@ class Workspace(QWidget):
             self.docks[name].raise_()
 
     def show_end(self) -> None:
-        """Show the end of the list of events."""
+        """Scroll to the end of the event list."""
         self.panel(EventListPanel).table.scrollToBottom()
 
     def toggle_panel(self, name: str) -> None:
-        """Hide a panel if it shows, else show it; one of the drawer takes that with it."""
+        """Hide a panel if it is visible, otherwise show it; hiding a panel of the drawer closes the drawer."""
         if not self.panel_shows(name):
             self.show_panel(name)
         elif name in self.drawer.members():
@@ -574,23 +569,23 @@ class Workspace(QWidget):
             self.docks[name].hide()
 
     def panel_shows(self, name: str) -> bool:
-        """Return whether a panel can be seen; one behind another tab cannot."""
+        """Return whether a panel is visible; a panel behind another tab is not."""
         return shows(self.docks[name])
 
     def toggle_bottom(self) -> None:
-        """Close the drawer, or open it with what it showed."""
+        """Close the drawer, or reopen it with the panel it last showed."""
         if self.drawer.front:
             self.drawer.close_drawer()
         else:
             self.drawer.open_again()
 
     def close_down(self) -> None:
-        """Store the arrangement, cancel all tasks, leave the window."""
+        """Save the panel layout, cancel all tasks and remove the docks from the window."""
         self._settings.set("window/panels", to_text(self.layout_of_panels()))
         self._stop()
         for dock in self.docks.values():
             self._window.removeDockWidget(dock)
-            dock.setObjectName("")  # at once: the next trace's docks have the same names; to move it costs Qt 5 ms
+            dock.setObjectName("")  # the next docks have the same names; reparenting would take 5 ms
             dismantle(dock)
 
     def _stop(self) -> None:
@@ -600,7 +595,7 @@ class Workspace(QWidget):
         self.beside.close()
         self.comparison.close()
         self.panes.close_down()
-        for panel in self.panels.made.values():
+        for panel in self.panels.created.values():
             panel.close_down()
         self.status.take_out()
         self.glance.take_out()
@@ -608,23 +603,23 @@ class Workspace(QWidget):
             self._window.statusBar().removeWidget(field)
             field.deleteLater()
 
-    def watch_file(self, file: StoredJson, what: str) -> None:
-        """Say in the status bar what is wrong with a file of the user, for as long as that is so."""
-        self._file_fields.append(StoreField(file, what, self._window.statusBar()))
+    def watch_file(self, file: StoredJson, content: str) -> None:
+        """Show in the status bar while a file of the user cannot be saved."""
+        self._file_fields.append(StoreField(file, content, self._window.statusBar()))
 
     def report(self, text: str) -> None:
-        """Say something in the status bar for a few seconds."""
+        """Show a message in the status bar for a few seconds."""
         self._window.statusBar().showMessage(visible_line(text), 6000)
 
     @Slot()
     def report_plugins(self) -> None:
-        """Name the plug-ins that failed since the last call."""
+        """Show which plug-ins failed since the last call."""
         if texts := newly_switched_off():
             self.report("; ".join(texts))
 
     @Slot(str)
     def report_failure(self, text: str) -> None:
-        """Say why something could not be done; `text` begins small, as errors do."""
+        """Show why something failed; `text` begins in lower case, as error messages do."""
         self.report(text[:1].upper() + text[1:])
 
     def _dock(self, name: str, title: str) -> QDockWidget:
@@ -634,7 +629,7 @@ class Workspace(QWidget):
         return dock
 
     def layout_of_panels(self) -> PanelLayout:
-        """Return where the panels are."""
+        """Return the positions, sizes and tab groups of the panels."""
         return take_layout(self._window, self.docks)
 
     @Slot()
@@ -642,11 +637,11 @@ class Workspace(QWidget):
         scroll_tabs(self._window, self.docks)
 
     def put_panels(self, layout: PanelLayout) -> None:
-        """Put the panels where they were; only those that can be seen then are made."""
+        """Restore a panel layout; only visible panels are created."""
         self._is_arranging = True
         put_layout(self._window, self.docks, one_topic_in_each_row(layout))
         self._is_arranging = False
-        QTimer.singleShot(0, self, self._freshen)
+        QTimer.singleShot(0, self, self._update_panels)
         QTimer.singleShot(0, self, self._scroll_tabs)
         QTimer.singleShot(FRAME_MS, self, self._sizes.note)
 
@@ -657,12 +652,13 @@ class Workspace(QWidget):
 
     @property
     def has_user_events(self) -> bool:
-        """Whether the command line names the file that describes events."""
+        """Whether the command line names a file with user event descriptions."""
         return self._settings.is_passing(USER_EVENTS)
 
     def _connect(self) -> None:
         self.find_bar.step_requested.connect(self.navigation.step_hit)
-        self.find_bar.list_requested.connect(self._show_results)
+        show_panel = borrowed(self.show_panel)
+        self.find_bar.list_requested.connect(partial(show_panel, "results"))
         self.chips.edit_requested.connect(self._edit_filter)
         self.chips.rules_requested.connect(self._show_rules)
         self.opened.filters.failed.connect(self.report)
@@ -681,42 +677,42 @@ class Workspace(QWidget):
         self.find_bar.closed.connect(self._focus_lanes)
         self.area.fit_requested.connect(self.navigation.fit)
         self.opened.reloaded.connect(self._on_reloaded)
-        self.status.problems_requested.connect(self._show_problems)
-        self.glance.panel_requested.connect(self._show_stated)
-        self.status.verdicts_requested.connect(self._show_verdicts)
+        self.status.problems_requested.connect(partial(show_panel, "problems"))
+        self.glance.panel_requested.connect(self._show_summary_panel)
+        self.status.verdicts_requested.connect(partial(show_panel, "verdicts"))
         self.opened.verdicts.changed.connect(self._title_verdicts)
         self.opened.verdicts.changed.connect(self.report_plugins)
         self._settings.changed.connect(self._on_setting)
-        self.beside.opened.connect(self._on_beside)
-        self.panes.removed.connect(self._on_one_left)
+        self.beside.opened.connect(self._on_second_opened)
+        self.panes.removed.connect(self._on_second_removed)
         self.beside.failed.connect(self.report)
         self.comparison.failed.connect(self.report)
 
     @Slot()
-    def _on_beside(self) -> None:
-        """Show what changed, with the second trace that has just come."""
+    def _on_second_opened(self) -> None:
+        """Show the comparison with the second trace that was just opened."""
         second = self.comparison.second
         assert second is not None
-        second.marks.file.changed.connect(self._on_beside_notes)
-        self._on_beside_notes()
+        second.marks.file.changed.connect(self._on_second_notes)
+        self._on_second_notes()
         self.show_panel("comparison")
         self.report("Both traces move together; View > Compared trace 2 aligns them by cursors, events or an offset")
 
     @Slot()
-    def _on_beside_notes(self) -> None:
-        """Say what is wrong with the notes of the second trace; not before, as a new field paints over messages."""
+    def _on_second_notes(self) -> None:
+        """Report problems with the notes of the second trace, by a field made late: it is painted over messages."""
         second = self.comparison.second
         if (
             second is not None
-            and self._beside_field is None
+            and self._second_field is None
             and (second.marks.file.failure or second.marks.file.notice)
         ):
-            self._beside_field = StoreField(second.marks.file, "Notes on the second trace", self._window.statusBar())
+            self._second_field = StoreField(second.marks.file, "Notes on the second trace", self._window.statusBar())
 
     @Slot()
-    def _on_one_left(self) -> None:
-        """Take away what is said of the notes of a second trace that has gone."""
-        field, self._beside_field = self._beside_field, None
+    def _on_second_removed(self) -> None:
+        """Remove the status bar field about the notes of the second trace."""
+        field, self._second_field = self._second_field, None
         if field is not None:
             self._window.statusBar().removeWidget(field)
             field.deleteLater()
@@ -724,10 +720,6 @@ class Workspace(QWidget):
     @Slot()
     def _focus_lanes(self) -> None:
         self.area.view.setFocus()
-
-    @Slot()
-    def _show_results(self) -> None:
-        self.show_panel("results")
 
     @Slot(str)
     def _edit_filter(self, name: str) -> None:
@@ -739,17 +731,9 @@ class Workspace(QWidget):
         self.show_panel("filter")
         self.panel(FilterPanel).show_rules()
 
-    @Slot()
-    def _show_problems(self) -> None:
-        self.show_panel("problems")
-
     @Slot(str)
-    def _show_stated(self, name: str) -> None:
-        """Show the panel that says more of what the tool bar says, with the worst verdict."""
+    def _show_summary_panel(self, name: str) -> None:
+        """Show the panel of a part of the toolbar summary; the panel Verdicts with the worst verdict."""
         self.show_panel(name)
         if name == "verdicts":
             self.panel(VerdictsPanel).show_worst()
-
-    @Slot()
-    def _show_verdicts(self) -> None:
-        self.show_panel("verdicts")

@@ -1,4 +1,4 @@
-"""Keeps what a window shows of a trace, and shows it so again when the trace is opened the next time."""
+"""Saves the state of a trace's views, and restores it when the trace is opened again."""
 
 from __future__ import annotations
 
@@ -40,44 +40,44 @@ if TYPE_CHECKING:
     from satview.gui.pane import Pane
     from satview.gui.windows.workspace import Workspace
 
-_AROUND_MARK: Final = 20  # on both sides of it so much of the trace shows, a tenth in all
-_CACHE_AFTER_MS: Final = 20_000  # after a change; what is closed in good order is stored at once
+_AROUND_MARK: Final = 20  # 1/20 of the trace shows on each side of the mark
+_CACHE_AFTER_MS: Final = 20_000  # after a change; closing the trace saves immediately
 
 
 class WorkspaceKeeper(QObject):
-    """The stored state of one workspace.
+    """Saves and restores the state of one workspace.
 
     Attributes:
-        file: Where it is stored; says whether that worked.
+        file: File of the state; reports failures.
     """
 
     def __init__(
         self, views: Workspace, files: StateFiles, path: Path, is_lasting: bool, view_links: ViewLinks
     ) -> None:
-        """Prepare; nothing is read yet.
+        """Prepare; `begin` reads the file.
 
         Args:
-            views: The views.
+            views: The workspace.
             files: Where states are stored.
             path: The trace.
-            is_lasting: The trace will be there the next time; else nothing is stored of it.
-            view_links: Which views show the same.
+            is_lasting: The trace is a permanent file; otherwise nothing is stored.
+            view_links: Groups of views that follow each other.
         """
         super().__init__(views)
         self._view_links = view_links
         self._views, self._files, self._path = views, files, path
         self.file = files.of_trace(path) if is_lasting else StateFiles().of_trace(path)
         self.file.setParent(self)
-        self._waiting: SelectionState | None = None
-        self._building = Task(self, self._on_built)
+        self._pending_selection: SelectionState | None = None
+        self._build_task = Task(self, self._on_built)
         self._timer = QTimer(self, singleShot=True, interval=_CACHE_AFTER_MS)
         self._timer.timeout.connect(self.save)
 
     def begin(self, is_followed: bool) -> None:
-        """Show the trace as it was shown last; what is stored of another file under its name gives the lanes only.
+        """Restore the last state; of a trace that another one has replaced, only lanes and panels.
 
         Args:
-            is_followed: The file grows: its end shows, not the part that showed last.
+            is_followed: The file grows: show its end instead of the last visible part.
         """
         content = self.file.load()
         if content is not None:
@@ -90,14 +90,14 @@ class WorkspaceKeeper(QObject):
         elif not is_followed:
             self._begin_at_mark()
         if content is None and self.file.notice:
-            QTimer.singleShot(0, self, self.save)  # at once: that sets the damaged file aside, and says so
+            QTimer.singleShot(0, self, self.save)  # saving sets the damaged file aside and reports that
         opened = self._views.opened
         for signal in (opened.viewport.window_changed, opened.lanes.changed, opened.filters.changed,
                        opened.described, opened.timed, self._views.comparison.changed):  # fmt: skip
             signal.connect(self._on_change)
 
     def _begin_at_mark(self) -> None:
-        """Show the moment for which a recorder wrote the file, and some of what was around it."""
+        """Show the surroundings of the mark for which a flight recorder wrote the file, if there is one."""
         opened = self._views.opened
         mark = opened.marks.first_recorded
         if mark is None:
@@ -120,7 +120,7 @@ class WorkspaceKeeper(QObject):
                 put_filter(opened, state.filter, same, is_first=True)
             if state.lanes is not None:
                 put_lanes(opened, state.lanes, same, is_first=True)
-        except UsageError as error:  # a pattern that somebody wrote into the file
+        except UsageError as error:  # a malformed pattern in the file
             views.report_failure(str(error))
         if state.panels is not None:
             put_panels(views, state.panels)
@@ -128,28 +128,28 @@ class WorkspaceKeeper(QObject):
             put_selection(opened, state.selection)
             lane = opened.selection.lane
             if state.selection.span_start is not None and opened.selection.span is None and lane is not None:
-                self._waiting = state.selection  # for the lane: to build it here would hold the window
+                self._pending_selection = state.selection  # until the lane is built in the background
                 timeline, selected = opened.timeline, [lane]
-                self._building.start(lambda is_cancelled: timeline.build(selected, is_cancelled))
+                self._build_task.start(lambda is_cancelled: timeline.build(selected, is_cancelled))
         if state.compared is not None and same and Path(state.compared.path).is_file():
             views.beside.open(Path(state.compared.path), state.compared)
         if state.view is not None:
-            # One pass of the event loop later: the lanes have their height by then.
+            # One turn of the event loop later, when the lanes have their height.
             QTimer.singleShot(0, self, partial(scroll_to, views.panes.first, state.view))
         if state.second is not None:
             self._begin_second(state.second)
 
     def _describe(self, file: str) -> None:
-        """Describe events as they were described last, unless the command line names another file."""
+        """Apply the last file of event descriptions, unless the command line names one."""
         opened = self._views.opened
         try:
             if file and not self._views.has_user_events:
                 opened.describe(file)
-        except UsageError as error:  # moved, or changed
+        except UsageError as error:  # the file was moved or changed
             self._views.report_failure(str(error))
 
     def _name(self, state: WorkspaceState) -> None:
-        """Name addresses and processes as they were named last, unless the command line says by what."""
+        """Name addresses and processes by the last files, unless the command line names others."""
         opened = self._views.opened
         if state.symbols and not opened.is_named:
             opened.name_addresses(state.symbols)
@@ -157,7 +157,7 @@ class WorkspaceKeeper(QObject):
             opened.name_processes(state.pidin)
 
     def _begin_second(self, state: SecondState) -> None:
-        """Show the second set of lanes again, and let it follow the first if it did."""
+        """Restore the second set of lanes, and its link with the first."""
         views = self._views
         views.toggle_split()
         pane = views.panes.second
@@ -175,14 +175,14 @@ class WorkspaceKeeper(QObject):
 
     @Slot()
     def _on_built(self) -> None:
-        """Select the interval that was selected, unless the user has selected something else meanwhile."""
-        selection, state = self._views.opened.selection, self._waiting
+        """Select the saved interval, unless the user has selected something else meanwhile."""
+        selection, state = self._views.opened.selection, self._pending_selection
         if state is not None and selection.span is None and selection.event == state.event:
             view = self._views.area.view
             scroll_px = view.scroll_px
             put_selection(self._views.opened, state)
-            view.scroll_to(scroll_px)  # what is selected comes into view, which it was not
-        self._waiting = None
+            view.scroll_to(scroll_px)  # selecting scrolls to the interval; undo that
+        self._pending_selection = None
 
     @Slot()
     def _on_change(self) -> None:
@@ -191,17 +191,17 @@ class WorkspaceKeeper(QObject):
 
     @Slot()
     def save(self) -> None:
-        """Store what shows now."""
+        """Save the current state."""
         if self.file.path is None:
             return
         self._timer.stop()
-        state = replace(taken(self._views), trace=sign_of(self._path), second=self._second())
-        if state.trace is not None:  # else the trace is gone: what was stored of it stays
+        state = replace(workspace_state(self._views), trace=sign_of(self._path), second=self._second())
+        if state.trace is not None:  # otherwise the trace was deleted: keep the stored state
             content = to_json(state)
             self.file.store(lambda _before: content)
 
     def _second(self) -> SecondState | None:
-        """Return the state of the second set of lanes; None without one."""
+        """Return the state of the second set of lanes, or None."""
         pane = self._views.panes.second if self._views.is_split else None
         if pane is None:
             return None
@@ -209,22 +209,22 @@ class WorkspaceKeeper(QObject):
         return SecondState(take_view(pane.opened, pane.area.view.scroll_px), take_lanes(pane.opened.lanes), is_linked)
 
     def close(self) -> None:
-        """Keep what shows, and give up what cannot be stored: it is no views of the user."""
-        self._building.close()
+        """Save the state; a failure is dropped, since this state is not user data worth a question."""
+        self._build_task.close()
         self.save()
         self.file.give_up()
         self._files.shrink()
 
 
 def put_session(views: Workspace, state: WorkspaceState) -> None:
-    """Let a trace look as a saved session says, as far as it has what the names in it say; undo takes it back.
+    """Apply a saved session, as far as the names in it exist in the trace; undo restores lanes and filter.
 
     Args:
         views: The views of the trace.
         state: The session.
 
     Raises:
-        UsageError: A pattern of names, or the file with descriptions of events, is faulty.
+        UsageError: A name pattern or the file of event descriptions is malformed.
     """
     opened = views.opened
     if state.user_events is not None and state.user_events != opened.user_file:
@@ -245,8 +245,8 @@ def put_session(views: Workspace, state: WorkspaceState) -> None:
         put_panels(views, state.panels)
 
 
-def taken(views: Workspace) -> WorkspaceState:
-    """Return the state of a workspace; it does not say of which trace it is."""
+def workspace_state(views: Workspace) -> WorkspaceState:
+    """Return the state of a workspace, without the identity of its trace."""
     opened = views.opened
     return WorkspaceState(
         None,
@@ -264,26 +264,26 @@ def taken(views: Workspace) -> WorkspaceState:
 
 
 def take_panels(views: Workspace) -> PanelsState:
-    """Return the arrangement of panels, and what each keeps."""
+    """Return the panel layout and the saved values of each panel."""
     values = dict(views.saved_values)
-    for name, panel in views.panels.made.items():
+    for name, panel in views.panels.created.items():
         values[name] = panel.saved_values()
     of_panels = {name: of_panel for name, of_panel in values.items() if of_panel}
     return PanelsState(views.layout_of_panels(), of_panels, views.opened.search.text, not views.find_bar.isHidden())
 
 
 def put_panels(views: Workspace, state: PanelsState) -> None:
-    """Arrange panels as they were, and give each its saved values."""
+    """Restore the panel layout and the saved values of each panel."""
     if state.layout is not None:
         views.put_panels(state.layout)
     views.saved_values = {name: dict(of_panel) for name, of_panel in state.values.items()}
-    for name, panel in views.panels.made.items():
+    for name, panel in views.panels.created.items():
         panel.take_values(views.saved_values.get(name, {}))
     views.find_bar.restore(state.search, state.finds)
 
 
 def scroll_to(pane: Pane, state: ViewState) -> None:
-    """Scroll lanes to the one that was at the top."""
+    """Scroll to the lane that was at the top."""
     keys = lane_keys(pane.opened.timeline)
     top = next((row for row in pane.opened.lanes.rows if keys[row.index] == state.top), None)
     pane.area.view.scroll_to(0 if top is None else top.y_px + state.top_px)
