@@ -84,7 +84,7 @@ class Instances:
         activity: int64, position of the activity.
         thread: int64, row of the thread that did it; 0 = not known.
         start_cycles: int64, when it was triggered.
-        begin_cycles: int64, when its thread begins to work for it: not before it has received the message.
+        begin_cycles: int64, when its thread begins to work on it; at the earliest when it has received the message.
         end_cycles: int64, when it was done; the end of the trace if it is not done.
         start_row, end_row: int64, events at start and end; -1 = none.
         is_open: bool, it is not done when the trace ends: the length is a lower bound.
@@ -151,9 +151,9 @@ class Activities:
 
 
 def activity_named(text: str, activities: Sequence[tuple[str, str]]) -> int:
-    """Return the position of the activity that a name, or a part of the name of one alone, means.
+    """Return the position of the activity with a name, or of the only one whose name contains the text.
 
-    A part of a name means a span between two events only if nothing else fits: such names extend the thread's name.
+    Spans between two events count only if no other activity fits, because their names contain the thread's name.
 
     Args:
         text: The name.
@@ -224,7 +224,7 @@ def _learned(trace: Trace) -> Activities:
 
 
 def _put_together(parts: Sequence[_TriggeredWork], orders: Sequence[NDArray[np.intp]]) -> Instances:
-    """Return some instances of each of some parts, in their order; the activity is not set."""
+    """Return the instances of several parts, one part after the other, each in a given order; `activity` is not set."""
     edges = np.cumsum([0, *map(len, orders)])
     columns = []
     for column in fields(Instances):
@@ -356,7 +356,7 @@ def _of_messages(trace: Trace) -> _TriggeredWork:
 
 
 def _served(trace: Trace, thread: _Ints, sent: _Ints, received: _Ints) -> tuple[_Ints, _Ints]:
-    """Return when each thread begins to work on a receipt, cycles, and the event that ends that work, -1 = none.
+    """Return when the work on each receipt begins, cycles, and the event that ends it, -1 = none.
 
     A thread that waited for the message or pulse begins when it is woken, any other at the receipt: until then it
     works on what it received earlier. Without a receipt the begin is the end of the trace.
@@ -474,7 +474,7 @@ class ChainTimes:
 
     Attributes:
         start_cycles: int64, when the instance of the first activity was triggered.
-        end_cycles: int64, when that of the last activity was done; the end of the trace if it is not done.
+        end_cycles: int64, when the instance of the last activity was done; the end of the trace if it is not done.
         start_row: int64, the event that begins it.
         is_open: bool, it is not done when the trace ends.
         is_known: bool, no event is missing in between.

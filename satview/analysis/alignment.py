@@ -1,4 +1,4 @@
-"""Offsets of traces on a common time axis: by their starts, their counters, or an event that each of them has."""
+"""Computes offsets of traces on a common time axis from their starts, their counters, or an event that all have."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def offset_ps(first: Trace, other: Trace, at_first: int, at_other: int) -> int:
 
 
 def counter_offset_ps(first: Trace, other: Trace) -> int:
-    """Return the offset of a trace with the same counter as the first one, or one started with it: files of one target.
+    """Return the offset of a trace whose counter is that of the first trace, or started with it: files of one target.
 
     Raises:
         UsageError: Their counters count differently, or the upper half of one is not known.
@@ -121,7 +121,7 @@ def _ps(trace: Trace, cycles: int) -> int:
 
 
 def common_events(traces: Sequence[Trace], most: int = 20) -> list[str]:
-    """Return conditions by which traces could be aligned: events that each has and none has often, the rarest first.
+    """Return conditions by which traces could be aligned: events in all traces and frequent in none, rarest first.
 
     Args:
         traces: The traces.

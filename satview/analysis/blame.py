@@ -1,8 +1,9 @@
-"""Splits an interval of a thread by what its time was spent with; the parts add up to the interval to the cycle.
+"""Splits an interval of a thread by what its time was spent on; the parts add up to the interval exactly.
 
 While the thread runs, the time belongs to it or to an interrupt on its CPU. While it is ready, the time belongs to the
 thread or interrupt on the CPU on which it runs next. While it waits, the time belongs to the thread it waits for at the
-begin of the wait: the holder of the lock, the server of the message. The time of those is split likewise, one level.
+begin of the wait: the holder of the lock, the server of the message. The time of that
+thread is split likewise, one level deep.
 """
 
 from __future__ import annotations
@@ -76,7 +77,7 @@ class Blame(IntEnum):
 
 
 class Kept(IntEnum):
-    """Reasons why an idle CPU does not help a ready thread: in `Shares.value` of NO_CPU, PREEMPTED and TRACING."""
+    """Reasons why an idle CPU does not help a ready thread: in `BlameParts.value` of NO_CPU, PREEMPTED and TRACING."""
 
     NOTHING = 0
     """No CPU is idle, or not for longer than it takes to give it away."""
@@ -150,7 +151,7 @@ def object_words(trace: Trace, kind: int, value: int) -> str:
 
 
 def part_words(trace: Trace, parts: BlameParts, row: int) -> str:
-    """Return in words how long a part is and with what it was spent: `4.100 ms ready while hog 1 ran`."""
+    """Return a text with the length of a part and what it was spent on: `4.100 ms ready while hog 1 ran`."""
     kind, thread = Blame(int(parts.kind[row])), int(parts.thread[row])
     whom = trace.thread_name(thread) if thread > 0 else ""
     what = object_words(trace, kind, int(parts.value[row]))

@@ -22,11 +22,11 @@ _MOST_BUFFERS: Final = 1024
 
 @dataclass(frozen=True, slots=True)
 class CaptureLine:
-    """A capture.
+    """Settings of a capture, in two equivalent forms.
 
     Attributes:
-        rules: The same as rules, one a line, for `satview tracelogger --rules` and for New capture.
-        command: Command line for the target.
+        rules: Rules, one per line, for `satview tracelogger --rules` and for New capture.
+        command: Command line of tracelogger for the target.
     """
 
     rules: str
@@ -34,7 +34,7 @@ class CaptureLine:
 
 
 def capture_line(trace: Trace, needs: Iterable[Need], *, is_wide: bool = False) -> CaptureLine | None:
-    """Return a capture that meets needs, with only the classes that they involve; None if no capture can.
+    """Return settings of a capture that meets needs, with only the classes that they involve; None if no capture can.
 
     It always has the classes PROCESS and THREAD: without them nothing has a name or an owner.
 

@@ -67,7 +67,7 @@ class ClientServer:
 
     @property
     def total_cycles(self) -> Cycles:
-        """Time that it or servers for it ran: the saving if it did not exist, as the vendor's tool counts it."""
+        """Time that the thread, or a server for it, ran: what its absence would save, as the vendor's tool counts."""
         return self.self_cycles + self.imposed_cycles
 
     @property
@@ -142,7 +142,7 @@ def _imposed(scope: Scope, served: _Served) -> ImposedTable:
 
 
 def _has(server: _Ints, chain: list[tuple[_Ints, NDArray[np.intp]]]) -> NDArray[np.bool_]:
-    """Return for each chain whether its last server is in it earlier, too."""
+    """Return for each chain whether its last server also occurs earlier in it."""
     is_there, link_of = np.zeros(len(server), np.bool_), np.arange(len(server))
     for servers, position in reversed(chain):
         link_of = position[link_of]
@@ -153,8 +153,8 @@ def _has(server: _Ints, chain: list[tuple[_Ints, NDArray[np.intp]]]) -> NDArray[
 def _bill(scope: Scope, served: _Served, itself: Cycles) -> tuple[Cycles, Cycles]:
     """Return own and caused times of threads: every run goes to the thread at the beginning of its chain of messages.
 
-    From the runner up: while a thread serves, the bill goes to its newest client; while that client itself serves, it
-    goes further up. A client has one message under way, so only the runner itself can recur.
+    While a thread serves messages, its newest client pays; while that client serves messages itself, its own newest
+    client pays, and so on. A client has one message under way, so only the running thread itself can recur.
     """
     threads = len(itself)
     newest = _newest(served)

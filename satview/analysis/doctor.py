@@ -29,8 +29,8 @@ class Analysis:
         key: Its name in files and on the command line; for a verdict its kind.
         title: Display title.
         question: The question that it answers.
-        needs: Without any of these it has no answer, or an incomplete one; the first unmet need is named first.
-        bounds: Without any of these the answer is a bound.
+        needs: If one of these is unmet, there is no answer or an incomplete one; the first unmet need is named first.
+        bounds: If one of these is unmet, the answer is only a bound.
         is_verdict: True if it looks for something wrong (`satview check`).
     """
 

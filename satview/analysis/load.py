@@ -185,7 +185,7 @@ def _pieces_of(scope: Scope, runs: Runs, logged: NDArray[np.int64] | None, edges
 
 
 def _interrupted(basis: Basis, edges: Cycles) -> Cycles:
-    """Return how long CPUs handled interrupts in each bin while the trace shows what had the CPU, or nobody known."""
+    """Return how long all CPUs together handled interrupts in each bin."""
     total = np.zeros(len(edges) - 1, np.int64)
     for handled in basis.interrupts:
         total += handled.within(edges[:-1], edges[1:])

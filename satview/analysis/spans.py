@@ -1,4 +1,4 @@
-"""Work between two events of its thread: pairs of user events, instrumented functions, kernel calls.
+"""Work that two events of its thread delimit: pairs of user events, instrumented functions, kernel calls.
 
 User events form a pair if the names of their descriptions match (`request begin`, `request end`). For threads whose
 events have no such names, a pair is learned if the same events always follow each other in the same order.

@@ -86,7 +86,8 @@ class ThreadStatistics:
         run_cycles: Time it was on a CPU, interrupts included; never a measurement.
         interrupted_cycles: Time in which interrupts were handled while it had a CPU.
         runs, longest_run_cycles, longest_run_start_cycles: Intervals on a CPU, and the longest of them.
-        switches, preemptions, migrations: Runs that began; of these, ends by READY; of these, on another CPU.
+        switches, preemptions, migrations: Runs that began; runs that ended in READY; runs that began on another CPU
+            than the run before.
         ready_cycles, longest_ready_cycles, longest_ready_start_cycles: Time it was ready and did not run.
         events, calls, sent, received: Numbers of events that it logged; only these columns follow the mask.
     """

@@ -1,4 +1,4 @@
-"""Which threads can end the waits that last to the end of a trace, and which threads no other thread can free.
+"""Finds the threads that can end waits lasting to the end of a trace, and the threads that no other can free.
 
 Any one of several threads can end a wait: any thread that receives on the channel can receive a message, any thread
 that may hold it can reply, any thread that posts a semaphore can post it. A thread is stuck if all of these are stuck.
@@ -48,7 +48,7 @@ _RUNS_FOR_A_FAULT: Final = 1000  # events of threads may be lost without a trace
 class StateIntervals:
     """Complete state intervals of threads, by thread, then in time order; every column has shape (n,).
 
-    Neighbours of one thread and state are one interval, on one CPU if it is RUNNING. Idle threads are left out.
+    Adjacent intervals of a thread in the same state are merged, RUNNING only on one CPU. Idle threads are left out.
 
     Attributes:
         thread: uint16 or uint32, row of the thread table.
@@ -87,7 +87,7 @@ def has_whole_states(trace: Trace) -> bool:
 
 
 def runs_and_overlaps(trace: Trace) -> tuple[int, int]:
-    """Return how many runs of threads there are, and how many begin before another one has left the CPU.
+    """Return the number of runs of threads, and of those that begin before another thread has left the CPU.
 
     Runs between which events are missing are not counted, because that is not known for them.
     """
@@ -117,11 +117,11 @@ def whole_states(trace: Trace) -> StateIntervals:
 
 
 def _spans(trace: Trace, wanted: NDArray[np.bool_], ends: Rows) -> StateIntervals:
-    """Return states of threads that are no idle threads.
+    """Return the state intervals with some lane values, without idle threads.
 
     Args:
         trace: The events.
-        wanted: bool (256,), which lane values.
+        wanted: bool (256,), the lane values.
         ends: For every entry of `Trace.states.event` the event that ends it, `NO_EVENT` for entries to leave out.
     """
     states, events = trace.states, trace.events
@@ -136,7 +136,7 @@ def _spans(trace: Trace, wanted: NDArray[np.bool_], ends: Rows) -> StateInterval
 
 
 def end_rows(trace: Trace, rows: Rows) -> _Ints:
-    """Return rows with the number of events instead of `OPEN`, int64, same shape."""
+    """Return rows with `OPEN` replaced by the number of events, int64, same shape."""
     return np.where(rows == OPEN, len(trace.events), rows.astype(np.int64))
 
 
@@ -173,7 +173,7 @@ class WaitGraph:
 
     Attributes:
         trace: The events.
-        blockers: Threads that all waits are for.
+        blockers: All waits, with the threads that they wait for.
         open_waits: Open wait by row of the thread, without waits that may end by themselves or by an unknown thread.
         knows_all_threads: The trace begins with all threads and has lost no event.
     """
@@ -199,7 +199,7 @@ class WaitGraph:
         return self._last_states.get(thread) == DEAD
 
     def has_timeout(self, wait: int) -> bool:
-        """Return whether a thread limits its wait: its call before is TimerTimeout(), and not a sleep by that call.
+        """Return whether a wait has a timeout: the thread called TimerTimeout() just before, and not in order to sleep.
 
         Args:
             wait: One that lasts to the end of the trace.
@@ -379,7 +379,7 @@ def knots(ways: Mapping[int, Iterable[int]]) -> list[list[int]]:
     """Return the threads that can never go on, those of each circle in the order in which they wait for each other.
 
     Args:
-        ways: By thread, the threads any of which can end its wait; threads that are no key can go on.
+        ways: By waiting thread, the threads any of which can end its wait; threads without an entry can go on.
     """
     stuck = {thread: tuple(sorted(to)) for thread, to in ways.items() if to}
     while free := [thread for thread, to in stuck.items() if any(other not in stuck for other in to)]:
@@ -401,7 +401,7 @@ def knots(ways: Mapping[int, Iterable[int]]) -> list[list[int]]:
 
 
 def behind(ways: Mapping[int, Iterable[int]], circle: Iterable[int]) -> list[int]:
-    """Return the threads that are in no circle and go on only if one of a circle does, ascending.
+    """Return the threads outside a circle that can go on only if a thread of the circle does, ascending.
 
     Args:
         ways: As for `knots`.

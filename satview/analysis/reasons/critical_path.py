@@ -197,7 +197,7 @@ class _Walk:
         return self._add(since, ended, PieceKind.WAITING, value, row, cause) if ended > since else ended
 
     def _go_on(self, thread: int, floor: int, certainty: Certainty) -> bool:
-        """Move the path to another thread; return False if it is on that thread already, which waits all the time."""
+        """Move the path to another thread; return False if the path has that thread already, which waits throughout."""
         if len(self.stack) >= _MOST_DEPTH or any(frame.thread == thread for frame in self.stack):
             return False
         self.stack.append(_Frame(thread, floor, min(certainty, self.stack[-1].certainty)))

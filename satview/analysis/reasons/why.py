@@ -112,7 +112,7 @@ _LEAST_ROUNDS: Final = 4  # of less there is nothing to fold: the first and the 
 
 @dataclass(frozen=True, slots=True)
 class Rounds:
-    """Steps that come several times, one round right after the other.
+    """A sequence of steps that is repeated several times without a break.
 
     Attributes:
         first: Number of the first step of the first round, from 0.

@@ -195,7 +195,7 @@ class Evidence:
             count *= 8
 
     def end_rows(self, rows: Rows) -> _Ints:
-        """Return rows with the number of events instead of `OPEN`, int64, same shape."""
+        """Return rows with `OPEN` replaced by the number of events, int64, same shape."""
         return end_rows(self.trace, rows)
 
     def lengths(self, begin: Rows, end: Rows) -> _Ints:

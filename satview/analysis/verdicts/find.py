@@ -119,7 +119,7 @@ def verdicts_of(
     """Return the verdicts of all kinds as `find_verdicts`; found at the first call and cached with the trace.
 
     Raises:
-        Cancelled: Somebody said so.
+        Cancelled: `cancelled` returned true.
     """
     return trace.cached("verdicts.found", partial(find_verdicts, cancelled=cancelled, progress=progress))
 

@@ -1,4 +1,4 @@
-"""Priority inversion: direct, over the holder of a mutex, and through chains of holders and servers."""
+"""Priority inversion: by the holder of a mutex directly, or through chains of holders and servers."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ def _runs_in_between(
 
 
 def _longer(chains: _Chains, blocked_by: Blockers, candidates: NDArray[np.intp], end: _Ints) -> _Chains:
-    """Return the chains extended by the wait in which the last thread is meanwhile."""
+    """Return the chains extended by the wait that their last thread is in meanwhile."""
     waiting = blocked_by.waits
     rows = waiting.row[candidates].astype(np.int64)
     chain_of, spans = overlaps(chains.thread, chains.first, chains.last, waiting.thread[candidates], rows, end)
@@ -127,7 +127,7 @@ def _longer(chains: _Chains, blocked_by: Blockers, candidates: NDArray[np.intp],
 
 
 def _verdicts(evidence: Evidence, blocked_by: Blockers, columns: list[_Ints], least: int) -> list[Verdict]:
-    """Return one verdict for each pair of threads and object, about the wait in which it costs most."""
+    """Return one verdict for each pair of threads and object, about the wait in which most time was lost."""
     wait, low, link, steps, run, begin_row, end_row = columns
     begins, ends = evidence.times[begin_row], evidence.times[end_row]
     waiting, trace = blocked_by.waits, evidence.trace

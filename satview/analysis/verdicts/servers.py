@@ -174,8 +174,8 @@ def _does(evidence: Evidence, servers: NDArray[np.int64], span: tuple[int, int])
 def growing_queues(evidence: Evidence, limits: Limits) -> list[Verdict]:
     """Return connections whose pulses wait in a queue that has grown since it was last empty.
 
-    How many wait is exact: pulses sent less pulses received since the last loss. A queue that was longer before, and
-    is being worked off, is left out.
+    The number of waiting pulses is exact: pulses sent minus pulses received since the last loss. Queues that were
+    longer before and are being worked off are left out.
     """
     trace = evidence.trace
     rows = rows_of_codes(trace, *SENDS, RECEIPT)

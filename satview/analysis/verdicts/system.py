@@ -1,4 +1,4 @@
-"""Verdicts on the system: interrupts that flood it, calls that come to nothing, leaks, lost data."""
+"""Verdicts on the system: floods of interrupts, calls that are restarted repeatedly, leaks, lost data."""
 
 from __future__ import annotations
 

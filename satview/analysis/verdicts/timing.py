@@ -253,10 +253,9 @@ _REMEDY: Final = (
 def missed_periods(evidence: Evidence, limits: Limits) -> list[Verdict]:
     """Return periods whose work began so late that most of the period was over.
 
-    A connection on which pulses are sent regularly has a period, and so has a thread whose sleep ends regularly: the
-    median of the times between them. A pulse that waits for much of a period found its thread still at work for the one
-    before, or kept from running, as a thread is that has slept enough. Pulses that come regularly on one
-    connection are those of one timer, which are received in turn.
+    The period is the median time between the pulses of a connection, or between the ends of a thread's sleeps, if these
+    are regular. If a pulse waits for much of a period, its thread was still busy with the one before, or was kept from
+    running; so was a thread that runs late after a sleep. Regular pulses on one connection are taken as one timer's.
     """
     return [*_late_pulses(evidence, limits), *_late_sleepers(evidence, limits)]
 

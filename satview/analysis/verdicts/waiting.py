@@ -242,12 +242,12 @@ def _for_ever(evidence: Evidence, graph: WaitGraph, wait: int, keepers: frozense
     proof="The source shows whether the thread tests its condition under the mutex before it waits.",
 )
 def lost_wakeups(evidence: Evidence, limits: Limits) -> list[Verdict]:
-    """Return waits for condition variables whose last signal came before, when nobody waited.
+    """Return waits for condition variables whose last signal came before the wait, when no thread waited.
 
-    That is also how a queue looks that is empty for good: its thread was at work when the last signal came, and has
-    seen what it was about. So threads count that ran too little between signal and wait to have worked on anything:
-    less than half of their least work between two waits, where they waited before. It is a guess of those that ran
-    from the signal to their first wait in one go.
+    A queue that stays empty looks the same: its thread was busy at the last signal and has then handled its cause. So
+    a thread counts only if it ran too little between signal and wait to have handled anything: less than half of its
+    least work between two waits, if it waited before. A thread that ran longer counts only at its first wait of any
+    kind, as a guess: it may have tested the condition before or after the signal.
     """
     trace = evidence.trace
     if not evidence.has_states or len(losses(trace)) or trace.dump_end_cycles < trace.window.start:
@@ -331,8 +331,8 @@ def _ran(evidence: Evidence, thread: int, start: int, end: int) -> int:
 def contentions(evidence: Evidence, limits: Limits) -> list[Verdict]:
     """Return mutexes that threads wait for much of the time, and single waits that are too long.
 
-    These are waits in which others get the mutex one after the other, being of higher priority, and waits for holders
-    that are kept from running: how an inversion looks without priorities; with them it is reported as one, or is none.
+    A wait is too long if threads of higher priority get the mutex one after the other meanwhile, or if the holder is
+    kept from running. The latter counts only in traces without priorities: others show whether it is an inversion.
     """
     if not evidence.has_states:
         return []
