@@ -77,7 +77,7 @@ def test_the_card_names_both_ends_and_the_delay(empty_window, load, tmp_path, qt
     view = window.workspace.area.view
     layer = all_arrows(window, qtbot)
     message = layer.groups.arrows.kind.tolist().index(ArrowKind.MESSAGE)
-    x1, y1, x2, y2 = layer._ends[message]
+    x1, y1, x2, y2 = layer._end_px[message]
     position = QPointF((x1 + x2) / 2, (y1 + y2) / 2)
     assert layer.at(position) == message
     QTest.mouseMove(view, QPoint(1, 1))
@@ -138,7 +138,7 @@ def test_a_click_on_an_arrow_selects_its_link_and_brackets_step_along_it(empty_w
     layer, view, opened = all_arrows(window, qtbot), window.workspace.area.view, window.session.opened
     assert [entry.name for entry in window.workspace.area.legend.entries][-2:] == ["message", "reply"]
     before = view.grab().toImage()
-    x1, y1, x2, y2 = layer._ends[layer.groups.arrows.kind.tolist().index(ArrowKind.MESSAGE)]
+    x1, y1, x2, y2 = layer._end_px[layer.groups.arrows.kind.tolist().index(ArrowKind.MESSAGE)]
     middle = QPoint(round((x1 + x2) / 2), round((y1 + y2) / 2))
     QTest.mouseClick(view, Qt.MouseButton.LeftButton, pos=middle)
     link = opened.highlight.shown.link

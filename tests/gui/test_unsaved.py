@@ -133,7 +133,7 @@ def test_internal_error_keeps_the_session_and_offers_a_report(window, qapp, monk
     try:
         raise ZeroDivisionError("in a slot")
     except ZeroDivisionError as error:
-        application_module._last_resort(type(error), error, error.__traceback__)
+        application_module._report_uncaught(type(error), error, error.__traceback__)
     assert seen[0][0] == "Something went wrong inside satview: ZeroDivisionError."
     assert "in a slot" in seen[0][1]
     assert f"Python {sys.version_info.major}.{sys.version_info.minor}" in seen[0][1]
