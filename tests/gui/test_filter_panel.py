@@ -78,7 +78,7 @@ class TestCondition:
             if image.pixelColor(x, y).red() > 150 and image.pixelColor(x, y).green() < 120
         ]  # fmt: skip
         advance = line.fontMetrics().horizontalAdvance
-        left = line._x(13)
+        left = line._x_of(13)
         assert left - 4 <= min(red)
         assert max(red) <= left + advance("duraton") + 6
 
@@ -94,8 +94,8 @@ class TestCondition:
             x for x in range(image.width()) for y in range(image.height() - 8, image.height() - 2)
             if image.pixelColor(x, y).red() > image.pixelColor(x, y).blue() + 60
         ]  # fmt: skip
-        assert line._x(13) - 4 <= min(warm)
-        assert max(warm) <= line._x(13) + line.fontMetrics().horizontalAdvance("duration") + 6
+        assert line._x_of(13) - 4 <= min(warm)
+        assert max(warm) <= line._x_of(13) + line.fontMetrics().horizontalAdvance("duration") + 6
         qtbot.keyClick(line, Key.Key_Return)
         assert [item.expression for item in opened.filters.state.stack.passes] == ["pid == 1 and duration > 2ms"]
 
@@ -590,7 +590,7 @@ class TestRules:
 
     @pytest.mark.thorough
     def test_import_without_arguments_says_so(self, panel):
-        panel.rules._try(panel.rules.import_arguments)
+        panel.rules._run_reporting(panel.rules.import_arguments)
         text = panel.rules.message.text()
         assert "TRACELOGGER_ARGS" in text or panel.rules.editor.toPlainText().startswith("# ")
 
