@@ -833,7 +833,7 @@ def below_each_other(question: Question, by: Column, tables: Mapping[str, Table]
 
 
 def _is_absent(column: Column, values: NDArray[Any]) -> NDArray[np.bool_]:
-    return np.asarray(np.isnan(values) if column.kind is Kind.FIGURE else values < 0)
+    return np.asarray(np.isnan(values) if column.kind is Kind.FIGURE else ~(values >= 0))
 
 
 def number_text(kind: Kind, value: float) -> str:
