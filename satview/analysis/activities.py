@@ -24,13 +24,14 @@ from satview.filters.diagnostics import named_by
 from satview.filters.expressions.expression import select
 from satview.linkage import messages, pulses
 from satview.linkage.latencies import DEATH_PULSE
-from satview.linkage.rows import comm_words, distinct, positions, rows_of_codes, stable_order
+from satview.linkage.rows import comm_words, positions, rows_of_codes, stable_order
 from satview.linkage.states import LANE_VALUES, first_that_fits, state_positions
 from satview.linkage.table import NO_EVENT, OPEN, Certainty
 from satview.linkage.transactions import FREE, client_states, served_messages
 from satview.linkage.waits import waits
 from satview.linkage.wake_ups import wake_ups
 from satview.linkage.whole import is_whole
+from satview.store.arguments import distinct
 from satview.store.trace import Trace
 
 LEAST_INSTANCES: Final = 3

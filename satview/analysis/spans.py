@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 from satview.events import wire
 from satview.formats.symbols import symbols_of
 from satview.linkage.calls import calls
-from satview.linkage.rows import distinct, rows_of_class, stable_order
+from satview.linkage.rows import rows_of_class, stable_order
 from satview.linkage.table import OPEN
 from satview.linkage.whole import is_whole
-from satview.store.arguments import argument
+from satview.store.arguments import argument, distinct
 from satview.store.tables import UNKNOWN_THREAD
 from satview.store.trace import Trace
 from satview.timeline.tracks.finders import function_calls

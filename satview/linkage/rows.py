@@ -86,17 +86,6 @@ def positions(among: NDArray[np.integer], numbers: NDArray[np.integer]) -> NDArr
     return links.positions(among, numbers)
 
 
-def distinct(numbers: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.intp]]:
-    """Return the distinct numbers, ascending, and the position there of each, as `np.unique` does by sorting all."""
-    count, which = links.numbered(np.ascontiguousarray(numbers))
-    values = np.empty(count, np.int64)
-    values[which] = numbers
-    order = np.argsort(values)
-    rank = np.empty(count, np.intp)
-    rank[order] = np.arange(count)
-    return values[order], rank[which]
-
-
 def by_cpu(trace: Trace, rows: NDArray[np.uint32]) -> Iterator[tuple[int, NDArray[np.uint32]]]:
     """Yield every CPU that has some of the ascending rows, and its rows, ascending.
 

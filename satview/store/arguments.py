@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from satview.base.errors import UsageError
 from satview.base.safe_text import visible_line
+from satview.core import links
 from satview.core.texts import joined, same_rows
 from satview.events.catalogue import catalogue
 from satview.events.layout import (
@@ -161,14 +162,20 @@ def _logged_codes(trace: Trace) -> tuple[int, ...]:
 def distinct(keys: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.intp]]:
     """Return the distinct keys, ascending, and for every key its index among them.
 
-    Small keys are counted in a table, which is ten times as fast as sorting.
+    Small keys are counted in a table, others numbered by a hash: both are ten times as fast as sorting all of them.
 
     Args:
-        keys: int64 (n,), at least 0.
+        keys: int64 (n,).
     """
     size = int(keys.max(initial=0)) + 1
-    if size > _TABLE_LIMIT:
-        return np.unique(keys, return_inverse=True)
+    if size > _TABLE_LIMIT or keys.min(initial=0) < 0:
+        count, index = links.numbered(np.ascontiguousarray(keys))
+        values = np.empty(count, np.int64)
+        values[index] = keys
+        order = np.argsort(values)
+        rank = np.empty(count, np.intp)
+        rank[order] = np.arange(count)
+        return values[order], rank[index]
     kinds = np.flatnonzero(np.bincount(keys, minlength=size))
     numbers = np.empty(size, np.intp)
     numbers[kinds] = np.arange(len(kinds))
