@@ -221,22 +221,22 @@ def test_a_thread_computes_as_long_as_the_real_one(run_program, log, tmp_path):
 
 
 @pytest.mark.thorough
-def test_an_exported_program_with_handlers_and_names(run_program, sdk, log, tmp_path):
+def test_an_exported_program_with_handlers_and_names(resident, run_program, sdk, log, tmp_path):
     """Rules become a program that looks up the pid of a name in /proc and judges events in handlers."""
-    rules = 'ADDALLCLASSES\nADDEVENTHANDLER THREAD THRUNNING WHERE name == "periodic"\n'
+    rules = 'ADDALLCLASSES\nADDEVENTHANDLER THREAD THRUNNING WHERE name == "messages"\n'
     built = build(parse_rules(rules, Release.QNX_7, {}), Release.QNX_7)
     (tmp_path / "rules.c").write_text(c_program(built).source)
-    # Before the program that it has to find is started: that ends by itself.
-    compile_with(sdk, str(tmp_path / "rules.c"), str(sdk / "target.o"), "-o", str(tmp_path / "rules"))
     opened = log("-d1", "-n", "0")
-    periodic = run_program("periodic", is_background=True)
+    server = run_program("messages", is_background=True)  # it stays until a client has asked it
+    assert is_up(resident, server), server.communicate()
+    (server_pid,) = re.findall(r"^ *(\d+) +\S*messages *$", resident.answer("pidin", "-F", "%a %n")[1], re.MULTILINE)
     judge = run_program(tmp_path / "rules.c", is_background=True)
-    assert periodic.wait(20) == 0
+    assert resident.waits_until(lambda: resident.target.kernel.emitter.is_tracing or judge.poll() is not None)
+    assert run_program("messages", "Ann") == ("hello, Ann\n", "", 0)
+    assert server.wait(20) == 0
     assert judge.poll() is None  # it stays, as its handlers go with it
-    trace = opened()
-    (pid,) = process_names(trace)["periodic"]
-    running = [said for kind, said in listed(trace.path) if kind == "THREAD" and said.startswith("THRUNNING")]
-    assert {re.search(r"pid:(\d+)", said)[1] for said in running[1:]} == {str(pid)}
+    running = [said for kind, said in listed(opened().path) if kind == "THREAD" and said.startswith("THRUNNING")]
+    assert {re.search(r"pid:(\d+)", said)[1] for said in running[1:]} == {server_pid}
 
 
 def is_up(resident, server):
