@@ -210,7 +210,7 @@ def test_every_type_has_a_text(call):
 @pytest.mark.thorough
 def test_no_tool_waits_for_a_query(folder, monkeypatch):
     """Neither another tool nor another query, though the first is in a function that lasts for a minute."""
-    monkeypatch.setattr(server, "_LIMITS", Limits(time_s=4.0))
+    monkeypatch.setattr(server, "_LIMITS", Limits(time_s=12.0))  # a busy machine needs 5 s for the others
     a, ended = {"trace": "sub/a.kev"}, []
 
     async def ask(client, name, arguments):
@@ -221,7 +221,7 @@ def test_no_tool_waits_for_a_query(folder, monkeypatch):
         async with mcp.Client(server.make_server([folder])) as client, anyio.create_task_group() as tasks:
             slow = {**a, "query": "select levenshtein(repeat('a', 120000), repeat('b', 120000))"}
             tasks.start_soon(ask, client, "sql", slow)
-            with anyio.fail_after(20):
+            with anyio.fail_after(30):
                 while query_at_work() is None:
                     await anyio.sleep(0.01)
             await ask(client, "look", a)
@@ -231,7 +231,7 @@ def test_no_tool_waits_for_a_query(folder, monkeypatch):
     assert [name for name, _ in ended] == ["look", "sql", "sql"]
     assert ended[1:] == [
         ("sql", "one"),
-        ("sql", "Error executing tool sql: the query took longer than 4 s and was stopped"),
+        ("sql", "Error executing tool sql: the query took longer than 12 s and was stopped"),
     ]
 
 
