@@ -1,8 +1,8 @@
 """CPU time of servers charged to their clients, through chains of servers, and a bill that adds up to all run time.
 
-    found = satview.Statistics(trace).client_server
-    found.imposed_cycles                      # int64, by row of the thread table: what servers did for each thread
-    found.own_cycles + found.caused_cycles    # adds up to found.self_cycles over all threads
+    bill = satview.Statistics(trace).client_server
+    bill.imposed_cycles                     # int64, by row of the thread table: what servers did for each thread
+    bill.own_cycles + bill.caused_cycles    # adds up to bill.self_cycles over all threads
 
 Source: formula 2 of the reference. A runs 2, sends to B, which runs 10 and sends to C, which runs 2: A has itself 2,
 imposed 12, total 14; and as B and C ran for nobody else, A caused all 14 of it.
@@ -25,7 +25,7 @@ _Ints = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class ImposedTable:
-    """What each client had each server do, one row per pair with any such time, by client, then by server.
+    """CPU time that servers spent for clients, one row per pair with any, by client, then by server.
 
     Attributes:
         client: int64, (n,), row of the thread table.
@@ -45,9 +45,9 @@ class ImposedTable:
 class ClientServer:
     """One row per row of the thread table; every column int64 (threads,), cycles within the range.
 
-    Times are gross: interrupts that were handled meanwhile are part of them. Where events are missing `self_cycles` and
-    `imposed_cycles` are lower bounds; then, and for messages that were received before the trace began, a server may
-    have worked for a client of which nothing is known, so that some of `own_cycles` belongs to others.
+    Times are gross: they include interrupts handled meanwhile. Where events are missing, `self_cycles` and
+    `imposed_cycles` are lower bounds. Then, and for messages received before the trace began, a server may have worked
+    for an unknown client: that time is part of the server's `own_cycles`.
 
     Attributes:
         self_cycles: Time the thread ran; 0 for idle threads.
@@ -77,7 +77,7 @@ class ClientServer:
 
 
 def client_server(scope: Scope) -> ClientServer:
-    """Return who ran for whom within the range."""
+    """Return the CPU time that threads spent for themselves and for others within the range."""
     scope.check()
     threads, served = len(scope.trace.threads), _Served.within(scope)
     scope.check()
@@ -121,7 +121,7 @@ def _imposed(scope: Scope, served: _Served) -> ImposedTable:
     """Return the time that servers ran for each client, along the chain of servers that it waits for."""
     client, server, begin, end = served.client, served.server, served.first, served.last
     parts: list[tuple[_Ints, ...]] = []
-    chain: list[tuple[_Ints, NDArray[np.intp]]] = []  # servers of the steps before, and which piece came from which
+    chain: list[tuple[_Ints, NDArray[np.intp]]] = []  # of each earlier step, the servers and the pieces cut
     while len(client):
         scope.check()
         cycles = served.run.between(server, begin, end)
@@ -129,7 +129,7 @@ def _imposed(scope: Scope, served: _Served) -> ImposedTable:
         parts.append((client[ran], server[ran], cycles[ran]))
         position, spans = overlaps(server, begin, end, served.client, served.first, served.last)
         after = served.server[spans]
-        # No kernel lets threads serve each other, but damaged data may say so: each counts once.
+        # Damaged data may show threads that serve each other: each counts once in a chain.
         goes_on = np.flatnonzero((after != client[position]) & ~_has(after, [*chain, (server, position)]))
         position, spans = position[goes_on], spans[goes_on]
         chain.append((server, position))
@@ -142,7 +142,7 @@ def _imposed(scope: Scope, served: _Served) -> ImposedTable:
 
 
 def _has(server: _Ints, chain: list[tuple[_Ints, NDArray[np.intp]]]) -> NDArray[np.bool_]:
-    """Return for each chain whether its last server also occurs earlier in it."""
+    """Return whether the last server of each chain also occurs earlier in it."""
     is_there, link_of = np.zeros(len(server), np.bool_), np.arange(len(server))
     for servers, position in reversed(chain):
         link_of = position[link_of]

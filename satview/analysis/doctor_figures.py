@@ -1,7 +1,7 @@
 """Trust in figures: how far each column of a table of statistics can be trusted, and in which rows.
 
-The table of the doctor lists the deficits of a trace; their effect depends on the figure: missing events can only
-increase a sum or count, but may change a mean or a shortest time either way.
+The table of the doctor lists what a trace lacks; the effect depends on the figure. Missing events make a sum or count
+too small, but a mean or a shortest time may be wrong either way.
 """
 
 from __future__ import annotations
@@ -39,10 +39,10 @@ class Rests(Enum):
 
 @dataclass(frozen=True, slots=True)
 class DoctorFigures:
-    """The columns of one table.
+    """What the columns of one table depend on.
 
     Attributes:
-        analysis: Key of the analysis that most of them answer.
+        analysis: Key of the analysis that most columns answer.
         rests: Data on which most columns depend.
         others: Columns that depend on other data, by key.
         either_way: Columns that missing events may change either way, besides `_EITHER_WAY`.
@@ -82,7 +82,7 @@ FIGURES: Final = {
                                                    "critical_budget_ms": Rests.NOTHING,
                                                    "bankruptcies": Rests.EVENTS}, ("of_budget_share",)),
 }  # fmt: skip
-# May be more or less with the events that are missing: the others can only be more.
+# Figures that missing events may make too large or too small; others can only be too small.
 _EITHER_WAY: Final = ("mean_ns", "mean_run_ns", "mean_running_ns", "least_ns", "p50_ns", "p90_ns", "p99_ns",
                       "migrations", "open", "first_ns", "last_ns")  # fmt: skip
 
@@ -103,7 +103,7 @@ def trust_in_durations(trace: Trace, analysis: str) -> Trust:
 
 
 class Judge:
-    """Judges the columns of one table; common intermediate results are computed once.
+    """Rates how far the columns of one table can be trusted; shared intermediate results are computed once.
 
     Args:
         statistics: The statistics from which the table is made.
@@ -141,7 +141,7 @@ class Judge:
         """Return the trust in figures that depend on `rests`, and the rows to which it applies; None = all."""
         damage, window = self._lack(NO_DAMAGE), self._found.window
         if rests is Rests.EVENTS:
-            # Of events that are there some may be damaged; that makes no more of them.
+            # Damage hides events but adds none, so the count is a lower bound.
             return self._lack(NO_LOSS, self._loses(window.start, window.end)).at_worst(_as_bound(damage)), None
         worst = self._worst(analysis).at_worst(damage)
         if worst.mark is not Mark.EXACT:
@@ -172,7 +172,7 @@ class Judge:
 
     def _loses(self, start: int, end: int) -> bool:
         lost = TimeRanges.of_rows(losses(self._trace))
-        # An event that was lost at the end of a range may be as old as the first one after it.
+        # An event lost at the end of a range may have the time of the first one after it.
         return bool(len(lost.start)) and bool(lost.meet(np.array([start - 1]), np.array([end]))[0])
 
     def _of_states(self, idle: Trust) -> tuple[Trust, _Bools | None]:
@@ -188,7 +188,7 @@ class Judge:
         of_process = np.zeros(len(self._trace.processes), np.bool_)
         of_process[threads.process[unknown]] = True
         trust = Trust(Mark.LOWER_BOUND, "the state is not known all the time (see Unknown)").at_worst(idle)
-        if self._key == "state-total":  # each row is about all threads
+        if self._key == "state-total":  # each row sums over all threads
             is_doubtful = bool((unknown & ~self._found.basis.is_idle)[1:].any())
             return (trust, None) if is_doubtful else (EXACT, None)
         rows = (of_process if self._key == "process" else unknown)[self._subjects]
@@ -220,7 +220,7 @@ class Judge:
         return known
 
     def _since_dump(self) -> int:
-        """Return the begin of the range after the opening dump, cycles."""
+        """Return where the range begins, or the end of the opening dump if that is later, cycles."""
         window = self._found.window
         return min(max(window.start, self._trace.dump_end_cycles + 1), window.end - 1)
 
