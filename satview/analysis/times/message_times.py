@@ -1,4 +1,4 @@
-"""Events, kernel calls, interrupts and messages: their numbers and times."""
+"""Counts and times of events, kernel calls, interrupts and messages."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from satview.store.arguments import logged_codes_with
 from satview.store.time_ranges import Cycles
 from satview.store.trace import Trace
 
-# How often each event occurs, when first and last; and what each thread logged.
+# Counts of events by kind, with the first and last of each, and by thread.
 
 
 IS_CALL: Final = codes_where(lambda kind, event: (kind == WireClass.KER_CALL) & (event & wire.KER_FORM == 0))
@@ -69,7 +69,7 @@ class ThreadCounts:
 
 
 def event_counts(scope: Scope) -> tuple[EventKinds, ThreadCounts]:
-    """Return both tables, from one pass over the events of the range."""
+    """Return the counts of events by kind and by thread, from one pass over the events of the range."""
     events, threads = scope.trace.events, len(scope.trace.threads)
     sums = count, earliest, latest, by_thread = (
         *np.zeros((3, CODE_COUNT), np.int64),
@@ -104,7 +104,7 @@ def _count(
     by_thread += of_roles.reshape(by_thread.shape)
 
 
-# How long threads ran between moments: what a call, a message or a service took of the CPUs.
+# Run time of threads between two moments, such as the begin and end of a kernel call or a service.
 
 
 _Ints = NDArray[np.int64]
@@ -112,7 +112,7 @@ _Ints = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class RunSums:
-    """Run time of threads up to moments; a moment is an index in a list of times that holds all moments of interest.
+    """Cumulated run time of threads; moments are indices in `time`, which has all moments of interest.
 
     Attributes:
         time: int64, cycles, ascending: the moments themselves.
@@ -130,11 +130,11 @@ class RunSums:
 
     @classmethod
     def of(cls, runs: Runs, some: NDArray[np.intp], start: Cycles, end: Cycles, time: Cycles, threads: int) -> RunSums:
-        """Sum up runs.
+        """Return the sums of some runs.
 
         Args:
             runs: All runs.
-            some: Which of them count.
+            some: Positions of the runs that count.
             start: int64, begins of all runs, cycles; cut at a range if needed.
             end: int64, ends of all runs.
             time: int64, ascending: every moment that will be queried, and every start of a run.
@@ -373,7 +373,7 @@ def _running(scope: Scope, enters: Rows, exits: Rows) -> Cycles:
 def _errors(
     number: NDArray[np.int64], error: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], list[tuple[tuple[int, int], ...]]]:
-    """Return for the failed calls how many of each number there are, and their errors."""
+    """Return how many calls of each number failed, and their errors with counts."""
     by_number: list[list[tuple[int, int]]] = [[] for _ in range(CALL_NUMBERS)]
     pairs, counts = np.unique(number << 32 | error & 0xFFFFFFFF, return_counts=True)
     for pair, count in zip(pairs.tolist(), counts.tolist(), strict=True):
@@ -418,7 +418,7 @@ def _first_of(keys: NDArray[np.int64], rows: Rows, count: int) -> NDArray[np.int
     return earliest
 
 
-# Whether a trace shows how large messages are.
+# Sizes of messages.
 
 
 SIZE: Final = "info->msglen"  # of a wide exit of MSG_RECEIVEV
@@ -549,7 +549,7 @@ def _sizes(scope: Scope, sends: Rows) -> NDArray[np.int64]:
         return sizes
     _, received = scope.lengths(sends, LinkKind.MESSAGE)
     received[received >= scope.rows.stop] = -1
-    # They show sizes whether they show or not.
+    # Exits have the sizes, whether the mask of events selects them or not.
     exits = replace(scope, passes=None).selected(logged_codes_with(trace, SIZE, SIZE_CLASS))
     exits = exits[trace.payloads.word_counts(exits) > FAST_WORDS]
     key = events.thread[exits].astype(np.int64) << 32 | exits

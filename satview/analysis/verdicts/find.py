@@ -54,8 +54,8 @@ def find_verdicts(
 
     Args:
         trace: The events.
-        thresholds: Thresholds of the rules; None = those that ship with satview.
-        kinds: Only these; None = all. Kinds that the thresholds switch off are never searched for.
+        thresholds: Thresholds of the rules; None = the defaults.
+        kinds: Kinds to search for; None = all. Kinds that the thresholds switch off are never searched for.
         cancelled: Called between kinds; `Cancelled` is raised when it returns true.
         progress: Called between kinds with the share of them that is done or under way, 0 to 1.
         everything: Also examine events after the range that can be trusted (`store.doubts.trusted_window`).
@@ -66,19 +66,18 @@ def find_verdicts(
     """
     if not len(trace.events):
         return ()
-    if (files := files_of(trace)) is not None:  # nobody waits for the CPUs of another target
+    if (files := files_of(trace)) is not None:  # files are separate targets
         find = partial(find_verdicts, thresholds=thresholds, kinds=kinds, cancelled=cancelled, everything=everything)
         return _in_order([on_axis(part, verdict) for part in files.parts for verdict in find(part.trace)])
     trace = trace if everything else trusted_part(trace)
     evidence, limits = Evidence(trace), thresholds or default_thresholds()
     requested = [rule for kind, rule in rules().items() if (kinds is None or kind in kinds) and limits.is_enabled(kind)]
     without_links = [rule for rule in requested if set(rule.needs) <= {KERNEL, STATES, INTERRUPTS}]
-    # One kind alone makes what it needs itself.
+    # A single kind of rules computes the links that it needs itself.
     makes_links = 0 < len(without_links) < len(requested)
-    # Kinds about waits come last: who waits for whom is made meanwhile by a second processor, which then takes kinds
-    # too. Before them come those that need other links, and before these those that need none.
-    # Of those that come last, inversions take longest: the other thread still has something to do beside them. The
-    # first one that looks at the graph of waits makes it, for which the others would wait: that is done early.
+    # Order: kinds without links, kinds that need links other than waits, then kinds about waits. A second thread
+    # computes who waits for whom meanwhile, and then takes kinds too. Among kinds about waits, inversions come first,
+    # as they take longest; then one that computes the graph of waits, for which the others would have to wait.
     graph = next((rule for rule in requested if HOLDERS in rule.needs), None)
     waiting = deque(sorted(requested, key=lambda rule: (
         0 if rule in without_links else 1 if not {STATES, MESSAGES} & set(rule.needs)
@@ -107,7 +106,7 @@ def find_verdicts(
             if kinds is None or plugin.name in kinds:
                 verdicts += plugin.run(partial(_plugged, evidence, plugin.name), [])
     asked = [_weighed(limits, verdict) for verdict in verdicts if _is_asked_for(trace, limits, verdict)]
-    # A wait of which it is known why it never ends is no verdict of its own besides.
+    # An endless wait that a lost wake-up explains is not reported as well.
     explained = {(verdict.threads[0], verdict.start_cycles) for verdict in asked if verdict.kind == "lost-wakeup"}
     return _in_order([verdict for verdict in asked if verdict.kind != "waits-for-ever"
                       or (verdict.threads[0], verdict.start_cycles) not in explained])  # fmt: skip
@@ -116,7 +115,7 @@ def find_verdicts(
 def verdicts_of(
     trace: Trace, cancelled: Callable[[], bool] | None = None, progress: Callable[[float], None] | None = None
 ) -> tuple[Verdict, ...]:
-    """Return the verdicts of all kinds as `find_verdicts`; found at the first call and cached with the trace.
+    """Return the verdicts of all kinds, as `find_verdicts` does; computed at the first call and cached with the trace.
 
     Raises:
         Cancelled: `cancelled` returned true.
@@ -135,7 +134,7 @@ def _searching(
         evidence: The trace.
         limits: Thresholds of the rules.
         read: Called once the words that were read ahead are no longer needed.
-        makes_links: First build the links that the last kinds need, and the wait graph.
+        makes_links: First compute the links that the last kinds need.
     """
     is_over = Event()
 
@@ -162,7 +161,7 @@ def _searching(
 
 
 def _give_back(trace: Trace) -> None:
-    """Return memory to the system; not for short traces, where it is little and needed again at once."""
+    """Return memory to the system, unless the trace is short: it is little then, and soon needed again."""
     if len(trace.events) >= _LONG:
         give_back()
 
@@ -190,7 +189,7 @@ def _is_asked_for(trace: Trace, limits: Thresholds, verdict: Verdict) -> bool:
     """Return whether a verdict involves a thread that the user's file names for its kind, or no thread at all.
 
     Raises:
-        UsageError: A name means no thread of the trace.
+        UsageError: No thread of the trace has a name in the file.
     """
     names = limits.threads.get(verdict.kind)
     return (

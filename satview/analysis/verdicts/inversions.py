@@ -19,7 +19,7 @@ from satview.linkage.blockers import REPLY, RWLOCKS, SEND, Blockers, blockers
 from satview.linkage.mutexes import MUTEX
 from satview.store.time_ranges import TimeRanges, overlaps
 
-_MOST_STEPS: Final = 8  # of a chain: who waits for whom waits for whom
+_MOST_STEPS: Final = 8  # waits in a chain
 _Ints = NDArray[np.int64]
 
 
@@ -97,7 +97,7 @@ def _runs_in_between(
         np.minimum(chains.last[chain_of], ready.end_row[spans]),
     )
     low, top = evidence.derived.priority(ready.row[spans]), high[chains.wait[chain_of]]
-    # The runs of threads in between may be short, as they are preempted too; together they must be long enough.
+    # The threads in between are preempted too, so their runs may be short; only the sum must be long enough.
     keep = np.flatnonzero((evidence.lengths(begin, stop) >= least // 8) & (low > 0))
     chain_of, begin, stop, low, top = chain_of[keep], begin[keep], stop[keep], low[keep], top[keep]
     out: list[tuple[_Ints, ...]] = []
@@ -114,7 +114,7 @@ def _runs_in_between(
 
 
 def _longer(chains: _Chains, blocked_by: Blockers, candidates: NDArray[np.intp], end: _Ints) -> _Chains:
-    """Return the chains extended by the wait that their last thread is in meanwhile."""
+    """Return the chains extended by waits of their last threads."""
     waiting = blocked_by.waits
     rows = waiting.row[candidates].astype(np.int64)
     chain_of, spans = overlaps(chains.thread, chains.first, chains.last, waiting.thread[candidates], rows, end)
@@ -134,7 +134,7 @@ def _verdicts(evidence: Evidence, blocked_by: Blockers, columns: list[_Ints], le
     thread, what = waiting.thread, waiting.object
     verdicts = []
     for (high_row, low_row, _), positions in groups(thread[wait], low, what[link]):
-        # Several CPUs may run threads in between at a time: their time counts once.
+        # Time in which several CPUs run threads in between counts once.
         waits = [positions[parts] for _, parts in groups(wait[positions])]  # in time order, being of one thread
         ranges = [TimeRanges.of(begins[parts], ends[parts]) for parts in waits]
         long = [(total, parts) for spans, parts in zip(ranges, waits, strict=True)
@@ -189,12 +189,12 @@ def _row_before(evidence: Evidence, thread: int, row: int) -> int:
 
 
 def _ranked_by_run(evidence: Evidence, runs: _Ints, threads: _Ints, thread: int) -> str:
-    """Return a thread with the priority of the first of some runs that is its own."""
+    """Return the name of a thread with the priority of the first of its runs."""
     return _ranked(evidence, thread, int(runs[threads == thread][0]))
 
 
 def _ranked(evidence: Evidence, thread: int, row: int) -> str:
-    """Return a thread with its priority in an event of its state."""
+    """Return the name of a thread with the priority that an event of its state shows."""
     return f"{evidence.name(thread)} (priority {_priority(evidence, row)})"
 
 

@@ -66,7 +66,7 @@ def starvations(evidence: Evidence, limits: Limits) -> list[Verdict]:
 
 
 def _times_of(windows: TimeRanges, ready: StateIntervals, begin: _Ints, end: _Ints) -> list[tuple[int, int, int]]:
-    """Return start, end and first event of the intervals that windows meet; those in one window are merged.
+    """Return start, end and first event of the intervals in each window; overlapping ones are merged.
 
     Args:
         windows: Cycles.
@@ -78,7 +78,7 @@ def _times_of(windows: TimeRanges, ready: StateIntervals, begin: _Ints, end: _In
     for start, stop in zip(windows.start, windows.end, strict=True):
         met = np.flatnonzero((end > start) & (begin < stop))
         earliest, latest = 0, len(met) - 1
-        # A moment in READY at the edge of a window, long before or after the rest, is no part of it.
+        # Leave out short intervals at the edges of a window that longer pauses separate from the rest.
         length, pause = (end - begin)[met], begin[met][1:] - end[met][:-1]
         while earliest < latest and length[earliest] < pause[earliest]:
             earliest += 1
@@ -152,7 +152,7 @@ class _Kept:
 
 
 def _verdicts(evidence: Evidence, kept: list[_Kept], they_do: str) -> list[Verdict]:
-    """Return one verdict per thread, but a common one for threads that their partition's budget held back together."""
+    """Return a verdict for each thread, but one for all threads that the budget of a partition held back together."""
     together: list[tuple[int, list[_Kept]]] = []
     for thread in kept:
         one = replace(thread, who=ran_instead(evidence, thread.span, thread.thread),
@@ -177,7 +177,7 @@ def _verdict(evidence: Evidence, partition: int, kept: list[_Kept], they_do: str
     idle = f"; idle meanwhile, and forbidden to {by}: {worst.idle}" if worst.idle else ""
     happens, span, says = worst.happens, own, f"{evidence.name(worst.thread)} {worst.says}"
     if len(kept) > 1:
-        # What happens to several threads at a time happens once.
+        # Overlapping times of several threads are one occurrence.
         times = sorted(time for one in kept for time in one.happens)
         ranges = TimeRanges.of_rows(np.array([time[:2] for time in times], np.int64))
         first_rows = {start: row for start, _, row in reversed(times)}
@@ -217,7 +217,7 @@ def _ready_and_runs(ready: StateIntervals) -> dict[int, str]:
 
 
 def ran_instead(evidence: Evidence, span: tuple[int, int], thread: int) -> list[tuple[int, int]]:
-    """Return (thread, cycles) of all threads that had the CPUs in a span of time, those with the most first.
+    """Return (thread, cycles) of all threads that had the CPUs in a span of time, most cycles first.
 
     Args:
         evidence: The trace.
@@ -246,7 +246,7 @@ def instead(evidence: Evidence, span: tuple[int, int], who: list[tuple[int, int]
 def _way_to_run(evidence: Evidence, thread: int, who: list[tuple[int, int]], row: int) -> str:
     """Return the remedy for a thread that was ready while others ran, depending on their priorities.
 
-    `who` is as of `ran_instead`; `row` is the event by which it became ready.
+    `who` is a result of `ran_instead`; `row` is the event by which the thread became ready.
     """
     priority, rival_priority = _priorities(evidence, who, row)
     if not who or priority <= 0:
@@ -273,7 +273,7 @@ def _priorities(evidence: Evidence, who: list[tuple[int, int]], row: int) -> tup
 
 
 def _idle_cpus(evidence: Evidence, span: tuple[int, int], thread: int) -> str:
-    """Return which CPUs were idle for most of the time that a thread was ready, with how long; empty if none was."""
+    """Return a text with the CPUs that were idle for most of a span, and for how long; empty if there are none."""
     trace, (rows, ends) = evidence.trace, evidence.slices
     inside = evidence.slices_in(span)
     runner = trace.events.thread[rows[inside]].astype(np.int64)
@@ -321,7 +321,7 @@ def _awake(evidence: Evidence, least_cycles: int) -> tuple[_Ints, _Ints, _Ints]:
     """Return the long ranges in which threads did not wait.
 
     Returns:
-        int64 (n,) each: the first and the last of `Evidence.states` of each, by thread, and how long it is in cycles.
+        int64 (n,) each: positions of the first and last of `Evidence.states` in each range, by thread, and its cycles.
     """
     states, parts = evidence.states, [np.empty((3, 0), np.int64)]
     for part in evidence.states_of_threads():
@@ -330,7 +330,7 @@ def _awake(evidence: Evidence, least_cycles: int) -> tuple[_Ints, _Ints, _Ints]:
         goes_on &= is_awake[1:] & is_awake[:-1]
         begin = np.flatnonzero(is_awake & np.append(True, ~goes_on)) + part.start
         stop = np.flatnonzero(is_awake & np.append(~goes_on, True)) + part.start
-        # Intervals of one stretch touch: its length needs none of those in between.
+        # Intervals of a range are adjacent, so its length follows from the first and the last.
         total = evidence.lengths(states.row[begin], states.end_row[stop])
         parts.append(np.stack((begin, stop, total))[:, total >= least_cycles])
     begin, stop, total = np.concatenate(parts, axis=1)
@@ -349,7 +349,7 @@ def _awake(evidence: Evidence, least_cycles: int) -> tuple[_Ints, _Ints, _Ints]:
     },
 )
 def ping_pongs(evidence: Evidence, limits: Limits) -> list[Verdict]:
-    """Return pairs of threads that switch to and fro on one CPU in short slices. Source: formula 7 of the reference."""
+    """Return pairs of threads that alternate on one CPU in short slices. Source: formula 7 of the reference."""
     if not evidence.has_states:
         return []
     trace = evidence.trace
@@ -357,7 +357,7 @@ def ping_pongs(evidence: Evidence, limits: Limits) -> list[Verdict]:
     window, longest = limits.cycles("window_ms"), limits.cycles("slice_us")
     verdicts = []
     cpus = trace.events.cpu[rows]
-    for cpu in range(trace.cpu_count):  # damaged slots name others
+    for cpu in range(trace.cpu_count):  # damaged slots may have other numbers
         slices = np.flatnonzero(cpus == cpu)
         slice_rows, end = rows[slices], ends[slices]
         start, thread = trace.events.time_cycles[slice_rows], trace.events.thread[slice_rows].astype(np.int64)
