@@ -24,7 +24,7 @@ _LEAST_PERIOD_NS: Final = 10_000
 _MOST_NAMES: Final = 12  # in a message
 _EXAMPLE: Final = 'write it as ["planner 1"] and then priority = 22'
 _POLICIES: Final = {"fifo": 1, "rr": 2, "other": 3}
-_LOAD_PID: Final = 0x7FF0_0000  # of the process whose threads are added
+_LOAD_PID: Final = 0x7FF0_0000  # pid of the first added load
 KEYS: Final = {
     "priority": "thread or process: its own priority, 1 to 255; messages and pulses still bring theirs",
     "policy": "thread or process: `fifo`, `rr`",
@@ -131,7 +131,7 @@ def with_changes(programs: Programs, changes: Sequence[ProgramChange]) -> Change
     return out
 
 
-# What a name means.
+# Targets of changes.
 
 
 def _threads(out: Changed, change: ProgramChange) -> list[ThreadProgram]:
@@ -196,7 +196,7 @@ def _set_priority(out: Changed, change: ProgramChange) -> None:
                 f"{change}: {thread.label} falls to {thread.sporadic[0]} without budget; set its policy too"
             )
         thread.priority = priority
-    # A timer or interrupt brings the priority of its pulse, which its receiver set up: that is what is changed then.
+    # Pulses of timers and interrupts have a priority that their receiver has set: it changes with that of the receiver.
     received = {step.chid for thread in threads for step in thread.steps if isinstance(step, steps_of.Receive)}
     pids = {thread.pid for thread in threads}
     others = {step.chid for thread in out.programs.threads if thread.pid in pids and thread.row not in changed
@@ -262,7 +262,7 @@ def _set_threads(out: Changed, change: ProgramChange) -> None:
 
 
 def _new_row(out: Changed) -> int:
-    """Return a row number for an added thread: negative and below all others, as rows of the trace are positive."""
+    """Return a row number for an added thread: negative, as rows of the trace are positive, and below all others."""
     return min(0, *(thread.row for thread in out.programs.threads)) - 1
 
 

@@ -30,7 +30,7 @@ from satview.whatif.steps import (
 )
 
 LEAST_SEEN: Final = 2
-"""Rounds in which a mutex is seen, from which on it is taken to be used in all."""
+"""Fewest rounds that show a mutex before all rounds are assumed to use it."""
 _WAITS: Final = (Await, AwaitInterrupt, Every, Meet, Receive, Send, SleepStep, TimedWait)
 _BEGIN_ROUNDS: Final = (Await, AwaitInterrupt, Every, Meet, Receive, SleepStep, TimedWait)
 _Key = tuple[object, ...]
@@ -113,7 +113,7 @@ def with_unseen_locks(programs: Programs) -> int:
             by_key[key].append(thing)
     usual = {thing: max(0, int(np.median(lengths))) for thing, lengths in holds.items() if lengths}
     added = 0
-    for piece in reversed(pieces):  # so that positions of those before stay
+    for piece in reversed(pieces):  # positions of earlier pieces stay valid
         length, locks_of = _found(piece)
         things = sorted({*locks_of, *by_key.get(piece.key, ())} - piece.kept)
         places = []
@@ -130,12 +130,12 @@ def with_unseen_locks(programs: Programs) -> int:
 
 
 def _keep_held_over_waits(pieces: Sequence[_Piece]) -> None:
-    """Find mutexes held over a wait: most locks seen in one piece are followed by the unlock in the next piece."""
+    """Mark mutexes held over a wait: most of their locks in one piece are followed by an unlock in the next piece."""
     locks_of = [_found(piece)[1] for piece in pieces]
     held: dict[tuple[_Key, int], list[int]] = defaultdict(list)
-    alone: dict[tuple[_Key, int], int] = defaultdict(int)  # locks and unlocks that are not two of one hold over a wait
-    given_up: set[tuple[_Key, int]] = set()  # in the same piece, so that a lock alone is one of which the end is unseen
-    paired: set[tuple[int, int]] = set()  # unlocks of such holds: piece and mutex
+    alone: dict[tuple[_Key, int], int] = defaultdict(int)  # locks and unlocks that are no such pair
+    given_up: set[tuple[_Key, int]] = set()  # unlocked in the same piece: a lock alone there has an unseen unlock
+    paired: set[tuple[int, int]] = set()  # piece and mutex of the unlocks of such pairs
     for number, piece in enumerate(pieces):
         after = pieces[number + 1] if number + 1 < len(pieces) else piece
         for thing, (lock, unlock) in locks_of[number].items():
@@ -162,7 +162,7 @@ def _keep_held_over_waits(pieces: Sequence[_Piece]) -> None:
 
 
 def _lists(programs: Programs) -> Iterator[tuple[list[Step], _Key]]:
-    """Return all lists of steps, each with the key of its thread, message kind or stream."""
+    """Yield all lists of steps, each with the key of its thread, message kind or stream."""
     for thread in programs.threads:
         yield thread.steps, ("thread", thread.row)
     for message in programs.messages:
@@ -177,7 +177,7 @@ _TEXT: Final = 1 << 32  # first words of messages are what they ask for
 
 
 def _pieces(programs: Programs, steps: list[Step], owner: _Key) -> Iterator[_Piece]:
-    """Return the non-empty pieces of work between the waits of a list."""
+    """Yield the non-empty pieces of work between the waits of a list."""
     begin, waits, key = 0, 0, (*owner, 0, "")
     for number, step in enumerate([*steps, None]):
         if step is not None and not isinstance(step, _WAITS):
@@ -215,7 +215,7 @@ def _found(piece: _Piece) -> tuple[int, dict[int, tuple[int, int]]]:
 
 
 def _modes(piece: _Piece) -> dict[int, bool | None]:
-    """Return for each lock of a piece whether it is locked for writing; None if the trace does not show that."""
+    """Return whether each lock of a piece is locked for writing; None if the trace does not show that."""
     out: dict[int, bool | None] = {}
     for step in piece.steps[piece.first : piece.last]:
         if isinstance(step, (Lock, Unlock)) and out.get(step.thing) is None:

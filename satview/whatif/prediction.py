@@ -29,7 +29,7 @@ from satview.whatif.replay import Replay, replay
 from satview.whatif.steps import Await, Programs, Step, TimedWait
 
 _NEVER_NS: Final = 1 << 62
-_LONG: Final = 200_000  # events: replays of fewer take no longer than starting a process
+_LONG: Final = 200_000  # events; a shorter replay takes no longer than starting a process
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,8 +146,8 @@ def _predicted(basis: ReplayBasis, changed: Changed, path: Path) -> tuple[tuple[
 def _doubts(programs: Programs) -> Iterator[Programs]:
     """Yield programs that fit the trace equally well; each differs in one property that no event shows.
 
-    With fast events that is the order of priorities. Up to 7.x, where the library makes locks of condition variables,
-    it is whether a thread that waited at one still waits after a change: in that variant waits last as recorded.
+    With fast events that is the order of priorities. Up to 7.x, where the library builds locks from condition
+    variables, it is whether a thread still waits at one after a change: in that variant waits last as recorded.
     """
     for which in range(max((len(thread.other_priorities) for thread in programs.threads), default=0)):
         yield replace(programs, threads=[
@@ -215,7 +215,7 @@ def _whole_range(in_doubt: Sequence[ActivityFigures | None], name: str) -> tuple
 
 @dataclass(frozen=True, slots=True)
 class _Reading:
-    """Data with which another process rebuilds the same basis: it reads the trace again and gets no programs."""
+    """Data from which another process rebuilds a basis: it reads the trace again instead of receiving the programs."""
 
     path: Path
     fit: ReplayFit
@@ -224,7 +224,7 @@ class _Reading:
     described: Mapping[int, UserEvent]
 
 
-_here: list[ReplayBasis] = []  # of a process that predicts: made once, as all its predictions need it
+_here: list[ReplayBasis] = []  # the basis of a process that predicts, built once for all predictions
 
 
 @contextmanager

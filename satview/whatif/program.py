@@ -69,14 +69,14 @@ from satview.whatif.steps import (
 )
 
 MOST_NS: Final = 1_000_000_000_000
-"""Time that a replay lasts at most, simulated."""
+"""Longest simulated time of a replay."""
 MOST_STEPS: Final = 2_000_000
-"""Of all threads together: what the simulated kernel replays in some minutes."""
+"""Most steps of all threads together; the simulated kernel replays these in some minutes."""
 _FOR_EVER_NS: Final = 1 << 50
-_BEGUN: Final = -2  # instead of the number of a call: the wait in which a thread is as the trace begins
-_LATER_NS: Final = 1_000_000_000  # a sleep that ends nobody knows when ends after the trace
+_BEGUN: Final = -2  # instead of the number of a call: the wait in which a thread is when the trace begins
+_LATER_NS: Final = 1_000_000_000  # after the end of the trace, when a sleep of unknown length ends
 USER_NS: Final = 525
-"""User code that the simulated kernel adds behind each call: recorded time is that much longer than the work in it."""
+"""User code that the simulated kernel adds after each call: recorded time is that much longer than the work in it."""
 _Ints = NDArray[np.int64]
 _CLASS: Final = wire.WireClass
 _ALL_CODES: Final = np.arange(wire.CODE_COUNT)
@@ -84,12 +84,12 @@ _IS_CALL: Final = _ALL_CODES >> wire.CLASS_SHIFT == _CLASS.KER_CALL
 _IS_ENTRY: Final = _IS_CALL & (_ALL_CODES & wire.KER_FORM == 0)
 _IS_EXIT: Final = _IS_CALL & (_ALL_CODES & wire.KER_FORM != 0)
 _IS_USER_EVENT: Final = _ALL_CODES >> wire.CLASS_SHIFT == _CLASS.USER
-_IS_KERNEL: Final = _IS_ENTRY | (_ALL_CODES >> wire.CLASS_SHIFT == _CLASS.INT)  # the kernel goes on behind it
+_IS_KERNEL: Final = _IS_ENTRY | (_ALL_CODES >> wire.CLASS_SHIFT == _CLASS.INT)  # the kernel runs after it
 _INTERRUPT_ENTRIES: Final = tuple(wire.code(_CLASS.INT, event) for event in (1, 5))
 _DELIVERY: Final = wire.code(_CLASS.INT, 7)
 _RECEIPT: Final = wire.code(_CLASS.COMM, 2)
 _ANSWERS: Final = (wire.code(_CLASS.COMM, 10), wire.code(_CLASS.COMM, 11))
-BEAT_NS: Final = 1_000_000  # of the time slices of 8.0, which has no clock interrupt
+BEAT_NS: Final = 1_000_000  # beat of the time slices of 8.0, which has no clock interrupt
 _RECEIPTS_NS, _RECEIPT_GAP_NS = 1_500_000, 50_000  # before the begin, and at most between the threads of one pool
 _LONG_NS: Final = 10_000  # between two events of a CPU: longer than the kernel needs
 _LEAST_TICK_NS, _MOST_TICK_NS = 10_000, 1_000_000_000  # that a clock interrupt may have
@@ -127,7 +127,7 @@ class Receipt:
     pulse: tuple[int, int] | None = None
 
 
-Item = tuple[str, Step | Receipt | None]  # `wait` and `receive` end what goes before; `step`, `begin`, `end` do not
+Item = tuple[str, Step | Receipt | None]  # kind, of which `wait` and `receive` end the work before; and step
 TimedItem = tuple[int, str, Step | Receipt | None]  # after so many cycles of user code
 
 
@@ -377,7 +377,7 @@ class _Builder:
             own = np.flatnonzero(is_over & (thread == number))
             least, most = int(low[own].max()), int(high[own].min())
             said[own] = roundest(least, most) if least <= most else (low[own] + high[own]) // 2
-        for unknown in np.flatnonzero(~is_over & (said < 0)).tolist():  # the trace ends before it does
+        for unknown in np.flatnonzero(~is_over & (said < 0)).tolist():  # the trace ends before the sleep
             others = said[(thread == thread[unknown]) & (said >= 0)]
             gone = self.ns(int(time[-1] - time[every_wait.row[wait_at[unknown]]]))
             said[unknown] = max(gone, int(np.median(others))) if len(others) else gone + _LATER_NS
@@ -386,7 +386,7 @@ class _Builder:
     def _chids(self, rows: _Ints) -> _Ints:
         return argument(self.trace, rows, "chid")[0]
 
-    # All together.
+    # The programs.
 
     def build(self) -> Programs:
         """Return the programs."""
@@ -522,14 +522,14 @@ class _Builder:
         self.unfinished.add(id(current))
 
     def _finish_works(self) -> None:
-        """Give pulses whose work the end of the trace cuts off the work of the pulse before."""
+        """Replace the work of pulses that the end of the trace cuts off by the work of the pulse before."""
         for stream in self.streams:
             for number in range(1, len(stream.works)):
                 if id(stream.works[number]) in self.unfinished:
                     stream.works[number] = list(stream.works[number - 1])
 
     def _work_for(self, receipt: Receipt) -> list[Step]:
-        """Return the list to fill with the work for a receipt; a list nobody reads if the receipt is unknown."""
+        """Return the list to fill with the work for a receipt; an unused list if the receipt is unknown."""
         if receipt.message >= 0:
             message = self.messages[receipt.message]
             message.chid, message.steps = receipt.chid, []
@@ -541,7 +541,7 @@ class _Builder:
         return stream.works[receipt.pulse[1]]
 
     def _stimuli(self, clock: int, items: _Items) -> tuple[list[TimerSource], list[InterruptLine]]:
-        """Return timers and interrupts with their moments."""
+        """Return the timers that send pulses, and the interrupts, with the times at which they do."""
         timers: dict[tuple[int, int], TimerSource] = {}
         lines = self._lines(clock)
         latency = latencies(self.trace)
@@ -756,7 +756,7 @@ class _Items:
             own = (stream[is_received] == which) & known
             if own.any():
                 self.builder.streams[which].priority = min(max(1, int(np.median(priority[own]))), 255)
-            else:  # of fast events: as the thread that receives most
+            else:  # fast events: the priority of the thread that receives most, as minus its row
                 self.builder.streams[which].priority = -int(np.bincount(thread[stream[is_received] == which]).argmax())
 
     def _numbered(self, rows: _Ints, threads: _Ints, numbers: _Ints, known: NDArray[np.bool_]) -> _Ints:
@@ -789,13 +789,13 @@ class _Items:
         return [*out, (end, "end", None)]
 
     def _begun_item(self, call: int, program: ThreadProgram) -> Iterator[Item]:
-        """Return the steps that bring a thread into the wait in which it is when the trace begins."""
+        """Yield the steps that bring a thread into the wait in which it is when the trace begins."""
         builder, every_wait, wait = self.builder, self.builder.waits, int(self.wait[call])
         value, row = int(every_wait.value[wait]), int(every_wait.row[wait])
         end = int(every_wait.end_row[wait])
         after_ns = builder.after_begin_ns(end) if end < OPEN else _FOR_EVER_NS
         if program.row in self.asks_before:
-            if value != _REPLY:  # who waits for a reply has sent long before
+            if value != _REPLY:  # a thread that waits for a reply has sent long before
                 yield "begin", Begin()
             yield "wait", Send(self.asks_before[program.row])
         elif value == _RECEIVE:
@@ -820,7 +820,7 @@ class _Items:
         starts = np.searchsorted(every_wait.thread, np.arange(len(builder.trace.threads)))
         for thread, position in enumerate(starts.tolist()):
             if position < len(every_wait) and every_wait.thread[position] == thread:
-                own_begin = int(states.start[thread])  # of a thread in the opening dump its creation comes first
+                own_begin = int(states.start[thread])  # the opening dump reports a thread's creation before its state
                 is_begun = int(every_wait.row[position]) in states.event[own_begin : own_begin + 2].tolist()
                 if is_begun and events.time_cycles[every_wait.row[position]] <= builder.begin:
                     out[thread] = position
@@ -909,7 +909,7 @@ class _Items:
         return int(np.bincount(chids[chids < 1 << 16]).argmax()) if len(chids) else 1
 
     def _item(self, call: int) -> Iterator[Item]:
-        """Return the steps that replay one kernel call."""
+        """Yield the steps that replay one kernel call."""
         builder, every_wait, row = self.builder, self.builder.waits, int(self.row[call])
         name, wait = self.name_of.get(int(self.call[call]), ""), int(self.wait[call])
         state = int(every_wait.value[wait]) if wait >= 0 else NOT_A_STATE
@@ -999,7 +999,7 @@ def _cycle(program: ThreadProgram, is_busy: bool) -> tuple[int, int]:
     for kind in (Receive, SleepStep, AwaitInterrupt, Await, Meet, TimedWait, Send):
         positions = [position for position, step in enumerate(program.steps) if isinstance(step, kind)]
         if kind is TimedWait:
-            positions = [position for position in positions if position]  # the one in which the trace begins comes once
+            positions = [position for position in positions if position]  # not the wait at the begin
         if kind is Receive and positions:
             return positions[-1], positions[-1] + 1
         if len(positions) > (3 if kind is Send else 1):
