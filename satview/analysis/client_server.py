@@ -94,13 +94,13 @@ class _Served:
 
     Attributes:
         client, server: int64, (n,), rows of the thread table.
-        first, last: int64, (n,), begin and end, as indices of the moments of `run`.
+        begin, end: int64, (n,), when they begin and end, as indices of the moments of `run`.
     """
 
     client: _Ints
     server: _Ints
-    first: _Ints
-    last: _Ints
+    begin: _Ints
+    end: _Ints
     run: RunSums
 
     @classmethod
@@ -119,7 +119,7 @@ class _Served:
 
 def _imposed(scope: Scope, served: _Served) -> ImposedTable:
     """Return the time that servers ran for each client, along the chain of servers that it waits for."""
-    client, server, begin, end = served.client, served.server, served.first, served.last
+    client, server, begin, end = served.client, served.server, served.begin, served.end
     parts: list[tuple[_Ints, ...]] = []
     chain: list[tuple[_Ints, NDArray[np.intp]]] = []  # of each earlier step, the servers and the pieces cut
     while len(client):
@@ -127,14 +127,14 @@ def _imposed(scope: Scope, served: _Served) -> ImposedTable:
         cycles = served.run.between(server, begin, end)
         ran = np.flatnonzero(cycles)
         parts.append((client[ran], server[ran], cycles[ran]))
-        position, spans = overlaps(server, begin, end, served.client, served.first, served.last)
+        position, spans = overlaps(server, begin, end, served.client, served.begin, served.end)
         after = served.server[spans]
         # Damaged data may show threads that serve each other: each counts once in a chain.
         goes_on = np.flatnonzero((after != client[position]) & ~_has(after, [*chain, (server, position)]))
         position, spans = position[goes_on], spans[goes_on]
         chain.append((server, position))
         client, server = client[position], after[goes_on]
-        begin, end = np.maximum(begin[position], served.first[spans]), np.minimum(end[position], served.last[spans])
+        begin, end = np.maximum(begin[position], served.begin[spans]), np.minimum(end[position], served.end[spans])
     threads = len(scope.trace.threads)
     client, server, cycles = (np.concatenate([np.empty(0, np.int64), *(part[i] for part in parts)]) for i in range(3))
     pair, which = np.unique(client * threads + server, return_inverse=True)
@@ -159,7 +159,7 @@ def _bill(scope: Scope, served: _Served, itself: Cycles) -> tuple[Cycles, Cycles
     threads = len(itself)
     newest = _newest(served)
     own, caused = itself.copy(), np.zeros(threads, np.int64)
-    runner, payer, begin, end = newest.server, newest.client, newest.first, newest.last
+    runner, payer, begin, end = newest.server, newest.client, newest.begin, newest.end
     cycles = served.run.between(runner, begin, end)
     own -= sum_by(runner, cycles, threads)
     while len(runner):
@@ -167,9 +167,9 @@ def _bill(scope: Scope, served: _Served, itself: Cycles) -> tuple[Cycles, Cycles
         ran = np.flatnonzero(cycles > 0)
         runner, payer, begin, end, cycles = runner[ran], payer[ran], begin[ran], end[ran], cycles[ran]
         caused += sum_by(payer, cycles, threads)
-        position, spans = overlaps(payer, begin, end, newest.server, newest.first, newest.last)
+        position, spans = overlaps(payer, begin, end, newest.server, newest.begin, newest.end)
         position, spans = (part[newest.client[spans] != runner[position]] for part in (position, spans))
-        begin, end = np.maximum(begin[position], newest.first[spans]), np.minimum(end[position], newest.last[spans])
+        begin, end = np.maximum(begin[position], newest.begin[spans]), np.minimum(end[position], newest.end[spans])
         cycles = served.run.between(runner[position], begin, end)
         caused -= sum_by(payer[position], cycles, threads)
         runner, payer = runner[position], newest.client[spans]
@@ -181,13 +181,13 @@ def _newest(served: _Served) -> _Served:
 
     These ranges do not overlap, and there are none while the server serves nobody.
     """
-    order = np.lexsort((served.first, served.server))
-    client, server, begin, end = (part[order] for part in (served.client, served.server, served.first, served.last))
+    order = np.lexsort((served.begin, served.server))
+    client, server, begin, end = (part[order] for part in (served.client, served.server, served.begin, served.end))
     older = _older(server, end)
     # Whose message it is can change where one is received, and where one is answered.
     edge = np.sort(np.concatenate((server << 32 | begin, server << 32 | end)))
     edge = edge[np.append(True, edge[1:] != edge[:-1])[: len(edge)]]
-    whose, moment = edge >> 32, edge & 0xFFFFFFFF
+    server_of_edge, moment = edge >> 32, edge & 0xFFFFFFFF
     newest = np.searchsorted(server << 32 | begin, edge, side="right") - 1
     while True:
         is_over = newest >= 0
@@ -195,25 +195,25 @@ def _newest(served: _Served) -> _Served:
         if not is_over.any():
             break
         newest[is_over] = older[newest[is_over]]
-    newest[newest >= 0] = np.where(server[newest[newest >= 0]] == whose[newest >= 0], newest[newest >= 0], -1)
+    newest[newest >= 0] = np.where(server[newest[newest >= 0]] == server_of_edge[newest >= 0], newest[newest >= 0], -1)
     known = np.flatnonzero(newest >= 0)
     newest = newest[known]
     return _Served(client[newest], server[newest], moment[known], moment[known + 1], served.run)
 
 
-def _older(server: _Ints, last: _Ints) -> _Ints:
+def _older(server: _Ints, answered: _Ints) -> _Ints:
     """Return for each message the newest older one of the same server that is answered later, -1 for none.
 
     Args:
         server: int64 (n,), ascending; the messages of each in the order of their receipts.
-        last: int64 (n,), when they are answered.
+        answered: int64 (n,), when each is answered.
     """
     older = np.arange(len(server)) - 1
     while True:
         # All messages between `older` and the message itself are answered no later than the message.
         has_older = older >= 0
         has_older[has_older] = (server[older[has_older]] == server[has_older]) & (
-            last[older[has_older]] <= last[has_older]
+            answered[older[has_older]] <= answered[has_older]
         )
         if not has_older.any():
             break

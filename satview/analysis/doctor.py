@@ -113,7 +113,7 @@ class Diagnosis:
     is_helped: bool = False
 
     @property
-    def says(self) -> str:
+    def advice(self) -> str:
         """The reason and the remedy as one sentence without a full stop; empty if the answer is exact."""
         return "; ".join(filter(None, (self.trust.reason, self.remedy)))
 

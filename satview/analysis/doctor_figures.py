@@ -112,8 +112,8 @@ class Judge:
     """
 
     def __init__(self, statistics: Statistics, key: str, subjects: NDArray[np.int64]) -> None:
-        self._found, self._trace, self._key, self._subjects = statistics, statistics.trace, key, subjects
-        self._made: dict[tuple[str, Rests], tuple[Trust, _Bools | None]] = {}
+        self._statistics, self._trace, self._key, self._subjects = statistics, statistics.trace, key, subjects
+        self._trust_of: dict[tuple[str, Rests], tuple[Trust, _Bools | None]] = {}
 
     def of_column(self, key: str) -> tuple[Trust, _Bools | None]:
         """Return how far a column of numbers can be trusted, and in which rows less than fully, bool (n,); None = all.
@@ -133,13 +133,13 @@ class Judge:
 
     def of(self, analysis: str, rests: Rests) -> tuple[Trust, _Bools | None]:
         """Return the trust in figures that depend on `rests`, and the affected rows, bool (n,); None = all."""
-        if (analysis, rests) not in self._made:
-            self._made[analysis, rests] = self._judge(analysis, rests)
-        return self._made[analysis, rests]
+        if (analysis, rests) not in self._trust_of:
+            self._trust_of[analysis, rests] = self._judge(analysis, rests)
+        return self._trust_of[analysis, rests]
 
     def _judge(self, analysis: str, rests: Rests) -> tuple[Trust, _Bools | None]:
         """Return the trust in figures that depend on `rests`, and the rows to which it applies; None = all."""
-        damage, window = self._lack(NO_DAMAGE), self._found.window
+        damage, window = self._lack(NO_DAMAGE), self._statistics.window
         if rests is Rests.EVENTS:
             # Damage hides events but adds none, so the count is a lower bound.
             return self._lack(NO_LOSS, self._loses(window.start, window.end)).at_worst(_as_bound(damage)), None
@@ -180,8 +180,8 @@ class Judge:
 
         Time before and in the opening dump does not count as unknown if the dump shows the state first.
         """
-        states, threads = self._found.states, self._trace.threads
-        dump_cycles = self._since_dump() - self._found.window.start
+        states, threads = self._statistics.states, self._trace.threads
+        dump_cycles = self._since_dump() - self._statistics.window.start
         unknown = states.of_state(UNKNOWN, states.total_cycles, len(threads)) > dump_cycles
         if idle.mark is not Mark.EXACT:
             unknown = unknown | (threads.pid == KERNEL_PID)
@@ -189,7 +189,7 @@ class Judge:
         of_process[threads.process[unknown]] = True
         trust = Trust(Mark.LOWER_BOUND, "the state is not known all the time (see Unknown)").at_worst(idle)
         if self._key == "state-total":  # each row sums over all threads
-            is_doubtful = bool((unknown & ~self._found.basis.is_idle)[1:].any())
+            is_doubtful = bool((unknown & ~self._statistics.basis.is_idle)[1:].any())
             return (trust, None) if is_doubtful else (EXACT, None)
         rows = (of_process if self._key == "process" else unknown)[self._subjects]
         if self._key == "state":
@@ -209,7 +209,7 @@ class Judge:
         if not len(lost) and (walked := walk(self._trace)) is not None and walked.cpus is not None:
             began = walked.cpus.cpus["first_start"]
             return np.asarray((began >= 0) & (began <= start))
-        runs = self._found.basis.runs
+        runs = self._statistics.basis.runs
         is_before = (runs.start <= start) & (runs.value != UNKNOWN)
         known_until = np.full(self._trace.cpu_count, -1, np.int64)
         np.maximum.at(known_until, runs.cpu[is_before], np.minimum(runs.end[is_before], start))
@@ -221,18 +221,18 @@ class Judge:
 
     def _since_dump(self) -> int:
         """Return where the range begins, or the end of the opening dump if that is later, cycles."""
-        window = self._found.window
+        window = self._statistics.window
         return min(max(window.start, self._trace.dump_end_cycles + 1), window.end - 1)
 
     def _of_callers(self) -> Trust:
         """Return the trust in counts per thread: events whose thread is unknown are not counted."""
-        threads = self._found.threads
+        threads = self._statistics.threads
         nobody = int(threads.calls[0] + threads.sent[0] + threads.received[0])
         reason = f"of {nobody:,} calls and messages the thread is not known"
         return Trust(Mark.LOWER_BOUND, reason) if nobody else EXACT
 
     def _of_sizes(self) -> tuple[Trust, _Bools | None]:
-        messages = self._found.messages
+        messages = self._statistics.messages
         rows = np.asarray(messages.sized < messages.count)
         if not rows.any():
             return EXACT, None

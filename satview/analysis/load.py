@@ -213,12 +213,12 @@ class Divisions:
     Attributes:
         edges: int64, (divisions + 1,), cycles; the lengths differ by at most one cycle.
         counts: int64, (kinds, divisions).
-        first: int64, (kinds, divisions), row of the first such event in each; -1 without one.
+        first_row: int64, (kinds, divisions), row of the first such event in each; -1 without one.
     """
 
     edges: Cycles
     counts: NDArray[np.int64]
-    first: NDArray[np.int64]
+    first_row: NDArray[np.int64]
 
 
 def divisions(trace: Trace, window: TimeWindow, count: int, kinds: Sequence[NDArray[np.unsignedinteger]]) -> Divisions:

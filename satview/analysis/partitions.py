@@ -161,19 +161,20 @@ def partition_times(scope: Scope) -> PartitionTable:
         return PartitionTable(none, none, none, none, np.empty(0), none, none, none, none, none, none)
     edges = _edges(scope, budgets)
     runs, logged, critical = scope.basis.runs_by_partition
-    whose = np.where(scope.basis.is_idle[runs.thread], IDLE, np.where(_is_number(trace, logged), logged, NOT_LOGGED))
+    partition_of_run = np.where(_is_number(trace, logged), logged, NOT_LOGGED)
+    partition_of_run[scope.basis.is_idle[runs.thread]] = IDLE
     ran = np.flatnonzero(runs.thread > 0)
     pieces, number, start, end = cut_at(runs.start[ran], runs.end[ran], edges)
     scope.check()
     broke = bankruptcies(scope)
     broke_in = np.searchsorted(edges, trace.events.time_cycles[broke.row], side="right") - 1
-    known = np.unique(np.concatenate((budgets.partition, whose[ran[pieces]], broke.partition)))
+    known = np.unique(np.concatenate((budgets.partition, partition_of_run[ran[pieces]], broke.partition)))
     many, count = len(known), (len(edges) - 1) * len(known)
-    key = number * many + np.searchsorted(known, whose[ran[pieces]])
+    key = number * many + np.searchsorted(known, partition_of_run[ran[pieces]])
     total = sum_by(key, end - start, count)
     is_critical = critical[ran[pieces]]
     in_critical = sum_by(key[is_critical], (end - start)[is_critical], count)
-    peak, peak_start = _peaks(scope, known, whose[ran], runs.start[ran], runs.end[ran])
+    peak, peak_start = _peaks(scope, known, partition_of_run[ran], runs.start[ran], runs.end[ran])
     broken = np.bincount(broke_in * many + np.searchsorted(known, broke.partition), minlength=count)
     budget, critical_ms = _in_force(budgets, edges, known)
     rows = np.flatnonzero((total > 0) | (budget >= 0) | (broken > 0))
@@ -258,13 +259,13 @@ def _in_force(budgets: _Budgets, edges: Cycles, known: _Ints) -> tuple[NDArray[n
     return budget.reshape(-1), critical_ms.reshape(-1)
 
 
-def _peaks(scope: Scope, known: _Ints, whose: _Ints, start: Cycles, end: Cycles) -> tuple[Cycles, Cycles]:
+def _peaks(scope: Scope, known: _Ints, partition_of_run: _Ints, start: Cycles, end: Cycles) -> tuple[Cycles, Cycles]:
     """Return the most that each partition ran in one averaging window of the range, and when that window begins."""
     start, end = scope.cut(start, end)
     length = min(scope.trace.clock.cycles_of(averaging_window_ms(scope.trace) * 1_000_000), scope.window.length)
     peak, begin = np.zeros(len(known), np.int64), np.full(len(known), -1, np.int64)
     for i, partition in enumerate(known.tolist()):
-        own_rows = np.flatnonzero((whose == partition) & (end > start))
+        own_rows = np.flatnonzero((partition_of_run == partition) & (end > start))
         if len(own_rows):
             scope.check()
             peak[i], begin[i] = _peak(start[own_rows], end[own_rows], length, scope.window.start)

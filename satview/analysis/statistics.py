@@ -267,12 +267,12 @@ class Statistics:
     @cached_property
     def threads(self) -> ThreadStatistics:
         """One row per thread."""
-        beside = Begun(lambda: self._event_counts[1], "satview-statistics")  # nearly all of it in the core
+        counting = Begun(lambda: self._event_counts[1], "satview-statistics")  # nearly all of it in the core
         try:
             runs, states = self._cpu_times[1], self.states
         finally:
-            beside.wait()
-        counts = beside.result()
+            counting.wait()
+        counts = counting.result()
         count = len(self.trace.threads)
         cpu, measured = runs.cpu_cycles, self._measured_cpu
         if measured is not None:

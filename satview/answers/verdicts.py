@@ -163,7 +163,7 @@ def undecided_table(trace: Trace, kinds: Collection[str] | None = None) -> Table
     return Table(UNDECIDED, trace, {
         "kind": Texts.of([rule.kind for rule in missing]),
         "question": Texts.of([rule.question for rule in missing]),
-        "reason": Texts.of([diagnosis(trace, rule.kind).says for rule in missing]),
+        "reason": Texts.of([diagnosis(trace, rule.kind).advice for rule in missing]),
     }, place="")  # fmt: skip
 
 

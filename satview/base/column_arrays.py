@@ -177,13 +177,13 @@ class ColumnTable:
 # Ranges of whole numbers, many at a time.
 
 
-def numbers_of(first: NDArray[np.integer[Any]], size: NDArray[np.integer[Any]]) -> NDArray[np.int64]:
+def numbers_of(start: NDArray[np.integer[Any]], size: NDArray[np.integer[Any]]) -> NDArray[np.int64]:
     """Return the numbers of all ranges, one range after the other, int64 (size.sum(),).
 
     Args:
-        first: (n,), where they begin.
+        start: (n,), where they begin.
         size: (n,), how many numbers each has, 0 or more.
     """
     numbers = np.empty(int(size.sum()), np.int64)
-    call("ranges", np.ascontiguousarray(first, np.int64), np.ascontiguousarray(size, np.int64), numbers)
+    call("ranges", np.ascontiguousarray(start, np.int64), np.ascontiguousarray(size, np.int64), numbers)
     return numbers

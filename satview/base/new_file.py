@@ -104,7 +104,7 @@ class NewFile:
     def publish(self) -> None:
         """Give the file its name now, while more is written to it; does nothing the second time, or for streams."""
         self.stream.flush()
-        self._take_name()
+        self._rename()
 
     def commit(self) -> None:
         """Sync all bytes to the disk, give the file its name, and close it.
@@ -120,14 +120,14 @@ class NewFile:
                     _sync(self.stream.fileno())
                 if _IS_WINDOWS:
                     self.stream.close()
-                self._take_name()
+                self._rename()
             self.stream.close()
         except BaseException as error:
             self.discard(error)
             self._raise(error)
             raise
 
-    def _take_name(self) -> None:
+    def _rename(self) -> None:
         if self._part is not None:
             os.replace(self._part, self._target.path)  # noqa: PTH105  -- says what it does
             self._part, self.has_name = None, True

@@ -95,16 +95,16 @@ class Plugin:
 
 
 _lock: Final = threading.Lock()
-_found: Final[dict[PluginKind, tuple[Plugin, ...]]] = {}
+_plugins_by_kind: Final[dict[PluginKind, tuple[Plugin, ...]]] = {}
 _reported: Final[list[Plugin]] = []
 
 
 def plugins(kind: PluginKind) -> tuple[Plugin, ...]:
     """Return the plug-ins of a kind in order of names, including those that are switched off; cached."""
     with _lock:
-        if kind not in _found:
-            _found[kind] = () if os.environ.get("SATVIEW_PLUGINS") == "off" else _look(kind)
-        return _found[kind]
+        if kind not in _plugins_by_kind:
+            _plugins_by_kind[kind] = () if os.environ.get("SATVIEW_PLUGINS") == "off" else _look(kind)
+        return _plugins_by_kind[kind]
 
 
 def plugin(kind: PluginKind, name: str) -> Plugin | None:
@@ -121,8 +121,9 @@ def newly_switched_off() -> list[str]:
     """Return a sentence for each known plug-in that was switched off since the last call."""
     with _lock:
         failed = [
-            plugin for of_kind in _found.values() for plugin in of_kind if plugin.fault and plugin not in _reported
-        ]
+            plugin for of_kind in _plugins_by_kind.values() for plugin in of_kind
+            if plugin.fault and plugin not in _reported
+        ]  # fmt: skip
         _reported.extend(failed)
     return [
         f"the {plugin.kind.word} plug-in {plugin.name} of {plugin.package} is switched off: {plugin.fault}"
@@ -133,7 +134,7 @@ def newly_switched_off() -> list[str]:
 def forget() -> None:
     """Clear the cache of plug-ins; for tests."""
     with _lock:
-        _found.clear()
+        _plugins_by_kind.clear()
 
 
 def _log(level: str, text: str) -> None:

@@ -106,10 +106,10 @@ def _raise_in(thread: int, error: type[BaseException] | None) -> None:
 # Functions in the background.
 
 
-_Made = TypeVar("_Made")
+_Result = TypeVar("_Result")
 
 
-class Begun(Generic[_Made]):
+class Begun(Generic[_Result]):
     """A function that runs in its own thread from now on, and its result.
 
     Useful for code that releases the interpreter lock: reading files, the compiled core, numpy on large arrays.
@@ -119,15 +119,15 @@ class Begun(Generic[_Made]):
         name: Name of the thread.
     """
 
-    def __init__(self, make: Callable[[], _Made], name: str) -> None:
-        self._made: _Made
+    def __init__(self, make: Callable[[], _Result], name: str) -> None:
+        self._result: _Result
         self._error: BaseException | None = None
         self._thread = Thread(target=self._run, args=(make,), name=name, daemon=True)
         self._thread.start()
 
-    def _run(self, make: Callable[[], _Made]) -> None:
+    def _run(self, make: Callable[[], _Result]) -> None:
         try:
-            self._made = make()
+            self._result = make()
         except BaseException as error:  # noqa: BLE001 - raised by `result`
             self._error = error
 
@@ -140,12 +140,12 @@ class Begun(Generic[_Made]):
         """Wait until the function has ended; never raises what it raised."""
         self._thread.join()
 
-    def result(self) -> _Made:
+    def result(self) -> _Result:
         """Wait until the function has ended; return what it returned, or raise what it raised."""
         self._thread.join()
         if self._error is not None:
             raise self._error
-        return self._made
+        return self._result
 
 
 # Values that several threads request, and one of them computes.
@@ -155,28 +155,28 @@ class Once:
     """Values by name, computed at the first request; other threads that request one meanwhile wait for it."""
 
     def __init__(self) -> None:
-        self._made: dict[str, Any] = {}
+        self._values: dict[str, Any] = {}
         self._locks: dict[str, threading.RLock] = {}
         self._lock = threading.Lock()
 
     def __contains__(self, name: str) -> bool:
-        return name in self._made
+        return name in self._values
 
     def get(self, name: str, make: Callable[[], Any]) -> Any:
         """Return the value of a name, computed by `make` if need be; if that raises, the next request tries again."""
-        value = self._made.get(name, self)
+        value = self._values.get(name, self)
         if value is self:  # stands for no value
             with self._lock:
                 lock = self._locks.setdefault(name, threading.RLock())
             with lock:
-                value = self._made.get(name, self)
+                value = self._values.get(name, self)
                 if value is self:
-                    value = self._made[name] = make()
+                    value = self._values[name] = make()
         return value
 
     def forget(self, name: str) -> None:
         """Free the value of a name; the next request computes it again."""
-        self._made.pop(name, None)
+        self._values.pop(name, None)
 
 
 class Claims:

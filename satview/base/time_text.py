@@ -87,7 +87,7 @@ def format_time(ns: int, resolution_ns: int = 1) -> str:
     return _grouped(ns, 9, groups)
 
 
-def format_moment(cycles: int, clock: Clock, beside: int | None = None) -> str:
+def format_moment(cycles: int, clock: Clock, length_cycles: int | None = None) -> str:
     """Return a moment of a trace as seconds from its start, with enough decimals to identify the cycle.
 
     Up to 1 GHz these are three groups, `1.234 567 890 s`; up to 1 THz four. Further decimals are cut off, not rounded,
@@ -96,12 +96,12 @@ def format_moment(cycles: int, clock: Clock, beside: int | None = None) -> str:
     Args:
         cycles: The moment.
         clock: Clock of the trace.
-        beside: A length in cycles that is shown with the moment: from 1 ms on, the moment has microseconds, from 1 s on
+        length_cycles: A length that is shown with the moment: from 1 ms on, the moment has microseconds, from 1 s on
             milliseconds (`1.234 568 s`, `1.235 s`), rounded up so that the parsed moment is not before the true one.
             None = to the cycle.
     """
     decimals = -(-_decimals(clock) // 3) * 3
-    length_ns = 0 if beside is None else clock.duration_ns(beside)
+    length_ns = 0 if length_cycles is None else clock.duration_ns(length_cycles)
     for least_ns, fewer in ((NS_PER_S, 3), (NS_PER_S // 1_000, 6)):
         if length_ns >= least_ns:
             return _grouped(-((clock.start_cycles - cycles) * 10**fewer // clock.cycles_per_s), fewer, fewer // 3)

@@ -59,12 +59,12 @@ class Changed:
     Attributes:
         programs: The changed copy.
         cpus: Number of CPUs of the target.
-        says: The texts of the changes.
+        texts: The texts of the changes.
     """
 
     programs: Programs
     cpus: int
-    says: tuple[str, ...] = ()
+    texts: tuple[str, ...] = ()
 
 
 def parse_changes(texts: Sequence[str]) -> list[ProgramChange]:

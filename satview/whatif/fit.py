@@ -113,19 +113,19 @@ class ReplayFit:
         """Return the fit in words: the warning first, then the activities whose predictions are unreliable."""
         if self.median_error == float("inf"):
             return ["Warning: no activity can be compared, so that nothing says how well the replay fits."]
-        says = (f"The unchanged replay is off by {self.median_error:.1%} in the median of an activity, by "
+        summary = (f"The unchanged replay is off by {self.median_error:.1%} in the median of an activity, by "
                 f"{self.p99_error:.1%} in 99 %; {self.same_order:.0%} of the wake-ups come in the same order."
         )  # fmt: skip
         poor = self.poor
         if self.median_error > MEDIAN_WARNS_ABOVE or self.p99_error > P99_WARNS_ABOVE:
             bounds = f"{MEDIAN_WARNS_ABOVE:.0%} in the median or {P99_WARNS_ABOVE:.0%} in 99 %"
-            return [f"Warning: {says[0].lower()}{says[1:]} Above {bounds} do not rely on predictions; "
+            return [f"Warning: {summary[0].lower()}{summary[1:]} Above {bounds} do not rely on predictions; "
                     f"furthest off is {poor[0]}."]  # fmt: skip
         if not poor:
-            return [says]
+            return [summary]
         others = f" and {counted(len(poor) - 1, 'other')}" if len(poor) > 1 else ""
         known = sum(not fit.recorded.is_own for fit in self.activities.values())
-        return [says, f"Do not rely on predictions of {poor[0]}{others}, out of {known:,}."]
+        return [summary, f"Do not rely on predictions of {poor[0]}{others}, out of {known:,}."]
 
 
 def _error(recorded: int, other: int | None) -> float:

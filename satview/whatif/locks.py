@@ -42,14 +42,14 @@ class _Piece:
 
     Attributes:
         key: The same for this piece of work in every round.
-        first, last: Range of its positions in `steps`, `last` exclusive.
+        begin, end: Range of its positions in `steps`, `end` exclusive.
         kept: Mutexes held over a wait; their steps stay as recorded.
     """
 
     key: _Key
     steps: list[Step]
-    first: int
-    last: int
+    begin: int
+    end: int
     kept: set[int] = field(default_factory=set)
 
 
@@ -102,7 +102,7 @@ def with_unseen_locks(programs: Programs) -> int:
     seen: dict[tuple[_Key, int], _Seen] = defaultdict(_Seen)
     holds: dict[int, list[int]] = defaultdict(list)
     for piece in pieces:
-        length, locks_of = _found(piece)
+        length, locks_of = _lock_times(piece)
         modes = _modes(piece)
         for thing, (lock, unlock) in locks_of.items():
             seen[piece.key, thing].note(lock, unlock, length, modes[thing])
@@ -114,7 +114,7 @@ def with_unseen_locks(programs: Programs) -> int:
     usual = {thing: max(0, int(np.median(lengths))) for thing, lengths in holds.items() if lengths}
     added = 0
     for piece in reversed(pieces):  # positions of earlier pieces stay valid
-        length, locks_of = _found(piece)
+        length, locks_of = _lock_times(piece)
         things = sorted({*locks_of, *by_key.get(piece.key, ())} - piece.kept)
         places = []
         for thing in things:
@@ -125,13 +125,13 @@ def with_unseen_locks(programs: Programs) -> int:
             unlock = unlock if unlock >= 0 else what.unlock_at(lock, length, usual.get(thing, -1))
             places.append((Lock(thing, bool(what.is_write)), lock, min(max(lock, unlock), length)))
         if places:
-            piece.steps[piece.first : piece.last] = _rebuilt(piece.steps[piece.first : piece.last], places)
+            piece.steps[piece.begin : piece.end] = _rebuilt(piece.steps[piece.begin : piece.end], places)
     return added
 
 
 def _keep_held_over_waits(pieces: Sequence[_Piece]) -> None:
     """Mark mutexes held over a wait: most of their locks in one piece are followed by an unlock in the next piece."""
-    locks_of = [_found(piece)[1] for piece in pieces]
+    locks_of = [_lock_times(piece)[1] for piece in pieces]
     held: dict[tuple[_Key, int], list[int]] = defaultdict(list)
     alone: dict[tuple[_Key, int], int] = defaultdict(int)  # locks and unlocks that are no such pair
     given_up: set[tuple[_Key, int]] = set()  # unlocked in the same piece: a lock alone there has an unseen unlock
@@ -146,7 +146,7 @@ def _keep_held_over_waits(pieces: Sequence[_Piece]) -> None:
                 given_up.add((piece.key, thing))
                 continue
             next_lock, next_unlock = locks_of[number + 1].get(thing, (-1, -1)) if after is not piece else (-1, -1)
-            is_held = after.steps is piece.steps and after.first == piece.last + 1
+            is_held = after.steps is piece.steps and after.begin == piece.end + 1
             is_held &= next_unlock >= 0 and not 0 <= next_lock <= next_unlock
             if is_held:
                 held[piece.key, thing].append(number)
@@ -198,11 +198,11 @@ def _target(programs: Programs, step: Step) -> tuple[object, ...]:
     return (step.thing,) if isinstance(step, Await) else ()
 
 
-def _found(piece: _Piece) -> tuple[int, dict[int, tuple[int, int]]]:
+def _lock_times(piece: _Piece) -> tuple[int, dict[int, tuple[int, int]]]:
     """Return the work of a piece in ns, and by mutex the work done before its lock and its unlock, ns; -1 = none."""
     now = 0
     out: dict[int, tuple[int, int]] = {}
-    for step in piece.steps[piece.first : piece.last]:
+    for step in piece.steps[piece.begin : piece.end]:
         if isinstance(step, Work):
             now += step.ns
         elif isinstance(step, (Lock, Unlock)) and step.thing in piece.kept:
@@ -217,7 +217,7 @@ def _found(piece: _Piece) -> tuple[int, dict[int, tuple[int, int]]]:
 def _modes(piece: _Piece) -> dict[int, bool | None]:
     """Return whether each lock of a piece is locked for writing; None if the trace does not show that."""
     out: dict[int, bool | None] = {}
-    for step in piece.steps[piece.first : piece.last]:
+    for step in piece.steps[piece.begin : piece.end]:
         if isinstance(step, (Lock, Unlock)) and out.get(step.thing) is None:
             out[step.thing] = step.is_write
     return out

@@ -54,13 +54,13 @@ class Prediction:
     """Result of a replay with changes.
 
     Attributes:
-        says: The texts of the changes; empty = the replay is unchanged.
+        changes: The texts of the changes; empty = the replay is unchanged.
         compared: Recorded, replayed and predicted figures, one entry for each activity.
         findings: What went wrong on the simulated kernel, such as a deadlock, a sentence each.
         figures: Figures of the predicted activities.
     """
 
-    says: tuple[str, ...]
+    changes: tuple[str, ...]
     compared: tuple[Compared, ...]
     findings: tuple[str, ...]
     figures: Mapping[Key, ActivityFigures]
@@ -99,14 +99,14 @@ def predict(
     if not changes and out is None:
         return Prediction((), _compared(basis.fit, {}, []), (), {})
     programs = list(_doubts(basis.programs)) if has_doubts and changes else []
-    with TemporaryDirectory(prefix="satview-") as name, _beside(basis, changes, len(programs)) as runs:
+    with TemporaryDirectory(prefix="satview-") as name, _parallel_doubts(basis, changes, len(programs)) as runs:
         folder = Path(name)
         findings, predicted = _predicted(basis, changed, out or folder / "predicted.kev")
         own = (entry for number, entry in reversed([*enumerate(programs)]) if not runs or runs[number].cancel())
         others = [_in_doubt(basis, changes, entry, folder) for entry in own]  # those with which nobody has begun
         others += [run.result() for run in runs if not run.cancelled()]
     findings = tuple(finding for finding in findings if finding not in basis.findings)
-    return Prediction(changed.says, _compared(basis.fit, predicted, others), findings, predicted)
+    return Prediction(changed.texts, _compared(basis.fit, predicted, others), findings, predicted)
 
 
 def _in_doubt(
@@ -116,7 +116,7 @@ def _in_doubt(
 
 
 @contextmanager
-def _beside(
+def _parallel_doubts(
     basis: ReplayBasis, changes: Sequence[ProgramChange], doubts: int
 ) -> Iterator[list[Future[dict[Key, ActivityFigures]]]]:
     """Start replays of the variants left open in another process; yield the runs, or none if that saves no time."""
@@ -174,9 +174,9 @@ def _times(replayed: Replay) -> tuple[Trace, int]:
 
 
 def _attributes(basis: ReplayBasis, changed: Changed) -> tuple[tuple[str, str], ...]:
-    says = "; ".join(changed.says) or "nothing"
+    text = "; ".join(changed.texts) or "nothing"
     name = basis.programs.trace.path.name
-    return (PREDICTED_FROM, visible_line(name)), (PREDICTED_CHANGES, visible_line(says))
+    return (PREDICTED_FROM, visible_line(name)), (PREDICTED_CHANGES, visible_line(text))
 
 
 def _compared(

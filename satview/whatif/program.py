@@ -626,7 +626,7 @@ class _Items:
         key = np.sort(events.thread[rows].astype(np.int64) << 32 | rows)
         self.row, self.thread, self.key = key & 0xFFFFFFFF, key >> 32, key
         self.start = np.searchsorted(self.thread, np.arange(len(trace.threads) + 1))
-        self.at = self.user(self.thread, self.row)
+        self.user_cycles = self.user(self.thread, self.row)
         code = events.code[self.row]
         self.is_mark = _IS_USER_EVENT[code]
         self.call = np.where(self.is_mark, -1, code & 0x7F).astype(np.int64)
@@ -781,9 +781,9 @@ class _Items:
             born_ns = self.builder.after_begin_ns(int(self.builder.trace.states.of(program.row)[0]))
             out.append((0, "begin", AwaitStart() if program.row in self.created else Begin(born_ns)))
         for call in range(begin, stop):
-            out += [(at, "step", StartThread(created)) for created, at in self.creates.get(int(self.row[call]), ())]
+            out += [(cycles, "step", StartThread(row)) for row, cycles in self.creates.get(int(self.row[call]), ())]
             items = self._begun_item(call, program) if self.call[call] == _BEGUN else self._item(call)
-            out += [(int(self.at[call]), kind, step) for kind, step in items]
+            out += [(int(self.user_cycles[call]), kind, step) for kind, step in items]
         end = int(self.user(np.array([program.row]), np.array([len(self.builder.events)]))[0])
         out += [(end, "step", SendPulse(stream)) for _, stream in self.last_pulses.get(program.row, ())]
         return [*out, (end, "end", None)]
@@ -840,8 +840,8 @@ class _Items:
         threads, births, call = threads[is_seen], births[is_seen], call[is_seen]
         after_cycles = self.user(events.thread[entries[call]].astype(np.int64), births)
         out: dict[int, list[tuple[int, int]]] = {}
-        for thread, at, cycles in zip(threads.tolist(), entries[call].tolist(), after_cycles.tolist(), strict=True):
-            out.setdefault(at, []).append((thread, cycles))
+        for row, thread, cycles in zip(entries[call].tolist(), threads.tolist(), after_cycles.tolist(), strict=True):
+            out.setdefault(row, []).append((thread, cycles))
         return out
 
     def _receipts_before(self) -> dict[int, int]:

@@ -201,7 +201,7 @@ class _Replay:
         body = self._body(program)
         policy = Policy(program.policy) if program.policy in (1, 2, 3) else Policy.RR
         if program.pid == 1:
-            self._take_over(program, body)
+            self._run_in_manager(program, body)
             return
         process.next_tid = program.tid
         thread = add_thread(process, body, program.priority, policy, program.name, program.runmask)
@@ -211,7 +211,7 @@ class _Replay:
             thread.is_critical = thread.is_critical_itself = program.is_critical
         start(machine, machine.cpus[0], thread)
 
-    def _take_over(self, program: ThreadProgram, body: Program) -> None:
+    def _run_in_manager(self, program: ThreadProgram, body: Program) -> None:
         """Let a thread of the process manager run the replayed steps, if there are any."""
         tid = program.tid - self.programs.trace.cpu_count + len(self.machine.cpus)
         thread = self.machine.processes[1].threads.get(tid)

@@ -271,7 +271,7 @@ class PathWords:
             total[thread, PieceKind.RUNNING] += taken
         return dict(total)
 
-    def says(self, path: CriticalPath, piece: int) -> str:
+    def describe(self, path: CriticalPath, piece: int) -> str:
         """Return the description of one piece."""
         kind, row = PieceKind(int(path.kind[piece])), int(path.row[piece])
         thread, cause = int(path.on_thread[piece]), int(path.cause_row[piece])

@@ -115,19 +115,19 @@ class Rounds:
     """A sequence of steps that is repeated several times without a break.
 
     Attributes:
-        first: Number of the first step of the first round, from 0.
+        start: Number of the first step of the first round, from 0.
         size: Steps in a round.
         count: Rounds.
     """
 
-    first: int
+    start: int
     size: int
     count: int
 
     @property
     def folded(self) -> range:
         """The steps of all rounds but the first and the last."""
-        return range(self.first + self.size, self.first + self.size * (self.count - 1))
+        return range(self.start + self.size, self.start + self.size * (self.count - 1))
 
 
 def find_rounds(steps: Sequence[Hashable]) -> list[Rounds]:
@@ -393,25 +393,25 @@ class _Chain:
         end = int(blocked_by.waits.end_row[wait])
         cause, _ = self.causes.of_end(end)
         by = f"; {self.causes.words(cause)} ends it" if cause >= 0 else ""
-        says = f"{begins} to {ends} for {words}{of_whom(self.evidence, blocked_by, wait)}{by}."
+        text = f"{begins} to {ends} for {words}{of_whom(self.evidence, blocked_by, wait)}{by}."
         servers: tuple[int, ...] = ()
         answers = self.causes.actor(cause) if cause >= 0 and step.value == REPLY else _NONE
         if holder > 0 and holder != answers and self._value(holder, step.at_cycles) == RECEIVE:
-            says = f"{says} {self.evidence.name(holder)} has received it and receives again: another thread has it."
+            text = f"{text} {self.evidence.name(holder)} has received it and receives again: another thread has it."
             holder = answers
             if answers < 0 and end == OPEN:
                 ways = self.evidence.wait_graph.reply_ways(wait)
                 servers = tuple(sorted(ways.ways or ways.guesses)[:_MOST_SERVERS])
                 names = " or ".join(self.evidence.name(thread) for thread in servers)
-                says = f"{says} That may be {names}." if servers else f"{says} No thread is left that could reply."
+                text = f"{text} That may be {names}." if servers else f"{text} No thread is left that could reply."
         if step.value == SEND and holder <= 0 and blocked_by.pid[wait] > 0:
             servers, count = self._servers(step, int(blocked_by.pid[wait]), row)
             if count > 1:
                 some = "" if count == len(servers) else f", {len(servers)} of which follow"
-                says = f"{says} Any of the {count} threads of the server may receive it{some}."
+                text = f"{text} Any of the {count} threads of the server may receive it{some}."
         if step.value == RECEIVE and cause >= 0:
             step = replace(step, cause_row=cause, waker=self.causes.actor(cause))
-        return replace(step, waits_for=words, holder=holder, may_receive=servers, certainty=sure, says=says)
+        return replace(step, waits_for=words, holder=holder, may_receive=servers, certainty=sure, says=text)
 
     def _servers(self, step: WhyStep, pid: int, row: int) -> tuple[tuple[int, ...], int]:
         """Return threads of a server that may receive a message, and how many there are.
@@ -479,22 +479,22 @@ class _Chain:
         ran = self.evidence.shares([(row, cycles) for row, _, cycles in instead],
                                    lambda row: self._named(row, priorities[row], step))  # fmt: skip
         # One thread that has had a CPU all the time is named already.
-        says_it = len(instead) == 1 and instead[0][0] in [row for _, row, *_ in on_cpus]
-        says = f"{self._begins(step)} and does not run{now}{f'; meanwhile ran {ran}' if ran and not says_it else ''}"
+        is_named = len(instead) == 1 and instead[0][0] in [row for _, row, *_ in on_cpus]
+        text = f"{self._begins(step)} and does not run{now}{f'; meanwhile ran {ran}' if ran and not is_named else ''}"
         if taken := self.evidence.interrupts_of_all((step.since_cycles, step.at_cycles), least=0):
-            says = f"{says}; {taken} of that time"
+            text = f"{text}; {taken} of that time"
         if idle:
             keeps = "its runmask or the budget of its partition" if self.partitions is not None else "its runmask"
-            says = f"{says}; only {keeps} can keep it from a CPU that is idle"
-        says = f"{says}."
+            text = f"{text}; only {keeps} can keep it from a CPU that is idle"
+        text = f"{text}."
         if position and spans.value[position - 1] == RUNNING:
             got = _row(spans, position - 1)
             cpu = f" {self.trace.cpu_title(int(self.trace.events.cpu[got]))}" if got >= 0 else " the CPU"
             had = self.evidence.length(step.since_cycles - int(spans.start_cycles[position - 1]))
-            says = f"{says} It lost{cpu} at {self._moment(step.since_cycles, step)}, after {had} on it; {because}."
+            text = f"{text} It lost{cpu} at {self._moment(step.since_cycles, step)}, after {had} on it; {because}."
         else:
-            says = f"{says} {because[0].upper()}{because[1:]}."
-        return replace(step, on_cpus=on_cpus, ran_instead=instead, says=says)
+            text = f"{text} {because[0].upper()}{because[1:]}."
+        return replace(step, on_cpus=on_cpus, ran_instead=instead, says=text)
 
     def _woken(self, step: WhyStep, spans: LaneSpans, position: int) -> tuple[WhyStep, str]:
         """Return the step of a running or ready thread with the cause that ended its last wait, and a text for it."""

@@ -119,14 +119,14 @@ class RunSums:
         key: int64, (n,), thread << 32 | moment at which a run begins, ascending.
         end: int64, cycles, when it ends.
         before: int64, (n + 1,), summed length of all runs before each.
-        first: int64, (threads + 1,), index of the first run of each thread.
+        start: int64, (threads + 1,), index of the first run of each thread.
     """
 
     time: Cycles
     key: _Ints
     end: Cycles
     before: Cycles
-    first: _Ints
+    start: _Ints
 
     @classmethod
     def of(cls, runs: Runs, some: NDArray[np.intp], start: Cycles, end: Cycles, time: Cycles, threads: int) -> RunSums:
@@ -147,7 +147,7 @@ class RunSums:
 
     def total(self, threads: int) -> Cycles:
         """Return how long each thread ran, int64 (threads,)."""
-        return np.asarray(np.diff(self.before[self.first]))[:threads]
+        return np.asarray(np.diff(self.before[self.start]))[:threads]
 
     def between(self, thread: _Ints, begin: _Ints, end: _Ints) -> Cycles:
         """Return how long threads ran between moments, cycles of the same shape."""
@@ -155,10 +155,10 @@ class RunSums:
 
     def _up_to(self, thread: _Ints, moment: _Ints) -> Cycles:
         position = np.searchsorted(self.key, thread << 32 | moment)
-        begun = position > self.first[thread]
+        begun = position > self.start[thread]
         beyond = np.zeros(len(thread), np.int64)
         beyond[begun] = np.maximum(self.end[position[begun] - 1] - self.time[moment[begun]], 0)
-        return self.before[position] - self.before[self.first[thread]] - beyond
+        return self.before[position] - self.before[self.start[thread]] - beyond
 
 
 # Kernel calls and interrupts: how often, how long, how late, and how they ended.

@@ -218,9 +218,9 @@ class Evidence:
         """Return a length in cycles as display text."""
         return format_duration(self.trace.clock.duration_ns(int(cycles)))
 
-    def moment(self, cycles: int, beside: int) -> str:
+    def moment(self, cycles: int, length_cycles: int) -> str:
         """Return a moment, from the start of the trace, as display text, as exact as the length `beside` in cycles."""
-        return format_moment(int(cycles), self.trace.clock, int(beside))
+        return format_moment(int(cycles), self.trace.clock, int(length_cycles))
 
     def length_from(self, start: int, end: int) -> str:
         """Return a span of time as display text: `97.00 ms from 0.002 995 s`."""

@@ -84,7 +84,7 @@ def find_verdicts(
         else 2 if PRIORITIES in rule.needs else 3 if rule is graph else 4
     )))  # fmt: skip
     by_kind: dict[str, list[Verdict]] = {}
-    with ExitStack() as words, _searching(waiting, evidence, limits, words.close, makes_links=makes_links) as beside:
+    with ExitStack() as words, _searching(waiting, evidence, limits, words.close, makes_links=makes_links) as other:
         words.enter_context(reading_ahead(trace))
         for make in (messages, pulses) if makes_links else ():
             make(trace)
@@ -96,9 +96,9 @@ def find_verdicts(
             rule = _next_of(waiting)
             if rule is None:
                 break
-            by_kind[rule.kind] = _found(rule, evidence, limits)
+            by_kind[rule.kind] = _verdicts_of(rule, evidence, limits)
             _give_back(evidence.trace)
-        by_kind |= beside.result()
+        by_kind |= other.result()
         verdicts = [verdict for rule in requested for verdict in by_kind[rule.kind]]
         for plugin in plugins(PluginKind.VERDICT):
             if cancelled is not None and cancelled():
@@ -148,16 +148,16 @@ def _searching(
                 make(evidence.trace)
                 _give_back(evidence.trace)
         while not is_over.is_set() and (rule := _next_of(waiting)) is not None:
-            by_kind[rule.kind] = _found(rule, evidence, limits)
+            by_kind[rule.kind] = _verdicts_of(rule, evidence, limits)
             _give_back(evidence.trace)
         return by_kind
 
-    beside = Begun(search, "satview-verdicts")
+    other_thread = Begun(search, "satview-verdicts")
     try:
-        yield beside
+        yield other_thread
     finally:
         is_over.set()
-        beside.wait()
+        other_thread.wait()
 
 
 def _give_back(trace: Trace) -> None:
@@ -174,7 +174,7 @@ def _next_of(waiting: deque[Rule]) -> Rule | None:
         return None
 
 
-def _found(rule: Rule, evidence: Evidence, limits: Thresholds) -> list[Verdict]:
+def _verdicts_of(rule: Rule, evidence: Evidence, limits: Thresholds) -> list[Verdict]:
     """Return the verdicts of one rule."""
     return [replace(verdict, kind=rule.kind, proof="" if verdict.certainty is Certainty.EXACT else rule.proof)
             for verdict in rule.search(evidence, Limits(limits, rule.kind, evidence.trace.clock))]  # fmt: skip

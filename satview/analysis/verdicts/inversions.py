@@ -30,15 +30,15 @@ class _Chains:
     Attributes:
         wait: int64, the wait at the beginning.
         thread: int64, the thread at the end.
-        first, last: int64, rows between which the chain holds.
+        begin, end: int64, rows between which the chain holds.
         link: int64, the last wait of the chain: for an object that the last thread holds or serves.
         steps: int64, number of waits in the chain.
     """
 
     wait: _Ints
     thread: _Ints
-    first: _Ints
-    last: _Ints
+    begin: _Ints
+    end: _Ints
     link: _Ints
     steps: _Ints
 
@@ -91,10 +91,10 @@ def _runs_in_between(
 ) -> tuple[_Ints, ...]:  # fmt: skip
     """Return wait, last thread, last link, steps, run of the thread in between, its begin and end, one row per run."""
     ready = evidence.ready_of(chains.thread)
-    chain_of, spans = overlaps(chains.thread, chains.first, chains.last, ready.thread, ready.row, ready.end_row)
+    chain_of, spans = overlaps(chains.thread, chains.begin, chains.end, ready.thread, ready.row, ready.end_row)
     begin, stop = (
-        np.maximum(chains.first[chain_of], ready.row[spans]),
-        np.minimum(chains.last[chain_of], ready.end_row[spans]),
+        np.maximum(chains.begin[chain_of], ready.row[spans]),
+        np.minimum(chains.end[chain_of], ready.end_row[spans]),
     )
     low, top = evidence.derived.priority(ready.row[spans]), high[chains.wait[chain_of]]
     # The threads in between are preempted too, so their runs may be short; only the sum must be long enough.
@@ -117,11 +117,11 @@ def _longer(chains: _Chains, blocked_by: Blockers, candidates: NDArray[np.intp],
     """Return the chains extended by waits of their last threads."""
     waiting = blocked_by.waits
     rows = waiting.row[candidates].astype(np.int64)
-    chain_of, spans = overlaps(chains.thread, chains.first, chains.last, waiting.thread[candidates], rows, end)
+    chain_of, spans = overlaps(chains.thread, chains.begin, chains.end, waiting.thread[candidates], rows, end)
     next_wait = candidates[spans]
     return _Chains(
         chains.wait[chain_of], blocked_by.thread[next_wait].astype(np.int64),
-        np.maximum(chains.first[chain_of], rows[spans]), np.minimum(chains.last[chain_of], end[spans]), next_wait,
+        np.maximum(chains.begin[chain_of], rows[spans]), np.minimum(chains.end[chain_of], end[spans]), next_wait,
         chains.steps[chain_of] + 1,
     )  # fmt: skip
 

@@ -60,7 +60,7 @@ def starvations(evidence: Evidence, limits: Limits) -> list[Verdict]:
             span = happens[longest(happens)][:2]
             inside = own[(begin[own] >= span[0]) & (end[own] <= span[1])]
             lasts = f"{evidence.length(int((end - begin)[inside].sum()))} of {evidence.length_from(*span)}"
-            kept.append(_Kept(thread, happens, ready.at(inside), Severity.WARNING, lasts,
+            kept.append(_Delayed(thread, happens, ready.at(inside), Severity.WARNING, lasts,
                               f"is ready for {lasts} and gets next to no CPU"))  # fmt: skip
     return _verdicts(evidence, kept, "get next to no CPU")
 
@@ -115,14 +115,14 @@ def long_readies(evidence: Evidence, limits: Limits) -> list[Verdict]:
             span = positions[which][:2]
             severity = Severity.WARNING if span[1] - span[0] >= limits.cycles("serious_ms") else Severity.INFO
             moment, length = evidence.moment(span[0], span[1] - span[0]), evidence.length(span[1] - span[0])
-            kept.append(_Kept(thread, positions, ready.at(own[which : which + 1]), severity,
+            kept.append(_Delayed(thread, positions, ready.at(own[which : which + 1]), severity,
                               f"{length} from {moment}",
                               f"is ready from {moment} and runs {length} later"))  # fmt: skip
     return _verdicts(evidence, kept, "do not run for long")
 
 
 @dataclass(frozen=True, slots=True)
-class _Kept:
+class _Delayed:
     """A thread that was ready and did not run.
 
     Attributes:
@@ -131,7 +131,7 @@ class _Kept:
         shown: Its intervals within the longest occurrence.
         severity: How much it matters.
         lasts: Text on the duration that follows its name.
-        says: Text on what happens to it, as the rest of a sentence.
+        predicate: Text on what happens to the thread, which follows its name in a sentence.
         who: Threads that ran during that time, from `ran_instead`.
         idle: CPUs that were idle during that time, from `_idle_cpus`.
     """
@@ -141,7 +141,7 @@ class _Kept:
     shown: StateIntervals
     severity: Severity
     lasts: str
-    says: str
+    predicate: str
     who: list[tuple[int, int]] = field(default_factory=list)
     idle: str = ""
 
@@ -151,9 +151,9 @@ class _Kept:
         return self.happens[longest(self.happens)][:2]
 
 
-def _verdicts(evidence: Evidence, kept: list[_Kept], they_do: str) -> list[Verdict]:
+def _verdicts(evidence: Evidence, kept: list[_Delayed], they_do: str) -> list[Verdict]:
     """Return a verdict for each thread, but one for all threads that the budget of a partition held back together."""
-    together: list[tuple[int, list[_Kept]]] = []
+    together: list[tuple[int, list[_Delayed]]] = []
     for thread in kept:
         one = replace(thread, who=ran_instead(evidence, thread.span, thread.thread),
                       idle=_idle_cpus(evidence, thread.span, thread.thread))  # fmt: skip
@@ -167,7 +167,7 @@ def _verdicts(evidence: Evidence, kept: list[_Kept], they_do: str) -> list[Verdi
     return [_verdict(evidence, partition, group, they_do) for partition, group in together]
 
 
-def _verdict(evidence: Evidence, partition: int, kept: list[_Kept], they_do: str) -> Verdict:
+def _verdict(evidence: Evidence, partition: int, kept: list[_Delayed], they_do: str) -> Verdict:
     """Return the verdict on a thread that was ready, or on several threads of one partition."""
     kept = sorted(kept, key=lambda one: one.span[0] - one.span[1])
     worst, threads = kept[0], [one.thread for one in kept]
@@ -175,7 +175,7 @@ def _verdict(evidence: Evidence, partition: int, kept: list[_Kept], they_do: str
     who = [ran for ran in worst.who if ran[0] not in threads]
     by = "it by its runmask or its partition" if len(kept) == 1 else "them by their partition"
     idle = f"; idle meanwhile, and forbidden to {by}: {worst.idle}" if worst.idle else ""
-    happens, span, says = worst.happens, own, f"{evidence.name(worst.thread)} {worst.says}"
+    happens, span, text = worst.happens, own, f"{evidence.name(worst.thread)} {worst.predicate}"
     if len(kept) > 1:
         # Overlapping times of several threads are one occurrence.
         times = sorted(time for one in kept for time in one.happens)
@@ -185,19 +185,19 @@ def _verdict(evidence: Evidence, partition: int, kept: list[_Kept], they_do: str
                    for start, end in zip(ranges.start.tolist(), ranges.end.tolist(), strict=True)]  # fmt: skip
         span = happens[episode_of(ranges, own[0])][:2]
         title = partition_names(evidence.trace).get(partition, partition)
-        says = (f"{len(kept)} threads of partition {title} are ready and {they_do}: "
+        text = (f"{len(kept)} threads of partition {title} are ready and {they_do}: "
                 f"{', '.join(f'{evidence.name(one.thread)} {one.lasts}' for one in kept)}")  # fmt: skip
     row = int(worst.shown.row[0])
     return evidence.verdict(
         min((one.severity for one in kept), key=tuple(Severity).index), span, [*threads, *named(who)], [],
         [*(row for one in kept for row in (*one.shown.row.tolist(), *one.shown.end_row.tolist()))],
-        (f"{says}{instead(evidence, own, who)}{idle}{evidence.again(happens, span[0])}.",
+        (f"{text}{instead(evidence, own, who)}{idle}{evidence.again(happens, span[0])}.",
          _AFFINITY if idle else _way_to_run(evidence, worst.thread, who, row)),
         occurrences=happens, roles={row: role for one in kept for row, role in _ready_and_runs(one.shown).items()},
     )  # fmt: skip
 
 
-def _held_by(evidence: Evidence, kept: _Kept) -> int:
+def _held_by(evidence: Evidence, kept: _Delayed) -> int:
     """Return the partition whose budget keeps a thread from running, -1 if that is not the reason.
 
     If a CPU is idle or has a thread of lower priority meanwhile, only a budget or a runmask can be the reason.

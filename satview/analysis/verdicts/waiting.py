@@ -354,13 +354,13 @@ def _passed_over(evidence: Evidence, limits: Limits) -> list[Verdict]:
             continue
         others = _most_of(givers, np.ones(len(givers), np.int64))
         start, length = int(evidence.times[row]), int(evidence.times[stop] - evidence.times[row])
-        what, take = waited_for(evidence, blocked_by, wait), _take_row(evidence, blocked_by, wait)
-        roles = _roles(blocked_by, wait, take)
+        what, lock_row = waited_for(evidence, blocked_by, wait), _lock_row(evidence, blocked_by, wait)
+        roles = _roles(blocked_by, wait, lock_row)
         verdicts.append(evidence.verdict(
             Severity.WARNING, (start, start + length), [thread, *others], [what], list(roles),
             (f"{evidence.name(thread)} waits {evidence.length_from(start, start + length)} for {what}, which "
              f"others have and give up {len(givers):,} times meanwhile: {_some(evidence, others, 'and')}"
-             f"{_taken(evidence, blocked_by, wait, take)}.",
+             f"{_taken(evidence, blocked_by, wait, lock_row)}.",
              "A mutex goes to the thread of the highest priority that waits: hold it for less of the time."),
             Certainty.INFERRED, roles=roles,
         ))  # fmt: skip
@@ -388,8 +388,8 @@ def _kept_holders(evidence: Evidence, limits: Limits) -> list[Verdict]:
         which = longest(happens)
         wait, span = int(for_mutexes[group[which]]), happens[which][:2]
         who = ran_instead(evidence, span, holder)
-        again, take = evidence.again(happens, span[0]), _take_row(evidence, blocked_by, wait)
-        roles = _roles(blocked_by, wait, take)
+        again, lock_row = evidence.again(happens, span[0]), _lock_row(evidence, blocked_by, wait)
+        roles = _roles(blocked_by, wait, lock_row)
         verdicts.append(evidence.verdict(
             Severity.WARNING, span, [thread, holder, *named(who)], [waited_for(evidence, blocked_by, wait)],
             list(roles),
@@ -397,7 +397,8 @@ def _kept_holders(evidence: Evidence, limits: Limits) -> list[Verdict]:
              f"{waited_for(evidence, blocked_by, wait)}{of_whom(evidence, blocked_by, wait)}, which could run and "
              "did not for "
              f"{evidence.length(int(kept[group[which]]))} of that{instead(evidence, span, who)}{again}"
-             f"{_taken(evidence, blocked_by, wait, take)}: a priority inversion is possible, no event has priorities.",
+             f"{_taken(evidence, blocked_by, wait, lock_row)}: a priority inversion is possible, no event has "
+             "priorities.",
              "Capture wide events of the class THREAD to see the priorities; priority inheritance would help."),
             int(blocked_by.certainty[wait]), happens, roles,
         ))  # fmt: skip
@@ -437,8 +438,8 @@ def _contended(evidence: Evidence, limits: Limits) -> list[Verdict]:
         length = np.where(every_wait.thread[inside] == threads[0], (end - begin)[is_inside], 0)
         longest = int(inside[np.argmax(length)])
         first_ones = np.sort(every_wait.row[inside])[:_MOST_OTHERS].tolist()
-        take = _take_row(evidence, known, longest)
-        roles = dict.fromkeys(first_ones, "waits") | _roles(known, longest, take)
+        lock_row = _lock_row(evidence, known, longest)
+        roles = dict.fromkeys(first_ones, "waits") | _roles(known, longest, lock_row)
         holders = np.unique(known.thread[inside])
         held = _some(evidence, holders[holders > 0].tolist(), "and")
         verdicts.append(evidence.verdict(
@@ -447,7 +448,7 @@ def _contended(evidence: Evidence, limits: Limits) -> list[Verdict]:
              f"{evidence.moment(int(begins[worst]), window)}, {evidence.length(int(waited[worst]))} in all"
              f"{f', while {held} hold it in turn' if held else ''}; {evidence.name(threads[0])} waits most, longest "
              f"{evidence.length_from(*evidence.span_of_wait(every_wait, longest)[:2])}"
-             f"{_taken(evidence, known, longest, take)}.",
+             f"{_taken(evidence, known, longest, lock_row)}.",
              "Hold the mutex for less time, above all never across a sleep or a message, or split what it guards; a "
              "reader/writer lock helps if most of them only read."),
             occurrences=[(int(start), int(end), -1) for start, end in zip(position.start, position.end, strict=True)],
@@ -456,7 +457,7 @@ def _contended(evidence: Evidence, limits: Limits) -> list[Verdict]:
     return verdicts
 
 
-def _roles(blocked_by: Blockers, wait: int, take: int | None) -> dict[int, str]:
+def _roles(blocked_by: Blockers, wait: int, lock_row: int | None) -> dict[int, str]:
     """Return the roles of events in a wait for a mutex; events that the trace lacks have rows beyond the last."""
     waiting = blocked_by.waits
     roles = {
@@ -464,22 +465,22 @@ def _roles(blocked_by: Blockers, wait: int, take: int | None) -> dict[int, str]:
         int(waiting.row[wait]): "waits",
         int(waiting.end_row[wait]): "goes on",
     }
-    return roles | ({} if take is None else {take: "takes it"})
+    return roles | ({} if lock_row is None else {lock_row: "takes it"})
 
 
-def _taken(evidence: Evidence, blocked_by: Blockers, wait: int, take: int | None) -> str:
+def _taken(evidence: Evidence, blocked_by: Blockers, wait: int, lock_row: int | None) -> str:
     """Return a clause on when the holder took the awaited mutex; empty if the trace does not show it."""
-    if take is None:
+    if lock_row is None:
         return ""
     waiting = blocked_by.waits
-    before = evidence.times[min(waiting.call_row[wait], waiting.row[wait])] - evidence.times[take]
+    before = evidence.times[min(waiting.call_row[wait], waiting.row[wait])] - evidence.times[lock_row]
     start, end, _ = evidence.span_of_wait(waiting, wait)
-    moment = evidence.moment(int(evidence.times[take]), end - start)
+    moment = evidence.moment(int(evidence.times[lock_row]), end - start)
     return (f"; {evidence.name(int(blocked_by.thread[wait]))} took it at {moment}, {evidence.length(before)} before "
             f"{evidence.name(int(waiting.thread[wait]))} asked for it")  # fmt: skip
 
 
-def _take_row(evidence: Evidence, blocked_by: Blockers, wait: int) -> int | None:
+def _lock_row(evidence: Evidence, blocked_by: Blockers, wait: int) -> int | None:
     """Return the event at which the holder got the awaited mutex; None if the trace does not show it.
 
     That is the end of the holder's own wait for the mutex, else of its call. No event shows the lock of a free mutex.
@@ -493,8 +494,8 @@ def _take_row(evidence: Evidence, blocked_by: Blockers, wait: int) -> int | None
         return None
     get = table.from_row[held[is_it]][-1]
     ends = waiting.end_row[(waiting.call_row == get) & (waiting.value == MUTEX)]
-    take = int(ends[-1] if len(ends) else partners(evidence.trace)[get])
-    return take if take < asks else None
+    lock_row = int(ends[-1] if len(ends) else partners(evidence.trace)[get])
+    return lock_row if lock_row < asks else None
 
 
 def _most_of(thread: _Ints, cycles: _Ints) -> list[int]:
