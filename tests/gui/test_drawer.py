@@ -115,7 +115,7 @@ def test_an_old_layout_opens_with_the_topic_of_its_front_panel(window, drawer, q
     assert one_topic_in_each_row(old).hidden == (
         "statistics", "events", "marks", "problems", "verdicts", "path", "snapshot", "doctor", "sql", "results",
     )  # fmt: skip
-    window.workspace.put_panels(old)
+    window.workspace.restore_panels(old)
     qtbot.waitUntil(lambda: drawer.front == "plots")
     qtbot.waitUntil(lambda: tabs_of_the_drawer(window) == ["Transactions", "Plots", "Comparison"])
     qtbot.mouseClick(drawer.buttons[Topic.DATA], LEFT)

@@ -14,7 +14,7 @@ from satview.base.time import TimeWindow
 from satview.events.spec import Release
 from satview.gui.colours import state_colour
 from satview.gui.theme import LIGHT
-from satview.gui.windows.workspace_keeper import put_session, workspace_state
+from satview.gui.windows.workspace_keeper import restore_session, workspace_state
 from satview.session.workspace_file import WorkspaceState
 from tests.answers.test_late_comparison import locking, moving
 from tests.capture.made import WIDE, traced
@@ -144,7 +144,7 @@ def test_a_file_of_timing_is_obeyed_and_its_error_is_a_sentence(empty_window, lo
 def test_a_saved_file_of_timing_is_used_at_once(empty_window, load, looping, qtbot):
     looping.with_name("timing.toml").write_text('["control 1"]\ndeadline = "5us"\n')
     window = load(empty_window, looping)
-    put_session(window.workspace, WorkspaceState(timing="timing.toml"))
+    restore_session(window.workspace, WorkspaceState(timing="timing.toml"))
     assert texts(show(window, qtbot).activities, 0)["Misses"] == "3"
 
 
@@ -157,7 +157,7 @@ def test_a_saved_window_has_its_lanes_of_activities_and_their_deadlines(empty_wi
     state = workspace_state(empty_window.workspace)
     opened.lanes.show_classes(frozenset())
     opened.time_activities("")
-    put_session(empty_window.workspace, state)
+    restore_session(empty_window.workspace, state)
     qtbot.waitUntil(lambda: not opened.class_loader.is_busy)
     (lane,) = opened.timeline.lanes_of_class("activities")
     assert lane in [row.index for row in opened.lanes.rows]
@@ -169,7 +169,7 @@ def test_a_saved_window_has_its_lanes_of_activities_and_their_deadlines(empty_wi
 def test_a_pipe_in_place_of_a_file_of_timing_is_not_waited_for(empty_window, load, looping, qtbot):
     os.mkfifo(looping.with_name("timing.toml"))
     window = load(empty_window, looping)
-    put_session(window.workspace, WorkspaceState(timing="timing.toml"))
+    restore_session(window.workspace, WorkspaceState(timing="timing.toml"))
     assert show(window, qtbot).message.text() == "timing.toml: there is no such file"
 
 

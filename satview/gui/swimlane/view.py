@@ -185,7 +185,7 @@ class SwimlaneView(QWidget):
 
     @Slot()
     def _on_lanes(self) -> None:
-        self.lanes.painter.take_lanes()
+        self.lanes.painter.note_lanes()
         self.scroll_to(self.scroll_px)
         self.scrolled.emit()
         self.update()
@@ -200,7 +200,7 @@ class SwimlaneView(QWidget):
         """Draw the refreshed trace, with the lane at the top of the view kept in place."""
         self._is_reloading = False
         self.source.reload(reload.loaded.timeline, reload.overlay)
-        self.lanes.painter.take_lanes()
+        self.lanes.painter.note_lanes()
         self.hovered = None
         top, self._top = self._top, None
         row = self._opened.lanes.row_of(reload.moved.get(top.index, -1)) if top is not None else None
@@ -211,12 +211,12 @@ class SwimlaneView(QWidget):
 
     @Slot()
     def _on_legend(self) -> None:
-        self.lanes.painter.take_legend()
+        self.lanes.painter.apply_legend()
         self.update()
 
     @Slot()
     def _on_filter(self) -> None:
-        self.lanes.painter.take_filter()
+        self.lanes.painter.apply_filter()
         if self._is_reloading:
             return  # the user did not change the filter, and the lanes of the refreshed trace do not exist yet
         if self.answers_first:
