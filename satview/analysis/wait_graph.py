@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from satview.analysis.times.state_times import walk
+from satview.base.column_arrays import ColumnTable
 from satview.core import links
 from satview.core.lanes import whole_spans
 from satview.events import wire
@@ -45,7 +46,7 @@ _RUNS_FOR_A_FAULT: Final = 1000  # events of threads may be lost without a trace
 
 
 @dataclass(frozen=True, slots=True)
-class StateIntervals:
+class StateIntervals(ColumnTable):
     """Complete state intervals of threads, by thread, then in time order; every column has shape (n,).
 
     Adjacent intervals of a thread in the same state are merged, RUNNING only on one CPU. Idle threads are left out.
@@ -67,13 +68,7 @@ class StateIntervals:
 
     def of_state(self, value: int) -> StateIntervals:
         """Return the intervals of one state."""
-        return self.at(np.flatnonzero(self.value == value))
-
-    def at(self, positions: NDArray[np.intp]) -> StateIntervals:
-        """Return some of the intervals."""
-        return StateIntervals(
-            self.thread[positions], self.value[positions], self.row[positions], self.end_row[positions]
-        )
+        return self.taken(np.flatnonzero(self.value == value))
 
 
 def has_whole_states(trace: Trace) -> bool:
@@ -96,7 +91,7 @@ def runs_and_overlaps(trace: Trace) -> tuple[int, int]:
     if trace.pairs is not None:
         return 0, 0
     runs = _spans(trace, np.arange(_VALUES) == RUNNING, following(trace))
-    runs = runs.at(np.argsort(runs.row, kind="stable"))  # rows are in the order of time
+    runs = runs.taken(np.argsort(runs.row, kind="stable"))  # rows are in the order of time
     cpu, wrong = trace.events.cpu[runs.row], 0
     for number in np.flatnonzero(np.bincount(cpu)).tolist():
         row, end = runs.row[cpu == number], runs.end_row[cpu == number]

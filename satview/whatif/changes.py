@@ -139,19 +139,15 @@ def _threads(out: Changed, change: ProgramChange) -> list[ThreadProgram]:
     name = change.target.casefold()
     threads = out.programs.threads
     readings: tuple[Callable[[ThreadProgram], str], ...] = (
-        lambda thread: thread.label, lambda thread: f"{_short(thread.process)} {thread.tid}",
+        lambda thread: thread.label, lambda thread: f"{thread.short_process} {thread.tid}",
         lambda thread: thread.name,
-        lambda thread: _short(thread.process), lambda thread: f"pid {thread.pid}",
+        lambda thread: thread.short_process, lambda thread: f"pid {thread.pid}",
     )  # fmt: skip
     for reading in readings:
         fits = [thread for thread in threads if reading(thread).casefold() == name]
         if fits:
             return fits
     raise _nothing(change, "thread or process", [thread.label for thread in threads])
-
-
-def _short(name: str) -> str:
-    return name.rsplit("/", 1)[-1]
 
 
 def _nothing(change: ProgramChange, what: str, known: Sequence[str]) -> UsageError:
@@ -256,7 +252,7 @@ def _set_threads(out: Changed, change: ProgramChange) -> None:
     tid = max(thread.tid for thread in out.programs.threads if thread.pid == pool[0].pid)
     for number in range(wanted - len(pool)):
         added = ThreadProgram(_new_row(out), pool[0].pid, tid + 1 + number, pool[0].process, "added",
-                              f"{_short(pool[0].process)} {tid + 1 + number}", pool[0].priority, pool[0].policy,
+                              f"{pool[0].short_process} {tid + 1 + number}", pool[0].priority, pool[0].policy,
                               [steps_of.Receive(usual)], (0, 1), speed=pool[0].speed)  # fmt: skip
         out.programs.threads.append(added)
 
@@ -345,7 +341,7 @@ def _move_handler(out: Changed, change: ProgramChange) -> None:
         tid = 1 + max(thread.tid for thread in out.programs.threads if thread.pid == pid)
         row = _new_row(out)
         out.programs.threads.append(ThreadProgram(row, pid, tid, owner.process, f"interrupt-{line.vector}",
-                                                  f"{_short(owner.process)} {tid}", priority, 1, steps,
+                                                  f"{owner.short_process} {tid}", priority, 1, steps,
                                                   (0, len(steps))))  # fmt: skip
         line.threads = [*line.threads, row]
     line.handlers = {}

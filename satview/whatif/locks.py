@@ -167,13 +167,10 @@ def _lists(programs: Programs) -> Iterator[tuple[list[Step], _Key]]:
         yield thread.steps, ("thread", thread.row)
     for message in programs.messages:
         if message.steps:
-            yield message.steps, ("message", message.pid, message.first_word if message.first_word < _TEXT else 0)
+            yield message.steps, ("message", message.pid, message.first_word)
     for number, stream in enumerate(programs.streams):
         for work in stream.works:
             yield work, ("stream", number)
-
-
-_TEXT: Final = 1 << 32  # first words of messages are what they ask for
 
 
 def _pieces(programs: Programs, steps: list[Step], owner: _Key) -> Iterator[_Piece]:

@@ -14,7 +14,7 @@ from satview.whatif import steps as steps_of
 from satview.whatif.changes import parse_changes, with_changes
 from satview.whatif.fit import ActivityFigures, Key, ReplayFit
 from satview.whatif.prediction import ReplayBasis, basis_here, predict, processes
-from satview.whatif.steps import Programs, ThreadProgram
+from satview.whatif.steps import Programs
 
 MOST_CANDIDATES: Final = 24
 _SAVES: Final = 0.1  # share of the work that is saved
@@ -115,19 +115,15 @@ def sensitivity(basis: ReplayBasis, activity: str) -> list[Leverage]:
 
 def _work(programs: Programs) -> Iterator[tuple[str, int]]:
     """Yield (process, work in ns) for all work of a trace; a message's work belongs to its server."""
-    names = {thread.pid: _short(thread) for thread in programs.threads}
+    names = {thread.pid: thread.short_process for thread in programs.threads}
     for thread in programs.threads:
-        yield _short(thread), _sum_of(thread.steps)
+        yield thread.short_process, _sum_of(thread.steps)
     for message in programs.messages:
         if message.pid in names:
             yield names[message.pid], _sum_of(message.steps or ())
     for stream in programs.streams:
         if stream.pid in names:
             yield names[stream.pid], sum(map(_sum_of, stream.works))
-
-
-def _short(thread: ThreadProgram) -> str:
-    return thread.process.rsplit("/", 1)[-1]
 
 
 def _sum_of(steps: Sequence[steps_of.Step]) -> int:

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from satview.analysis.times.basis import Rows, Runs, Scope, codes_where, largest_by, percentile_by, sum_by
+from satview.base.column_arrays import ColumnTable
 from satview.core import statistics
 from satview.events import wire
 from satview.events.states import STATE_BY_NAME
@@ -172,7 +173,7 @@ _P99: Final = 0.99
 
 
 @dataclass(frozen=True, slots=True)
-class Durations:
+class Durations(ColumnTable):
     """Times of the occurrences whose end is in the trace; every column int64 (n,), 0 where there is none.
 
     Attributes:
@@ -207,10 +208,6 @@ class Durations:
             percentile_by(keys, cycles, count, _P99),
             longest,
         )
-
-    def take(self, rows: NDArray[np.intp]) -> Durations:
-        """Return some of the rows."""
-        return Durations(*(getattr(self, name)[rows] for name in self.__slots__))
 
     @property
     def mean_cycles(self) -> Cycles:
@@ -345,8 +342,8 @@ def call_times(scope: Scope) -> CallTable:
     return CallTable(
         wire.code(WireClass.KER_CALL, 0) | seen,
         np.bincount(number, minlength=CALL_NUMBERS)[seen],
-        Durations.of(number, calls.cycles, calls.row, CALL_NUMBERS).take(seen),
-        Durations.of(number, calls.running_cycles, calls.row, CALL_NUMBERS).take(seen),
+        Durations.of(number, calls.cycles, calls.row, CALL_NUMBERS).taken(seen),
+        Durations.of(number, calls.running_cycles, calls.row, CALL_NUMBERS).taken(seen),
         failed[seen],
         np.bincount(number[calls.is_interrupted], minlength=CALL_NUMBERS)[seen],
         tuple(errors[i] for i in seen.tolist()),

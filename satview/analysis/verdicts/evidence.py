@@ -91,7 +91,7 @@ class Evidence:
     @cached_property
     def states(self) -> StateIntervals:
         """State intervals of threads; empty if the trace does not show them (`has_states`)."""
-        return self._states if self.has_states else self._states.at(np.empty(0, np.intp))
+        return self._states if self.has_states else self._states.taken(slice(0))
 
     def states_of_threads(self) -> Iterator[slice]:
         """Yield slices of `states` that hold complete threads, for computations that need much memory."""
@@ -109,7 +109,7 @@ class Evidence:
         """
         is_asked = np.zeros(len(self.trace.threads), np.bool_)
         is_asked[threads] = True
-        return self.states.at(np.flatnonzero((self.states.value == READY) & is_asked[self.states.thread]))
+        return self.states.taken(np.flatnonzero((self.states.value == READY) & is_asked[self.states.thread]))
 
     def runs_in(self, begin: _Ints, stop: _Ints) -> list[StateIntervals]:
         """Return the run intervals of threads that overlap any of some ranges, by CPU, then in time order.
@@ -124,9 +124,9 @@ class Evidence:
             running = np.flatnonzero(states.value[part] == RUNNING) + part.start
             following = np.searchsorted(ranges.end, states.row[running], side="right")
             met.append(running[starts[following] < states.end_row[running]])
-        runs = states.at(np.concatenate(met))
-        runs = runs.at(np.argsort(runs.row, kind="stable"))
-        return [runs.at(positions) for _, positions in groups(self.trace.events.cpu[runs.row])]
+        rows = np.concatenate(met)
+        runs = states.taken(rows[np.argsort(states.row[rows], kind="stable")])
+        return [runs.taken(positions) for _, positions in groups(self.trace.events.cpu[runs.row])]
 
     def readies(self) -> Iterator[tuple[StateIntervals, _Ints, _Ints]]:
         """Yield the ready intervals of threads, except those of kernel threads from the opening dump.
@@ -142,7 +142,7 @@ class Evidence:
             begin = self.times[states.row[ready]]
             is_kept = begin >= self.all_cpus_cycles
             is_kept &= ~is_kernel[states.thread[ready]] | (begin > self.trace.dump_end_cycles)
-            spans = states.at(ready[is_kept])
+            spans = states.taken(ready[is_kept])
             yield spans, begin[is_kept], self.times[spans.end_row]
 
     @cached_property

@@ -56,12 +56,12 @@ def starvations(evidence: Evidence, limits: Limits) -> list[Verdict]:
             begins, _ = full_windows(begin[own], end[own], window, least)
             if not len(begins):
                 continue
-            happens = _times_of(episodes(begins, window), ready.at(own), begin[own], end[own])
+            happens = _times_of(episodes(begins, window), ready.taken(own), begin[own], end[own])
             span = happens[longest(happens)][:2]
             inside = own[(begin[own] >= span[0]) & (end[own] <= span[1])]
             lasts = f"{evidence.length(int((end - begin)[inside].sum()))} of {evidence.length_from(*span)}"
-            kept.append(_Delayed(thread, happens, ready.at(inside), Severity.WARNING, lasts,
-                              f"is ready for {lasts} and gets next to no CPU"))  # fmt: skip
+            kept.append(_Delayed(thread, happens, ready.taken(inside), Severity.WARNING, lasts,
+                                 f"is ready for {lasts} and gets next to no CPU"))  # fmt: skip
     return _verdicts(evidence, kept, "get next to no CPU")
 
 
@@ -115,9 +115,9 @@ def long_readies(evidence: Evidence, limits: Limits) -> list[Verdict]:
             span = positions[which][:2]
             severity = Severity.WARNING if span[1] - span[0] >= limits.cycles("serious_ms") else Severity.INFO
             moment, length = evidence.moment(span[0], span[1] - span[0]), evidence.length(span[1] - span[0])
-            kept.append(_Delayed(thread, positions, ready.at(own[which : which + 1]), severity,
-                              f"{length} from {moment}",
-                              f"is ready from {moment} and runs {length} later"))  # fmt: skip
+            kept.append(_Delayed(thread, positions, ready.taken(own[which : which + 1]), severity,
+                                 f"{length} from {moment}",
+                                 f"is ready from {moment} and runs {length} later"))  # fmt: skip
     return _verdicts(evidence, kept, "do not run for long")
 
 
@@ -300,7 +300,7 @@ def busy_loops(evidence: Evidence, limits: Limits) -> list[Verdict]:
     begin, stop, total = _awake(evidence, limits.cycles("least_ms"))
     ran = np.zeros(len(total), np.int64)
     for stretch in range(len(total)):
-        runs = states.at(np.arange(begin[stretch], stop[stretch] + 1)).of_state(RUNNING)
+        runs = states.taken(slice(begin[stretch], stop[stretch] + 1)).of_state(RUNNING)
         ran[stretch] = evidence.lengths(runs.row, runs.end_row).sum()
     busy = np.flatnonzero(ran >= limits.number("used_percent") / 100 * total)
     verdicts = []

@@ -149,7 +149,7 @@ def _no_sleep(does: str) -> str:
 
 def _does(evidence: Evidence, servers: NDArray[np.int64], span: tuple[int, int]) -> str:
     """Return a text on the states of threads in a span of time with their shares, the largest first."""
-    states = evidence.states.at(np.flatnonzero(np.isin(evidence.states.thread, servers)))
+    states = evidence.states.taken(np.flatnonzero(np.isin(evidence.states.thread, servers)))
     start, end = evidence.times[states.row], evidence.times[states.end_row]
     part = np.maximum(np.minimum(end, span[1]) - np.maximum(start, span[0]), 0)
     cycles = np.bincount(states.value, part)
