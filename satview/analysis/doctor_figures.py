@@ -126,7 +126,7 @@ class Judge:
         if rests is Rests.NOTHING:
             return EXACT, None
         if key == "bytes":
-            return self._of_sizes()
+            return self._trust_in_sizes()
         trust, rows = self.of(analysis, rests)
         is_either_way = key.endswith(_EITHER_WAY) or key in figures.either_way
         return _as_estimate(trust) if is_either_way else trust, rows
@@ -148,7 +148,7 @@ class Judge:
             return worst, None
         if rests is Rests.PAIRS:
             return self._lack(NO_LOSS, self._loses(window.start, self._trace.window.end)).at_worst(
-                self._of_callers()
+                self._trust_in_callers()
             ), None
         lost, idle = self._lack(NO_LOSS, self._loses(window.start, window.end)), EXACT
         if rests in (Rests.STATES, Rests.CPU):
@@ -156,8 +156,8 @@ class Judge:
         if lost.mark is not Mark.EXACT:
             return lost.at_worst(idle), None
         if rests is Rests.STATES:
-            return self._of_states(idle)
-        return (self._of_cpus().at_worst(idle), None) if rests is Rests.CPU else (self._of_callers(), None)
+            return self._trust_in_states(idle)
+        return (self._trust_in_cpus().at_worst(idle), None) if rests is Rests.CPU else (self._trust_in_callers(), None)
 
     def _worst(self, analysis: str) -> Trust:
         """Return the trust in an analysis regardless of losses: from its needs, and from interrupts."""
@@ -175,7 +175,7 @@ class Judge:
         # An event lost at the end of a range may have the time of the first one after it.
         return bool(len(lost.start)) and bool(lost.meet(np.array([start - 1]), np.array([end]))[0])
 
-    def _of_states(self, idle: Trust) -> tuple[Trust, _Bools | None]:
+    def _trust_in_states(self, idle: Trust) -> tuple[Trust, _Bools | None]:
         """Return the trust in states of a trace without losses: a thread's state is unknown before its first event.
 
         Time before and in the opening dump does not count as unknown if the dump shows the state first.
@@ -198,7 +198,7 @@ class Judge:
             return EXACT, None
         return trust, rows
 
-    def _of_cpus(self) -> Trust:
+    def _trust_in_cpus(self) -> Trust:
         """Return the trust in figures of CPUs. Time between two runs is the kernel's and does not count as missing."""
         known = self._known_cpus(self._since_dump())
         return EXACT if known.all() else Trust(Mark.LOWER_BOUND, "who ran at the beginning is not known")
@@ -224,14 +224,14 @@ class Judge:
         window = self._statistics.window
         return min(max(window.start, self._trace.dump_end_cycles + 1), window.end - 1)
 
-    def _of_callers(self) -> Trust:
+    def _trust_in_callers(self) -> Trust:
         """Return the trust in counts per thread: events whose thread is unknown are not counted."""
         threads = self._statistics.threads
         nobody = int(threads.calls[0] + threads.sent[0] + threads.received[0])
         reason = f"of {nobody:,} calls and messages the thread is not known"
         return Trust(Mark.LOWER_BOUND, reason) if nobody else EXACT
 
-    def _of_sizes(self) -> tuple[Trust, _Bools | None]:
+    def _trust_in_sizes(self) -> tuple[Trust, _Bools | None]:
         messages = self._statistics.messages
         rows = np.asarray(messages.sized < messages.count)
         if not rows.any():

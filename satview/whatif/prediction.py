@@ -185,12 +185,12 @@ def _compared(
     out = []
     for key, fit_of_activity in fit.activities.items():
         runs = fit_of_activity.recorded, fit_of_activity.replayed, predicted.get(key)
-        count, replayed_count, predicted_count = (one.count if one else 0 for one in runs)
-        median, replayed_median, predicted_median = (one.median_ns if one else -1 for one in runs)
-        p99, replayed_p99, predicted_p99 = (one.p99_ns if one else -1 for one in runs)
+        count, replayed_count, predicted_count = (figure.count if figure else 0 for figure in runs)
+        median, replayed_median, predicted_median = (figure.median_ns if figure else -1 for figure in runs)
+        p99, replayed_p99, predicted_p99 = (figure.p99_ns if figure else -1 for figure in runs)
         in_doubt = [predicted.get(key), *(other.get(key) for other in others)]
         median_ranges, p99_ranges = (
-            (*(getattr(one, name) for one in runs[:2] if one), _whole_range(in_doubt, name))
+            (*(getattr(figure, name) for figure in runs[:2] if figure), _whole_range(in_doubt, name))
             for name in ("median_range_ns", "p99_range_ns")
         )
         out.append(Compared(fit_of_activity.recorded.name, (count, replayed_count, predicted_count),
@@ -206,7 +206,7 @@ def _whole_range(in_doubt: Sequence[ActivityFigures | None], name: str) -> tuple
         in_doubt: Figures of one activity in each prediction; None = the activity does not occur.
         name: Name of the range attribute.
     """
-    ranges_ns = [(0, _NEVER_NS) if one is None else getattr(one, name) for one in in_doubt]
+    ranges_ns = [(0, _NEVER_NS) if figure is None else getattr(figure, name) for figure in in_doubt]
     return min(low for low, _ in ranges_ns), max(high for _, high in ranges_ns)
 
 

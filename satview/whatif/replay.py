@@ -487,9 +487,9 @@ def _thing(thing: steps_of.Thing) -> SyncObject:
         "SEM": lambda: Semaphore(name),
         "CONDVAR": lambda: Condvar(name),
     }
-    thing_there = makers[thing.kind]()
-    thing_there.address = thing.address
-    return thing_there
+    simulated = makers[thing.kind]()
+    simulated.address = thing.address
+    return simulated
 
 
 @dataclass(frozen=True, slots=True)

@@ -53,11 +53,13 @@ def measured_cpu(trace: Trace, window: TimeWindow) -> Cycles | None:
     values = value_of_code(trace)
     for number in np.flatnonzero(np.diff(edges) >= _FEWEST).tolist():
         part = slice(edges[number], edges[number + 1])
-        out[number] = _of_thread(trace, number, values, trace.events.time_cycles[rows[part]], cpu[part], window)
+        out[number] = _measured_by_thread(
+            trace, number, values, trace.events.time_cycles[rows[part]], cpu[part], window
+        )
     return out
 
 
-def _of_thread(
+def _measured_by_thread(
     trace: Trace, thread: int, values: NDArray[np.uint8], time: Cycles, cpu: NDArray[np.int64], window: TimeWindow
 ) -> int:
     spans = thread_spans(trace, thread, values)
@@ -161,12 +163,12 @@ def cpu_times(scope: Scope) -> tuple[CpuTable, RunTimes]:
     """Return the use of each CPU, and the CPU use of each thread."""
     scope.check()
     if scope.is_whole and (walked := walk(scope.trace)) is not None and walked.cpus is not None:
-        return _of_walk(scope, walked.cpus)
+        return _tables_of(scope, walked.cpus)
     times = cut_runs(scope)
     return _cpu_table(scope, times), _run_times(scope, times)
 
 
-def _of_walk(scope: Scope, sums: CpuSums) -> tuple[CpuTable, RunTimes]:
+def _tables_of(scope: Scope, sums: CpuSums) -> tuple[CpuTable, RunTimes]:
     cpus, threads = sums.cpus, sums.threads
     return (
         CpuTable(

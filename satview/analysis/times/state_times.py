@@ -116,10 +116,10 @@ def _walked(trace: Trace) -> Walk | None:
     thread, value = np.nonzero(sums.states[..., STATE_SUMS.index("total")])
     runs = _named(RUN_SUMS, sums.runs)
     states = _named(STATE_SUMS, sums.states[thread, value])
-    return Walk(thread, value, states, runs["preemptions"], _of_cpus(trace, runs, sums))
+    return Walk(thread, value, states, runs["preemptions"], _cpu_sums(trace, runs, sums))
 
 
-def _of_cpus(trace: Trace, runs: Sum, sums: Sums) -> CpuSums | None:
+def _cpu_sums(trace: Trace, runs: Sum, sums: Sums) -> CpuSums | None:
     cpus = _named(CPU_SUMS, sums.cpus)
     is_silent = cpus["events"] == 0
     if is_silent.any() and np.bincount(trace.events.cpu, minlength=len(is_silent))[: len(is_silent)][is_silent].any():
@@ -506,7 +506,7 @@ class Activations:
 
 def activations(scope: Scope) -> Activations:
     """Return the activations of all threads that overlap the range, not cut."""
-    parts = [_of_spans(scope, spans) for spans in state_spans(scope)]
+    parts = [_activations_of(scope, spans) for spans in state_spans(scope)]
     none = np.empty(0, np.int64)
     columns = {
         name: np.concatenate([none[:0].astype(kind), *(getattr(part, name) for part in parts)])
@@ -519,7 +519,7 @@ def activations(scope: Scope) -> Activations:
     return Activations(**columns)
 
 
-def _of_spans(scope: Scope, spans: StateSpans) -> Activations:
+def _activations_of(scope: Scope, spans: StateSpans) -> Activations:
     value, thread = spans.value, spans.thread
     is_active = (value == READY) | (value == RUNNING)
     is_first = np.append(True, thread[1:] != thread[:-1])[: len(thread)]

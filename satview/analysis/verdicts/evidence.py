@@ -358,10 +358,10 @@ class Evidence:
         rows = np.unique(np.asarray(evidence, np.int64))
         rows = rows[(rows >= 0) & (rows < len(self.trace.events))][:_MOST_EVENTS]
         start, end = self._cut(*span)
-        happens = sorted(Occurrence(*self._cut(begin, stop), int(row)) for begin, stop, row in occurrences)
+        in_order = sorted(Occurrence(*self._cut(begin, stop), int(row)) for begin, stop, row in occurrences)
         return Verdict("", severity, start, end, tuple(int(t) for t in threads), tuple(objects),
                        tuple(rows.tolist()), *words, Certainty(int(certainty)),
-                       tuple(happens) or (Occurrence(start, end),),
+                       tuple(in_order) or (Occurrence(start, end),),
                        tuple((roles or {}).get(row, "") for row in rows.tolist()))  # fmt: skip
 
     def _cut(self, begin: int, end: int) -> tuple[int, int]:

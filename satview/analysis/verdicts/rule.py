@@ -54,9 +54,9 @@ class Thresholds:
 
     def is_enabled(self, kind: str) -> bool:
         """Return whether a kind of verdict is enabled; kinds of plug-ins, which have no thresholds, always are."""
-        return kind not in self.values or (bool(self.values[kind][ENABLED]) and self.is_said(kind))
+        return kind not in self.values or (bool(self.values[kind][ENABLED]) and self.has_timing_for(kind))
 
-    def is_said(self, kind: str) -> bool:
+    def has_timing_for(self, kind: str) -> bool:
         """Return whether the timing file has the entries that a kind needs; most kinds need none."""
         keys = rules()[kind].timing if kind in rules() else ()
         return not keys or any(getattr(said, key) for said in self.timing.values() for key in keys)

@@ -70,18 +70,18 @@ def _passed_over(evidence: Evidence, limits: Limits) -> list[Verdict]:
         bad = np.flatnonzero(others > 1).tolist()
         if not bad:
             continue
-        happens = [evidence.span_of_wait(waiting, waits[i]) for i in bad]
-        which = longest(happens)
-        start, stop, row = happens[which]
+        occurrences = [evidence.span_of_wait(waiting, waits[i]) for i in bad]
+        which = longest(occurrences)
+        start, stop, row = occurrences[which]
         name, count = evidence.process_of(pid), others[bad[which]]
         servers = np.unique(trace.events.thread[rows[begin[bad[which]] : before[bad[which]]]])
-        again = evidence.again(happens, start)
+        again = evidence.again(occurrences, start)
         verdicts.append(evidence.verdict(
             Severity.WARNING, (start, stop), [thread, *servers.tolist()], [f"server {name}"], [row],
             (f"{evidence.name(thread)} waits {evidence.length_from(start, stop)} for {name} "
              f"to receive its message, while {name} receives {count:,} others{again}.",
              "Messages are received by priority: give the server time for all of them, or the client a higher one."),
-            occurrences=happens, roles={row: "queues"},
+            occurrences=occurrences, roles={row: "queues"},
         ))  # fmt: skip
     return verdicts
 

@@ -92,8 +92,8 @@ def floods(evidence: Evidence, limits: Limits) -> list[Verdict]:
         span = int(starts[which]), min(int(positions.end[which]), trace.window.end)
         inside = rows[members[(times >= came) & (times < span[1])]]
         cpu_title = trace.cpu_title(cpu)
-        happens = [(int(begin), int(end), -1) for begin, end in zip(starts, positions.end, strict=True)]
-        again = f", and so {counted(len(happens) - 1, 'more time')}" if len(happens) > 1 else ""
+        occurrences = [(int(begin), int(end), -1) for begin, end in zip(starts, positions.end, strict=True)]
+        again = f", and so {counted(len(occurrences) - 1, 'more time')}" if len(occurrences) > 1 else ""
         every = f", one every {evidence.length((span[1] - span[0]) // len(inside))}" if len(inside) > 1 else ""
         text = (f"Interrupt 0x{number:x} comes {counted(len(inside), 'time')} on {cpu_title} within "
                 f"{evidence.length_from(*span)}{every}")  # fmt: skip
@@ -115,7 +115,7 @@ def floods(evidence: Evidence, limits: Limits) -> list[Verdict]:
             (text, "Let the device collect events before it interrupts, do less in the handler, or mask the interrupt "
              "and poll while there is much to do."),
             Certainty.GUESS if handled is None else Certainty.EXACT if handled.is_stolen else Certainty.INFERRED,
-            happens,
+            occurrences,
         ))  # fmt: skip
     return verdicts
 

@@ -66,14 +66,14 @@ def read_thresholds(path: Path | None, timing: Path | None = None) -> Thresholds
     return thresholds if timing is None else replace(thresholds, timing=read_timing(timing))
 
 
-def refuse_unsaid(kinds: Collection[str], thresholds: Thresholds) -> None:
+def refuse_without_timing(kinds: Collection[str], thresholds: Thresholds) -> None:
     """Raise an error if a requested kind needs entries that the timing file lacks: it would never find anything.
 
     Raises:
         UsageError: There is such a kind.
     """
     for kind in kinds:
-        if not thresholds.is_said(kind):
+        if not thresholds.has_timing_for(kind):
             keys = " or ".join(rules()[kind].timing)
             raise UsageError(f"{kind} needs a file of timing that says a {keys} (docs/late.md)")
 

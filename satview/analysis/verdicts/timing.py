@@ -205,25 +205,25 @@ def late_chains(evidence: Evidence, limits: Limits) -> list[Verdict]:
 def _slowest_step(evidence: Evidence, learned: Activities, times: ChainTimes, row: int) -> tuple[str, list[int], str]:
     """Return a text on the step of a chain that took longest, the threads of the chain, and the remedy.
 
-    A step is the time of an activity from its trigger, or from the end of the one before, until the next one begins;
-    or the time between two activities.
+    A step is the time of an activity from its trigger, or from the end of the one before, until the next one begins; or
+    the time between two activities.
     """
     rounds, end = learned.instances, int(times.end_cycles[row])
     reached = [step for step in times.steps[row].tolist() if step >= 0]
     moment, before = int(times.start_cycles[row]), ""
     spent: list[tuple[int, int, int, str]] = []  # start, end, instance or -1, name
-    for place, step in enumerate(reached):
+    for position, step in enumerate(reached):
         name = learned.activities[int(rounds.activity[step])].name
         start = min(max(moment, int(rounds.start_cycles[step])), end)
         spent.append((moment, start, -1, f"after {before}, until {name} is triggered"))
         done = int(rounds.end_cycles[step])
-        if place + 1 < len(reached):
-            done = min(done, int(rounds.start_cycles[reached[place + 1]]))
+        if position + 1 < len(reached):
+            done = min(done, int(rounds.start_cycles[reached[position + 1]]))
         moment, before = min(max(done, start), end), name
         spent.append((start, moment, step, name))
     spent.append((moment, end, -1, f"after {before}, with which nothing goes on"))
     start, stop, step, name = spent[longest([(begin, over, 0) for begin, over, *_ in spent])]
-    threads = _threads(*(int(rounds.thread[one]) for one in reversed(reached)))
+    threads = _threads(*(int(rounds.thread[instance]) for instance in reversed(reached)))
     if step < 0:
         return f"{evidence.length(stop - start)} {name}", threads, "Let the activities of the chain trigger each other."
     thread = int(rounds.thread[step])

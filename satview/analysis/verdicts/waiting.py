@@ -384,11 +384,11 @@ def _kept_holders(evidence: Evidence, limits: Limits) -> list[Verdict]:
     for_mutexes, kept = for_mutexes[kept >= least], kept[kept >= least]
     verdicts = []
     for (thread, holder), group in groups(waiting.thread[for_mutexes], blocked_by.thread[for_mutexes]):
-        happens = [evidence.span_of_wait(waiting, i) for i in for_mutexes[group].tolist()]
-        which = longest(happens)
-        wait, span = int(for_mutexes[group[which]]), happens[which][:2]
+        occurrences = [evidence.span_of_wait(waiting, i) for i in for_mutexes[group].tolist()]
+        which = longest(occurrences)
+        wait, span = int(for_mutexes[group[which]]), occurrences[which][:2]
         who = ran_instead(evidence, span, holder)
-        again, lock_row = evidence.again(happens, span[0]), _lock_row(evidence, blocked_by, wait)
+        again, lock_row = evidence.again(occurrences, span[0]), _lock_row(evidence, blocked_by, wait)
         roles = _roles(blocked_by, wait, lock_row)
         verdicts.append(evidence.verdict(
             Severity.WARNING, span, [thread, holder, *named(who)], [waited_for(evidence, blocked_by, wait)],
@@ -400,7 +400,7 @@ def _kept_holders(evidence: Evidence, limits: Limits) -> list[Verdict]:
              f"{_taken(evidence, blocked_by, wait, lock_row)}: a priority inversion is possible, no event has "
              "priorities.",
              "Capture wide events of the class THREAD to see the priorities; priority inheritance would help."),
-            int(blocked_by.certainty[wait]), happens, roles,
+            int(blocked_by.certainty[wait]), occurrences, roles,
         ))  # fmt: skip
     return verdicts
 
