@@ -56,7 +56,7 @@ _Ints = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Activity:
-    """One activity.
+    """Work that is triggered repeatedly.
 
     Attributes:
         name: Name of the thread, with the trigger if it has several activities; or the name in the user's file.
@@ -494,7 +494,7 @@ class ChainTimes:
 
     @property
     def length_cycles(self) -> _Ints:
-        """From start to end, int64 (n,)."""
+        """Times from start to end, int64 (n,)."""
         return self.end_cycles - self.start_cycles
 
 

@@ -43,7 +43,7 @@ class ImposedTable:
 
 @dataclass(frozen=True, slots=True)
 class ClientServer:
-    """One row per row of the thread table; every column int64 (threads,), cycles within the range.
+    """CPU time by the thread that caused it; every column int64 (threads,), cycles within the range.
 
     Times are gross: they include interrupts handled meanwhile. Where events are missing, `self_cycles` and
     `imposed_cycles` are lower bounds. Then, and for messages received before the trace began, a server may have worked

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Analysis:
-    """One analysis.
+    """A question about a trace, and what the trace needs for an answer.
 
     Attributes:
         key: Its name in files and on the command line; for a verdict its kind.
@@ -43,7 +43,7 @@ class Analysis:
 
     @property
     def all_needs(self) -> tuple[Need, ...]:
-        """Needs of both sorts."""
+        """The needs for an answer, then those for more than a bound."""
         return self.needs + self.bounds
 
 

@@ -206,7 +206,7 @@ def _is_number(trace: Trace, partition: _Ints) -> NDArray[np.bool_]:
 
 
 def _cpu_share(trace: Trace, rows: NDArray[np.integer]) -> NDArray[np.float64] | float:
-    """Return the share of all CPUs to which budgets in events refer: on an axis the CPUs of each file, float64 (n,)."""
+    """Return the share of all CPUs that 100 % in each event means: 1, or on an axis that of the event's file (n,)."""
     files = files_of(trace)
     if files is None:
         return 1.0

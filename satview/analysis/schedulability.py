@@ -103,7 +103,7 @@ class Arrivals:
         return np.asarray(rounds * self.steps + np.count_nonzero(self.distances < rest[:, None], axis=1), np.int64)
 
     def least_for(self, count: int) -> int:
-        """Return the least time from the first to the last of some arrivals of the only kind."""
+        """Return the least time from the first to the last of `count` arrivals; there must be one kind only."""
         steps = int(self.steps[0])
         rounds, rest = divmod(count - 1, steps)
         return max(0, rounds * int(self.distances[0, steps]) + int(self.distances[0, rest]) - int(self.jitter[0]))

@@ -55,7 +55,7 @@ class Spans:
 
 
 def spans(trace: Trace) -> list[Spans]:
-    """Return the spans between two events, for known threads."""
+    """Return the spans of user events, functions and kernel calls of known threads; none for a thread trace."""
     if trace.pairs is not None:
         return []
     return [_of_user_events(trace), _of_functions(trace), _of_kernel_calls(trace)]
@@ -157,7 +157,7 @@ def _of_kernel_calls(trace: Trace) -> Spans:
 def _longest(
     trace: Trace, trigger: str, begin_row: NDArray[np.uint32], end_row: NDArray[np.uint32], what: NDArray[np.integer]
 ) -> Spans:
-    """Return the spans of the pairs of thread and called function that take longest in total."""
+    """Return the spans of the pairs of thread and called function with the longest total times."""
     time = trace.events.time_cycles
     end_cycles = time.take(end_row, mode="clip")
     end_cycles[end_row == OPEN] = trace.window.end

@@ -55,7 +55,7 @@ class _Piece:
 
 @dataclass(slots=True)
 class _Seen:
-    """Times of one lock, as all rounds of a piece of work show them, in ns of work from its begin or to its end.
+    """Times of one lock in all rounds of a piece of work, in ns of work from the begin or to the end of the piece.
 
     Attributes:
         is_write: Whether it is locked for writing; None if the trace does not show that.
@@ -97,7 +97,7 @@ class _Seen:
 
 def with_unseen_locks(programs: Programs) -> int:
     """Add unseen locks and unlocks to the steps; return how many rounds got a lock that the trace does not show."""
-    pieces = [piece for steps, owner in _lists(programs) for piece in _pieces(programs, steps, owner)]
+    pieces = [piece for steps, owner in _step_lists(programs) for piece in _pieces(programs, steps, owner)]
     _keep_held_over_waits(pieces)
     seen: dict[tuple[_Key, int], _Seen] = defaultdict(_Seen)
     holds: dict[int, list[int]] = defaultdict(list)
@@ -161,7 +161,7 @@ def _keep_held_over_waits(pieces: Sequence[_Piece]) -> None:
                 pieces[number + 1].kept.add(thing)
 
 
-def _lists(programs: Programs) -> Iterator[tuple[list[Step], _Key]]:
+def _step_lists(programs: Programs) -> Iterator[tuple[list[Step], _Key]]:
     """Yield all lists of steps, each with the key of its thread, message kind or stream."""
     for thread in programs.threads:
         yield thread.steps, ("thread", thread.row)

@@ -119,7 +119,7 @@ def _in_doubt(
 def _parallel_doubts(
     basis: ReplayBasis, changes: Sequence[ProgramChange], doubts: int
 ) -> Iterator[list[Future[dict[Key, ActivityFigures]]]]:
-    """Start replays of the variants left open in another process; yield the runs, or none if that saves no time."""
+    """Start replays of the variants left open in another process; yield their futures, none if that saves no time."""
     trace = basis.programs.trace
     if not doubts or (cpu_count() or 1) < 2 or len(trace.events) < _LONG or not trace.can_be_read_again:
         yield []

@@ -167,8 +167,8 @@ class _Builder:
         self.things: list[Thing] = []
         self.thing_of: dict[tuple[str, int], int] = {}
         self.unfinished: set[int] = set()  # identities of lists of steps
-        self.givers, self.ended = self._woken()
-        self._meetings = self._met()
+        self.givers, self.ended = self._waking_calls()
+        self._meetings = self._barrier_groups()
 
     def ns(self, cycles: int) -> int:
         """Return a length in nanoseconds."""
@@ -261,7 +261,7 @@ class _Builder:
         return until
 
     def _exits(self, entries: _Ints) -> _Ints:
-        """Return the rows at which calls end; the row behind the last event for calls that do not end."""
+        """Return the rows at which calls end; the number of events for calls that do not end."""
         exits = exits_of(self.trace, entries.astype(np.uint32)).astype(np.int64)
         exits[exits == NO_EVENT] = len(self.events)
         return exits
@@ -305,7 +305,7 @@ class _Builder:
             self.things.append(Thing("BARRIER", 0, count=len(members)))
         return self.thing_of[key]
 
-    def _met(self) -> dict[int, set[frozenset[int]]]:
+    def _barrier_groups(self) -> dict[int, set[frozenset[int]]]:
         """Return for each thread the groups, itself included, with which barriers released it."""
         releases: dict[int, set[int]] = {}
         for wait in np.flatnonzero(self.waits.value == _BARRIER).tolist():
@@ -319,7 +319,7 @@ class _Builder:
                 out.setdefault(member, set()).add(members)
         return out
 
-    def _woken(self) -> tuple[dict[int, tuple[int, int, int]], dict[int, tuple[int, int, int]]]:
+    def _waking_calls(self) -> tuple[dict[int, tuple[int, int, int]], dict[int, tuple[int, int, int]]]:
         """Return (kind, address, number of woken threads) by row of a waking call, and by row at which a wait began.
 
         The call under way when a wait ends is the one that ends it: at a barrier the wait call of the last thread.
@@ -397,7 +397,7 @@ class _Builder:
         items = _Items(self, user, tick_ns)
         for program in threads.values():
             self._steps_of(program, items)
-        self._finish_works()
+        self._complete_last_works()
         timers, interrupts = self._stimuli(clock, items)
         steps = sum(len(program.steps) for program in threads.values())
         steps += sum(len(message.steps or ()) for message in self.messages)
@@ -419,7 +419,7 @@ class _Builder:
         programs.not_shown = self._sentences()
         for program in threads.values():
             last_state = int(state_values(trace)[int(trace.states.start[program.row + 1]) - 1])
-            program.repeats = _cycle(program, last_state in (RUNNING, READY))
+            program.repeats = _repeated_steps(program, last_state in (RUNNING, READY))
         return programs
 
     def _partitions(self, threads: Mapping[int, ThreadProgram]) -> list[PartitionShare]:
@@ -521,7 +521,7 @@ class _Builder:
                     self.messages[step.message].is_answered = True
         self.unfinished.add(id(current))
 
-    def _finish_works(self) -> None:
+    def _complete_last_works(self) -> None:
         """Replace the work of pulses that the end of the trace cuts off by the work of the pulse before."""
         for stream in self.streams:
             for number in range(1, len(stream.works)):
@@ -616,7 +616,7 @@ class _Items:
         self.user, self.tick_ns = user, tick_ns
         rows = rows_where(trace, _IS_ENTRY | _IS_USER_EVENT).astype(np.int64)
         rows = rows[(events.time_cycles[rows] >= builder.begin) & (events.thread[rows] > 0)]
-        self.first_wait = self._first_of_threads()
+        self.first_wait = self._wait_at_begin()
         self.receives_ns = self._receipts_before()
         self.creates = self._creations()
         self.created = {created for some in self.creates.values() for created, _ in some}
@@ -635,7 +635,7 @@ class _Items:
         is_begun = self.call == _BEGUN
         self.wait[is_begun] = [self.first_wait[thread] for thread in self.thread[is_begun].tolist()]
         self._messages()
-        self._begun()
+        self._find_earlier_messages()
         self._pulses()
         self.name_of = {number: name for name, number in builder.numbers.items()}
         self.givers, self.ended = builder.givers, builder.ended
@@ -722,12 +722,12 @@ class _Items:
         self.pulse_sent: dict[int, list[int]] = {}
         for row, which in zip(cause[is_call].tolist(), stream[is_call].tolist(), strict=True):
             self.pulse_sent.setdefault(row, []).append(which)
-        self.last_pulses = self._at_ends(sends.astype(np.int64), np.where(is_call, -1, stream))
+        self.last_pulses = self._pulses_at_death(sends.astype(np.int64), np.where(is_call, -1, stream))
         sent_at_ends = [row for pulses_of_thread in self.last_pulses.values() for row, _ in pulses_of_thread]
         free = np.flatnonzero(~is_call & ~np.isin(sends, sent_at_ends))
         self.stimuli = list(zip(sends[free].tolist(), stream[free].tolist(), cause[free].tolist(), strict=True))
 
-    def _at_ends(self, sends: _Ints, stream: _Ints) -> dict[int, list[tuple[int, int]]]:
+    def _pulses_at_death(self, sends: _Ints, stream: _Ints) -> dict[int, list[tuple[int, int]]]:
         """Return the pulses (row, stream) that the kernel sends when a process dies, by the thread that ends.
 
         Args:
@@ -812,7 +812,7 @@ class _Items:
         else:
             yield "wait", Begin(after_ns, STATE_BY_VALUE[value].name, value == _SLEEP)
 
-    def _first_of_threads(self) -> dict[int, int]:
+    def _wait_at_begin(self) -> dict[int, int]:
         """Return, by thread, the position of the wait in which the thread is when the trace begins."""
         builder, every_wait = self.builder, self.builder.waits
         events, states = builder.events, builder.trace.states
@@ -862,7 +862,7 @@ class _Items:
                 out[thread] = place * gap_ns - _RECEIPTS_NS
         return out
 
-    def _begun(self) -> None:
+    def _find_earlier_messages(self) -> None:
         """Find the messages that were sent before the trace begins.
 
         Such a message is known by its reply: the reply names the client, and its thread is the server.
@@ -889,14 +889,14 @@ class _Items:
             own = [int(row) for row in receipts[receiver == server] if row < reply and int(row) not in taken]
             if own and int(every_wait.value[position]) == _SEND:
                 taken.add(own[-1])
-                self._set(self.received, own[-1], server, number)
+                self._set_at_last_entry(self.received, own[-1], server, number)
             else:
                 self.asked_before.setdefault(server, []).append(number)
         self.before = {numbers[-1] for numbers in self.asked_before.values()}
         for reply, server, number in late:
-            self._set(self.replied, reply, server, number)
+            self._set_at_last_entry(self.replied, reply, server, number)
 
-    def _set(self, column: _Ints, row: int, thread: int, number: int) -> None:
+    def _set_at_last_entry(self, column: _Ints, row: int, thread: int, number: int) -> None:
         """Write a number at the last entry of a thread before a row."""
         position = int(np.searchsorted(self.key, thread << 32 | row)) - 1
         if position >= 0 and self.thread[position] == thread:
@@ -930,7 +930,7 @@ class _Items:
             for stream in self.pulse_sent[row]:
                 yield "step", SendPulse(stream)
         elif wait >= 0 and int(every_wait.end_row[wait]) < OPEN:
-            yield "wait", self._noted(wait)
+            yield "wait", self._as_recorded_and_noted(wait)
 
     def _message_item(self, call: int, name: str) -> Iterator[Item]:
         if name in _RECEIVES:
@@ -974,9 +974,9 @@ class _Items:
         if barrier >= 0:
             yield "wait", Meet(barrier)
         elif wait >= 0 and int(self.builder.waits.end_row[wait]) < OPEN:
-            yield "wait", self._noted(wait)
+            yield "wait", self._as_recorded_and_noted(wait)
 
-    def _noted(self, wait: int) -> TimedWait:
+    def _as_recorded_and_noted(self, wait: int) -> TimedWait:
         """Return a wait of its recorded length, because nothing in the replay ends it; count it in the notes."""
         step = self._as_recorded(wait)
         self.builder.notes[f"Waits in state {step.state} last as long as they did."] += 1
@@ -988,7 +988,7 @@ class _Items:
         return TimedWait(STATE_BY_VALUE[int(every_wait.value[wait])].name, self.builder.ns(length))
 
 
-def _cycle(program: ThreadProgram, is_busy: bool) -> tuple[int, int]:
+def _repeated_steps(program: ThreadProgram, is_busy: bool) -> tuple[int, int]:
     """Return the range of steps that a thread repeats at the end: from one of its waits to the last of the same kind.
 
     A busy thread without such waits repeats its last work: the trace shows no end of that work, and more CPU time would
@@ -1012,7 +1012,7 @@ def _cycle(program: ThreadProgram, is_busy: bool) -> tuple[int, int]:
 
 
 def _given_up(lock: int, woken_state: int) -> Unlock:
-    """Return the unlock of a reader/writer lock: a waiting reader waits for a writer, a waiting writer for either."""
+    """Return the unlock that woke a waiter of a reader/writer lock; only a reader surely waited for a writer."""
     return Unlock(lock, True if woken_state == _READ else None)
 
 

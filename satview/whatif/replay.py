@@ -169,7 +169,7 @@ class _Replay:
         return self.machine.target.cycles(ns)
 
     def set_up(self) -> None:
-        """Make processes, channels, threads, timers and interrupts."""
+        """Create processes, channels, threads, timers and interrupts on the simulated kernel."""
         programs, machine = self.programs, self.machine
         shares = {partition.number: partition for partition in programs.partitions if partition.number}
         self.partitions: dict[int, Partition] = {}

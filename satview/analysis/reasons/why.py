@@ -323,7 +323,7 @@ class _Chain:
         return at_cycles + (_end(spans, last) - at_cycles) // 2
 
     def steps(self, thread: int, at_cycles: int, most: int) -> list[WhyStep]:
-        """Return the steps from a thread and moment on."""
+        """Return the chain of steps that begins with a thread at a moment."""
         out: list[WhyStep] = []
         seen: set[tuple[int, int]] = set()
         while len(out) < most:
@@ -351,7 +351,7 @@ class _Chain:
         return out
 
     def step(self, thread: int, at_cycles: int) -> WhyStep:
-        """Return one step."""
+        """Return the step of a thread at a moment."""
         spans = thread_spans(self.trace, thread, self.values)
         position = spans.index_at(at_cycles)
         value = int(spans.value[position])

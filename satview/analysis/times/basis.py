@@ -191,7 +191,7 @@ class Scope:
 
     @cached_property
     def rows(self) -> slice:
-        """Events in the range."""
+        """Rows of the events in the range."""
         return self.trace.rows_between(self.window)
 
     @property
@@ -350,7 +350,7 @@ class Mark(StrEnum):
 
     @property
     def is_answer(self) -> bool:
-        """True if there is an answer at all."""
+        """True if there is a result."""
         return self in (Mark.EXACT, Mark.LOWER_BOUND, Mark.ESTIMATE)
 
 

@@ -174,7 +174,7 @@ _P99: Final = 0.99
 
 @dataclass(frozen=True, slots=True)
 class Durations(ColumnTable):
-    """Times of the occurrences whose end is in the trace; every column int64 (n,), 0 where there is none.
+    """Durations by key, of occurrences whose end is in the trace; every column int64 (n,), 0 for keys without any.
 
     Attributes:
         count: Occurrences with a known time.

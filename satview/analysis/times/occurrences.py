@@ -55,7 +55,7 @@ class Measure:
 
 @dataclass(frozen=True, slots=True)
 class Occurrences:
-    """Occurrences of one kind that begin in a window, in no certain order.
+    """Occurrences of one kind that begin in a window, unsorted.
 
     Attributes:
         cycles: int64, (n,), how long each took; at least 0.

@@ -329,7 +329,7 @@ def _spans_of(scope: Scope, states: StateIndex, begin: int, stop: int, tables: N
 
 
 def _known_until(basis: Basis, start: Cycles, end: Cycles, since: Cycles) -> Cycles:
-    """Return until when the state that each event shows is certain: until the next one, or until events are missing.
+    """Return when the state that each event shows ends for certain: at the next event, or where events are missing.
 
     As `timeline.state_lanes.forget_thread`: the state of a thread's first event (at `since`) is never unknown at
     once, and a loss of zero length hides nothing.

@@ -219,7 +219,7 @@ class Evidence:
         return format_duration(self.trace.clock.duration_ns(int(cycles)))
 
     def moment(self, cycles: int, length_cycles: int) -> str:
-        """Return a moment, from the start of the trace, as display text, as exact as the length `beside` in cycles."""
+        """Return a moment from the start of the trace as display text, as exact as the given length requires."""
         return format_moment(int(cycles), self.trace.clock, int(length_cycles))
 
     def length_from(self, start: int, end: int) -> str:
