@@ -278,9 +278,9 @@ class OpenTrace(QObject):
             number: Row of the verdict in the last result.
             span: Start and end of the case, cycles.
         """
-        if self.verdicts.found is None:
+        if self.verdicts.answer is None:
             return
-        table = self.verdicts.found.table.whole()
+        table = self.verdicts.answer.table.whole()
         cases = table.at(table.children(number))
         case = next((row for row in range(len(cases)) if cases.span(row) == span), None)
         shown = of_row(table, number) if case is None else of_row(cases, case)

@@ -25,7 +25,7 @@ def dense(empty_window, load, qtbot):
     window = load(empty_window, SAMPLES / "dense-4cpu.kev")
     opened = window.session.opened
     qtbot.waitUntil(
-        lambda: opened.verdicts.found is not None and opened.has_priorities.found is not None, timeout=20_000
+        lambda: opened.verdicts.answer is not None and opened.has_priorities.answer is not None, timeout=20_000
     )
     return window
 
@@ -48,7 +48,7 @@ def test_each_part_leads_to_its_panel(dense, qtbot):
         qtbot.mouseClick(buttons[name], LEFT)
         qtbot.waitUntil(lambda panel=panel: workspace.panel_shows(panel))
     opened = dense.session.opened
-    longest = opened.verdicts.found.verdicts[0].occurrences[2]
+    longest = opened.verdicts.answer.verdicts[0].occurrences[2]
     assert opened.viewport.window.start < longest.start_cycles < longest.end_cycles < opened.viewport.window.end
 
 
@@ -111,7 +111,7 @@ def test_a_guess_is_named_beside_that_nothing_is_wrong(empty_window, load, tmp_p
     path = tmp_path / "guess.kev"
     assert command("tracelogger", "--release", "8.0", "-s", "1", "-f", path).returncode == 0
     load(empty_window, path)
-    qtbot.waitUntil(lambda: empty_window.session.opened.verdicts.found is not None, timeout=10_000)
+    qtbot.waitUntil(lambda: empty_window.session.opened.verdicts.answer is not None, timeout=10_000)
     assert (
         empty_window.workspace.summary.buttons["verdict"].text()
         == "nothing wrong for certain, 1 verdict: waits-for-ever"

@@ -57,7 +57,7 @@ def draw_arrows(
         theme: Colours.
     """
     shown = opened.highlight.shown
-    hops = shown.hops if shown is not None else opened.event_links.found.way
+    hops = shown.hops if shown is not None else opened.event_links.links.way
     waits = shown.waits if shown is not None else ()
     if not hops and shown is None:
         return
@@ -722,7 +722,7 @@ def draw_path(
         scale: Scale of the picture.
         theme: Colours.
     """
-    answer = opened.path.found
+    answer = opened.path.answer
     if answer is None:
         return
     heights = {row.index: row.y_px - scroll_px + row.height_px * _Y for row in rows}

@@ -290,7 +290,7 @@ class SwimlaneView(QWidget):
         draw_range(painter, self._opened, scale, height, theme)
         draw_lost(painter, lost_spans(self._opened.timeline.lost_marks, scale), height, theme)
         draw_cursors(painter, self._opened, scale, height, theme)
-        if self._opened.path.found is not None:
+        if self._opened.path.answer is not None:
             draw_path(painter, self._opened, rows, self.scroll_px, scale, theme)
         self.named_marks.draw(painter, rows, self.scroll_px, scale, theme)
         is_exact &= self._draw_arrows(painter, rows, scale, may_wait=not is_exact)

@@ -145,10 +145,10 @@ class TraceSummary(QWidget):
     @Slot()
     def refresh(self) -> None:
         """Show the parts that are known now."""
-        trace, timeline, verdicts = self._opened.trace, self._opened.timeline, self._opened.verdicts.found
+        trace, timeline, verdicts = self._opened.trace, self._opened.timeline, self._opened.verdicts.answer
         self._show("size", size_part(trace, busy_share(timeline) if knows_use(timeline) else None))
         self._show("loss", loss_part(trace))
-        self._show("lack", lack_part(trace, self._opened.has_priorities.found))
+        self._show("lack", lack_part(trace, self._opened.has_priorities.answer))
         self._show("verdict", verdict_part(trace, verdicts) if verdicts is not None else None)
         self._fit()
 

@@ -277,7 +277,7 @@ class StatusFields(QWidget):
             hint = "Looking for deadlocks, inversions, threads that wait long"
         elif search.error:
             text, hint = "Verdicts: not known", search.error
-        elif (answer := search.found) is not None:
+        elif (answer := search.answer) is not None:
             text = answer.summary
             lines = [f"{verdict.severity}: {verdict.kind}" for verdict in answer.verdicts[:_VERDICTS_AT_MOST]]
             lines += [f"and {left} more"] if (left := len(answer.verdicts) - len(lines)) > 0 else []
@@ -469,7 +469,7 @@ class Workspace(QWidget):
     @Slot()
     def _title_verdicts(self) -> None:
         """Show the number of verdicts in the tab."""
-        answer = self.opened.verdicts.found
+        answer = self.opened.verdicts.answer
         count = f" ({len(answer.verdicts)})" if answer is not None and answer.verdicts else ""
         self.docks["verdicts"].setWindowTitle(f"Verdicts{count}")
 
