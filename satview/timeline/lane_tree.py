@@ -302,7 +302,7 @@ class Timeline:
         """Set the function that finds the lanes of a class unless there is one."""
         self._finders.setdefault(name, finder)
 
-    def use_finders(self, other: Timeline) -> None:
+    def take_finders(self, other: Timeline) -> None:
         """Use the functions that find lanes for another timeline of the same file."""
         for name, finder in other._finders.items():
             self.use_finder(name, finder)

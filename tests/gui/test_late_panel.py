@@ -69,8 +69,8 @@ def test_the_worst_instance_is_explained_at_first(empty_window, load, looping, q
     assert [texts(panel.instances, row)["Response"] for row in (0, 2, 3)] == ["5.100 µs", "5.100 µs", "1.100 µs"]
     assert [texts(panel.blame, row)["Length"] for row in (0, 1)] == ["4.100 µs", "1.000 µs"]
     assert [texts(panel.blame, row)["Part"] for row in (0, 1)] == ["preempted", "own work"]
-    assert panel.says.text().startswith("control 1 took 5.100 µs from")
-    assert panel.says.text().endswith("4.100 µs ready while hog 1 ran, 1.000 µs own work.")
+    assert panel.sentence.text().startswith("control 1 took 5.100 µs from")
+    assert panel.sentence.text().endswith("4.100 µs ready while hog 1 ran, 1.000 µs own work.")
     assert window.session.opened.viewport.window == before, "nothing was clicked"
 
 
@@ -87,7 +87,7 @@ def test_a_click_shows_an_instance_on_the_lanes(empty_window, load, looping, qtb
     assert shown.start - BASE < 210_000 < 215_100 < shown.end - BASE < 220_000
     settle(panel, qtbot)
     assert panel.instance_view.answer.row == 1
-    assert "from 0.000 210 000 s" in panel.says.text()
+    assert "from 0.000 210 000 s" in panel.sentence.text()
 
 
 @pytest.mark.thorough
@@ -178,7 +178,7 @@ def test_a_trace_without_activities_says_so(window, qtbot):
     panel = show(window, qtbot)
     assert panel.message.isVisible()
     assert panel.message.text().startswith("Cannot tell: no pulse is received; capture the class COMM.")
-    assert panel.says.text() == ""
+    assert panel.sentence.text() == ""
 
 
 @pytest.mark.thorough
@@ -262,7 +262,7 @@ def test_activities_on_the_lanes_are_red_where_late_and_a_click_explains_them(em
     QTest.mouseClick(view, Qt.MouseButton.LeftButton, pos=point)
     settle(panel, qtbot)
     assert (opened.selection.span.text, opened.selection.lane) == ("5.100 µs, 100 ns late", row.index)
-    assert "from 0.000 110 000 s, 100 ns longer than its deadline" in panel.says.text()
+    assert "from 0.000 110 000 s, 100 ns longer than its deadline" in panel.sentence.text()
     assert texts(panel.blame, 0)["Length"] == "4.100 µs"
     QTest.mouseClick(panel.on_lanes, Qt.MouseButton.LeftButton, pos=QPoint(8, panel.on_lanes.height() // 2))
     assert "control 1" not in [opened.timeline.infos[row.unit].title for row in opened.lanes.rows]
@@ -301,7 +301,7 @@ def test_a_key_explains_the_bar_that_is_selected_on_a_lane(empty_window, load, l
     panel = window.workspace.panels["late"]
     qtbot.waitUntil(lambda: panel.instance_view.answer is not None, timeout=10_000)
     settle(panel, qtbot)
-    assert "from 0.000 030 000 s" in panel.says.text()
+    assert "from 0.000 030 000 s" in panel.sentence.text()
     assert panel.on_lanes.isChecked()
 
 
@@ -341,7 +341,7 @@ def test_the_histogram_is_red_beyond_the_deadline_and_a_bar_shows_its_worst(empt
         point = drawn.plot.mapFromScene(drawn.plot.getViewBox().mapViewToScene(middle))
         QTest.mouseClick(drawn.plot.viewport(), Qt.MouseButton.LeftButton, pos=point)
         settle(panel, qtbot)
-        assert f"from 0.000 {start.zfill(7)} s" in panel.says.text()
+        assert f"from 0.000 {start.zfill(7)} s" in panel.sentence.text()
 
 
 def tab_of(panel, title):

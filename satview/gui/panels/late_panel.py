@@ -156,7 +156,7 @@ class _Tables(AnswerPanel):
         self.show_page("" if len(answer) else answer.says_why_empty)
         if self._drawing is not None and self.tabs.currentIndex() == len(self._answers):
             self.stack.setCurrentWidget(self._drawing[1])
-            self.statement.setText(self._drawing[1].says)
+            self.statement.setText(self._drawing[1].count_text)
 
     def _show(self, row: int) -> None:
         """Report the clicked row; rows that are not activities or instances are shown in the lanes instead."""
@@ -188,7 +188,7 @@ class _Responses(QWidget):
         self._layout = line_up(QVBoxLayout(self), margins=(0, 0, 0, 0))
 
     @property
-    def says(self) -> str:
+    def count_text(self) -> str:
         """The number of known and unknown responses, as text."""
         if self._shown is None or self._shown.responses is None:
             return "No response is known"
@@ -276,7 +276,7 @@ class LatePanel(Panel):
         self._on_activities()
 
     def _head(self) -> QHBoxLayout:
-        self.says = ElidedLabel("", self)
+        self.sentence = ElidedLabel("", self)
         self.timing = QLineEdit(self)
         self.timing.setMaximumWidth(_TIMING_PX)
         self.timing.setClearButtonEnabled(True)
@@ -289,7 +289,7 @@ class LatePanel(Panel):
         self.on_lanes.clicked.connect(self._on_show)
         choose = flat_button("Choose\N{HORIZONTAL ELLIPSIS}", self, self._on_choose)
         return line_up(
-            QHBoxLayout(), (self.says, 1), self.on_lanes, self.timing, choose, margins=(8, 3, 8, 3), spacing=10
+            QHBoxLayout(), (self.sentence, 1), self.on_lanes, self.timing, choose, margins=(8, 3, 8, 3), spacing=10
         )
 
     def reload(self) -> None:
@@ -445,7 +445,7 @@ class LatePanel(Panel):
     @Slot()
     def _on_explained(self) -> None:
         view, instance = self.instance_view, self.instance_view.answer
-        self.says.setText(view.error if instance is None else visible_line(instance.says))
+        self.sentence.setText(view.error if instance is None else visible_line(instance.says))
         if instance is None or view.is_busy:
             return
         self.responses.show_responses(instance)

@@ -128,7 +128,7 @@ def prepared(loaded: LoadedTrace, shown: ShownState, is_cancelled: IsCancelled) 
         with suppress(UsageError):  # the programs are gone: a following window goes on with addresses
             add_symbols(trace, symbols.folder)
     timeline.describe_user_events(shown.timeline.user_lanes)
-    timeline.use_finders(shown.timeline)
+    timeline.take_finders(shown.timeline)
     with suppress(UsageError):  # the timing file may be gone, which the class loader reports
         timeline.show_classes(shown.timeline.known_classes, is_cancelled)
     moved = moved_lanes(shown.timeline, timeline)
