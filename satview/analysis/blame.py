@@ -20,7 +20,7 @@ from satview.analysis.partitions import has_partitions
 from satview.base.time_text import format_duration
 from satview.core import lanes
 from satview.events import wire
-from satview.events.states import ABSENT, DEAD, INTERRUPT, READY, RUNNING, STATE_BY_NAME, STATE_BY_VALUE, UNKNOWN
+from satview.events.states import ABSENT, DEAD, READY, RUNNING, STATE_BY_NAME, STATE_BY_VALUE, UNKNOWN
 from satview.filters.derived_columns import TraceDerivedColumns
 from satview.linkage.actors import TIMER, numbers_of_interrupts
 from satview.linkage.blockers import REPLY, RWLOCKS, SEND, blockers
@@ -32,11 +32,11 @@ from satview.linkage.table import NO_EVENT, OPEN
 from satview.linkage.wake_ups import last_sends, wake_ups
 from satview.store.arguments import arguments
 from satview.store.axis import files_of
-from satview.store.losses import idle_threads
+from satview.store.losses import idle_threads, losses, losses_of, merged
 from satview.store.time_ranges import cut_at
 from satview.store.trace import LOGGER, Trace
 from satview.timeline.spans import LaneSpans
-from satview.timeline.state_lanes import cpu_spans, interrupt_spans, run_slices, thread_spans, value_of_code
+from satview.timeline.state_lanes import cpu_spans, run_slices, thread_spans, value_of_code
 
 _Ints = NDArray[np.int64]
 _IDLE: Final = -1  # instead of a thread that has a CPU
@@ -297,18 +297,18 @@ def cpu_timeline(trace: Trace, cpu: int) -> _Timeline:
 def _timeline(trace: Trace, cpu: int) -> _Timeline:
     is_idle = idle_threads(trace)
     nobody = np.zeros(len(trace.processes), np.uint8)  # lane values of processes are not used here
-    lane, nested = cpu_spans(trace, cpu, run_slices(trace), is_idle, nobody), nesting(trace, cpu)
-    handled = interrupt_spans(trace, cpu, nested)
-    runner = np.zeros(len(lane.start_cycles), np.int32)
-    if lane.thread is not None:
-        runner[:] = lane.thread
-        runner[is_idle[runner]] = _IDLE
-    none = np.empty(0, np.int64)
-    within = (none, none.astype(np.bool_)) if handled is None else (handled.start_cycles, handled.value == INTERRUPT)
+    lane, nested = cpu_spans(trace, cpu, is_idle, nobody), nesting(trace, cpu)
+    who = np.where(is_idle, _IDLE, np.arange(len(is_idle))).astype(np.int32)
+    runner = np.zeros(len(lane.start_cycles), np.int32) if lane.thread is None else who[lane.thread]
+    # After a loss it is known again from the next event of an interrupt on; until then one may be under way.
+    lost = losses_of(losses(trace), cpu)
+    seen_again = np.append(nested.time_cycles, lane.end_cycles)[np.searchsorted(nested.time_cycles, lost[:, 1])]
+    unknown = merged(np.stack((lost[:, 0] + 1, seen_again), axis=1)[lost[:, 0] + 1 < seen_again]).reshape(-1)
+    known = unknown, np.arange(len(unknown)) % 2 == 1
     interrupt = np.full(len(nested.rows), -1, np.int64)
     interrupt[nested.step > 0] = numbers_of_interrupts(trace, nested.rows[nested.step > 0])
     entered = nested.time_cycles, nested.depth, interrupt
-    return lanes.cpu_timeline((lane.start_cycles, runner), within, entered, lane.end_cycles + 1)
+    return lanes.cpu_timeline((lane.start_cycles, runner), known, entered, lane.end_cycles + 1)
 
 
 def _last(moments: _Ints, times: _Ints) -> NDArray[np.intp]:

@@ -315,31 +315,31 @@ PASS(process_states,
 /*
  * Say of a CPU who had it when, and in which interrupt it was: an edge wherever either may change.
  *
- * lane, runner: when its intervals begin, and of whom they are; handled, is_in: when its handling of interrupts begins
- * and ends, and which it is; entered, depth, number: when interrupts are entered and left, how many it is in then, and
+ * lane, runner: when its intervals begin, and of whom they are; known, is_known: when its events begin and cease to be
+ * missing, none before the first; entered, depth, number: when interrupts are entered and left, how many it is in then, and
  * of one that is entered its number, else -1. All times ascend. Before the first of each that one holds.
  *
  * Returns how many edges; REFUSED if there is not room enough.
  */
 static int64_t satview_cpu_timeline(const int64_t *lane, const int32_t *runner, int64_t intervals,
-                                    const int64_t *handled, const uint8_t *is_in, int64_t changes,
+                                    const int64_t *known, const uint8_t *is_known, int64_t changes,
                                     const int64_t *entered, const int64_t *depth, const int64_t *number, int64_t steps,
                                     int64_t *edges, int32_t *who, int64_t *interrupt, int64_t room)
 {
-    int64_t i = 0, h = 0, k = 0, n = 0, last[DEEPEST + 1] = {0}, current = 0;
+    int64_t i = 0, h = 0, k = 0, n = 0, last[DEEPEST + 1] = {-1}, current = -1;
     for (int64_t level = 1; steps && number[0] >= 0 && level <= DEEPEST; level++)
         last[level] = number[0]; /* of levels without an entry in the trace */
     while (i < intervals || h < changes || k < steps) {
         int64_t time = INT64_MAX;
         if (i < intervals)
             time = lane[i];
-        if (h < changes && handled[h] < time)
-            time = handled[h];
+        if (h < changes && known[h] < time)
+            time = known[h];
         if (k < steps && entered[k] < time)
             time = entered[k];
         while (i < intervals && lane[i] <= time)
             i++;
-        while (h < changes && handled[h] <= time)
+        while (h < changes && known[h] <= time)
             h++;
         for (; k < steps && entered[k] <= time; k++) {
             int64_t level = depth[k] < 0 ? 0 : depth[k] < DEEPEST ? depth[k] : DEEPEST;
@@ -351,7 +351,7 @@ static int64_t satview_cpu_timeline(const int64_t *lane, const int32_t *runner, 
             return REFUSED;
         edges[n] = time;
         who[n] = intervals ? runner[i ? i - 1 : 0] : 0;
-        interrupt[n++] = steps && changes && is_in[h ? h - 1 : 0] ? current : -1;
+        interrupt[n++] = !h || is_known[h - 1] ? current : -1;
     }
     return n;
 }

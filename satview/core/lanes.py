@@ -76,7 +76,7 @@ def whole_spans(
 
 def cpu_states(
     rows: NDArray[np.uint32], ends: NDArray[np.int64], cpu: NDArray[np.uint8], time: NDArray[np.int64],
-    thread: NDArray[np.unsignedinteger], number: int, value: NDArray[np.uint8], gap: int, end: int,
+    thread: NDArray[np.unsignedinteger], number: int, value: NDArray[np.uint8], gap: int, end: int, count: int,
 ) -> tuple[NDArray[np.int64], NDArray[np.uint8], NDArray[np.uint32], NDArray[np.unsignedinteger]]:  # fmt: skip
     """Return the threads that ran on a CPU: begin of each interval, its value, event (2**32 - 1: none) and thread.
 
@@ -90,8 +90,9 @@ def cpu_states(
         value: uint8 (threads,), lane value of each thread.
         gap: Lane value between slices.
         end: End of the trace, cycles.
+        count: How many of the slices are of the CPU.
     """
-    room = 2 * int(np.count_nonzero(cpu.take(rows) == number))
+    room = 2 * count
     start, values, event = np.empty(room, np.int64), np.empty(room, np.uint8), np.empty(room, np.uint32)
     ran: NDArray[np.unsignedinteger] = np.empty(room, thread.dtype)
     thread = np.ascontiguousarray(thread)
@@ -103,7 +104,7 @@ def cpu_states(
 
 def cpu_timeline(
     lane: tuple[NDArray[np.int64], NDArray[np.int32]],
-    handled: tuple[NDArray[np.int64], NDArray[np.bool_]],
+    known: tuple[NDArray[np.int64], NDArray[np.bool_]],
     entered: tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]],
     end: int,
 ) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int64]]:
@@ -111,14 +112,14 @@ def cpu_timeline(
 
     Args:
         lane: Begins of the CPU's intervals, cycles, ascending, and their runners.
-        handled: Times at which the CPU starts or stops handling interrupts, ascending; whether it handles from then on.
+        known: Times at which events of the CPU begin or cease to be missing, ascending; whether none is from then on.
         entered: Times at which interrupts are entered or left, ascending; nesting depth from then on; number of the
             interrupt if it is entered, -1 if it is left.
         end: The last edge, if it is behind the others; else it is one cycle behind them.
     """
-    room = len(lane[0]) + len(handled[0]) + len(entered[0])
+    room = len(lane[0]) + len(known[0]) + len(entered[0])
     edges, runner, interrupt = np.empty(room + 1, np.int64), np.empty(room, np.int32), np.empty(room, np.int64)
-    size = call("cpu_timeline", *lane, handled[0], handled[1].view(np.uint8), *entered, edges[:room], runner, interrupt)
+    size = call("cpu_timeline", *lane, known[0], known[1].view(np.uint8), *entered, edges[:room], runner, interrupt)
     edges[size] = max(end, int(edges[size - 1]) + 1 if size else end)
     return edges[: size + 1], runner[:size], interrupt[:size]
 

@@ -568,7 +568,7 @@ class Timeline:
         if info.kind == LaneKind.INTERRUPTS:
             return interrupt_spans(trace, info.cpu) or constant_lane(trace.window), None
         self._process_values = process_values(trace)
-        return cpu_spans(trace, info.cpu, run_slices(trace), self._idle), None
+        return cpu_spans(trace, info.cpu, self._idle), None
 
     def _process(self, process: int) -> tuple[LaneSpans, LaneShares]:
         window = self.trace.window

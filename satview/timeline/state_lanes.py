@@ -33,7 +33,7 @@ from satview.events.states import (
     WAITING,
     process_value,
 )
-from satview.linkage.interrupts import Nesting, nesting
+from satview.linkage.interrupts import nesting
 from satview.linkage.rows import stable_order
 from satview.linkage.states import following
 from satview.linkage.table import OPEN, Certainty, LinkKind
@@ -337,32 +337,28 @@ def _process_values(trace: Trace) -> NDArray[np.uint8]:
     return values
 
 
-def cpu_spans(
-    trace: Trace, cpu: int, slices: tuple[NDArray[np.uint32], NDArray[np.int64]], idle: NDArray[np.bool_],
-    values: NDArray[np.uint8] | None = None,
-) -> LaneSpans:  # fmt: skip
+def cpu_spans(trace: Trace, cpu: int, idle: NDArray[np.bool_], values: NDArray[np.uint8] | None = None) -> LaneSpans:
     """Return who ran on a CPU: `IDLE`, `UNKNOWN` where the trace does not say, else the value of the process.
 
     Args:
         trace: The events.
         cpu: Its number.
-        slices: `run_slices` of the trace.
         idle: bool (threads,), those that run while there is nothing to do.
         values: uint8 (processes,), lane values; None = `process_values`.
     """
     if (files := files_of(trace)) is not None and (part := files.part_of_cpu(cpu)) is not None:
         of_file = part.trace
         own_values = None if values is None else values[part.processes]
-        own_slices, own_idle = run_slices(of_file), idle_threads(of_file)
-        return on_axis(trace, part, cpu_spans(of_file, cpu - part.first_cpu, own_slices, own_idle, own_values))
+        return on_axis(trace, part, cpu_spans(of_file, cpu - part.first_cpu, idle_threads(of_file), own_values))
     events, window = trace.events, trace.window
     values = process_values(trace) if values is None else values
     value = np.where(idle, np.uint8(IDLE), values[trace.threads.process])
     # A thread trace names the threads of an LWP one by one: between them it has none to run.
     gap = IDLE if trace.release == Release.UNIXWARE else UNKNOWN
     start, value, event, thread = core_lanes.cpu_states(
-        *slices, events.cpu, events.time_cycles, events.thread, cpu, value, gap, window.end
-    )
+        *run_slices(trace), events.cpu, events.time_cycles, events.thread, cpu, value, gap, window.end,
+        int(trace.cached("timeline.slices_per_cpu", _slices_per_cpu)[cpu]),
+    )  # fmt: skip
     if not len(start):
         return _call_spans(trace, cpu)
     if start[0] > window.start:
@@ -372,6 +368,10 @@ def cpu_spans(
         event = np.concatenate((np.array([NO_EVENT], np.uint32), event))
         thread = np.concatenate((thread[:1] if from_dump else np.zeros(1, thread.dtype), thread))
     return LaneSpans(start, value, event, thread, max(window.end, int(start[-1]) + 1))
+
+
+def _slices_per_cpu(trace: Trace) -> NDArray[np.int64]:
+    return np.bincount(trace.events.cpu.take(run_slices(trace)[0]), minlength=trace.cpu_count)
 
 
 def _call_spans(trace: Trace, cpu: int) -> LaneSpans:
@@ -393,7 +393,7 @@ def _call_spans(trace: Trace, cpu: int) -> LaneSpans:
     return touching(start, value, event, window.end)
 
 
-def interrupt_spans(trace: Trace, cpu: int, nested: Nesting | None = None) -> LaneSpans | None:
+def interrupt_spans(trace: Trace, cpu: int) -> LaneSpans | None:
     """Return when a CPU handled interrupts, nested ones as part of the outermost; None if it never did.
 
     Where events are missing it is unknown, and so is the time up to an exit whose entry is missing.
@@ -401,12 +401,11 @@ def interrupt_spans(trace: Trace, cpu: int, nested: Nesting | None = None) -> La
     Args:
         trace: The events.
         cpu: Its number.
-        nested: `nesting` of the trace and the CPU, if it is at hand.
     """
     if (files := files_of(trace)) is not None and (part := files.part_of_cpu(cpu)) is not None:
         own = interrupt_spans(part.trace, cpu - part.first_cpu)
         return None if own is None else on_axis(trace, part, own)
-    nested = nesting(trace, cpu) if nested is None else nested
+    nested = nesting(trace, cpu)
     if not len(nested.rows):
         return None
     lost = merged(losses_of(losses(trace), cpu))

@@ -79,8 +79,7 @@ class Basis:
     @cached_property
     def runs(self) -> Runs:
         """Runs of all CPUs over the whole trace."""
-        slices = run_slices(self.trace)
-        parts = [_runs_of(cpu, cpu_spans(self.trace, cpu, slices, self.is_idle)) for cpu in range(self.trace.cpu_count)]
+        parts = [_runs_of(cpu, cpu_spans(self.trace, cpu, self.is_idle)) for cpu in range(self.trace.cpu_count)]
         return Runs(*(np.concatenate([getattr(part, name) for part in parts]) for name in Runs.__slots__))
 
     @cached_property

@@ -25,7 +25,7 @@ def whole_spans(index, start, ends, code, cpu, value, wanted, left_out, running,
     return of_thread, values[first], row[first].astype(np.uint32), end[last].astype(np.uint32)
 
 
-def cpu_states(rows, ends, cpu, time, thread, number, value, gap, end):
+def cpu_states(rows, ends, cpu, time, thread, number, value, gap, end, count):
     """Return who ran on a CPU, and the gaps between."""
     mine = cpu[rows] == number
     rows, ends = rows[mine], ends[mine]
@@ -37,25 +37,26 @@ def cpu_states(rows, ends, cpu, time, thread, number, value, gap, end):
     return start[is_last], values[is_last], event[is_last], ran[is_last]
 
 
-def cpu_timeline(lane, handled, entered, end):
+def cpu_timeline(lane, known, entered, end):
     """Return who had a CPU when, and in which interrupt it was."""
-    edges = np.unique(np.concatenate((lane[0], handled[0], entered[0])))
+    edges = np.unique(np.concatenate((lane[0], known[0], entered[0])))
     with_end = np.append(edges, max([end, *(edges + 1)]))
 
     def last(part):
         return part[1][np.maximum(np.searchsorted(part[0], edges, side="right") - 1, 0)]
 
     runner = last(lane) if len(lane[0]) else np.zeros(len(edges), np.int64)
-    if not len(handled[0]) or not len(entered[0]):
+    if not len(entered[0]):
         return with_end, runner, np.full(len(edges), -1)
     time, depth, number = entered
-    current, by_depth = [], dict.fromkeys(range(1, 65), max(0, number[0])) | {0: 0}
+    current, by_depth = [], dict.fromkeys(range(1, 65), max(0, number[0])) | {0: -1}
     for level, entry in zip(np.clip(depth, 0, 64).tolist(), number.tolist(), strict=True):
         by_depth[level] = entry if level and entry >= 0 else by_depth[level]
         current.append(by_depth[level])
     position = np.searchsorted(time, edges, side="right") - 1
-    interrupt = np.where(position >= 0, np.array(current)[np.maximum(position, 0)], 0)
-    return with_end, runner, np.where(last(handled), interrupt, -1)
+    interrupt = np.where(position >= 0, np.array(current)[np.maximum(position, 0)], -1)
+    is_known = np.append(True, known[1])[np.searchsorted(known[0], edges, side="right")]
+    return with_end, runner, np.where(is_known, interrupt, -1)
 
 
 def thread_states(rows, code, time, value, destroyed, dead, absent):
