@@ -189,7 +189,7 @@ class States:
         opened, verdicts = self.views.opened, self.views.panels["verdicts"]
         self._raise("verdicts")
         self._raise("details")
-        while opened.verdicts.found is None:
+        while opened.verdicts.answer is None:
             self.app.processEvents()
         verdicts.table.activated.emit(verdicts.model.index(0, 0))
         verdicts.model.unfold(0)
@@ -204,7 +204,7 @@ class States:
         self.views.area.view.reveal_lane(opened.selection.lane)
         while opened.event_links.is_busy:
             self.app.processEvents()
-        hops = opened.event_links.found.way
+        hops = opened.event_links.links.way
         times = opened.trace.events.time_cycles[[hops[0].from_row, hops[-1].to_row]].tolist()
         opened.viewport.fit(TimeWindow(times[0], times[1]))
         yield "cause-and-effect", self.window
@@ -213,7 +213,7 @@ class States:
 
     def _path(self) -> Iterator[tuple[str, QWidget]]:
         opened = self.views.opened
-        verdict = opened.verdicts.found.verdicts[0]
+        verdict = opened.verdicts.answer.verdicts[0]
         lane, window = opened.lane_of_thread(verdict.threads[0]), TimeWindow(verdict.start_cycles, verdict.end_cycles)
         opened.lanes.reveal(lane)
         opened.viewport.fit(window)
@@ -230,7 +230,7 @@ class States:
     def _transactions(self) -> Iterator[tuple[str, QWidget]]:
         panel, opened = self.views.panels["transactions"], self.views.opened
         self._raise("transactions")
-        while panel.view.found is None or panel.view.is_busy:
+        while panel.view.answer is None or panel.view.is_busy:
             self.app.processEvents()
         panel.table.selectRow(0)
         panel.table.activated.emit(panel.model.index(0, 0))
@@ -256,14 +256,14 @@ class States:
             self._raise("details")
             self._raise("late")
             panel = self.views.panels["late"]
-            while panel.instance_view.found is None or panel.instance_view.is_busy or opened.class_loader.is_busy:
+            while panel.instance_view.answer is None or panel.instance_view.is_busy or opened.class_loader.is_busy:
                 self.app.processEvents()
-            panel.activities.chosen.emit(panel.instance_view.found.late.learned.named("control-10ms"))
+            panel.activities.chosen.emit(panel.instance_view.answer.late.learned.named("control-10ms"))
             while panel.instance_view.is_busy:
                 self.app.processEvents()
             panel.timing.setText(timing.name)
             panel.instances.tabs.setCurrentIndex(1)
-            worst = panel.instance_view.found
+            worst = panel.instance_view.answer
             instance = worst.late.learned.instances.at(worst.positions[:1])
             opened.viewport.fit(TimeWindow(int(instance.start_cycles[0]), int(instance.end_cycles[0])), 1.5)
             bar = next(lane for lane in opened.timeline.lanes_of_class("activities")

@@ -1,8 +1,8 @@
-"""Activities: work that is triggered repeatedly, with each instance from its trigger to its end.
+"""Finds activities: work that is triggered repeatedly, with each instance from its trigger to its end.
 
-Learned activities are those of threads that receive pulses, servers that receive messages, and threads that sleep or
-wait for interrupts in a loop. A user's file defines others by two expressions, or a deadline for a learned one. Which
-learned periods count as regular follows the rules of `missed-period`.
+Activities are learned from threads that receive pulses, servers that receive messages, and threads that sleep or wait
+for interrupts in a loop. A user's timing file can define more, each by two expressions, or set the deadline of a
+learned one. A learned period is regular by the rules of the verdict `missed-period`.
 """
 
 from __future__ import annotations
@@ -35,19 +35,19 @@ from satview.store.arguments import distinct
 from satview.store.trace import Trace
 
 LEAST_INSTANCES: Final = 3
-"""What happens less often is no activity of its own."""
+"""Work with fewer instances is not an activity."""
 MOST_ACTIVITIES: Final = 1000
 CALLED: Final = frozenset(("call", "function"))
-"""Triggers of what a thread does within other work: it has no deadline of its own, and is told last."""
+"""Triggers of work inside other work of the thread: no deadline is learned for it, and it is listed last."""
 ENCLOSED: Final = CALLED | {"events"}
-"""Triggers of what is a part of what its thread does."""
+"""Triggers of work that is part of other work of its thread."""
 LEAST_PERIODS: Final = 8
-"""How many periods are needed to learn one."""
+"""Fewest periods from which a period is learned."""
 REGULAR_PERCENT: Final = 80
-"""So many of the periods must be as long as their median, within `TOLERANCE_PERCENT`."""
+"""Percentage of the periods that must equal their median, within `TOLERANCE_PERCENT`."""
 TOLERANCE_PERCENT: Final = 5
 NANOSLEEP: Final = STATE_BY_NAME["NANOSLEEP"].value
-"""The state of threads that sleep."""
+"""Lane value of the state of sleeping threads."""
 _RECEIVE: Final = STATE_BY_NAME["RECEIVE"].value
 _INTR: Final = STATE_BY_NAME["INTR"].value
 
@@ -56,16 +56,16 @@ _Ints = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Activity:
-    """One activity.
+    """Work that is triggered repeatedly.
 
     Attributes:
         name: Name of the thread, with the trigger if it has several activities; or the name in the user's file.
         trigger: Description of the event that begins it.
         thread: Row of the thread that does it most often; 0 = not known.
-        period_cycles: Period, -1 = not periodic.
+        period_cycles: Period; -1 = not periodic.
         is_period_said: The period is from a user's file; else it is learned.
         deadline_cycles: How long an instance may take; -1 = no deadline.
-        deadline_from: `said`, `period`, or empty.
+        deadline_from: Source of the deadline: `said` (a user's file), `period`, or empty.
     """
 
     name: str
@@ -79,18 +79,18 @@ class Activity:
 
 @dataclass(frozen=True, slots=True)
 class Instances:
-    """Instances of activities, by activity, then in time order; every column has shape (n,).
+    """Instances of activities, sorted by activity, then by time; every column has shape (n,).
 
     Attributes:
         activity: int64, position of the activity.
         thread: int64, row of the thread that did it; 0 = not known.
         start_cycles: int64, when it was triggered.
-        begin_cycles: int64, when its thread begins to work on it; at the earliest when it has received the message.
+        begin_cycles: int64, when its thread starts to work on it: when it is woken for it, or at the receipt.
         end_cycles: int64, when it was done; the end of the trace if it is not done.
         start_row, end_row: int64, events at start and end; -1 = none.
         is_open: bool, it is not done when the trace ends: the length is a lower bound.
         is_known: bool, no event is missing in between.
-        is_exact: bool, events name the activity; else it follows from their order.
+        is_exact: bool, events name trigger and work; else the link is inferred from their order.
     """
 
     activity: _Ints
@@ -108,12 +108,12 @@ class Instances:
         return len(self.activity)
 
     def at(self, positions: NDArray[np.integer] | NDArray[np.bool_]) -> Instances:
-        """Return the instances at some positions."""
+        """Return the instances at the given positions, or where a mask is true."""
         return Instances(*(getattr(self, column.name)[positions] for column in fields(self)))
 
     @property
     def response_cycles(self) -> _Ints:
-        """From the trigger to the end, int64 (n,)."""
+        """Response times, from the trigger to the end, int64 (n,)."""
         return self.end_cycles - self.start_cycles
 
 
@@ -122,10 +122,10 @@ class Activities:
     """The activities of a trace.
 
     Attributes:
-        activities: In no certain order.
+        activities: The activities, in no particular order.
         instances: Instances of all activities.
-        left_out: How many learned activities beyond `MOST_ACTIVITIES`, the rarest ones, were dropped.
-        calls_left_out: How many kernel calls and functions were dropped because others take longer in total.
+        left_out: Number of learned activities dropped beyond `MOST_ACTIVITIES`, the rarest ones.
+        calls_left_out: Number of kernel calls and functions dropped because others take longer in total.
     """
 
     activities: tuple[Activity, ...]
@@ -175,7 +175,7 @@ def activity_named(text: str, activities: Sequence[tuple[str, str]]) -> int:
 
 @dataclass(frozen=True, slots=True)
 class _TriggeredWork:
-    """Instances with one kind of trigger, with the group (later the activity) of each, and labels of the groups."""
+    """Instances with one kind of trigger; each `group` may become an activity, and `labels` has names of groups."""
 
     trigger: str
     group: _Ints
@@ -248,12 +248,12 @@ def regular_period(
     trace: Trace, rows: NDArray[np.integer], least: float = LEAST_PERIODS, regular_percent: float = REGULAR_PERCENT,
     tolerance_percent: float = TOLERANCE_PERCENT,
 ) -> int:  # fmt: skip
-    """Return the period in cycles with which some events come; 0 if they do not come regularly.
+    """Return the period of some events in cycles; 0 if they are not regular.
 
     Args:
         trace: The events.
         rows: (n,), ascending.
-        least: How many periods are needed to learn one.
+        least: Fewest periods from which one is learned.
         regular_percent: Percentage of the periods that must be as long as their median ...
         tolerance_percent: ... within this percentage.
     """
@@ -299,11 +299,11 @@ def _part(
     trace: Trace, trigger: str, group: _Ints, thread: _Ints, start: _Ints, begin_cycles: _Ints, end: _Ints,
     is_exact: NDArray[np.bool_],
 ) -> _TriggeredWork:  # fmt: skip
-    """Return the instances from events that begin them to events that end them, -1 where the trace has no end."""
+    """Return instances from the rows of their start and end events; an end of -1 is not in the trace."""
     time, last = trace.events.time_cycles, len(trace.events) - 1
     is_open = end < 0
     is_known = is_whole(trace, start, np.where(is_open, last, end))
-    if trigger != "said":  # of what two events say, nobody need know who does it
+    if trigger != "said":  # two events define such an instance, whether its thread is known or not
         is_known &= thread > 0
     end_cycles = np.where(is_open, trace.window.end, time[end])
     begin_cycles = np.clip(begin_cycles, time[start], end_cycles)
@@ -313,7 +313,7 @@ def _part(
 
 
 def _of_pulses(trace: Trace) -> _TriggeredWork:
-    """Return work that pulses begin: from the send until the thread waits for the next pulse or takes it at once."""
+    """Return work triggered by pulses: from the send until the thread waits for the next pulse or has received it."""
     table = pulses.pulses(trace)
     rows = rows_of_codes(trace, *(code for code in pulses.SENDS if code != DEATH_PULSE))
     link = table.begun_by(rows)
@@ -333,7 +333,7 @@ def _of_pulses(trace: Trace) -> _TriggeredWork:
 
 
 def _only_of(group: _Ints, thread: _Ints) -> _Ints:
-    """Return for each element the only known thread of its group, 0 if there is none or several."""
+    """Return the only known thread of each element's group; 0 if there is none, or several."""
     _, which = distinct(group)
     most, least = np.zeros(len(group) + 1, np.int64), np.full(len(group) + 1, np.iinfo(np.int64).max)
     known = thread > 0
@@ -343,7 +343,7 @@ def _only_of(group: _Ints, thread: _Ints) -> _Ints:
 
 
 def _of_messages(trace: Trace) -> _TriggeredWork:
-    """Return messages by serving process: from the send to the reply, or until the client stops waiting."""
+    """Return work on messages, by server process: from the send to the reply, or until the client stops waiting."""
     by_servers = served_messages(trace)
     delivered = np.flatnonzero(by_servers.server_pid > 0)
     group, sent = by_servers.server_pid[delivered], by_servers.send_row[delivered]
@@ -357,10 +357,10 @@ def _of_messages(trace: Trace) -> _TriggeredWork:
 
 
 def _served(trace: Trace, thread: _Ints, sent: _Ints, received: _Ints) -> tuple[_Ints, _Ints]:
-    """Return when the work on each receipt begins, cycles, and the event that ends it, -1 = none.
+    """Return when the work on each receipt begins, in cycles, and the event that ends it; -1 = none.
 
-    A thread that waited for the message or pulse begins when it is woken, any other at the receipt: until then it
-    works on what it received earlier. Without a receipt the begin is the end of the trace.
+    A thread that waited for the message or pulse begins when it is woken. Any other begins at the receipt, as it works
+    on something else until then. Without a receipt the begin is the end of the trace.
     """
     time = trace.events.time_cycles
     begin, end = np.full(len(sent), trace.window.end, np.int64), np.full(len(sent), -1, np.int64)
@@ -393,7 +393,7 @@ def _served(trace: Trace, thread: _Ints, sent: _Ints, received: _Ints) -> tuple[
 
 
 def _of_waits(trace: Trace, trigger: str, value: int, is_woken: NDArray[np.bool_]) -> _TriggeredWork:
-    """Return the rounds of threads that wait in one state repeatedly, without threads that pulses wake."""
+    """Return the work of threads between repeated waits in one state, without threads that pulses wake."""
     every_wait = waits(trace)
     ended = (every_wait.end_value == READY) | (every_wait.end_value == RUNNING)
     ended_waits = np.flatnonzero((every_wait.value == value) & ended & ~is_woken[every_wait.thread])
@@ -446,7 +446,7 @@ def _with_said(trace: Trace, learned: Activities, timing: Mapping[str, Timing]) 
 
 
 def _said(trace: Trace, name: str, said: Timing) -> Instances:
-    """Return the instances of an activity from events for which one expression holds to those of another."""
+    """Return the instances of a user's activity, from events that its start expression selects to those of its end."""
     try:
         starts, ends = (select(trace, text).astype(np.int64) for text in (said.start, said.end))
     except UsageError as error:
@@ -466,12 +466,12 @@ def _said(trace: Trace, name: str, said: Timing) -> Instances:
     return _part(trace, "said", starts, thread, starts, time, end, np.ones(len(starts), np.bool_)).instances
 
 
-# Chains: activities of which each goes on with what the one before has done.
+# Chains: sequences of activities, each of which continues the work of the one before.
 
 
 @dataclass(frozen=True, slots=True)
 class ChainTimes:
-    """Times of a chain, one row for each instance of its first activity, or of its last; every column has shape (n,).
+    """Times of a chain, one row per instance of its first activity (reactions) or last (ages); columns (n,).
 
     Attributes:
         start_cycles: int64, when the instance of the first activity was triggered.
@@ -494,7 +494,7 @@ class ChainTimes:
 
     @property
     def length_cycles(self) -> _Ints:
-        """From start to end, int64 (n,)."""
+        """Times from start to end, int64 (n,)."""
         return self.end_cycles - self.start_cycles
 
 
@@ -511,10 +511,10 @@ def chain_of(learned: Activities, text: str) -> tuple[int, ...]:
 
 
 def reactions(trace: Trace, learned: Activities, chain: Sequence[int]) -> ChainTimes:
-    """Return how long after each trigger of the first activity the first response of the last one follows.
+    """Return the time from each trigger of the first activity to the first response of the last one.
 
-    The chain continues with the instance that the previous activity's instance triggers, else with the first one that
-    begins after that one is done: as the AUTOSAR timing extensions define the reaction of an event chain.
+    An instance leads to the one that it triggers in the next activity, else to the first one that begins after it is
+    done. The AUTOSAR timing extensions define the reaction of an event chain so.
     """
     positions, parts = _parts_of(learned, chain)
     begun, steps = parts[0], [np.arange(len(parts[0]))]
@@ -561,7 +561,7 @@ def _chain_times(
 
 
 def _followed(position: _Ints, following: _Ints) -> _Ints:
-    """Return `following` at each position, -1 where the position or its follower is -1."""
+    """Return `following` at each position; -1 where the position is -1."""
     out = np.full(len(position), -1, np.int64)
     known = position >= 0
     out[known] = following[position[known]]
@@ -569,7 +569,7 @@ def _followed(position: _Ints, following: _Ints) -> _Ints:
 
 
 def _triggered(trace: Trace, one: Instances, other: Instances) -> _Ints:
-    """Return for each instance the first instance of `other` that its thread triggers during it, -1 for none."""
+    """Return the first instance of `other` that the thread of each instance triggers during it; -1 for none."""
     key = trace.events.thread[other.start_row].astype(np.int64) << 32 | other.start_row
     order = np.argsort(key, kind="stable")
     begin = np.searchsorted(trace.events.time_cycles, one.begin_cycles)

@@ -58,41 +58,41 @@ def anchor_of(trace: Trace, condition: str, number: int = 1) -> Anchor:
     return Anchor(int(trace.events.time_cycles[row]), row, len(rows))
 
 
-def offset_ps(first: Trace, other: Trace, at_first: int, at_other: int) -> int:
+def offset_ps(reference: Trace, other: Trace, reference_cycles: int, other_cycles: int) -> int:
     """Return the time from the first event of one trace to that of another, given a moment that both have in common.
 
     Args:
-        first: One trace.
-        other: The other one.
-        at_first: The moment in the first, in its cycles.
-        at_other: The same moment in the other, in its cycles.
+        reference: One trace.
+        other: The other trace.
+        reference_cycles: The moment in the reference, in its cycles.
+        other_cycles: The same moment in the other trace, in its cycles.
 
     Returns:
         Picoseconds, rounded to the nearest.
     """
-    return _ps(first, at_first - first.window.start) - _ps(other, at_other - other.window.start)
+    return _ps(reference, reference_cycles - reference.window.start) - _ps(other, other_cycles - other.window.start)
 
 
-def counter_offset_ps(first: Trace, other: Trace) -> int:
-    """Return the offset of a trace whose counter is that of the first trace, or started with it: files of one target.
+def counter_offset_ps(reference: Trace, other: Trace) -> int:
+    """Return the offset of a trace of the same target, whose counter is that of the reference, or started with it.
 
     Raises:
-        UsageError: Their counters count differently, or the upper half of one is not known.
+        UsageError: Their counters have different rates, or the upper half of one is not known.
     """
-    one, two = first.clock, other.clock
+    one, two = reference.clock, other.clock
     if one.cycles_per_s != two.cycles_per_s:
         raise UsageError(
-            f"{other.path.name} counts at {two.cycles_per_s:,} Hz and {first.path.name} at {one.cycles_per_s:,} Hz: "
-            "these are different counters; align by an event, or type an offset"
+            f"{other.path.name} counts at {two.cycles_per_s:,} Hz and {reference.path.name} at "
+            f"{one.cycles_per_s:,} Hz: these are different counters; align by an event, or type an offset"
         )
     if not (one.is_absolute and two.is_absolute):
-        name = (other if one.is_absolute else first).path.name
+        name = (other if one.is_absolute else reference).path.name
         raise UsageError(f"the full counter of {name} is not known; align by an event, or type an offset")
-    return _ps(first, other.window.start - first.window.start)
+    return _ps(reference, other.window.start - reference.window.start)
 
 
 def offsets_ps(traces: Sequence[Trace], condition: str, number: int = 1) -> list[int]:
-    """Return the offset of each trace on an axis with the first one.
+    """Return the offset of each trace on the time axis of the first one.
 
     Args:
         traces: At least one.
@@ -108,11 +108,8 @@ def offsets_ps(traces: Sequence[Trace], condition: str, number: int = 1) -> list
     reference = traces[0]
     if condition == COUNTER:
         return [0, *(counter_offset_ps(reference, other) for other in traces[1:])]
-    at_first = anchor_of(reference, condition, number).cycles
-    return [
-        0,
-        *(offset_ps(reference, other, at_first, anchor_of(other, condition, number).cycles) for other in traces[1:]),
-    ]
+    cycles, *others = (anchor_of(trace, condition, number).cycles for trace in traces)
+    return [0, *(offset_ps(reference, trace, cycles, other) for trace, other in zip(traces[1:], others, strict=True))]
 
 
 def _ps(trace: Trace, cycles: int) -> int:

@@ -1,9 +1,9 @@
 """Splits an interval of a thread by what its time was spent on; the parts add up to the interval exactly.
 
 While the thread runs, the time belongs to it or to an interrupt on its CPU. While it is ready, the time belongs to the
-thread or interrupt on the CPU on which it runs next. While it waits, the time belongs to the thread it waits for at the
-begin of the wait: the holder of the lock, the server of the message. The time of that
-thread is split likewise, one level deep.
+thread or interrupt on the CPU on which it runs next. While it waits, the time belongs to the thread for which it waits
+when the wait begins: the holder of the lock, or the server of the message. The time of that thread is split likewise,
+one level deep.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from satview.timeline.state_lanes import cpu_spans, run_slices, thread_spans, va
 
 _Ints = NDArray[np.int64]
 _IDLE: Final = -1  # instead of a thread that has a CPU
-_SWITCH_NS: Final = 50_000  # a CPU is given to another thread within this; who waits longer is kept from it
+_SWITCH_NS: Final = 50_000  # longest time of a thread switch; a longer wait for an idle CPU has another reason
 _SET_RUNMASK: Final = 4  # command of ThreadCtl(): <sys/neutrino.h>, _NTO_TCTL_RUNMASK
 _NANOSLEEP: Final = STATE_BY_NAME["NANOSLEEP"].value
 _RECEIVE: Final = STATE_BY_NAME["RECEIVE"].value
@@ -53,13 +53,13 @@ class Blame(IntEnum):
     OWN = 0
     """The thread runs."""
     EARLIER = 1
-    """The thread runs, and has not yet received what the interval is about: it is at work for something else."""
+    """The thread runs for something else: it has not yet received the message or pulse of the interval."""
     INTERRUPT = 2
     """An interrupt is handled on the CPU of the thread: the one it runs on, or the one it runs on next."""
     PREEMPTED = 3
     """The thread is ready, and another one has its CPU."""
     TRACING = 4
-    """The same, and the other one is of the program that writes the trace."""
+    """As `PREEMPTED`, by a thread of the program that writes the trace."""
     NO_CPU = 5
     """The thread is ready, and no other thread has its CPU: a switch, affinity, or the budget of its partition."""
     LOCK = 6
@@ -69,7 +69,7 @@ class Blame(IntEnum):
     SLEEP = 8
     """It sleeps."""
     WAKING = 9
-    """What the interval begins with has happened, and the kernel has not made the thread ready yet."""
+    """The trigger of the interval has happened, but the kernel has not made the thread ready yet."""
     WAIT = 10
     """It waits for anything else."""
     UNKNOWN = 11
@@ -80,19 +80,19 @@ class Kept(IntEnum):
     """Reasons why an idle CPU does not help a ready thread: in `BlameParts.value` of NO_CPU, PREEMPTED and TRACING."""
 
     NOTHING = 0
-    """No CPU is idle, or not for longer than it takes to give it away."""
+    """No CPU is idle for longer than a thread switch takes."""
     BUDGET = 1
-    """Its runmask allows the idle CPU, on which it runs next or which a call shows; and there are partitions."""
+    """There are partitions, and its runmask allows the idle CPU: a call shows it, or the thread runs there next."""
     RUNMASK = 2
     """It has set a runmask that forbids the idle CPU."""
     RUNMASK_OR_BUDGET = 3
     """No event shows its runmask, and there are partitions."""
     UNLOGGED_RUNMASK = 4
-    """No event shows its runmask: it had that before the trace, or from who created it."""
+    """No event shows its runmask: it was set before the trace, or inherited from the thread's creator."""
     UNKNOWN = 5
     """Its runmask allows the idle CPU, and there are no partitions."""
     SPENT = 6
-    """Its own CPU has a thread of lower priority: only the budget of a partition keeps a thread from that."""
+    """Its own CPU runs a thread of lower priority, which only a used-up partition budget explains."""
 
 
 _KEPT_WORDS: Final = {
@@ -103,7 +103,7 @@ _KEPT_WORDS: Final = {
     Kept.UNKNOWN: "{} is idle and allowed",
     Kept.SPENT: "{} has a thread of lower priority, so the budget of its partition is used up",
 }
-_KEPT_BITS: Final = 3  # of the value; the number of the CPU is above
+_KEPT_BITS: Final = 3  # low bits of the value; the bits above are the number of the CPU
 
 
 BLAME_WORDS: Final = {
@@ -115,7 +115,7 @@ BLAME_WORDS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class BlameParts:
-    """Parts of intervals, by interval, the longest first, each followed by its own parts; every column has shape (n,).
+    """Parts of intervals, by interval, longest first, each followed by its own parts; every column has shape (n,).
 
     Attributes:
         interval: int64, position of the interval that contains the part.
@@ -123,8 +123,8 @@ class BlameParts:
         kind: int64, `Blame`.
         thread: int64, row of the thread that has the CPU, holds the lock, serves the message, or ends the wait; 0 =
             none, or not known.
-        value: int64, by kind: number of the interrupt, address of the lock (-1 = not known), process that the message
-            was sent to (-1), state of a wait as lane value, `Kept` and above it the CPU that is idle; 0 for others.
+        value: int64, by kind: number of the interrupt; address of the lock, or pid that the message was sent to (-1 =
+            not known); state of a wait as lane value; `Kept`, with the idle CPU in the bits above; 0 for others.
         cycles: int64, above 0. Parts without a parent add up to the interval, the others to their parent.
     """
 
@@ -179,7 +179,7 @@ def _length(trace: Trace, cycles: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _BlamePieces:
-    """Pieces of ranges with constant columns, in no certain order; (n,) each, columns as in `BlameParts`.
+    """Pieces of ranges, each with one kind, thread and value, unsorted; (n,) each, columns as in `BlameParts`.
 
     Attributes:
         of: Position of the range that contains the piece.
@@ -208,7 +208,7 @@ class _BlamePieces:
 
 
 def blame(trace: Trace, thread: _Ints, start: _Ints, begin: _Ints, end: _Ints) -> BlameParts:
-    """Return the parts of some intervals.
+    """Return how the time of each interval was spent.
 
     Args:
         trace: The events.
@@ -226,7 +226,7 @@ def blame(trace: Trace, thread: _Ints, start: _Ints, begin: _Ints, end: _Ints) -
     pieces.kind[is_waking] = Blame.WAKING
     pieces.thread[is_waking] = pieces.value[is_waking] = 0
     parts = _added_up(pieces, pieces.of)
-    # What the holders of locks and the servers did meanwhile, one level on.
+    # What the holders of locks and the servers did meanwhile, one level deeper.
     nested = np.flatnonzero(np.isin(pieces.kind, (Blame.LOCK, Blame.MESSAGE)) & (pieces.thread > 0))
     blocked = pieces.at(nested)
     inner = _split(trace, blocked.thread, blocked.start, blocked.end)
@@ -237,7 +237,7 @@ def blame(trace: Trace, thread: _Ints, start: _Ints, begin: _Ints, end: _Ints) -
 
 
 def _keys(*columns: _Ints) -> NDArray[np.void]:
-    """Return rows of several columns as single values that can be looked up."""
+    """Return each row of several columns as one value that can be compared."""
     rows = np.ascontiguousarray(np.stack(columns, axis=1))
     return rows.view([("", np.int64)] * len(columns)).reshape(-1)
 
@@ -253,7 +253,7 @@ def _positions(keys: NDArray[np.void], requested: NDArray[np.void]) -> _Ints:
 
 
 def _added_up(pieces: _BlamePieces, of: _Ints) -> _BlamePieces:
-    """Return equal pieces merged into one; its `end` is their summed length, and its `start` 0."""
+    """Return the pieces with equal ones merged: `start` is 0, and `end` their total length."""
     if not len(pieces):
         return pieces
     _, one, which = np.unique(_keys(of, pieces.kind, pieces.thread, pieces.value), return_index=True,
@@ -269,7 +269,7 @@ def _in_order(parts: _BlamePieces, below: _BlamePieces) -> BlameParts:
     rank = np.empty(len(parts), np.int64)
     rank[order] = np.arange(len(parts))
     inner = np.lexsort((-below.end, rank[below.of]))
-    key = np.append(rank, rank[below.of[inner]])  # a part, then what is below it
+    key = np.append(rank, rank[below.of[inner]])  # a part, then its own parts
     rows = np.lexsort((np.append(np.zeros(len(parts), np.int64), np.arange(1, len(below) + 1)), key))
     is_part = rows < len(parts)
     row_of_rank = np.flatnonzero(is_part)
@@ -287,20 +287,20 @@ _Timeline = tuple[_Ints, NDArray[np.int32], _Ints]
 
 
 def cpu_timeline(trace: Trace, cpu: int) -> _Timeline:
-    """Return who had a CPU: edges int64 (m + 1,), threads int32 (m,), interrupts int64 (m,); cached with the trace.
+    """Return what ran on a CPU: edges int64 (m + 1,), threads int32 (m,), interrupts int64 (m,); cached with the trace.
 
-    Threads are -1 while the CPU is idle, 0 while the thread is not known; interrupts are -1 outside of any.
+    A thread is -1 while the CPU is idle, and 0 while it is not known; an interrupt is -1 while none is handled.
     """
     return trace.cached(f"analysis.cpu_timeline {cpu}", partial(_timeline, cpu=cpu))
 
 
 def _timeline(trace: Trace, cpu: int) -> _Timeline:
     is_idle = idle_threads(trace)
-    nobody = np.zeros(len(trace.processes), np.uint8)  # what lanes show of processes matters to nobody here
+    nobody = np.zeros(len(trace.processes), np.uint8)  # lane values of processes are not used here
     lane, nested = cpu_spans(trace, cpu, is_idle, nobody), nesting(trace, cpu)
     who = np.where(is_idle, _IDLE, np.arange(len(is_idle))).astype(np.int32)
     runner = np.zeros(len(lane.start_cycles), np.int32) if lane.thread is None else who[lane.thread]
-    # After a loss it is known again from the first event of the class on: until then an interrupt may have gone on.
+    # After a loss it is known again from the next event of an interrupt on; until then one may be under way.
     lost = losses_of(losses(trace), cpu)
     seen_again = np.append(nested.time_cycles, lane.end_cycles)[np.searchsorted(nested.time_cycles, lost[:, 1])]
     unknown = merged(np.stack((lost[:, 0] + 1, seen_again), axis=1)[lost[:, 0] + 1 < seen_again]).reshape(-1)
@@ -312,12 +312,12 @@ def _timeline(trace: Trace, cpu: int) -> _Timeline:
 
 
 def _last(moments: _Ints, times: _Ints) -> NDArray[np.intp]:
-    """Return the position of the last of ascending moments at or before each time; 0 if there is none."""
+    """Return the position of the last moment at or before each time, 0 if there is none; moments ascend."""
     return np.maximum(np.searchsorted(moments, times, side="right") - 1, 0)
 
 
 def _split(trace: Trace, thread: _Ints, start: _Ints, end: _Ints) -> _BlamePieces:
-    """Return the pieces of threads' time in ranges; the pieces of a range cover it exactly."""
+    """Return how threads spent their time in ranges; the pieces of a range cover it exactly."""
     values = value_of_code(trace)
     parts: list[_BlamePieces] = []
     for row in np.unique(thread).tolist():
@@ -366,7 +366,7 @@ def _of_thread(
 
 
 def _cpu_of_spans(trace: Trace, spans: LaneSpans) -> _Ints:
-    """Return the CPU on which a thread runs in each of its intervals, or runs next, or ran last; -1 = never."""
+    """Return the CPU on which a thread runs in each of its intervals, else runs next, else ran last; -1 = none."""
     event = np.asarray(spans.event).astype(np.int64)
     runs = np.flatnonzero((np.asarray(spans.value) == RUNNING) & (event != NO_EVENT))
     if not len(runs):
@@ -415,7 +415,7 @@ def _kept_from_cpu(
     files = files_of(trace)
     file = None if files is None else files.part_of_cpu(cpu)
     first_cpu, cpus = (0, trace.cpu_count) if file is None else (file.first_cpu, file.trace.cpu_count)
-    for other in range(first_cpu, first_cpu + cpus):  # those of the same target
+    for other in range(first_cpu, first_cpu + cpus):  # CPUs of the same target
         if other == cpu or not len(waiting):
             continue
         edges, is_idle = _idle_ranges(trace, other)
@@ -436,7 +436,7 @@ def _kept_from_cpu(
 
 
 def _has_lower_priority(trace: Trace, cpu: int, moments: _Ints, ready: _Ints) -> NDArray[np.bool_]:
-    """Return whether a CPU has, at each moment, a thread of lower priority than the one that each event makes ready."""
+    """Return whether a CPU runs, at each moment, a thread of lower priority than the one that an event made ready."""
     rows = run_slices(trace)[0]
     rows = rows[trace.events.cpu[rows] == cpu]
     run = rows[_last(trace.events.time_cycles[rows], moments)]
@@ -461,7 +461,7 @@ def _made_idle_ranges(trace: Trace, cpu: int) -> tuple[_Ints, NDArray[np.bool_]]
 
 
 def _allows(trace: Trace, thread: int, moments: _Ints, cpu: int) -> _Ints:
-    """Return whether the runmask that a thread has set allows a CPU of its target: 1 and 0, -1 = no event shows it."""
+    """Return whether a thread's runmask allows a CPU of its target at each moment: 1 or 0; -1 = no event shows it."""
     rows, mask = runmasks(trace)
     own = np.flatnonzero(trace.events.thread[rows] == thread)
     last = np.searchsorted(trace.events.time_cycles[rows[own]], moments, side="right") - 1
@@ -469,7 +469,7 @@ def _allows(trace: Trace, thread: int, moments: _Ints, cpu: int) -> _Ints:
 
 
 def runmasks(trace: Trace) -> tuple[_Ints, _Ints]:
-    """Return the calls by which threads set their runmask, int64 (n,) rows, and these: bit n is CPU n; cached."""
+    """Return the calls by which threads set their runmasks, and the masks: int64 (n,) each, bit i is CPU i; cached."""
     return trace.cached("analysis.runmasks", _runmasks)
 
 
@@ -481,7 +481,7 @@ def _runmasks(trace: Trace) -> tuple[_Ints, _Ints]:
 
 
 def writes_trace(trace: Trace) -> NDArray[np.bool_]:
-    """Return which threads are of the program that writes the trace, bool (threads,); cached with the trace."""
+    """Return which threads belong to the program that writes the trace, bool (threads,); cached with the trace."""
     return trace.cached("analysis.writes_trace", _writes_trace)
 
 
@@ -491,7 +491,7 @@ def _writes_trace(trace: Trace) -> NDArray[np.bool_]:
 
 
 def _waits(trace: Trace, thread: int, value: NDArray[np.uint8], event: _Ints) -> tuple[_Ints, _Ints, _Ints]:
-    """Return the kind of the wait that each event begins, the thread and the object waited for."""
+    """Return the kind of the wait that each event begins, and the thread and the object waited for."""
     kind, who = np.full(len(value), Blame.WAIT, np.int64), np.zeros(len(value), np.int64)
     what = value.astype(np.int64)
     kind[value == _NANOSLEEP] = Blame.SLEEP

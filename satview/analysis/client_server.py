@@ -1,8 +1,8 @@
 """CPU time of servers charged to their clients, through chains of servers, and a bill that adds up to all run time.
 
-    found = satview.Statistics(trace).client_server
-    found.imposed_cycles                      # int64, by row of the thread table: what servers did for each thread
-    found.own_cycles + found.caused_cycles    # adds up to found.self_cycles over all threads
+    bill = satview.Statistics(trace).client_server
+    bill.imposed_cycles                     # int64, by row of the thread table: what servers did for each thread
+    bill.own_cycles + bill.caused_cycles    # adds up to bill.self_cycles over all threads
 
 Source: formula 2 of the reference. A runs 2, sends to B, which runs 10 and sends to C, which runs 2: A has itself 2,
 imposed 12, total 14; and as B and C ran for nobody else, A caused all 14 of it.
@@ -25,7 +25,7 @@ _Ints = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class ImposedTable:
-    """What each client had each server do, one row per pair with any such time, by client, then by server.
+    """CPU time that servers spent for clients, one row per pair with any, by client, then by server.
 
     Attributes:
         client: int64, (n,), row of the thread table.
@@ -43,11 +43,11 @@ class ImposedTable:
 
 @dataclass(frozen=True, slots=True)
 class ClientServer:
-    """One row per row of the thread table; every column int64 (threads,), cycles within the range.
+    """CPU time by the thread that caused it; every column int64 (threads,), cycles within the range.
 
-    Times are gross: interrupts that were handled meanwhile are part of them. Where events are missing `self_cycles` and
-    `imposed_cycles` are lower bounds; then, and for messages that were received before the trace began, a server may
-    have worked for a client of which nothing is known, so that some of `own_cycles` belongs to others.
+    Times are gross: they include interrupts handled meanwhile. Where events are missing, `self_cycles` and
+    `imposed_cycles` are lower bounds. Then, and for messages received before the trace began, a server may have worked
+    for an unknown client: that time is part of the server's `own_cycles`.
 
     Attributes:
         self_cycles: Time the thread ran; 0 for idle threads.
@@ -77,7 +77,7 @@ class ClientServer:
 
 
 def client_server(scope: Scope) -> ClientServer:
-    """Return who ran for whom within the range."""
+    """Return the CPU time that threads spent for themselves and for others within the range."""
     scope.check()
     threads, served = len(scope.trace.threads), _Served.within(scope)
     scope.check()
@@ -94,13 +94,13 @@ class _Served:
 
     Attributes:
         client, server: int64, (n,), rows of the thread table.
-        first, last: int64, (n,), begin and end, as indices of the moments of `run`.
+        begin, end: int64, (n,), when they begin and end, as indices of the moments of `run`.
     """
 
     client: _Ints
     server: _Ints
-    first: _Ints
-    last: _Ints
+    begin: _Ints
+    end: _Ints
     run: RunSums
 
     @classmethod
@@ -119,22 +119,22 @@ class _Served:
 
 def _imposed(scope: Scope, served: _Served) -> ImposedTable:
     """Return the time that servers ran for each client, along the chain of servers that it waits for."""
-    client, server, begin, end = served.client, served.server, served.first, served.last
+    client, server, begin, end = served.client, served.server, served.begin, served.end
     parts: list[tuple[_Ints, ...]] = []
-    chain: list[tuple[_Ints, NDArray[np.intp]]] = []  # servers of the steps before, and which piece came from which
+    chain: list[tuple[_Ints, NDArray[np.intp]]] = []  # of each earlier step, the servers and the pieces cut
     while len(client):
         scope.check()
         cycles = served.run.between(server, begin, end)
         ran = np.flatnonzero(cycles)
         parts.append((client[ran], server[ran], cycles[ran]))
-        position, spans = overlaps(server, begin, end, served.client, served.first, served.last)
+        position, spans = overlaps(server, begin, end, served.client, served.begin, served.end)
         after = served.server[spans]
-        # No kernel lets threads serve each other, but damaged data may say so: each counts once.
+        # Damaged data may show threads that serve each other: each counts once in a chain.
         goes_on = np.flatnonzero((after != client[position]) & ~_has(after, [*chain, (server, position)]))
         position, spans = position[goes_on], spans[goes_on]
         chain.append((server, position))
         client, server = client[position], after[goes_on]
-        begin, end = np.maximum(begin[position], served.first[spans]), np.minimum(end[position], served.last[spans])
+        begin, end = np.maximum(begin[position], served.begin[spans]), np.minimum(end[position], served.end[spans])
     threads = len(scope.trace.threads)
     client, server, cycles = (np.concatenate([np.empty(0, np.int64), *(part[i] for part in parts)]) for i in range(3))
     pair, which = np.unique(client * threads + server, return_inverse=True)
@@ -142,7 +142,7 @@ def _imposed(scope: Scope, served: _Served) -> ImposedTable:
 
 
 def _has(server: _Ints, chain: list[tuple[_Ints, NDArray[np.intp]]]) -> NDArray[np.bool_]:
-    """Return for each chain whether its last server also occurs earlier in it."""
+    """Return whether the last server of each chain also occurs earlier in it."""
     is_there, link_of = np.zeros(len(server), np.bool_), np.arange(len(server))
     for servers, position in reversed(chain):
         link_of = position[link_of]
@@ -159,7 +159,7 @@ def _bill(scope: Scope, served: _Served, itself: Cycles) -> tuple[Cycles, Cycles
     threads = len(itself)
     newest = _newest(served)
     own, caused = itself.copy(), np.zeros(threads, np.int64)
-    runner, payer, begin, end = newest.server, newest.client, newest.first, newest.last
+    runner, payer, begin, end = newest.server, newest.client, newest.begin, newest.end
     cycles = served.run.between(runner, begin, end)
     own -= sum_by(runner, cycles, threads)
     while len(runner):
@@ -167,9 +167,9 @@ def _bill(scope: Scope, served: _Served, itself: Cycles) -> tuple[Cycles, Cycles
         ran = np.flatnonzero(cycles > 0)
         runner, payer, begin, end, cycles = runner[ran], payer[ran], begin[ran], end[ran], cycles[ran]
         caused += sum_by(payer, cycles, threads)
-        position, spans = overlaps(payer, begin, end, newest.server, newest.first, newest.last)
+        position, spans = overlaps(payer, begin, end, newest.server, newest.begin, newest.end)
         position, spans = (part[newest.client[spans] != runner[position]] for part in (position, spans))
-        begin, end = np.maximum(begin[position], newest.first[spans]), np.minimum(end[position], newest.last[spans])
+        begin, end = np.maximum(begin[position], newest.begin[spans]), np.minimum(end[position], newest.end[spans])
         cycles = served.run.between(runner[position], begin, end)
         caused -= sum_by(payer[position], cycles, threads)
         runner, payer = runner[position], newest.client[spans]
@@ -181,13 +181,13 @@ def _newest(served: _Served) -> _Served:
 
     These ranges do not overlap, and there are none while the server serves nobody.
     """
-    order = np.lexsort((served.first, served.server))
-    client, server, begin, end = (part[order] for part in (served.client, served.server, served.first, served.last))
+    order = np.lexsort((served.begin, served.server))
+    client, server, begin, end = (part[order] for part in (served.client, served.server, served.begin, served.end))
     older = _older(server, end)
     # Whose message it is can change where one is received, and where one is answered.
     edge = np.sort(np.concatenate((server << 32 | begin, server << 32 | end)))
     edge = edge[np.append(True, edge[1:] != edge[:-1])[: len(edge)]]
-    whose, moment = edge >> 32, edge & 0xFFFFFFFF
+    server_of_edge, moment = edge >> 32, edge & 0xFFFFFFFF
     newest = np.searchsorted(server << 32 | begin, edge, side="right") - 1
     while True:
         is_over = newest >= 0
@@ -195,25 +195,25 @@ def _newest(served: _Served) -> _Served:
         if not is_over.any():
             break
         newest[is_over] = older[newest[is_over]]
-    newest[newest >= 0] = np.where(server[newest[newest >= 0]] == whose[newest >= 0], newest[newest >= 0], -1)
+    newest[newest >= 0] = np.where(server[newest[newest >= 0]] == server_of_edge[newest >= 0], newest[newest >= 0], -1)
     known = np.flatnonzero(newest >= 0)
     newest = newest[known]
     return _Served(client[newest], server[newest], moment[known], moment[known + 1], served.run)
 
 
-def _older(server: _Ints, last: _Ints) -> _Ints:
+def _older(server: _Ints, answered: _Ints) -> _Ints:
     """Return for each message the newest older one of the same server that is answered later, -1 for none.
 
     Args:
         server: int64 (n,), ascending; the messages of each in the order of their receipts.
-        last: int64 (n,), when they are answered.
+        answered: int64 (n,), when each is answered.
     """
     older = np.arange(len(server)) - 1
     while True:
         # All messages between `older` and the message itself are answered no later than the message.
         has_older = older >= 0
         has_older[has_older] = (server[older[has_older]] == server[has_older]) & (
-            last[older[has_older]] <= last[has_older]
+            answered[older[has_older]] <= answered[has_older]
         )
         if not has_older.any():
             break

@@ -18,12 +18,12 @@ from satview.store.trace import Trace
 if TYPE_CHECKING:
     from satview.analysis.capture_line import CaptureLine
 
-# Every analysis, one row each: what it answers, without what it has no answer, without what only a bound.
+# All analyses: what each answers, what it needs for an answer, and what it needs for more than a bound.
 
 
 @dataclass(frozen=True, slots=True)
 class Analysis:
-    """One analysis.
+    """A question about a trace, and what the trace needs for an answer.
 
     Attributes:
         key: Its name in files and on the command line; for a verdict its kind.
@@ -43,11 +43,11 @@ class Analysis:
 
     @property
     def all_needs(self) -> tuple[Need, ...]:
-        """Needs of both sorts."""
+        """The needs for an answer, then those for more than a bound."""
         return self.needs + self.bounds
 
 
-_ALL: Final = (need.NO_DAMAGE, need.NO_LOSS, need.OPENING)  # states are known from an event on
+_ALL: Final = (need.NO_DAMAGE, need.NO_LOSS, need.OPENING)  # a thread's state is known from its first event on
 _EVENTS: Final = (need.NO_DAMAGE, need.NO_LOSS)
 
 _ROWS: Final = (
@@ -87,7 +87,7 @@ ANALYSES: Final[dict[str, Analysis]] = {row.key: row for row in _ROWS} | {
 }
 
 
-# How far a trace can show what each analysis answers, and how to capture what it lacks.
+# How well a trace supports each analysis, and how to capture what is missing.
 
 
 _NOT_THERE = (Mark.NEEDS_WIDE, Mark.NEEDS_CLASS, Mark.NOT_LOGGED)
@@ -113,13 +113,13 @@ class Diagnosis:
     is_helped: bool = False
 
     @property
-    def says(self) -> str:
+    def advice(self) -> str:
         """The reason and the remedy as one sentence without a full stop; empty if the answer is exact."""
         return "; ".join(filter(None, (self.trust.reason, self.remedy)))
 
     @property
     def capture(self) -> CaptureLine | None:
-        """How to capture what it needs: rules, and the command line that does the same; None if that would not help."""
+        """Settings of a capture that has what the analysis needs; None if no capture would help."""
         from satview.analysis.capture_line import capture_line  # with the rules it brings `info` takes over 0.3 s
 
         return capture_line(self.trace, self.analysis.all_needs) if self.is_helped else None
@@ -137,7 +137,7 @@ def diagnosis(trace: Trace, key: str, is_quick: bool = False) -> Diagnosis:
     if not len(trace.events):
         return Diagnosis(trace, analysis, NO_EVENTS, is_helped=True)
     unmet = _unmet(trace, analysis.needs, is_quick)
-    # What is missing altogether explains why it is not a bound either.
+    # Systems other than QNX never log some events; that does not make an answer a bound.
     bounds = tuple(need for need in analysis.bounds if trace.release.is_qnx or need.lack not in _NOT_THERE)
     limits = unmet or _unmet(trace, bounds, is_quick)
     if not limits:
@@ -145,13 +145,13 @@ def diagnosis(trace: Trace, key: str, is_quick: bool = False) -> Diagnosis:
             verdict.proof for verdict in verdicts_of(trace) if verdict.kind == key and verdict.proof]  # fmt: skip
         if not proofs:
             return Diagnosis(trace, analysis, EXACT)
-        # All events are there, and still they do not decide it.
+        # No event is missing, but verdicts rest on inferred links.
         rest = f"{counted(len(proofs), 'verdict')} of this kind {'rests' if len(proofs) == 1 else 'rest'}"
         proof = f"{proofs[0][:1].lower()}{proofs[0][1:].rstrip('.')}"
         return Diagnosis(trace, analysis, Trust(Mark.ESTIMATE, f"{rest} on links that no event shows"), proof)
     trust = _trust(trace, limits, is_bound=not unmet)
     remedies = dict.fromkeys(need.remedy for need in (unmet[:1] or limits) if need.remedy)
-    if not trace.release.is_qnx:  # remedies are captures of QNX
+    if not trace.release.is_qnx:  # remedies describe captures on QNX
         remedies = {}
     return Diagnosis(trace, analysis, trust, "; ".join(remedies), trust.mark is not Mark.NOT_LOGGED)
 
@@ -168,7 +168,7 @@ def unanswered(trace: Trace) -> tuple[Diagnosis, ...]:
 
 
 def summary(trace: Trace) -> str:
-    """Return one line on the analyses that a trace does not support, by reason, without verdicts; empty if none.
+    """Return one line with the analyses, except verdicts, that a trace does not support, by reason; empty if none.
 
     Most targets have no partitions: their absence is reported only if they were not captured.
     """

@@ -1,7 +1,7 @@
 """Trust in figures: how far each column of a table of statistics can be trusted, and in which rows.
 
-The table of the doctor lists the deficits of a trace; their effect depends on the figure: missing events can only
-increase a sum or count, but may change a mean or a shortest time either way.
+The table of the doctor lists what a trace lacks; the effect depends on the figure. Missing events make a sum or count
+too small, but a mean or a shortest time may be wrong either way.
 """
 
 from __future__ import annotations
@@ -39,10 +39,10 @@ class Rests(Enum):
 
 @dataclass(frozen=True, slots=True)
 class DoctorFigures:
-    """The columns of one table.
+    """What the columns of one table depend on.
 
     Attributes:
-        analysis: Key of the analysis that most of them answer.
+        analysis: Key of the analysis that most columns answer.
         rests: Data on which most columns depend.
         others: Columns that depend on other data, by key.
         either_way: Columns that missing events may change either way, besides `_EITHER_WAY`.
@@ -82,7 +82,7 @@ FIGURES: Final = {
                                                    "critical_budget_ms": Rests.NOTHING,
                                                    "bankruptcies": Rests.EVENTS}, ("of_budget_share",)),
 }  # fmt: skip
-# May be more or less with the events that are missing: the others can only be more.
+# Figures that missing events may make too large or too small; others can only be too small.
 _EITHER_WAY: Final = ("mean_ns", "mean_run_ns", "mean_running_ns", "least_ns", "p50_ns", "p90_ns", "p99_ns",
                       "migrations", "open", "first_ns", "last_ns")  # fmt: skip
 
@@ -103,7 +103,7 @@ def trust_in_durations(trace: Trace, analysis: str) -> Trust:
 
 
 class Judge:
-    """Judges the columns of one table; common intermediate results are computed once.
+    """Rates how far the columns of one table can be trusted; shared intermediate results are computed once.
 
     Args:
         statistics: The statistics from which the table is made.
@@ -112,8 +112,8 @@ class Judge:
     """
 
     def __init__(self, statistics: Statistics, key: str, subjects: NDArray[np.int64]) -> None:
-        self._found, self._trace, self._key, self._subjects = statistics, statistics.trace, key, subjects
-        self._made: dict[tuple[str, Rests], tuple[Trust, _Bools | None]] = {}
+        self._statistics, self._trace, self._key, self._subjects = statistics, statistics.trace, key, subjects
+        self._trust_of: dict[tuple[str, Rests], tuple[Trust, _Bools | None]] = {}
 
     def of_column(self, key: str) -> tuple[Trust, _Bools | None]:
         """Return how far a column of numbers can be trusted, and in which rows less than fully, bool (n,); None = all.
@@ -126,29 +126,29 @@ class Judge:
         if rests is Rests.NOTHING:
             return EXACT, None
         if key == "bytes":
-            return self._of_sizes()
+            return self._trust_in_sizes()
         trust, rows = self.of(analysis, rests)
         is_either_way = key.endswith(_EITHER_WAY) or key in figures.either_way
         return _as_estimate(trust) if is_either_way else trust, rows
 
     def of(self, analysis: str, rests: Rests) -> tuple[Trust, _Bools | None]:
         """Return the trust in figures that depend on `rests`, and the affected rows, bool (n,); None = all."""
-        if (analysis, rests) not in self._made:
-            self._made[analysis, rests] = self._judge(analysis, rests)
-        return self._made[analysis, rests]
+        if (analysis, rests) not in self._trust_of:
+            self._trust_of[analysis, rests] = self._judge(analysis, rests)
+        return self._trust_of[analysis, rests]
 
     def _judge(self, analysis: str, rests: Rests) -> tuple[Trust, _Bools | None]:
         """Return the trust in figures that depend on `rests`, and the rows to which it applies; None = all."""
-        damage, window = self._lack(NO_DAMAGE), self._found.window
+        damage, window = self._lack(NO_DAMAGE), self._statistics.window
         if rests is Rests.EVENTS:
-            # Of events that are there some may be damaged; that makes no more of them.
+            # Damage hides events but adds none, so the count is a lower bound.
             return self._lack(NO_LOSS, self._loses(window.start, window.end)).at_worst(_as_bound(damage)), None
         worst = self._worst(analysis).at_worst(damage)
         if worst.mark is not Mark.EXACT:
             return worst, None
         if rests is Rests.PAIRS:
             return self._lack(NO_LOSS, self._loses(window.start, self._trace.window.end)).at_worst(
-                self._of_callers()
+                self._trust_in_callers()
             ), None
         lost, idle = self._lack(NO_LOSS, self._loses(window.start, window.end)), EXACT
         if rests in (Rests.STATES, Rests.CPU):
@@ -156,8 +156,8 @@ class Judge:
         if lost.mark is not Mark.EXACT:
             return lost.at_worst(idle), None
         if rests is Rests.STATES:
-            return self._of_states(idle)
-        return (self._of_cpus().at_worst(idle), None) if rests is Rests.CPU else (self._of_callers(), None)
+            return self._trust_in_states(idle)
+        return (self._trust_in_cpus().at_worst(idle), None) if rests is Rests.CPU else (self._trust_in_callers(), None)
 
     def _worst(self, analysis: str) -> Trust:
         """Return the trust in an analysis regardless of losses: from its needs, and from interrupts."""
@@ -172,24 +172,24 @@ class Judge:
 
     def _loses(self, start: int, end: int) -> bool:
         lost = TimeRanges.of_rows(losses(self._trace))
-        # An event that was lost at the end of a range may be as old as the first one after it.
+        # An event lost at the end of a range may have the time of the first one after it.
         return bool(len(lost.start)) and bool(lost.meet(np.array([start - 1]), np.array([end]))[0])
 
-    def _of_states(self, idle: Trust) -> tuple[Trust, _Bools | None]:
+    def _trust_in_states(self, idle: Trust) -> tuple[Trust, _Bools | None]:
         """Return the trust in states of a trace without losses: a thread's state is unknown before its first event.
 
         Time before and in the opening dump does not count as unknown if the dump shows the state first.
         """
-        states, threads = self._found.states, self._trace.threads
-        dump_cycles = self._since_dump() - self._found.window.start
+        states, threads = self._statistics.states, self._trace.threads
+        dump_cycles = self._since_dump() - self._statistics.window.start
         unknown = states.of_state(UNKNOWN, states.total_cycles, len(threads)) > dump_cycles
         if idle.mark is not Mark.EXACT:
             unknown = unknown | (threads.pid == KERNEL_PID)
         of_process = np.zeros(len(self._trace.processes), np.bool_)
         of_process[threads.process[unknown]] = True
         trust = Trust(Mark.LOWER_BOUND, "the state is not known all the time (see Unknown)").at_worst(idle)
-        if self._key == "state-total":  # each row is about all threads
-            is_doubtful = bool((unknown & ~self._found.basis.is_idle)[1:].any())
+        if self._key == "state-total":  # each row sums over all threads
+            is_doubtful = bool((unknown & ~self._statistics.basis.is_idle)[1:].any())
             return (trust, None) if is_doubtful else (EXACT, None)
         rows = (of_process if self._key == "process" else unknown)[self._subjects]
         if self._key == "state":
@@ -198,7 +198,7 @@ class Judge:
             return EXACT, None
         return trust, rows
 
-    def _of_cpus(self) -> Trust:
+    def _trust_in_cpus(self) -> Trust:
         """Return the trust in figures of CPUs. Time between two runs is the kernel's and does not count as missing."""
         known = self._known_cpus(self._since_dump())
         return EXACT if known.all() else Trust(Mark.LOWER_BOUND, "who ran at the beginning is not known")
@@ -209,7 +209,7 @@ class Judge:
         if not len(lost) and (walked := walk(self._trace)) is not None and walked.cpus is not None:
             began = walked.cpus.cpus["first_start"]
             return np.asarray((began >= 0) & (began <= start))
-        runs = self._found.basis.runs
+        runs = self._statistics.basis.runs
         is_before = (runs.start <= start) & (runs.value != UNKNOWN)
         known_until = np.full(self._trace.cpu_count, -1, np.int64)
         np.maximum.at(known_until, runs.cpu[is_before], np.minimum(runs.end[is_before], start))
@@ -220,19 +220,19 @@ class Judge:
         return known
 
     def _since_dump(self) -> int:
-        """Return the begin of the range after the opening dump, cycles."""
-        window = self._found.window
+        """Return where the range begins, or the end of the opening dump if that is later, cycles."""
+        window = self._statistics.window
         return min(max(window.start, self._trace.dump_end_cycles + 1), window.end - 1)
 
-    def _of_callers(self) -> Trust:
+    def _trust_in_callers(self) -> Trust:
         """Return the trust in counts per thread: events whose thread is unknown are not counted."""
-        threads = self._found.threads
+        threads = self._statistics.threads
         nobody = int(threads.calls[0] + threads.sent[0] + threads.received[0])
         reason = f"of {nobody:,} calls and messages the thread is not known"
         return Trust(Mark.LOWER_BOUND, reason) if nobody else EXACT
 
-    def _of_sizes(self) -> tuple[Trust, _Bools | None]:
-        messages = self._found.messages
+    def _trust_in_sizes(self) -> tuple[Trust, _Bools | None]:
+        messages = self._statistics.messages
         rows = np.asarray(messages.sized < messages.count)
         if not rows.any():
             return EXACT, None

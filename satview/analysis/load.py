@@ -1,4 +1,4 @@
-"""CPU time over a window in equal bins, exact to the cycle: the sums of statistics, spread over time.
+"""CPU time in equal bins of a window, exact to the cycle: the sums of the statistics, spread over time.
 
 Busy time is defined as in `cpu_times`: runs of threads without interrupts handled meanwhile, without idle threads.
 """
@@ -54,7 +54,7 @@ class Load:
         interrupt_cycles: int64, (bins,), time in which CPUs handled interrupts, whatever they interrupted.
         unknown_cycles: int64, (bins,), time unknown on all CPUs, as in `CpuTable.unknown_cycles`.
         given_cycles: int64, (bins,), time of all CPUs; on an axis, CPUs of a file count while the file lasts.
-        cpus: Number of CPUs: a bin holds that many times its length.
+        cpus: Number of CPUs; a bin has at most that many times its length of CPU time.
     """
 
     by: LoadBy
@@ -76,8 +76,8 @@ def bin_edges(window: TimeWindow, bins: int) -> Cycles:
     """Return the edges of bins whose lengths differ by at most one cycle, int64 (bins + 1,).
 
     Args:
-        window: The whole.
-        bins: How many at most; a window of fewer cycles has one for each cycle.
+        window: The window to divide.
+        bins: Most bins; a window of fewer cycles has one for each cycle.
     """
     count = max(1, min(bins, window.length))
     whole, rest = divmod(window.length, count)
@@ -94,7 +94,7 @@ def load_over_time(scope: Scope, by: LoadBy, bins: int) -> Load:
         bins: Most bins.
 
     Raises:
-        Cancelled: The scope says so.
+        Cancelled: The scope was cancelled.
     """
     edges, basis = bin_edges(scope.window, bins), scope.basis
     count = len(edges) - 1
@@ -198,27 +198,27 @@ def _largest(owner: NDArray[np.int64], net: Cycles, count: int) -> NDArray[np.in
     ranked = np.argsort(-total, kind="stable")
     small = np.ones(count, np.bool_)
     small[ranked[:LARGEST]] = False
-    if np.count_nonzero(total[small]) == 1:  # "others" would take its position for one
+    if np.count_nonzero(total[small]) == 1:  # a band "others" for one alone would save none
         small[ranked[LARGEST]] = False
     return np.where(small[owner], OTHERS, owner)
 
 
-# How many events of some kinds there are in each of many divisions of a window.
+# Counts of events, by kind, in equal divisions of a window.
 
 
 @dataclass(frozen=True, slots=True)
 class Divisions:
-    """Counts of events.
+    """Counts of events of several kinds in equal divisions of a window.
 
     Attributes:
         edges: int64, (divisions + 1,), cycles; the lengths differ by at most one cycle.
         counts: int64, (kinds, divisions).
-        first: int64, (kinds, divisions), row of the first such event in each; -1 without one.
+        first_row: int64, (kinds, divisions), row of the first such event in each; -1 without one.
     """
 
     edges: Cycles
     counts: NDArray[np.int64]
-    first: NDArray[np.int64]
+    first_row: NDArray[np.int64]
 
 
 def divisions(trace: Trace, window: TimeWindow, count: int, kinds: Sequence[NDArray[np.unsignedinteger]]) -> Divisions:
@@ -226,7 +226,7 @@ def divisions(trace: Trace, window: TimeWindow, count: int, kinds: Sequence[NDAr
 
     Args:
         trace: The trace.
-        window: The whole; the event at its end does not count.
+        window: The window to divide; an event at its end does not count.
         count: Most divisions, as for `bin_edges`.
         kinds: Rows of the events of each kind, ascending.
     """

@@ -33,7 +33,7 @@ _BUDGETS: Final = tuple(wire.code(wire.WireClass.SYSTEM, event) for event in (3,
 _SENDING: Final = ("MSG_SENDV", "MSG_SENDVNC", "MSG_SEND_PULSE", "MSG_SEND_PULSEPTR", "MSG_REPLYV", "MSG_ERROR",
                    "SIGNAL_KILL", "SIGNAL_KILL_SIGVAL")  # fmt: skip
 _LOSSES: Final = frozenset(("lost-buffers", "lost-events"))
-_BESIDE_LOSSES: Final = frozenset(("orphan-slots", "unfinished-events"))  # what a lost buffer leaves of longer events
+_BESIDE_LOSSES: Final = frozenset(("orphan-slots", "unfinished-events"))  # parts of events in lost buffers
 _HARMLESS: Final = frozenset(("partial-slot",))  # the file ends there; all before it is whole
 
 
@@ -147,7 +147,7 @@ def _interrupted(trace: Trace) -> str:
 
 
 def _idle(trace: Trace) -> str:
-    # Up to 7.x their numbers show them.
+    # Up to 7.x idle threads are known by their thread numbers.
     if trace.release is not Release.QNX_8 or np.count_nonzero(idle_threads(trace)) >= trace.cpu_count:
         return ""
     return "no event names the idle threads, so they look like threads that work"

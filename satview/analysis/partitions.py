@@ -22,7 +22,7 @@ from satview.store.axis import PARTITIONS, files_of
 from satview.store.time_ranges import Cycles, cut_at
 from satview.store.trace import Trace
 
-IDLE: Final = -1  # instead of a partition: no thread but an idle one ran
+IDLE: Final = -1  # instead of a partition: an idle thread ran
 NOT_LOGGED: Final = -2  # instead of a partition: thread events logged fast do not show it
 NAME, BUDGET, BANKRUPTCY, INFO = (wire.code(wire.WireClass.SYSTEM, number) for number in (3, 4, 5, 24))
 _WINDOW_MS: Final = 100  # averaging window, unless APS_INFO shows another
@@ -122,7 +122,7 @@ def partition_title(names: dict[int, str], partition: int) -> str:
 
 
 def first_budgets(trace: Trace) -> dict[int, tuple[float, int]]:
-    """Return by its number each partition's budget, a share of all CPUs, and critical budget in ms, as first logged."""
+    """Return {partition: (budget as share of all CPUs, critical budget in ms)}, as first logged."""
     budgets = _budgets(trace)
     out: dict[int, tuple[float, int]] = {}
     for number, share, critical_ms in zip(
@@ -161,24 +161,25 @@ def partition_times(scope: Scope) -> PartitionTable:
         return PartitionTable(none, none, none, none, np.empty(0), none, none, none, none, none, none)
     edges = _edges(scope, budgets)
     runs, logged, critical = scope.basis.runs_by_partition
-    whose = np.where(scope.basis.is_idle[runs.thread], IDLE, np.where(_is_number(trace, logged), logged, NOT_LOGGED))
+    partition_of_run = np.where(_is_number(trace, logged), logged, NOT_LOGGED)
+    partition_of_run[scope.basis.is_idle[runs.thread]] = IDLE
     ran = np.flatnonzero(runs.thread > 0)
     pieces, number, start, end = cut_at(runs.start[ran], runs.end[ran], edges)
     scope.check()
     broke = bankruptcies(scope)
     broke_in = np.searchsorted(edges, trace.events.time_cycles[broke.row], side="right") - 1
-    known = np.unique(np.concatenate((budgets.partition, whose[ran[pieces]], broke.partition)))
+    known = np.unique(np.concatenate((budgets.partition, partition_of_run[ran[pieces]], broke.partition)))
     many, count = len(known), (len(edges) - 1) * len(known)
-    key = number * many + np.searchsorted(known, whose[ran[pieces]])
+    key = number * many + np.searchsorted(known, partition_of_run[ran[pieces]])
     total = sum_by(key, end - start, count)
     is_critical = critical[ran[pieces]]
     in_critical = sum_by(key[is_critical], (end - start)[is_critical], count)
-    peak, peak_start = _peaks(scope, known, whose[ran], runs.start[ran], runs.end[ran])
+    peak, peak_start = _peaks(scope, known, partition_of_run[ran], runs.start[ran], runs.end[ran])
     broken = np.bincount(broke_in * many + np.searchsorted(known, broke.partition), minlength=count)
     budget, critical_ms = _in_force(budgets, edges, known)
     rows = np.flatnonzero((total > 0) | (budget >= 0) | (broken > 0))
     of_edge, of_known = rows // many, rows % many
-    order = np.lexsort((known[of_known], known[of_known] < 0, of_edge))  # what is no partition comes last
+    order = np.lexsort((known[of_known], known[of_known] < 0, of_edge))  # `IDLE` and `NOT_LOGGED` come last
     rows, of_edge, of_known = rows[order], of_edge[order], of_known[order]
     return PartitionTable(
         of_edge + 1, edges[of_edge], np.diff(edges)[of_edge] * trace.cpu_count, known[of_known], budget[rows],
@@ -205,7 +206,7 @@ def _is_number(trace: Trace, partition: _Ints) -> NDArray[np.bool_]:
 
 
 def _cpu_share(trace: Trace, rows: NDArray[np.integer]) -> NDArray[np.float64] | float:
-    """Return the share of all CPUs to which budgets in events refer: on an axis the CPUs of each file, float64 (n,)."""
+    """Return the share of all CPUs that 100 % in each event means: 1, or on an axis that of the event's file (n,)."""
     files = files_of(trace)
     if files is None:
         return 1.0
@@ -252,19 +253,19 @@ def _in_force(budgets: _Budgets, edges: Cycles, known: _Ints) -> tuple[NDArray[n
     number = np.maximum(np.searchsorted(edges, budgets.time, side="right") - 1, 0)
     inside = number < len(edges) - 1
     for column, values in ((budget, budgets.budget), (critical_ms, budgets.critical_ms)):
-        column[number[inside], which[inside]] = values[inside]  # of several the last one counts
+        column[number[inside], which[inside]] = values[inside]  # the last of several events counts
         logged = np.where(column >= 0, np.arange(len(edges) - 1)[:, None], 0)
         column[:] = np.take_along_axis(column, np.maximum.accumulate(logged, axis=0), axis=0)
     return budget.reshape(-1), critical_ms.reshape(-1)
 
 
-def _peaks(scope: Scope, known: _Ints, whose: _Ints, start: Cycles, end: Cycles) -> tuple[Cycles, Cycles]:
+def _peaks(scope: Scope, known: _Ints, partition_of_run: _Ints, start: Cycles, end: Cycles) -> tuple[Cycles, Cycles]:
     """Return the most that each partition ran in one averaging window of the range, and when that window begins."""
     start, end = scope.cut(start, end)
     length = min(scope.trace.clock.cycles_of(averaging_window_ms(scope.trace) * 1_000_000), scope.window.length)
     peak, begin = np.zeros(len(known), np.int64), np.full(len(known), -1, np.int64)
     for i, partition in enumerate(known.tolist()):
-        own_rows = np.flatnonzero((whose == partition) & (end > start))
+        own_rows = np.flatnonzero((partition_of_run == partition) & (end > start))
         if len(own_rows):
             scope.check()
             peak[i], begin[i] = _peak(start[own_rows], end[own_rows], length, scope.window.start)
@@ -272,13 +273,13 @@ def _peaks(scope: Scope, known: _Ints, whose: _Ints, start: Cycles, end: Cycles)
 
 
 def _peak(start: Cycles, end: Cycles, length: int, earliest: int) -> tuple[int, int]:
-    """Return the most that intervals, of several CPUs at once, cover within a window of a length, and its begin."""
+    """Return the most time that intervals, on several CPUs, cover in a window of a given length, and its begin."""
     edges = np.concatenate((start, end))
     order = np.argsort(edges, kind="stable")
     edges, step = edges[order], np.repeat((1, -1), len(start))[order]
     running = np.cumsum(step)
     covered = np.append(0, np.cumsum(running[:-1] * np.diff(edges)))
-    # What a window covers changes its slope where one of its ends meets an edge: there it is largest.
+    # The covered time is linear between the moments at which an end of the window meets an edge: one is the maximum.
     last = np.sort(np.concatenate((edges, edges + length)))
     last = last[last >= earliest + length] if np.any(last >= earliest + length) else np.array([earliest + length])
 

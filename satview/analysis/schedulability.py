@@ -40,12 +40,12 @@ ASSUMPTIONS: Final = (
     "event (ThreadCtl) nor the file of timing shows that, on those on which it ran in this trace.",
     "Blocking (locks, replies, sleeps, waking up, switches) is at most what the worst instance had of it.",
 )
-_DISTANCES: Final = 128  # how many arrivals in a row are looked at; more are put together of these
+_DISTANCES: Final = 128  # arrivals in a row that are measured; longer sequences are composed of these
 _FAR: Final = np.iinfo(np.int64).max
 _MOST_SUM: Final = 1 << 60  # cycles: sums stay within int64
-_MOST_STEPS: Final = 5000  # of one activity, to where its busy windows end
+_MOST_STEPS: Final = 5000  # iterations for the busy windows of one activity
 _LEAST_STEPS: Final = 50
-_MOST_LOOKED_AT: Final = 1 << 32  # distances of arrivals, for all activities together: some 10 s
+_MOST_LOOKED_AT: Final = 1 << 32  # distances compared for all activities together: some 10 s
 _MOST_KINDS: Final = 4096  # of work
 _MOST_IN_A_WINDOW: Final = 1000  # instances of the activity
 _UNKNOWN_PRIORITY: Final = 255  # as the highest
@@ -55,11 +55,11 @@ _Ints = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Arrivals:
-    """How densely several kinds of work arrive.
+    """Arrival curves of several kinds of work.
 
     Attributes:
         distances: int64 (kinds, n), the least time from the first to the last of 1, 2, ... arrivals in a row; ascending
-            from 0, and far beyond all times behind the last that is known.
+            from 0, and `_FAR` after the last known one.
         steps: int64 (kinds,), position of the last known distance, above 0; later arrivals repeat these.
         jitter: int64 (kinds,), most cycles by which an arrival may be late.
     """
@@ -70,18 +70,18 @@ class Arrivals:
 
     @classmethod
     def periodic(cls, period: _Ints, jitter: _Ints | None = None) -> Arrivals:
-        """Return arrivals with a least period, int64 (kinds,), each late by at most its jitter."""
+        """Return the arrival curves of periodic work; periods, and most cycles of jitter, int64 (kinds,)."""
         count = len(period)
         distances = np.stack((np.zeros(count, np.int64), period), axis=1)
         return cls(distances, np.ones(count, np.int64), np.zeros(count, np.int64) if jitter is None else jitter)
 
     @classmethod
     def seen(cls, times: Sequence[_Ints], span: int) -> Arrivals:
-        """Return arrivals as dense as observed ones.
+        """Return the arrival curves of observed arrivals.
 
         Args:
             times: int64 (n,) of each kind, ascending, n > 0.
-            span: Length of the observation, cycles; one arrival more than observed takes at least as long.
+            span: Length of the observation, cycles; one arrival more than observed is taken to need at least that.
         """
         rows = [_distances(kind_times, span) for kind_times in times]
         steps = np.array([len(row) - 1 for row in rows], np.int64)
@@ -103,7 +103,7 @@ class Arrivals:
         return np.asarray(rounds * self.steps + np.count_nonzero(self.distances < rest[:, None], axis=1), np.int64)
 
     def least_for(self, count: int) -> int:
-        """Return the least time from the first to the last of some arrivals of the only kind."""
+        """Return the least time from the first to the last of `count` arrivals; there must be one kind only."""
         steps = int(self.steps[0])
         rounds, rest = divmod(count - 1, steps)
         return max(0, rounds * int(self.distances[0, steps]) + int(self.distances[0, rest]) - int(self.jitter[0]))
@@ -119,7 +119,7 @@ def response_bound(
     execution: int, own: Arrivals, others: Arrivals, costs: _Ints, most_cycles: int, *, cpus: int = 1,
     is_shared: NDArray[np.bool_] | None = None, most_steps: int = _MOST_STEPS,
 ) -> int | None:  # fmt: skip
-    """Return the longest response of an activity; None if there is no bound below some time.
+    """Return the longest response time of an activity in cycles; None if the analysis finds no bound.
 
     Args:
         execution: Cycles of each instance, blocking included; above 0.
@@ -258,7 +258,7 @@ class _Work:
         self._start, self._end = runs.start[working], runs.end[working]
         self._priority = np.where(priority[working] < 0, _UNKNOWN_PRIORITY, priority[working])
         wake_thread, self._wake, self._piece = self._pieces()
-        # From when on each run has been waited for: the wake-up, or the end of the run before in the same piece.
+        # When each run became ready: at the wake-up, or at the end of the run before in the same piece.
         self._ready = self._wake[self._piece].copy()
         goes_on = np.flatnonzero(self._piece[1:] == self._piece[:-1]) + 1
         self._ready[goes_on] = np.maximum(self._end[goes_on - 1], self._ready[goes_on])
@@ -302,7 +302,7 @@ class _Work:
             (thread_waits.end_value == READY) | (thread_waits.end_value == RUNNING)
         )
         row = thread_waits.end_row[woken].astype(np.int64)
-        alive = np.unique(self._thread)  # what they do as the trace begins came with it
+        alive = np.unique(self._thread)  # their work when the trace begins arrives then
         thread = np.concatenate((alive, thread_waits.thread[woken].astype(np.int64)))
         key = thread << 32 | np.concatenate((np.zeros(len(alive), np.int64), row + 1))
         wake = np.concatenate((np.full(len(alive), trace.window.start), time[row]))
@@ -399,7 +399,7 @@ class _Work:
             own = runs[self._cpu[runs] == cpu]
             on_it = TimeRanges.of(self._start[own], self._end[own])
             ran += on_it.within(instances.begin_cycles, end)
-            if cpu in cpus:  # the bound has the interrupts of no other CPU
+            if cpu in cpus:  # the bound has interrupts of these CPUs only
                 handled = _common([on_it, self._interrupts[cpu]])
                 ran -= handled.within(instances.begin_cycles, end)
         waited = TimeRanges.of(self._ready[runs], self._start[runs])
@@ -427,7 +427,7 @@ def _common(parts: Sequence[TimeRanges]) -> TimeRanges:
     """Return the intersection of all ranges."""
     time = np.concatenate([column for part in parts for column in (part.start, part.end)])
     step = np.concatenate([np.repeat(np.array([1, -1]), len(part.start)) for part in parts])
-    order = np.lexsort((step, time))  # at one time what ends does so first
+    order = np.lexsort((step, time))  # at equal times, ends come before begins
     covered = np.flatnonzero(np.cumsum(step[order]) == len(parts))
     return TimeRanges.of(time[order][covered], time[order][covered + 1])
 

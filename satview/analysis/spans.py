@@ -1,4 +1,4 @@
-"""Work that two events of its thread delimit: pairs of user events, instrumented functions, kernel calls.
+"""Finds work delimited by two events of its thread: pairs of user events, instrumented functions, kernel calls.
 
 User events form a pair if the names of their descriptions match (`request begin`, `request end`). For threads whose
 events have no such names, a pair is learned if the same events always follow each other in the same order.
@@ -25,10 +25,10 @@ from satview.timeline.tracks.finders import function_calls
 from satview.timeline.tracks.user import interval_rows, pairs_by_name
 
 MOST_CALLS: Final = 20
-"""Of the kernel calls, and of the functions, so many of all threads are activities: those that take longest in all."""
-_MOST_NUMBERS: Final = 16  # of user events that follow each other all the time
-_BITS: Final = 32  # of what a thread calls, behind the thread
-# Names of kernel calls in which a thread waits until there is work to do: what begins that work is an activity.
+"""Most kernel calls, and most functions, that become activities: those with the longest total time."""
+_MOST_NUMBERS: Final = 16  # different user events in a learned cycle
+_BITS: Final = 32  # of a group for the event or called function; the thread is above
+# Parts of the names of kernel calls that wait for work. Such a call is no activity, the work that follows may be.
 _WAITING: Final = ("RECEIVE", "WAIT", "SLEEP", "TIMEOUT", "JOIN")
 
 _Ints = NDArray[np.int64]
@@ -55,7 +55,7 @@ class Spans:
 
 
 def spans(trace: Trace) -> list[Spans]:
-    """Return the spans between two events, for known threads."""
+    """Return the spans of user events, functions and kernel calls of known threads; none for a thread trace."""
     if trace.pairs is not None:
         return []
     return [_of_user_events(trace), _of_functions(trace), _of_kernel_calls(trace)]
@@ -98,9 +98,9 @@ def _of_user_events(trace: Trace) -> Spans:
 
 
 def _pair_of(trace: Trace, rows: NDArray[np.uint32], number: _Ints) -> tuple[_Ints, _Ints, int, int] | None:
-    """Return the pairs of a thread whose user events follow each other in the same order all the time.
+    """Return begin rows, end rows and the two event numbers, if user events of a thread recur in one order; else None.
 
-    A round ends before the longest pause, by its median, after which the first event of the next round follows.
+    A round of these events ends before the longest pause, by its median.
     """
     kinds, which = np.unique(number, return_inverse=True)
     count = len(kinds)
@@ -109,7 +109,7 @@ def _pair_of(trace: Trace, rows: NDArray[np.uint32], number: _Ints) -> tuple[_In
     is_next = is_whole(trace, rows[:-1], rows[1:])
     step, following = np.divmod(np.unique((which[:-1] * count + which[1:])[is_next]), count)
     if len(step) != count or len(np.unique(step)) != count:
-        return None  # some are followed by several others
+        return None  # an event is followed by different ones
     round_trip, kind = [0], int(following[0])
     while kind not in round_trip:
         round_trip.append(kind)
@@ -157,7 +157,7 @@ def _of_kernel_calls(trace: Trace) -> Spans:
 def _longest(
     trace: Trace, trigger: str, begin_row: NDArray[np.uint32], end_row: NDArray[np.uint32], what: NDArray[np.integer]
 ) -> Spans:
-    """Return the spans of the pairs of thread and called function that take longest in total."""
+    """Return the spans of the pairs of thread and called function with the longest total times."""
     time = trace.events.time_cycles
     end_cycles = time.take(end_row, mode="clip")
     end_cycles[end_row == OPEN] = trace.window.end

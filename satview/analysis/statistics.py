@@ -1,8 +1,8 @@
 """Statistics of a trace or a part of it: threads, processes, CPUs, events, kernel calls, messages, interrupts.
 
-    found = satview.Statistics(trace, satview.TimeWindow(start, end))
-    found.threads.cpu_cycles                      # int64, by row of the thread table
-    found.calls.times.most_cycles                 # the longest call of each kind
+    statistics = satview.Statistics(trace, satview.TimeWindow(start, end))
+    statistics.threads.cpu_cycles                 # int64, by row of the thread table
+    statistics.calls.times.most_cycles            # the longest call of each kind
 
 Times come from the whole trace, cut at the range; a mask of events selects the events to count, but not those that
 determine times and states.
@@ -43,7 +43,7 @@ from satview.store.axis import CoveredRange
 from satview.store.time_ranges import Cycles
 from satview.store.trace import Trace
 
-# From which CPU to which messages go: sent on one, received on the same or another.
+# Messages by the CPU on which they are sent and the CPU on which they are received.
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,7 +195,7 @@ class Statistics:
 
     @property
     def length_s(self) -> float:
-        """Seconds of the range."""
+        """Length of the range in seconds."""
         return self._scope.length_s
 
     @property
@@ -267,12 +267,12 @@ class Statistics:
     @cached_property
     def threads(self) -> ThreadStatistics:
         """One row per thread."""
-        beside = Begun(lambda: self._event_counts[1], "satview-statistics")  # nearly all of it in the core
+        counting = Begun(lambda: self._event_counts[1], "satview-statistics")  # nearly all of it in the core
         try:
             runs, states = self._cpu_times[1], self.states
         finally:
-            beside.wait()
-        counts = beside.result()
+            counting.wait()
+        counts = counting.result()
         count = len(self.trace.threads)
         cpu, measured = runs.cpu_cycles, self._measured_cpu
         if measured is not None:

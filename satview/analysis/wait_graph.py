@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from satview.analysis.times.state_times import walk
+from satview.base.column_arrays import ColumnTable
 from satview.core import links
 from satview.core.lanes import whole_spans
 from satview.events import wire
@@ -35,7 +36,7 @@ from satview.store.arguments import argument
 from satview.store.losses import idle_threads, losses
 from satview.store.trace import Trace
 
-# What threads do, as far as the trace shows it whole.
+# State intervals of threads in which no event is missing.
 
 
 _Ints = NDArray[np.int64]
@@ -45,7 +46,7 @@ _RUNS_FOR_A_FAULT: Final = 1000  # events of threads may be lost without a trace
 
 
 @dataclass(frozen=True, slots=True)
-class StateIntervals:
+class StateIntervals(ColumnTable):
     """Complete state intervals of threads, by thread, then in time order; every column has shape (n,).
 
     Adjacent intervals of a thread in the same state are merged, RUNNING only on one CPU. Idle threads are left out.
@@ -67,13 +68,7 @@ class StateIntervals:
 
     def of_state(self, value: int) -> StateIntervals:
         """Return the intervals of one state."""
-        return self.at(np.flatnonzero(self.value == value))
-
-    def at(self, positions: NDArray[np.intp]) -> StateIntervals:
-        """Return some of the intervals."""
-        return StateIntervals(
-            self.thread[positions], self.value[positions], self.row[positions], self.end_row[positions]
-        )
+        return self.taken(np.flatnonzero(self.value == value))
 
 
 def has_whole_states(trace: Trace) -> bool:
@@ -96,7 +91,7 @@ def runs_and_overlaps(trace: Trace) -> tuple[int, int]:
     if trace.pairs is not None:
         return 0, 0
     runs = _spans(trace, np.arange(_VALUES) == RUNNING, following(trace))
-    runs = runs.at(np.argsort(runs.row, kind="stable"))  # rows are in the order of time
+    runs = runs.taken(np.argsort(runs.row, kind="stable"))  # rows are in the order of time
     cpu, wrong = trace.events.cpu[runs.row], 0
     for number in np.flatnonzero(np.bincount(cpu)).tolist():
         row, end = runs.row[cpu == number], runs.end_row[cpu == number]
@@ -110,7 +105,7 @@ def whole_states(trace: Trace) -> StateIntervals:
     if trace.pairs is not None:  # threads of a library, not of the kernel
         none = np.empty(0, np.uint32)
         return StateIntervals(none, none.astype(np.uint8), none, none)
-    # What ends all states is a column of its own: not made where nothing is missing.
+    # The ends of all states are a column of their own, which is not computed if no event is missing.
     is_whole = not len(losses(trace)) and not trace.is_cached("links.state_ends")
     ends = following(trace) if is_whole else state_ends(trace)[trace.states.event]
     return _spans(trace, np.arange(_VALUES) != NOT_A_STATE, ends)
@@ -146,9 +141,9 @@ CONDVAR: Final = STATE_BY_NAME["CONDVAR"].value
 INTR: Final = STATE_BY_NAME["INTR"].value
 _GIVERS: Final = {SEM: ("SYNC_SEM_POST",), CONDVAR: ("SYNC_CONDVAR_SIGNAL",)}  # calls that end such waits
 BY_HABIT: Final = (SEM, CONDVAR, *(STATE_BY_NAME[name].value for name in ("BARRIER", "RWLOCK_READ", "RWLOCK_WRITE")))
-"""States whose object does not name who can end them: known is only who did so before."""
+"""Wait states whose object names no thread that can end them; the trace shows only which threads did so before."""
 _WORKER_STATES: Final = (CONDVAR, SEM, MUTEX, JOIN, RUNNING, READY)  # of a thread that may have been handed a message
-_FEW: Final = 3  # times that a habit needs
+_FEW: Final = 3  # fewest repetitions of a habit
 
 
 @dataclass(frozen=True, slots=True)
@@ -293,7 +288,7 @@ class WaitGraph:
             row = creation_of(trace, _process_row(trace, pid), chid, call)
             ways = frozenset((int(trace.events.thread[row]),)) & alive if row >= 0 else ways
         if len(alive) == 1 or not ways:
-            # One thread is all there is; of several of which none was seen to receive, those that wait for others.
+            # The only thread; or, if none of several was seen to receive, those that wait for other threads.
             is_only = len(alive) == 1
             serving = frozenset(thread for thread in alive if self._last_states.get(thread) in (SEND, REPLY, MUTEX))
             return OpenWait(wait, alive if is_only else serving, frozenset() if is_only else alive - serving,
@@ -308,7 +303,7 @@ class WaitGraph:
         waiting, trace = self.blockers.waits, self.trace
         state, process, own = int(waiting.value[wait]), trace.threads.process, int(waiting.thread[wait])
         is_named = bool(waiting.has_object[wait])
-        same = np.flatnonzero(waiting.value == state)  # what is left of all waits gets less with each question
+        same = np.flatnonzero(waiting.value == state)
         same = same[waiting.end_row[same] != OPEN]
         if is_named:
             same = same[waiting.has_object[same] & (waiting.object[same] == waiting.object[wait])]
@@ -383,10 +378,10 @@ def knots(ways: Mapping[int, Iterable[int]]) -> list[list[int]]:
     """
     stuck = {thread: tuple(sorted(to)) for thread, to in ways.items() if to}
     while free := [thread for thread, to in stuck.items() if any(other not in stuck for other in to)]:
-        for thread in free:  # who waits for somebody that can go on will go on
+        for thread in free:  # a thread that waits for one that can go on will go on
             del stuck[thread]
     while behind := set(stuck).difference(*stuck.values()):
-        for thread in behind:  # who only waits behind a circle is no part of it
+        for thread in behind:  # a thread for which no other waits is behind a circle, not part of it
             del stuck[thread]
     circles = []
     while stuck:
@@ -429,7 +424,7 @@ def _receivers(blocked_by: Blockers, trace: Trace) -> dict[tuple[int, int], froz
     waiting = blocked_by.waits
     rows = np.flatnonzero((waiting.value == RECEIVE) & waiting.has_object)
     threads: dict[tuple[int, int], set[int]] = {}
-    # Threads come one after the other, and most receive on one channel only.
+    # Waits are sorted by thread, and most threads receive on one channel only.
     is_new = np.append(True, (np.diff(waiting.thread[rows]) != 0) | (np.diff(waiting.object[rows]) != 0))[: len(rows)]
     rows = rows[is_new]
     pids = trace.threads.pid[waiting.thread[rows]].tolist()

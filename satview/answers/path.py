@@ -91,7 +91,7 @@ def path_answer(trace: Trace, path: CriticalPath, is_cancelled: Callable[[], boo
         if piece % _CHECK_EVERY == 0 and is_cancelled():
             raise Cancelled("the path was stopped")
         sure = Certainty(int(path.certainty[piece]))
-        says.append(words.says(path, piece) + ("" if sure is Certainty.EXACT else f" ({sure.name.lower()})"))
+        says.append(words.describe(path, piece) + ("" if sure is Certainty.EXACT else f" ({sure.name.lower()})"))
     process = trace.threads.process[path.on_thread]
     steps = list(zip(path.depth.tolist(), process.tolist(), path.kind.tolist(), path.value.tolist(), strict=True))
     every_round = find_rounds(steps)

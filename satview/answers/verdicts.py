@@ -156,14 +156,14 @@ def undecided_table(trace: Trace, kinds: Collection[str] | None = None) -> Table
         kinds: Only these; None = all without a file of timing. Those of plug-ins say nothing of what they need.
     """
     if kinds is None:
-        kinds = [kind for kind in rules() if default_thresholds().is_said(kind)]
+        kinds = [kind for kind in rules() if default_thresholds().has_timing_for(kind)]
     missing = [] if not len(trace.events) else [
         rule for kind, rule in rules().items()
         if kind in kinds and any(need.reason(trace) for need in ANALYSES[kind].needs)]  # fmt: skip
     return Table(UNDECIDED, trace, {
         "kind": Texts.of([rule.kind for rule in missing]),
         "question": Texts.of([rule.question for rule in missing]),
-        "reason": Texts.of([diagnosis(trace, rule.kind).says for rule in missing]),
+        "reason": Texts.of([diagnosis(trace, rule.kind).advice for rule in missing]),
     }, place="")  # fmt: skip
 
 

@@ -1,7 +1,7 @@
-"""Arrays and plain values in one file that is checked before it is believed, and mapped instead of read.
+"""Writes and maps files of arrays and plain values, whose checksums are verified before they are used.
 
-Layout: the magic line, a table of contents in JSON with its length and SHA-256 in front, then the arrays, each at a
-multiple of 64 bytes. The contents say type, shape, position and sum of every array. Nothing in it is ever run.
+Layout: the magic line; a table of contents in JSON, after its length and SHA-256; then the arrays, each at a multiple
+of 64 bytes. The contents give type, shape, position and checksum of every array. Such a file contains no code.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _HEAD: Final = struct.Struct("<Q32s")  # length and SHA-256 of the contents
 _ALIGN: Final = 64
 _MOST_CONTENTS: Final = 256 << 20
 _MOST_ARRAYS: Final = 100_000
-_BLOCK: Final = 8 << 20  # bytes between two looks at whether to stop
+_BLOCK: Final = 8 << 20  # bytes written between two calls of `cancelled`
 _DTYPES: Final = {np.dtype(name).str: np.dtype(name) for name in ("i8", "u8", "i4", "u4", "u2", "u1", "?")}
 Arrays = Mapping[str, NDArray[Any]]
 
@@ -37,13 +37,13 @@ def write_arrays(path: Path, values: object, arrays: Arrays, cancelled: Callable
 
     Args:
         path: The file.
-        values: What JSON can hold.
-        arrays: One-dimensional or flat ones of whole numbers or truth values, by name.
+        values: Anything that JSON can represent.
+        arrays: Arrays of integers or booleans, by name.
         cancelled: Called now and then.
 
     Raises:
-        Cancelled: `cancelled()` returned True; nothing is left.
-        WriteError: A disk is full, or the like.
+        Cancelled: `cancelled()` returned True; no file is left.
+        WriteError: The file cannot be written, as when the disk is full.
     """
     table, position = [], 0
     plain = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
@@ -72,14 +72,14 @@ def read_arrays(
 
     Args:
         path: The file.
-        accepts: Looks at the values before the arrays are; False makes it a file of something else.
+        accepts: Called with the values before the arrays are verified; returns False to reject the file.
 
     Returns:
         The values that were written with the arrays, and the arrays by name, read-only, of the types and shapes in
         which they were written. They keep the file mapped, even if it is deleted.
 
     Raises:
-        DamagedFileError: It is no such file, one of something else, not complete or damaged.
+        DamagedFileError: It is no file of arrays, or is rejected, incomplete or damaged.
         OSError: It cannot be read.
     """
     with path.open("rb") as file:
@@ -143,5 +143,5 @@ def word_sum(array: NDArray[Any]) -> int:
 
 
 def _start_of(contents_length: int) -> int:
-    """Return where the arrays begin."""
+    """Return the offset in the file at which the arrays begin."""
     return -(-(len(MAGIC) + _HEAD.size + contents_length) // _ALIGN) * _ALIGN

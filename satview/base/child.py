@@ -1,7 +1,7 @@
-"""Starts satview again in a process of its own that runs no code of the folder it is started in.
+"""Starts satview in a child process that runs no code from the current folder.
 
-`python -m satview` puts the current folder first on the path of modules: a `numpy.py` beside somebody's traces would
-be run instead of numpy. A child gets Python's own path and the package that this satview was loaded from, nothing else.
+`python -m satview` puts the current folder first on the path of modules, so that a `numpy.py` beside somebody's traces
+would be run instead of numpy. A child gets only Python's own path and the package from which this satview was loaded.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from satview.base.named_files import VARIABLE as FOLDERS_VARIABLE
 from satview.base.named_files import folders
 
 _SAFE: Final = "PYTHONSAFEPATH"
-# Variables by which an environment adds code to a Python, or takes its library from elsewhere.
+# Environment variables that make Python run other code, or load its library from elsewhere.
 _LEADS_TO_CODE: Final = ("PYTHONPATH", "PYTHONHOME", "PYTHONSTARTUP", "PYTHONUSERBASE", "PYTHONBREAKPOINT")
 
 
@@ -30,16 +30,16 @@ def child_command(function: str, *arguments: str) -> list[str]:
 
     Args:
         function: Module and name, as in `satview.__main__:entry`; it takes no arguments.
-        arguments: What it finds in `sys.argv` behind the program's name.
+        arguments: The elements of its `sys.argv` after the program's name.
 
     Raises:
-        OSError: The program that runs here does not know where its Python is (some that embed it do not).
+        OSError: The path of the running Python is not known, as in some programs that embed it.
     """
     if not sys.executable:
         raise OSError("the Python that runs satview cannot be started again: its path is not known")
     module, name = function.split(":")
     package = Path(__file__).resolve().parents[1]
-    # The very satview that runs here, be another one installed or not; what else is in its folder stays out of reach.
+    # Load the satview that runs here, whether another one is installed or not, but no other module of its folder.
     code = (
         "import sys; from importlib.util import module_from_spec, spec_from_file_location; "
         f"spec = spec_from_file_location('satview', {str(package / '__init__.py')!r}, "
@@ -68,15 +68,15 @@ def safe_children() -> Iterator[None]:
 
 
 def absolute_program(name: str) -> str | None:
-    """Return the program of a name; None if there is none, or only in folders that are relative to the current one."""
+    """Return the path of a program, found by its name in the absolute folders of PATH; None if there is none."""
     folders = os.environ.get("PATH", os.defpath).split(os.pathsep)
     return shutil.which(name, path=os.pathsep.join(folder for folder in folders if os.path.isabs(folder)))  # noqa: PTH117
 
 
 def child_environment(**more: str) -> dict[str, str]:
-    """Return the environment of a child: this one's, without variables that lead to code, and `more`.
+    """Return the current environment without variables that make Python run other code, and with `more`, for a child.
 
-    Where only some folders are open (`satview.base.named_files.only_below`), the child is held to them too.
+    Limits on the folders that may be read (`satview.base.named_files.only_below`) hold for the child too.
     """
     own = {name: value for name, value in os.environ.items() if name not in _LEADS_TO_CODE}
     if (limits := folders()) is not None:
@@ -88,15 +88,15 @@ _POLL_S: Final = 0.1
 
 
 def run_satview(arguments: list[str], patience_s: float, is_cancelled: Callable[[], bool] = lambda: False) -> str:
-    """Run a command of satview to its end in a process of its own; return what it printed.
+    """Run a command of satview in a child process; return its standard output.
 
     Args:
-        arguments: Of the command line.
-        patience_s: It is ended after that long.
-        is_cancelled: Called now and then; True ends it.
+        arguments: Arguments of the command line.
+        patience_s: Time limit, after which the process is killed.
+        is_cancelled: Called now and then; returns True to kill the process.
 
     Raises:
-        UsageError: It failed, with what it said last, or took too long.
+        UsageError: It failed, with its last message, or took too long.
         Cancelled: It was cancelled.
         OSError: It cannot be started.
     """
@@ -123,14 +123,14 @@ def run_satview(arguments: list[str], patience_s: float, is_cancelled: Callable[
     return printed
 
 
-# A picture of the window, taken by satview in a process of its own: the caller needs neither Qt nor a display.
+# A picture of the window, taken by a child process: the caller needs neither Qt nor a display.
 
 
 _PATIENCE_S: Final = 120
 
 
 def screenshot(trace: Path, path: Path, options: list[str], size: str) -> str:
-    """Have satview take a picture of a trace; return why that did not work, or nothing.
+    """Take a picture of a trace in a child process; return why that failed, or an empty text.
 
     Args:
         trace: The file.

@@ -1,4 +1,4 @@
-"""Columns of traces: room for them in memory or in files, tables of them, and ranges of their rows."""
+"""Allocates columns of traces in memory or in mapped files; tables of columns, and ranges of rows."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from satview.core.library import call
 
-# Room for the columns of traces: memory up to a bound, beyond it pages of files without a name.
+# Allocation of columns: in memory up to a bound, beyond it in mapped files without a name.
 
 
 SWITCH: Final = "SATVIEW_MEMORY_MB"  # environment; megabytes, 0 or nothing = no bound
@@ -62,18 +62,18 @@ _ROOM: Final = _Room()
 
 
 def set_limit(limit_bytes: int | None, folder: Path | None = None) -> None:
-    """Set how many bytes columns may have in memory; those that are there stay where they are.
+    """Set how many bytes columns may have in memory; existing columns do not move.
 
     Args:
         limit_bytes: None = no bound.
-        folder: Where the files are; None = the folder of temporary files, which may be memory itself.
+        folder: Folder of the mapped files; None = that of temporary files, which may be in memory itself.
     """
     with _ROOM.lock:
         _ROOM.limit_bytes, _ROOM.folder, _ROOM.segment = limit_bytes, folder, None
 
 
 def used_bytes() -> int:
-    """Return how many bytes columns have in memory by now."""
+    """Return how many bytes columns have in memory now."""
     return _ROOM.used_bytes
 
 
@@ -108,14 +108,14 @@ def settled(column: _Array) -> _Array:
 
 
 def let_go(column: NDArray[Any]) -> None:
-    """Let the system take the pages of a column that is beyond the bound; they come back when they are looked at."""
+    """Let the system reclaim the pages of a mapped column; they are read again when they are used."""
     pages = _pages_of(column)
     if pages is not None and hasattr(pages, "madvise"):
-        pages.madvise(mmap.MADV_DONTNEED)  # of a shared map: what was written stays
+        pages.madvise(mmap.MADV_DONTNEED)  # written data of a shared map is kept
 
 
 def is_mapped(column: NDArray[Any]) -> bool:
-    """Return whether a column is beyond the bound."""
+    """Return whether a column is in a mapped file, beyond the bound of memory."""
     return _pages_of(column) is not None
 
 
@@ -130,7 +130,7 @@ def _pages_of(column: NDArray[Any]) -> mmap.mmap | None:
 
 def _mapped(rows: int, dtype: np.dtype[Any]) -> NDArray[Any]:
     size = rows * dtype.itemsize
-    if not size:  # nothing cannot be mapped
+    if not size:  # an empty file cannot be mapped
         return np.empty(rows, dtype)
     if size >= _SEGMENT:
         return np.frombuffer(_pages(size), dtype)
@@ -164,26 +164,26 @@ class ColumnTable:
         """Return some rows.
 
         Args:
-            rows: Their positions, intp (k,), in any order; or bool (n,); or a range of them.
+            rows: Their positions, intp (k,), in any order; or bool (n,); or a slice.
         """
         return type(self)(*(getattr(self, column.name)[rows] for column in fields(self)))
 
     @classmethod
     def concatenated(cls, tables: Sequence[Self]) -> Self:
-        """Return the rows of several tables as one table; at least one table must be given, for the column types."""
+        """Return the rows of at least one table as one table."""
         return cls(*(np.concatenate([getattr(table, column.name) for table in tables]) for column in fields(cls)))
 
 
 # Ranges of whole numbers, many at a time.
 
 
-def numbers_of(first: NDArray[np.integer[Any]], size: NDArray[np.integer[Any]]) -> NDArray[np.int64]:
+def numbers_of(start: NDArray[np.integer[Any]], size: NDArray[np.integer[Any]]) -> NDArray[np.int64]:
     """Return the numbers of all ranges, one range after the other, int64 (size.sum(),).
 
     Args:
-        first: (n,), where they begin.
+        start: (n,), where they begin.
         size: (n,), how many numbers each has, 0 or more.
     """
     numbers = np.empty(int(size.sum()), np.int64)
-    call("ranges", np.ascontiguousarray(first, np.int64), np.ascontiguousarray(size, np.int64), numbers)
+    call("ranges", np.ascontiguousarray(start, np.int64), np.ascontiguousarray(size, np.int64), numbers)
     return numbers

@@ -18,7 +18,7 @@ def enable(names: str) -> None:
     """Switch on the debug switches of a comma-separated list.
 
     Raises:
-        ValueError: One of the names is no switch; lists those there are.
+        ValueError: A name is no switch; the text lists all switches.
     """
     requested = {name.strip() for name in names.split(",") if name.strip()}
     unknown = requested - SWITCHES.keys()

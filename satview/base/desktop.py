@@ -1,4 +1,4 @@
-"""Puts satview into the menu of an XDG desktop, for this user: menu entry, icon, and `.kev` as a type of file.
+"""Installs satview on an XDG desktop for the current user: menu entry, icon, and file type of `.kev` files.
 
 Follows freedesktop.org's Desktop Entry, Icon Theme and Shared MIME-info specifications.
 """
@@ -21,10 +21,10 @@ MIME_TYPE: Final = "application/x-qnx-kev"
 _ENTRY: Final = Path("applications/satview.desktop")
 _ICON: Final = Path("icons/hicolor/scalable/apps/satview.svg")
 _TYPE: Final = Path("mime/packages/satview.xml")
-# Make desktops read the folders again: command, folder below the data folder, what does not work without it.
+# Commands that make desktops read the folders again: command, folder below the data folder, effect if it is missing.
 _REFRESH: Final = (
     ("update-mime-database", "mime", "desktops may not know .kev files before the package shared-mime-info is there"),
-    ("update-desktop-database", "applications", ""),  # others look by themselves
+    ("update-desktop-database", "applications", ""),  # other desktops notice changes themselves
     ("gtk-update-icon-cache", "icons/hicolor", ""),
 )
 _REFRESH_S: Final = 60
@@ -54,7 +54,7 @@ def install() -> list[str]:
 
 
 def uninstall() -> list[str]:
-    """Take away what `install` wrote; return what was done, as lines.
+    """Remove the files that `install` wrote; return what was done, as lines.
 
     Raises:
         SatviewError: This system has no XDG desktop.
@@ -79,18 +79,14 @@ def uninstall() -> list[str]:
 def program() -> list[str]:
     """Return the command that runs this satview: its installed script, or this Python with the entry point."""
     script = Path(sysconfig.get_path("scripts")) / "satview"
-    # An equals sign in a program's name is against the Desktop Entry specification.
+    # The Desktop Entry specification forbids an equals sign in the name of a program.
     if script.is_file() and "=" not in str(script):
         return [str(script)]
     return child_command("satview.__main__:entry")
 
 
 def desktop_entry(words: list[str]) -> str:
-    """Return the menu entry.
-
-    Args:
-        words: The command, without files.
-    """
+    """Return the text of the menu entry for a command, given as words without files."""
     return "\n".join([
         "[Desktop Entry]",
         "Type=Application",
@@ -110,7 +106,7 @@ def desktop_entry(words: list[str]) -> str:
 
 
 def mime_package() -> str:
-    """Return the description of `.kev` files: their name, and the text that they begin with."""
+    """Return the MIME description of `.kev` files, by their suffix and their first bytes."""
     return f"""<?xml version="1.0" encoding="UTF-8"?>
 <mime-info xmlns="http://www.freedesktop.org/standards/shared-mime-info">
   <mime-type type="{MIME_TYPE}">
@@ -126,7 +122,7 @@ def mime_package() -> str:
 
 
 def _quoted(word: str) -> str:
-    """Return a word as Exec= needs it: quoted, then escaped once more as every string of the file is."""
+    """Return a word of a command as Exec= needs it: quoted, then escaped as every string in the file."""
     if all(letter.isalnum() or letter in "/._-+," for letter in word):
         return word
     inner = "".join(f"\\{letter}" if letter in '"`$\\' else letter for letter in word)
@@ -137,7 +133,7 @@ def _data_folder() -> Path:
     if sys.platform in ("win32", "cygwin", "darwin"):
         raise SatviewError("this system has no XDG desktop; on Windows and macOS open .kev files with satview by hand")
     given = os.environ.get("XDG_DATA_HOME", "")
-    # The XDG Base Directory specification has relative paths ignored.
+    # The XDG Base Directory specification requires that relative paths are ignored.
     return Path(given) if Path(given).is_absolute() else Path.home() / ".local" / "share"
 
 

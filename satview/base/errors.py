@@ -1,4 +1,4 @@
-"""The errors satview raises on purpose. Everything else that escapes is a fault of ours."""
+"""The exceptions that satview raises on purpose; any other exception is a bug in satview."""
 
 from __future__ import annotations
 
@@ -6,19 +6,19 @@ from pathlib import Path
 
 
 class SatviewError(Exception):
-    """Root of the tree: the code that catches this shows the text and goes on."""
+    """Base class of all these errors; the code that catches one shows its text and goes on."""
 
 
 class UsageError(SatviewError):
-    """A command line or an API call that cannot be carried out as given."""
+    """A command or an API call cannot be carried out as given."""
 
 
 class WriteError(UsageError):
-    """A file cannot be written; what was there before is as it was.
+    """A file cannot be written; an older file of that name is unchanged.
 
     Attributes:
-        path: The file as it was named.
-        what: Why, without the name.
+        path: The file, as named by the caller.
+        what: The reason, without the name.
     """
 
     def __init__(self, path: Path | str, what: str) -> None:
@@ -28,16 +28,16 @@ class WriteError(UsageError):
 
 
 class Cancelled(SatviewError):  # noqa: N818  -- not a failure: the user requested it
-    """Raised out of long functions when their `cancelled()` says so."""
+    """Raised by a long function when its `cancelled()` returns true."""
 
 
 class TraceFormatError(SatviewError):
     """Nothing can be read from a file, or a damaged part was requested.
 
     Attributes:
-        path: The file; None for data that never was a file.
-        offset: Byte offset of the fault, or None when no byte is to blame (an empty file, a directory).
-        what: What is wrong there, without the position.
+        path: The file; None for data that is not from a file.
+        offset: Byte offset of the fault; None if there is none (an empty file, a directory).
+        what: What is wrong, without the position.
         remedy: What the user can do about it; may be empty.
     """
 
@@ -49,7 +49,7 @@ class TraceFormatError(SatviewError):
         super().__init__(str(self))
 
     def __str__(self) -> str:
-        """Return one sentence: file, byte, what, what to do."""
+        """Return one sentence: file, byte, what is wrong, what to do."""
         position = self.path.name if self.path is not None else "input"
         if self.offset is not None:
             position += f", byte 0x{self.offset:x}"
@@ -58,11 +58,11 @@ class TraceFormatError(SatviewError):
 
 
 class SourceChangedError(TraceFormatError):
-    """The file was cut short or written over while its trace was in use."""
+    """The file was truncated or overwritten while its trace was in use."""
 
 
 def one_line(error: BaseException) -> str:
-    """Return kind and first line of an exception of a user's program, even if its text cannot be made."""
+    """Return type and first line of any exception, even if its `__str__` raises."""
     try:
         text = next(iter(str(error).splitlines()), "")[:200]
     except Exception:  # noqa: BLE001

@@ -1,4 +1,4 @@
-"""Packages that only some uses need: imported on first use; a missing one is named with the command to install it."""
+"""Imports optional packages on first use; the error for a missing one gives the command that installs it."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from satview.base.errors import UsageError
 
 
 def required(name: str) -> Any:
-    """Return a package, or one of its modules.
+    """Import and return an optional package, or one of its modules.
 
     Args:
         name: `pyarrow`, `pyarrow.parquet`, `duckdb`, ...
 
     Raises:
-        UsageError: It is not installed; says how to install it.
+        UsageError: It is not installed; the text gives the command that installs it.
     """
     try:
         return import_module(name)
@@ -29,7 +29,7 @@ def required(name: str) -> Any:
 
 
 def _with_versions(package: str) -> str:
-    """Return a package with the versions that fit this satview, as pip takes it."""
+    """Return the requirement for pip: a package with the versions that this satview needs."""
     from importlib.metadata import PackageNotFoundError, requires  # as in `base.plugins`
 
     try:
@@ -41,14 +41,14 @@ def _with_versions(package: str) -> str:
 
 
 def refuse_missing(name: str) -> None:
-    """Refuse to go on without a package that another process is going to import; here it is not imported.
+    """Check that an optional package is installed, without importing it; for a package that a child process needs.
 
     Raises:
-        UsageError: As of `required`.
+        UsageError: It is not installed, as for `required`.
     """
     try:
         is_there = find_spec(name) is not None
-    except ValueError:  # an entry of `sys.modules` that stands for nothing
+    except ValueError:  # an entry of `sys.modules` without a spec
         is_there = False
     if not is_there:
         required(name)

@@ -1,4 +1,4 @@
-"""Returns memory at once: borrowed methods instead of reference cycles, and trimming the allocator's heap."""
+"""Frees memory early: methods that keep no reference to their object, and trimming of the allocator's heap."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ _M_ARENA_MAX: Final = -8  # malloc.h of glibc
 def borrowed(method: Callable[_P, _R]) -> Callable[_P, _R]:
     """Return a function that calls a bound method without keeping its object alive.
 
-    For what an object hands to its own parts: a bound method there is a cycle, and large arrays behind it would wait
-    for the collector. Calling it after the object has gone raises ReferenceError.
+    Use it for callbacks that an object gives to its own parts: a bound method would form a reference cycle, so that
+    large arrays would stay until the garbage collector runs. A call after the object is freed raises ReferenceError.
     """
     reference = WeakMethod(method)
 
@@ -37,7 +37,7 @@ def _glibc(name: str, *arguments: type) -> Callable[..., int] | None:
     if not sys.platform.startswith("linux"):
         return None
     try:
-        function = getattr(ctypes.CDLL(None), name)  # musl has none of them, and keeps nothing
+        function = getattr(ctypes.CDLL(None), name)  # musl has neither function, and needs none
     except (OSError, AttributeError):
         return None
     function.argtypes, function.restype = arguments, ctypes.c_int
@@ -48,8 +48,8 @@ def _glibc(name: str, *arguments: type) -> Callable[..., int] | None:
 def use_one_arena() -> None:
     """Let threads that begin after this call share the allocator's heap of the main thread.
 
-    glibc gives each thread a heap of its own, and `give_back` cannot shrink those: after six loads of 2.5 M events
-    and closing, 85 MB stayed in that of the worker. Threads wait for each other no longer than for the interpreter.
+    glibc gives each thread its own heap, which `give_back` cannot shrink: after six loads of 2.5 M events were closed,
+    85 MB stayed in the heap of a worker. Sharing costs no more waiting than the interpreter lock.
     """
     set_option = _glibc("mallopt", ctypes.c_int, ctypes.c_int)
     if set_option is not None:
@@ -57,10 +57,10 @@ def use_one_arena() -> None:
 
 
 def give_back() -> None:
-    """Give the system the memory that freed arrays have left in the allocator's hands.
+    """Return freed memory from the allocator to the system.
 
-    glibc keeps freed blocks of up to 32 MB for later: of a followed file of 1.8 M events it held 460 MB, more than
-    twice what the trace needed. Takes about a millisecond per 100 MB given back; without glibc it does nothing.
+    glibc keeps freed blocks of up to 32 MB: after following a file of 1.8 M events it kept 460 MB, more than twice what
+    the trace needed. Takes about 1 ms per 100 MB; does nothing without glibc.
     """
     trim = _glibc("malloc_trim", ctypes.c_size_t)
     if trim is not None:

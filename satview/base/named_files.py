@@ -1,11 +1,11 @@
-"""Files that another file names: which of them are opened, when the file that names them may be a stranger's.
+"""Decides which files may be opened because another file, which may come from a stranger, names them.
 
-A file may name what is in its own folder or below it. Others are opened once the user has allowed it: by making the
-file with satview, by `satview together --allow`, or by the question of the window. What was allowed is stored for the
-user, one small file for each that names others, and holds as long as it names the same ones.
+A file may name files in its own folder or below. Others are opened only if the user has allowed it: by creating the
+naming file with satview, by `satview together --allow`, or in a dialog of the window. The permission is stored for the
+user, as one small file for each naming file, and is valid as long as that names the same files.
 
-A server that was given folders opens nothing outside of them, whatever was allowed: `only_below` holds in its own
-process, and by the variable of the environment in the processes that it starts.
+A server that was given folders opens no file outside of them, whatever was allowed: `only_below` limits its own
+process, and an environment variable the processes that it starts.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ _folders: ContextVar[tuple[str, ...] | None] = ContextVar("folders", default=Non
 
 
 class OutsideError(SatviewError):
-    """A file names others outside of its folder, and they were not allowed.
+    """A file names files outside of its folder that the user has not allowed.
 
     Attributes:
         owner: The file that names them.
-        files: The files, all symbolic links followed.
+        files: The named files, with all symbolic links followed.
     """
 
     def __init__(self, owner: Path, files: tuple[Path, ...]) -> None:
@@ -45,7 +45,7 @@ class OutsideError(SatviewError):
 
 
 def name_fault(name: str) -> str:
-    """Return why a name cannot be that of a file; empty if it can."""
+    """Return why a text cannot be the name of a file; empty if it can."""
     if "\0" in name:
         return "there is a NUL in it, which no file's name has"
     try:
@@ -56,13 +56,13 @@ def name_fault(name: str) -> str:
 
 
 def listed(files: tuple[Path, ...]) -> str:
-    """Return a list of files as text."""
+    """Return a text that lists the first files, and counts the others."""
     more = f" and {len(files) - _SHOWN} more" if len(files) > _SHOWN else ""
     return ", ".join(ascii(str(file))[1:-1] for file in files[:_SHOWN]) + more
 
 
 def outside_of(owner: Path, files: Iterable[Path]) -> tuple[Path, ...]:
-    """Return which of the files that a file names are not below its folder, all symbolic links followed."""
+    """Return those of the files named by a file that are not below its folder, with all symbolic links followed."""
     folder = os.path.realpath(owner.parent)
     return tuple(path for path in map(_real, files) if not path.is_relative_to(folder))
 
@@ -71,7 +71,8 @@ def check_named(owner: Path, files: Iterable[Path]) -> None:
     """Check that files may be opened because another file names them.
 
     Raises:
-        OutsideError: They may not.
+        OutsideError: They may not be opened, unless the user allows it.
+        SatviewError: They are outside of the folders to which the process is limited.
     """
     named = tuple(files)
     if folders() is not None:
@@ -84,10 +85,10 @@ def check_named(owner: Path, files: Iterable[Path]) -> None:
 
 
 def allow(owner: Path, files: Iterable[Path]) -> None:
-    """Store that a file may name these files outside of its folder.
+    """Store the permission that a file may name these files outside of its folder.
 
     Raises:
-        WriteError: That cannot be stored.
+        WriteError: It cannot be stored.
     """
     outside = outside_of(owner, files)
     if not outside:
@@ -108,7 +109,7 @@ def folders() -> tuple[str, ...] | None:
 
 @contextmanager
 def only_below(limits: Iterable[Path]) -> Iterator[None]:
-    """Refuse to open files in a block unless they are below one of some folders, links followed."""
+    """Limit a block to files below one of some folders, with symbolic links followed."""
     token = _folders.set(tuple(os.path.realpath(folder) for folder in limits))
     try:
         yield
@@ -117,10 +118,10 @@ def only_below(limits: Iterable[Path]) -> Iterator[None]:
 
 
 def check_below(path: Path) -> None:
-    """Check that a file may be opened where only some folders are open.
+    """Check that a file is below a folder to which opening files is limited, if there is a limit.
 
     Raises:
-        SatviewError: It is outside of them.
+        SatviewError: It is outside of these folders.
     """
     limits = folders()
     if limits is not None and not any(_real(path).is_relative_to(folder) for folder in limits):
@@ -132,25 +133,25 @@ def _real(path: Path) -> Path:
 
 
 def _record(owner: Path, outside: tuple[Path, ...]) -> Path:
-    """Return the file that is there if a file may name these."""
+    """Return the path of the file whose existence allows a file to name these files."""
     key = "\0".join(map(str, (_real(owner), *sorted(outside))))
     digest = hashlib.sha256(key.encode("utf-8", "surrogatepass")).hexdigest()[:32]
     return user_state_path("satview", appauthor=False) / "allowed" / digest
 
 
-# Reads files that a person writes, which are never large.
+# Small files that people write.
 
 
 def read_small(path: Path, limit_bytes: int, too_large: str) -> bytes:
-    """Return the bytes of a file; never reads more than the limit, whatever the file is.
+    """Return the bytes of a file, and never read much more than the limit.
 
     Args:
         path: The file.
-        limit_bytes: How many it may have.
-        too_large: What to say if it has more.
+        limit_bytes: Most bytes that it may have.
+        too_large: Text of the error if it has more.
 
     Raises:
-        UsageError: It cannot be read, or has more bytes; names the file.
+        UsageError: It cannot be read, or has more bytes; the text names the file.
     """
     if fault := name_fault(str(path)):
         raise UsageError(f"{path.name}: {fault}")
@@ -165,15 +166,15 @@ def read_small(path: Path, limit_bytes: int, too_large: str) -> bytes:
 
 
 def read_toml(path: Path, limit_bytes: int, help_text: str) -> tuple[str, dict[str, object]]:
-    """Return the text of a file of TOML and what it says; nothing in it is ever run.
+    """Return the text of a TOML file, and its parsed content.
 
     Args:
         path: The file.
-        limit_bytes: How many bytes it may have.
-        help_text: What to write instead, behind what is wrong.
+        limit_bytes: Most bytes that it may have.
+        help_text: What to write instead, at the end of an error's text.
 
     Raises:
-        UsageError: It cannot be read, has more bytes, or is no TOML; names file and line.
+        UsageError: It cannot be read, has more bytes, or is no TOML; the text names file and line.
     """
     data = read_small(path, limit_bytes, f"more than {limit_bytes // 1024} KiB; such a file is far smaller")
     try:

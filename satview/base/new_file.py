@@ -1,8 +1,8 @@
-"""The only module that writes files: beside the target, flushed to the disk, then renamed to it.
+"""The only module that writes files: to a temporary file in the target's folder, synced, then renamed to the target.
 
 A reader of the target sees the old file or the complete new one, never a part. The temporary file is called
-`.NAME.XXXXXXXX.satview-tmp` and goes on every way out of the block. Only a killed process or a power cut leaves one;
-the next write to the same target removes it. A lock that ends with its process shows a leftover from one in use.
+`.NAME.XXXXXXXX.satview-tmp` and is removed whenever writing fails. Only a killed process or a power cut leaves one; the
+next write to the same target removes it. A lock, which ends with its process, tells one in use from a leftover.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ if not _IS_WINDOWS:
 SUFFIX: Final = ".satview-tmp"
 _NAME_BYTES_MAX: Final = 180
 _FLAGS: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0) | getattr(os, "O_NOFOLLOW", 0)
-_CANNOT_SYNC: Final = (errno.EINVAL, errno.ENOTSUP)  # what a file system without fsync answers
+_CANNOT_SYNC: Final = (errno.EINVAL, errno.ENOTSUP)  # errors of a file system without fsync
 
 
 class _Lock(Enum):
-    """Who has the lock of a file; nobody where there are no locks."""
+    """Owner of the lock of a file; `NONE` where locks do not exist."""
 
     OURS = auto()
     OTHERS = auto()
@@ -45,13 +45,13 @@ class _Lock(Enum):
 
 
 class NewFile:
-    """A file being written; as a context manager it takes its name at the end of the block, or vanishes.
+    """A file being written; as a context manager it gets its name at the end of the block, or is removed on an error.
 
     Attributes:
-        stream: Takes the bytes.
+        stream: Stream to write to.
         path: The name as given.
-        is_stream: Bytes go to a pipe or device at once; nothing is replaced.
-        has_name: What was written is under the name.
+        is_stream: The target is a pipe or device, which gets the bytes at once; no file is replaced.
+        has_name: The written file has its name.
     """
 
     def __init__(
@@ -64,16 +64,16 @@ class NewFile:
         is_buffered: bool = True,
         is_durable: bool = True,
     ) -> None:
-        """Begin a file.
+        """Create the temporary file, or open the pipe or device.
 
         Args:
             path: The target.
             reading: As for `find_target`.
             streams: As for `find_target`.
-            keeps_part: When writing fails, what was written takes the name unless an older file has it: half of a
-                capture is evidence, half of a table is not.
-            is_buffered: False passes every write on at once, for those who follow a file that grows.
-            is_durable: False does not wait until the disk has it: after a power cut the file may be there with damage.
+            keeps_part: If writing fails, give the part that was written the name, unless an older file has it. Half a
+                capture is useful, half a table is not.
+            is_buffered: False passes on every write at once, for readers that follow a growing file.
+            is_durable: False does not wait for the disk: after a power cut the file may be damaged.
 
         Raises:
             WriteError: The target is refused, or cannot be created.
@@ -93,7 +93,7 @@ class NewFile:
     def _open(self, buffering: int) -> BinaryIO:
         target = self._target
         if target.kind is TargetKind.DESCRIPTOR:
-            sys.stdout.flush()  # what was printed before comes first
+            sys.stdout.flush()  # earlier output comes first
             return os.fdopen(os.dup(target.descriptor), "wb", buffering)
         if target.kind is TargetKind.STREAM:
             return target.path.open("wb", buffering)
@@ -102,16 +102,16 @@ class NewFile:
         return os.fdopen(descriptor, "wb", buffering)
 
     def publish(self) -> None:
-        """Give the file its name now, while it goes on to grow; does nothing the second time and for streams."""
+        """Give the file its name now, while more is written to it; does nothing the second time, or for streams."""
         self.stream.flush()
-        self._take_name()
+        self._rename()
 
     def commit(self) -> None:
-        """Finish: all bytes on the disk, then the name.
+        """Sync all bytes to the disk, give the file its name, and close it.
 
         Raises:
-            WriteError: A disk is full, or the like; the older file is as it was.
-            BrokenPipeError: Nobody reads the stream any more.
+            WriteError: Writing failed, as on a full disk; an older file is unchanged.
+            BrokenPipeError: The reader of the pipe has closed it.
         """
         try:
             self.stream.flush()
@@ -120,26 +120,26 @@ class NewFile:
                     _sync(self.stream.fileno())
                 if _IS_WINDOWS:
                     self.stream.close()
-                self._take_name()
+                self._rename()
             self.stream.close()
         except BaseException as error:
             self.discard(error)
             self._raise(error)
             raise
 
-    def _take_name(self) -> None:
+    def _rename(self) -> None:
         if self._part is not None:
             os.replace(self._part, self._target.path)  # noqa: PTH105  -- says what it does
             self._part, self.has_name = None, True
             sync_folder(self._target.path.parent)
 
     def discard(self, error: BaseException | None = None) -> None:
-        """Close and remove what was written; does nothing once the file has its name.
+        """Close the file, and remove it if it has no name yet.
 
         Args:
-            error: Why; decides with `keeps_part` what becomes of the part that was written.
+            error: The reason; with `keeps_part`, an `Exception` keeps the part that was written.
         """
-        with contextlib.suppress(OSError, ValueError):  # bytes that cannot be flushed
+        with contextlib.suppress(OSError, ValueError):  # the last bytes cannot be flushed
             self.stream.close()
         part, self._part = self._part, None
         if part is None:
@@ -174,7 +174,7 @@ class NewFile:
 def new_text_file(
     path: Path | str, *, reading: Sources = (), streams: bool = False, newline: str = "\n", errors: str = "strict"
 ) -> Iterator[TextIO]:
-    """Give a UTF-8 text stream into a file that appears when the block ends without an exception.
+    """Yield a UTF-8 text stream into a file that gets its name when the block ends without an exception.
 
     Args:
         path: The target.
@@ -196,7 +196,7 @@ def new_text_file(
 
 
 def write_file(path: Path | str, data: bytes | str, *, reading: Sources = (), streams: bool = False) -> None:
-    """Replace a file by bytes or by UTF-8 text.
+    """Write bytes or UTF-8 text to a file, which replaces an older one.
 
     Raises:
         WriteError: As `NewFile`.
@@ -208,7 +208,7 @@ def write_file(path: Path | str, data: bytes | str, *, reading: Sources = (), st
 def begin_growing(path: Path | str) -> int:
     """Return a descriptor of a new, empty file that has its name from the start, for records that are appended.
 
-    An older file of that name lives on unnamed for those who have it open; it is not cut under them.
+    An older file of that name is not truncated: processes that have it open can still read it.
 
     Raises:
         WriteError: As `NewFile`.
@@ -228,12 +228,12 @@ def begin_growing(path: Path | str) -> int:
 
 
 def create_beside(target: Path, mode: int | None, flags: int = 0) -> tuple[Path, int]:
-    """Create and lock an empty temporary file beside a target; return its name and descriptor.
+    """Create and lock an empty temporary file in the target's folder; return its name and descriptor.
 
     Args:
         target: The file that it will replace.
-        mode: Permissions to give it; None = those of a new file.
-        flags: More flags to open it with.
+        mode: Permissions of the file; None = those of a new file.
+        flags: More flags for `os.open`.
 
     Raises:
         OSError: It cannot be created.
@@ -245,7 +245,7 @@ def create_beside(target: Path, mode: int | None, flags: int = 0) -> tuple[Path,
         except FileExistsError:
             continue
         is_ours = _lock(descriptor) is not _Lock.OTHERS
-        if is_ours and (_IS_WINDOWS or os.fstat(descriptor).st_nlink):  # else somebody takes it for a leftover
+        if is_ours and (_IS_WINDOWS or os.fstat(descriptor).st_nlink):  # else another process took it for a leftover
             break
         os.close(descriptor)
     if mode is not None:
@@ -255,7 +255,7 @@ def create_beside(target: Path, mode: int | None, flags: int = 0) -> tuple[Path,
 
 
 def remove_leftovers(target: Path) -> None:
-    """Remove temporary files that killed processes have left beside a target."""
+    """Remove temporary files of a target that killed processes have left."""
     pattern = re.compile(re.escape(f".{_stem(target.name)}.") + "[0-9a-f]{8}" + re.escape(SUFFIX))
     with contextlib.suppress(OSError), os.scandir(target.parent) as entries:
         for entry in entries:
@@ -264,10 +264,10 @@ def remove_leftovers(target: Path) -> None:
 
 
 def sync_folder(folder: Path) -> None:
-    """Bring names in a folder to the disk, where the system can do that."""
+    """Sync the names of files in a folder to the disk, where the system can do that."""
     if _IS_WINDOWS:
         return
-    with contextlib.suppress(OSError):  # the file is complete; that its name survives a power cut is a courtesy
+    with contextlib.suppress(OSError):  # the file is complete; only its name may not survive a power cut
         descriptor = os.open(folder, os.O_RDONLY)
         try:
             os.fsync(descriptor)
@@ -276,7 +276,7 @@ def sync_folder(folder: Path) -> None:
 
 
 def _stem(name: str) -> str:
-    """Return a file name, shortened so that the temporary's name is not too long for the file system."""
+    """Return a file name, shortened so that the name of the temporary file is not too long for the file system."""
     raw = os.fsencode(name)
     if len(raw) <= _NAME_BYTES_MAX:
         return name
@@ -317,15 +317,15 @@ def _remove_if_dead(part: Path) -> None:
             os.close(descriptor)
 
 
-# Folders of files that appear complete or not at all.
+# Folders.
 
 
 @contextmanager
 def new_folder(path: Path | str) -> Iterator[Path]:
-    """Give a folder to fill, which takes its name at the end of the block, or vanishes.
+    """Yield a folder to fill, which gets its name at the end of the block, or is removed on an error.
 
     Raises:
-        WriteError: There is something of that name, or it cannot be created.
+        WriteError: The name exists already, or the folder cannot be created.
     """
     path = Path(path)
     if path.exists() or path.is_symlink():

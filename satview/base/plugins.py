@@ -1,8 +1,8 @@
-"""Plug-ins: what other installed packages add by entry points, each switched off and named when it fails.
+"""Finds and runs plug-ins, which installed packages add by entry points; a plug-in that fails is switched off.
 
 A package names a function or an object under one of the groups `satview.readers`, `satview.analyses`, `satview.lanes`,
-`satview.verdicts` and `satview.exports` (docs/plugins.md). It is code that somebody has installed; nothing in a trace,
-a session or a rule file can name one. `SATVIEW_PLUGINS=off` does without all of them.
+`satview.verdicts` and `satview.exports` (docs/plugins.md). Only installed packages can add a plug-in: no trace, session
+or rule file can name one. `SATVIEW_PLUGINS=off` switches all of them off.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _T = TypeVar("_T")
 
 
 class PluginKind(StrEnum):
-    """What a plug-in adds; the value is the group of its entry point."""
+    """Kinds of plug-ins; the value is the group of the entry points."""
 
     READER = "satview.readers"
     ANALYSIS = "satview.analyses"
@@ -36,7 +36,7 @@ class PluginKind(StrEnum):
 
     @property
     def word(self) -> str:
-        """For people: `reader`."""
+        """Display name: `reader`."""
         return self.name.lower()
 
 
@@ -46,9 +46,9 @@ class Plugin:
 
     Attributes:
         kind: What it adds.
-        name: Of the entry point.
-        package: The package that brings it, with its version.
-        fault: Why it is switched off; empty = it is not.
+        name: Name of the entry point.
+        package: Name and version of its package.
+        fault: Why it is switched off; empty if it is not.
     """
 
     kind: PluginKind
@@ -59,28 +59,28 @@ class Plugin:
     _value: Any = None
 
     def value(self) -> Any:
-        """Return the object that the plug-in names, None if it is switched off; imported at the first call."""
+        """Return the object of the entry point, imported at the first call; None if the plug-in is switched off."""
         if self._value is None and not self.fault:
             try:
                 self._value = self._entry.load()
-            except Exception as error:  # noqa: BLE001  -- whatever somebody else's module does when it is imported
+            except Exception as error:  # noqa: BLE001  -- importing a foreign module may raise anything
                 self.switch_off(error)
         return None if self.fault else self._value
 
     def switch_off(self, error: BaseException) -> None:
-        """Do not use the plug-in from now on."""
+        """Switch the plug-in off because of an error, and log it."""
         self.fault = one_line(error)
         _log("info", f"the {self.kind.word} plug-in {self.name} of {self.package} is switched off: {self.fault}")
 
     def run(self, function: Callable[[Any], _T], instead: _T) -> _T:
-        """Return the result of a function called with the plug-in; if it raises, switch it off and return `instead`.
+        """Return the result of a function called with the plug-in; if it raises, switch the plug-in off.
 
         Args:
-            function: Gets what the plug-in names.
-            instead: Returned if it is switched off.
+            function: Called with the object of the entry point.
+            instead: Returned if the plug-in is, or gets, switched off.
 
         Raises:
-            SatviewError: It refuses on purpose, in a sentence.
+            SatviewError: The plug-in raised it on purpose.
         """
         value = self.value()
         if value is None:
@@ -89,22 +89,22 @@ class Plugin:
             return function(value)
         except (SatviewError, Cancelled):
             raise
-        except Exception as error:  # noqa: BLE001  -- its faults are not ours
+        except Exception as error:  # noqa: BLE001  -- any bug of the plug-in
             self.switch_off(error)
             return instead
 
 
 _lock: Final = threading.Lock()
-_found: Final[dict[PluginKind, tuple[Plugin, ...]]] = {}
+_plugins_by_kind: Final[dict[PluginKind, tuple[Plugin, ...]]] = {}
 _reported: Final[list[Plugin]] = []
 
 
 def plugins(kind: PluginKind) -> tuple[Plugin, ...]:
-    """Return the plug-ins of a kind by name, those that are switched off too; looked for once, imported later."""
+    """Return the plug-ins of a kind in order of names, including those that are switched off; cached."""
     with _lock:
-        if kind not in _found:
-            _found[kind] = () if os.environ.get("SATVIEW_PLUGINS") == "off" else _look(kind)
-        return _found[kind]
+        if kind not in _plugins_by_kind:
+            _plugins_by_kind[kind] = () if os.environ.get("SATVIEW_PLUGINS") == "off" else _look(kind)
+        return _plugins_by_kind[kind]
 
 
 def plugin(kind: PluginKind, name: str) -> Plugin | None:
@@ -118,11 +118,12 @@ def all_plugins() -> tuple[Plugin, ...]:
 
 
 def newly_switched_off() -> list[str]:
-    """Return a sentence for each plug-in that was switched off since the last call; looks for none."""
+    """Return a sentence for each known plug-in that was switched off since the last call."""
     with _lock:
         failed = [
-            plugin for of_kind in _found.values() for plugin in of_kind if plugin.fault and plugin not in _reported
-        ]
+            plugin for of_kind in _plugins_by_kind.values() for plugin in of_kind
+            if plugin.fault and plugin not in _reported
+        ]  # fmt: skip
         _reported.extend(failed)
     return [
         f"the {plugin.kind.word} plug-in {plugin.name} of {plugin.package} is switched off: {plugin.fault}"
@@ -131,9 +132,9 @@ def newly_switched_off() -> list[str]:
 
 
 def forget() -> None:
-    """Look for plug-ins again; for tests."""
+    """Clear the cache of plug-ins; for tests."""
     with _lock:
-        _found.clear()
+        _plugins_by_kind.clear()
 
 
 def _log(level: str, text: str) -> None:
@@ -141,9 +142,9 @@ def _log(level: str, text: str) -> None:
 
 
 def _may_have_any() -> bool:
-    """Return False if no installed package can have a plug-in: none names a group, and all are in folders.
+    """Return False if no installed package has a plug-in: all packages are in folders, and none names a group.
 
-    Found from the files that `importlib.metadata` reads; importing that takes 20 ms, which all windows would wait for.
+    Reads the same files as `importlib.metadata`, whose import takes 20 ms of every start.
     """
     for place in dict.fromkeys(sys.path):
         try:
@@ -151,7 +152,7 @@ def _may_have_any() -> bool:
                 packages = [entry.path for entry in entries if entry.name.endswith((".dist-info", ".egg-info"))]
         except FileNotFoundError:
             continue
-        except OSError:  # an archive: what reads those knows more
+        except OSError:  # an archive, which only `importlib.metadata` can read
             return True
         for package in packages:
             try:
@@ -167,7 +168,7 @@ def _look(kind: PluginKind) -> tuple[Plugin, ...]:
     if not _may_have_any():
         return ()
     try:
-        from importlib import metadata  # brings a reader of e-mail, for which each start would wait
+        from importlib import metadata  # slow: it imports the package email
 
         entries = metadata.entry_points(group=kind.value)
     except Exception as error:  # noqa: BLE001  -- damaged metadata of any installed package

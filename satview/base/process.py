@@ -1,4 +1,4 @@
-"""Standard input that a signal can end, whenever it comes."""
+"""Exit codes, signals, and standard input and output of a command."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from typing import Any, BinaryIO, Final, NoReturn
 
 from satview.base.safe_text import visible
 
-# How a command ends: exit codes, signals, a standard output that takes no more, and errors inside satview itself.
+# The end of a command: exit codes, signals, failing standard output, and internal errors.
 
 
 FINE: Final = 0
@@ -31,16 +31,16 @@ _SIGNAL_BASE: Final = 128
 _FRAMES_MAX: Final = 60
 _TERMINAL: Final = ("SIGINT", "SIGTERM", "SIGHUP")
 _HAS_TIMER: Final = hasattr(signal, "setitimer")  # not on Windows
-_REPEAT_S: Final = 0.1  # until what a signal raised, and nobody handled, is raised again
+_REPEAT_S: Final = 0.1  # time after which an exception of a signal that is not handled is raised again
 _OUTPUT_ERRORS: Final = (errno.ENOSPC, errno.EFBIG, errno.EDQUOT, errno.EIO, errno.EBADF, errno.ENXIO)
 
 
 class Ended(BaseException):
-    """A signal requested the process to end; raised so that temporary files go on the way out.
+    """A signal requested the process to end; raised so that temporary files are removed.
 
     Attributes:
         number: Number of the signal.
-        code: Exit code, 128 and the number of the signal.
+        code: Exit code: 128 + number of the signal.
     """
 
     def __init__(self, number: int) -> None:
@@ -55,11 +55,11 @@ class OutputError(Exception):
 
 @contextmanager
 def signals_raise() -> Iterator[None]:
-    """Let SIGINT raise `KeyboardInterrupt`, SIGTERM and SIGHUP `Ended` in a block, until that ends the block.
+    """Let SIGINT raise `KeyboardInterrupt`, and SIGTERM and SIGHUP raise `Ended`, in a block.
 
-    Python raises it wherever it is, also inside a finalizer, or in an attribute that numpy looks up while it chooses a
-    loop. Those drop every exception, and the command would go on as if nobody had pressed Ctrl+C. So a timer raises it
-    again unless somebody handles it by then. A signal that is ignored, as under nohup, stays ignored.
+    Python may raise it inside a finalizer, or in an attribute lookup of numpy, which drop every exception: the command
+    would go on as if nobody had pressed Ctrl+C. So a timer raises it again until it is handled. A signal that is
+    ignored, as under nohup, stays ignored.
     """
     raised: BaseException | None = None
     before: dict[int, Any] = {}
@@ -67,7 +67,7 @@ def signals_raise() -> Iterator[None]:
     def end(number: int, _frame: FrameType | None) -> None:
         nonlocal raised
         if number != signal.SIGINT:
-            signal.signal(number, signal.SIG_IGN)  # once: what cleans up must not be interrupted
+            signal.signal(number, signal.SIG_IGN)  # only the first one counts: clean-up must not be interrupted
         raised = Ended(number) if number != signal.SIGINT else KeyboardInterrupt()
         if _HAS_TIMER:
             before.setdefault(signal.SIGALRM, signal.signal(signal.SIGALRM, raise_again))
@@ -79,7 +79,7 @@ def signals_raise() -> Iterator[None]:
             raise raised
 
     def drop_if_raised_again(lost: sys.UnraisableHookArgs) -> None:
-        # Of a lack of memory the command says itself that it has not enough.
+        # The command reports a lack of memory itself.
         if not isinstance(lost.exc_value, (KeyboardInterrupt, Ended, MemoryError)):
             hook(lost)
 
@@ -102,7 +102,7 @@ def collected_signals() -> Iterator[list[int]]:
     caught: list[int] = []
 
     def catch(signo: int, _frame: object) -> None:
-        if caught:  # somebody insists: whatever hangs is left
+        if caught:  # the second signal ends even a command that hangs
             raise KeyboardInterrupt
         caught.append(signo)
 
@@ -114,7 +114,7 @@ def collected_signals() -> Iterator[list[int]]:
 
 
 def _is_handled(error: BaseException) -> bool:
-    """Return whether an `except`, `finally` or `with` block deals with this error now."""
+    """Return whether an `except`, `finally` or `with` block is handling this error now."""
     handled = sys.exc_info()[1]
     while handled is not None and handled is not error:
         handled = handled.__context__
@@ -122,12 +122,12 @@ def _is_handled(error: BaseException) -> bool:
 
 
 def _numbers(names: Iterable[str]) -> list[int]:
-    """Return the numbers of the signals that this system has."""
+    """Return the numbers of those of the named signals that the system has."""
     return [getattr(signal, name) for name in names if hasattr(signal, name)]
 
 
 def _handled_by(handler: Callable[[int, FrameType | None], None], numbers: Iterable[int]) -> dict[int, Any]:
-    """Give signals a handler; return the old ones. Outside the main thread the caller handles signals."""
+    """Set the handler of signals, and return the old handlers; do nothing outside the main thread."""
     try:
         return {number: signal.signal(number, handler) for number in numbers}
     except ValueError:
@@ -140,7 +140,7 @@ def _restore(handlers: dict[int, Any]) -> None:
 
 
 class _ClosedOutput(io.TextIOBase):
-    """Takes the position of a standard output that was closed before the process began; Python would drop its text."""
+    """Stands for a standard output that was closed before the process began; Python would drop the text silently."""
 
     encoding = "utf-8"
 
@@ -160,8 +160,8 @@ def checked_output() -> Iterator[None]:
     """Raise OutputError if writing standard output fails, in the block or in the flush after it.
 
     Raises:
-        OutputError: It is full or closed.
-        BrokenPipeError: Its reader went away, such as `head`.
+        OutputError: The output is full or closed.
+        BrokenPipeError: The reader has closed the pipe, as `head` does.
     """
     if sys.stdout is None:
         sys.stdout = _ClosedOutput()
@@ -177,7 +177,7 @@ def checked_output() -> Iterator[None]:
         drop_output()
         raise
     except OSError as error:
-        # What satview writes to files raises errors of its own: this one can only be that of standard output.
+        # Writing files raises WriteError, so this error can only be that of standard output.
         if error.filename is None and error.errno in _OUTPUT_ERRORS:
             drop_output()
             raise OutputError(error.strerror or str(error)) from error
@@ -199,8 +199,8 @@ def _can_flush() -> bool:
 def end_process(code: int) -> NoReturn:
     """End the process with an exit code.
 
-    Where windows were shown it ends at once, after what was registered for the end has run: else Python takes its types
-    apart while Qt may still have objects of them (a fault in PySide's retrieveMetaObject, once in 130 pictures).
+    If windows were shown, run the functions registered with `atexit`, and then end without Python's clean-up: that
+    destroys types of which Qt may still have objects (a fault in PySide's retrieveMetaObject, once in 130 pictures).
     Closing the windows has waited for all tasks.
     """
     if "PySide6.QtWidgets" not in sys.modules:
@@ -213,7 +213,7 @@ def end_process(code: int) -> NoReturn:
 
 
 def drop_output() -> None:
-    """Send what is still buffered for standard output nowhere, so that Python does not complain at exit."""
+    """Discard the buffered standard output, so that Python reports no error at exit."""
     with contextlib.suppress(OSError, ValueError):
         descriptor = os.open(os.devnull, os.O_WRONLY)
         os.dup2(descriptor, sys.stdout.fileno())
@@ -222,17 +222,17 @@ def drop_output() -> None:
 
 
 def say(text: str) -> None:
-    """Print a message of satview on standard error; control characters of file names show as text."""
+    """Print a message on standard error; control characters are written as text."""
     with contextlib.suppress(OSError, ValueError):  # a terminal that is gone
         print(f"satview: {visible(text)}", file=sys.stderr)  # noqa: T201  -- the command line's own message
 
 
 def internal_report(error: BaseException, doing: str, version: str) -> str:
-    """Return a report of an error inside satview, to be copied by the user; nothing sends it anywhere.
+    """Return a report of an error inside satview that the user can copy; it is not sent anywhere.
 
     Args:
-        error: What was raised.
-        doing: The command line, or what the window did.
+        error: The exception.
+        doing: The command line, or the action of the window.
         version: Version of satview.
     """
     frames = "".join(traceback.format_exception(error, limit=-_FRAMES_MAX))
@@ -245,13 +245,13 @@ def internal_report(error: BaseException, doing: str, version: str) -> str:
     )
 
 
-# Python runs the handler of a signal between two steps of the program. One that arrives after the last step before
-# read(2) is noticed when that returns, which on an idle pipe is never. So no read waits longer than this.
+# Python runs signal handlers between two bytecodes. A signal that arrives just before read(2) is handled only when
+# that returns, which on an idle pipe is never. So no read waits longer than this.
 _WAIT_S: Final = 0.2
 
 
 class _Interruptible(io.RawIOBase):
-    """Reads from a file descriptor and lets signal handlers run while there is nothing to read."""
+    """Reads from a file descriptor, and lets signal handlers run while it waits for data."""
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
@@ -269,10 +269,10 @@ class _Interruptible(io.RawIOBase):
 
 
 def standard_input() -> BinaryIO:
-    """Return the bytes of standard input.
+    """Return a stream of the bytes of standard input, which signals can interrupt.
 
-    Make one per process: it reads ahead, so another one would miss bytes. On Windows, where pipes cannot be waited
-    for, and where standard input was replaced by an object without a descriptor, it is `sys.stdin.buffer`.
+    Call it once per process: the stream reads ahead, so a second one would miss bytes. It is `sys.stdin.buffer` on
+    Windows, which cannot wait for pipes, and if standard input was replaced by an object without a descriptor.
     """
     buffer: BinaryIO = sys.stdin.buffer
     try:

@@ -1,4 +1,4 @@
-"""Finds the files that ship with satview."""
+"""Paths of the files that ship with satview."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def resource_path(name: str) -> Path:
     """Return the path of a shipped file, such as `events/thread.toml`.
 
     Raises:
-        FileNotFoundError: No such file is shipped; names the file, not the machine's folders.
+        FileNotFoundError: No such file is shipped; the text has no folders of the machine.
     """
     path = _root() / name
     if not path.exists():
@@ -29,6 +29,6 @@ def resource_path(name: str) -> Path:
 
 
 def sample_trace() -> Path:
-    """Return the path of the trace that comes with satview, whether or not it is still there."""
+    """Return the path of the trace that comes with satview; the file may have been removed."""
     shipped = _root() / "samples" / _SAMPLE
     return shipped if shipped.exists() else _PACKAGE.parent / "sample_traces" / _SAMPLE

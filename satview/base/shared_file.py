@@ -1,7 +1,7 @@
-"""Reads and changes small files that several windows, programs or users have in common.
+"""Reads and changes small files that several windows, programs or users share.
 
-A change reads the file and replaces it by `NewFile`; who calls it holds a lock (`satview.session.state_files`). A file
-that cannot be understood is renamed to `NAME.damaged-N` and stays there.
+A change reads the file and replaces it by `NewFile`; the caller holds a lock (`satview.session.state_files`). A damaged
+file is renamed to `NAME.damaged-N` and kept.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ _WORDS: Final = {"int": "a whole number", "str": "text", "bool": "true or false"
 
 
 class DamagedFileError(SatviewError):
-    """A file is there, but is not what it should be; the text says why."""
+    """A file exists, but its content is not as expected; the text gives the reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class Damaged:
-    """What became of a damaged file.
+    """A damaged file that was renamed.
 
     Attributes:
-        name: Its name before.
-        path: Where it is now.
+        name: Its former name.
+        path: Its new path.
         reason: What was wrong with it.
     """
 
@@ -47,10 +47,10 @@ class Damaged:
 
 
 def parsed_json(data: bytes) -> Any:
-    """Return what a file of JSON holds.
+    """Return the content of a JSON file.
 
     Raises:
-        DamagedFileError: It is none; says where.
+        DamagedFileError: It is no JSON; the text gives the position.
     """
     try:
         return json.loads(data.decode("utf-8"))
@@ -63,14 +63,14 @@ def parsed_json(data: bytes) -> Any:
 
 
 def as_declared(content: Any, kind: type[_Kind]) -> _Kind:
-    """Return parsed JSON, which anybody may have changed, as a dataclass whose fields declare their types and bounds.
+    """Return parsed JSON as a dataclass whose fields declare their types and bounds.
 
     Raises:
-        DamagedFileError: It is something else; says where and what.
+        DamagedFileError: It does not have these types and bounds; the text gives the position and the reason.
     """
     try:
         return msgspec.convert(content, kind, dec_hook=_converted)
-    except UnicodeEncodeError as error:  # of names and words only; paths may have any bytes
+    except UnicodeEncodeError as error:  # in a text; paths may have any bytes
         raise DamagedFileError(f"{ascii(error.object)[:_SAID_MAX]} is no text") from error
     except msgspec.ValidationError as error:
         what, _, place = str(error).partition(" - at `$")
@@ -82,15 +82,15 @@ def as_declared(content: Any, kind: type[_Kind]) -> _Kind:
 
 
 def _converted(kind: type[_Kind], value: Any) -> _Kind:
-    """Return a value of a type that JSON has not, such as a path."""
+    """Return a value as a type that JSON does not have, such as a path."""
     return kind(value)  # type: ignore[call-arg]
 
 
 def read_shared(path: Path, limit: int) -> bytes | None:
-    """Return the content of a file, None if there is none.
+    """Return the content of a file; None if there is no such file.
 
     Raises:
-        DamagedFileError: It is larger than `limit` bytes, or no file.
+        DamagedFileError: It is larger than `limit` bytes, or a folder.
         OSError: It cannot be read.
     """
     try:
@@ -106,19 +106,19 @@ def read_shared(path: Path, limit: int) -> bytes | None:
 
 
 def change_shared(path: Path, change: Change, limit: int) -> Damaged | None:
-    """Replace a file by what `change` makes of it, while the caller holds its lock.
+    """Replace the content of a file by the result of `change`; the caller holds the lock of the file.
 
     Args:
-        path: The file; it need not exist, its folder must.
-        change: Gets the content, None if there is no file; returns the new content, None to remove the file. It may
-            be called twice, and raises `DamagedFileError` for content that it does not understand.
-        limit: Size in bytes from which a file is damaged.
+        path: The file, which need not exist; its folder must exist.
+        change: Called with the content, None if there is no file; returns the new content, or None to remove the file.
+            It may be called twice, and raises `DamagedFileError` for invalid content.
+        limit: Most bytes of a file; a larger one counts as damaged.
 
     Returns:
-        Where a damaged file was put; None if there was none.
+        The old file if it was damaged and renamed; else None.
 
     Raises:
-        WriteError: The file cannot be read or written, or would be damaged; it is as it was.
+        WriteError: The file cannot be read or written, or would be too large; it is unchanged.
     """
     damaged = None
     try:
@@ -142,7 +142,7 @@ def change_shared(path: Path, change: Change, limit: int) -> Damaged | None:
 
 
 def set_aside(path: Path) -> Path:
-    """Rename a damaged file to the first free name.
+    """Rename a damaged file to `NAME.damaged-N` with the first free number, and return the new path.
 
     Raises:
         OSError: It cannot be renamed.
@@ -155,10 +155,10 @@ def set_aside(path: Path) -> Path:
 
 
 def rename(path: Path, new: Path) -> None:
-    """Give a file another name.
+    """Rename a file, and sync the change to the disk.
 
     Raises:
-        OSError: That is not possible.
+        OSError: It cannot be renamed.
     """
     os.rename(path, new)  # noqa: PTH104  -- says what it does
     sync_folder(path.parent)

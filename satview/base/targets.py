@@ -1,4 +1,4 @@
-"""Checks output targets: a file, or a stream that was named on purpose, but never a file that is being read."""
+"""Checks targets of output: files, or pipes and devices that the user named, but never a file that is being read."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class TargetKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class OutputTarget:
-    """Where output goes.
+    """A target of output.
 
     Attributes:
         kind: A file that is replaced, an open descriptor of this process, or a pipe or device that is opened.
@@ -45,7 +45,7 @@ class OutputTarget:
 
 
 class _KeptInputs:
-    """Inputs of the running command, which no output of it, from any thread, may replace."""
+    """The inputs of the running command, which its outputs, from any thread, must not replace."""
 
     sources: Callable[[], Sources] = staticmethod(tuple)
 
@@ -55,10 +55,10 @@ _kept = _KeptInputs()
 
 @contextmanager
 def keeps_inputs(sources: Callable[[], Sources]) -> Iterator[None]:
-    """Refuse, in a block, outputs onto what a command reads.
+    """Refuse, in a block, outputs that would replace an input of the command.
 
     Args:
-        sources: Returns it; called when something that is there already is to be replaced.
+        sources: Returns the inputs; called before an existing file is replaced.
     """
     _kept.sources = sources
     try:
@@ -68,18 +68,17 @@ def keeps_inputs(sources: Callable[[], Sources]) -> Iterator[None]:
 
 
 def find_target(path: Path | str, reading: Sources = (), *, streams: bool = False) -> OutputTarget:
-    """Return the target of output to a name, or refuse the name.
+    """Return the target that a name of output means.
 
     Args:
         path: The name; symbolic links are followed. With `streams`, `-` is standard output.
-        reading: What is being read: paths or open descriptors, `-` for standard input. A folder represents all files
-            in it.
-        streams: The user named the output on a command line: pipes, terminals and `/dev/null` are written to. Without
-            it they are refused. Disks and sockets are always refused.
+        reading: Inputs: paths or open descriptors, `-` for standard input. A folder represents all files in it.
+        streams: Allow pipes, terminals and `/dev/null`, because the user named the output on a command line. Disks and
+            sockets are always refused.
 
     Raises:
-        WriteError: The name is a folder, or in none that is there, a device that may not be written, write-protected,
-            or what is being read.
+        WriteError: The name is a folder, is in a missing folder, is a device that is refused, is write-protected, or is
+            one of the inputs.
     """
     if streams and (number := descriptor_of(path)) >= 0:
         _refuse_same(Path(path), os.fstat(number), reading)
@@ -105,10 +104,10 @@ def find_target(path: Path | str, reading: Sources = (), *, streams: bool = Fals
 
 
 def refuse_missing_folder(path: Path) -> None:
-    """Refuse the name of a new file or folder that is to be in a folder which is not there.
+    """Check that the folder of a new file or folder exists.
 
     Raises:
-        WriteError: Names that folder, and says what to do.
+        WriteError: It does not exist; the text names it.
     """
     home = Path(os.path.realpath(path)).parent
     if not home.exists():
@@ -136,7 +135,7 @@ def descriptor_of(path: Path | str) -> int:
 
 
 def is_standard_output(path: Path | str | None) -> bool:
-    """Return whether a name given for output represents standard output; messages then go to standard error."""
+    """Return whether a name of output represents standard output; messages then go to standard error."""
     return path is not None and descriptor_of(path) == _STDOUT
 
 
@@ -149,7 +148,7 @@ def _refuse_same(path: Path, status: os.stat_result, reading: Sources) -> None:
 
 
 def _identities(source: Path | str | int) -> set[tuple[int, int]]:
-    """Return device and inode of a file, or of all files in a folder; the empty set if it cannot be looked up."""
+    """Return device and inode of a file, or of all files in a folder; empty if these cannot be read."""
     try:
         source = 0 if str(source) == "-" else source
         status = os.fstat(source) if isinstance(source, int) else Path(source).stat()

@@ -1,4 +1,4 @@
-"""Sharing work among threads: background functions, and values made by only one of them."""
+"""Threads: watchdogs for user code, functions in the background, and values that only one thread computes."""
 
 from __future__ import annotations
 
@@ -10,30 +10,30 @@ from collections.abc import Callable, Iterable
 from threading import Thread
 from typing import Any, Final, Generic, TypeVar
 
-# Ends Python code of a user's file that does not come to an end by itself.
+# Watchdog that ends endless Python code of a user's file.
 
 
-_LOOKS: Final = 20  # in the time that a block may take
+_LOOKS: Final = 20  # checks within the time limit of a block
 
 
-class Stuck(BaseException):  # no Exception, which a loop without an end may well catch
-    """Code ran for too long without getting anywhere."""
+class Stuck(BaseException):  # no Exception, which an endless loop may catch
+    """Code ran for too long without progress."""
 
     def __str__(self) -> str:
         return "it ran for too long"
 
 
 class Watchdog:
-    """Watches `with` blocks, one at a time; millions of short ones cost next to nothing.
+    """Watches `with` blocks, one at a time, at hardly any cost for short ones.
 
-    A block that gets nowhere for `limit_s` raises `Stuck`, and again should it go on. The watching thread begins with
-    the first block and ends when there was none for that long, or nobody has the watchdog any more. On Pythons other
-    than CPython nothing is watched.
+    Raises `Stuck` in a block without progress for `limit_s`, repeatedly if the block goes on. A thread watches; it
+    begins with the first block, and ends after `limit_s` without blocks, or when the watchdog is freed. Works only on
+    CPython.
 
     Args:
-        limit_s: Patience.
-        progress: A number that changes while the block gets on; None while it waits for others and cannot. Without it
-            only the end of a block counts.
+        limit_s: Time limit.
+        progress: Returns a number that changes while the block makes progress, or None while the block waits for
+            others. By default only the end of the block is progress.
     """
 
     def __init__(self, limit_s: float, progress: Callable[[], int | None] = int) -> None:
@@ -52,7 +52,7 @@ class Watchdog:
     def __exit__(self, *_: object) -> None:
         with self._lock:
             self._is_on = False
-        if self._has_raised:  # perhaps it has not arrived yet: it is not meant for what comes after the block
+        if self._has_raised:  # withdraw an exception that the block has not received yet
             self._has_raised = False
             _raise_in(self._watched, None)
 
@@ -68,119 +68,119 @@ class Watchdog:
         seen, looks = None, 0
         while (dog := dog_of()) is not None:
             sign = dog._sign()
-            # Looks are counted, not seconds: a computer that slept has not been stuck.
+            # Count checks, not seconds: the computer may have been suspended.
             looks = looks + 1 if sign is not None and sign == seen else 0
             seen = sign
             if looks >= _LOOKS and sign is not None:
                 if not dog._bark(sign[0]):
                     return
                 looks = 0
-            del dog  # or it would live as long as this thread
+            del dog  # else this thread would keep the watchdog alive
             time.sleep(look_s)
 
     def _sign(self) -> tuple[int, int] | None:
-        """Return the number of the block and how far it got, None if that cannot be said now."""
+        """Return the number of the block and its progress; None while the block waits for others."""
         block = self._block
         progress = self._progress() if self._is_on else 0
         return None if progress is None else (block, progress)
 
     def _bark(self, block: int) -> bool:
-        """Raise `Stuck` in a block that still runs; return False if none does, so that the thread may end."""
+        """Raise `Stuck` in a block if it still runs; return whether the watching thread must go on."""
         with self._lock:
             if self._is_on and self._block == block:
                 self._has_raised = True
                 _raise_in(self._watched, Stuck)
             self._has_thread = False
-            self._has_thread = self._is_on  # a block that began just now relies on this thread
+            self._has_thread = self._is_on  # a block that just began relies on this thread
             return self._has_thread
 
 
 def _raise_in(thread: int, error: type[BaseException] | None) -> None:
-    """Have another thread raise an exception as soon as it runs Python code; None takes back one that waits for it."""
+    """Raise an exception in another thread as soon as it runs Python code; None withdraws a pending one."""
     python = getattr(ctypes, "pythonapi", None)
     if python is not None:
         argument = ctypes.py_object(error) if error is not None else ctypes.py_object()
         python.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), argument)
 
 
-# Functions that run in a thread beside the one that starts them.
+# Functions in the background.
 
 
-_Made = TypeVar("_Made")
+_Result = TypeVar("_Result")
 
 
-class Begun(Generic[_Made]):
-    """A function that runs in a thread of its own from now on, and what it returns.
+class Begun(Generic[_Result]):
+    """A function that runs in its own thread from now on, and its result.
 
-    Worth it for what does not hold the interpreter: reading files, the compiled core, numpy on large arrays.
+    Useful for code that releases the interpreter lock: reading files, the compiled core, numpy on large arrays.
 
     Args:
         make: The function.
-        name: Of the thread.
+        name: Name of the thread.
     """
 
-    def __init__(self, make: Callable[[], _Made], name: str) -> None:
-        self._made: _Made
+    def __init__(self, make: Callable[[], _Result], name: str) -> None:
+        self._result: _Result
         self._error: BaseException | None = None
         self._thread = Thread(target=self._run, args=(make,), name=name, daemon=True)
         self._thread.start()
 
-    def _run(self, make: Callable[[], _Made]) -> None:
+    def _run(self, make: Callable[[], _Result]) -> None:
         try:
-            self._made = make()
-        except BaseException as error:  # noqa: BLE001 - raised where the result is taken
+            self._result = make()
+        except BaseException as error:  # noqa: BLE001 - raised by `result`
             self._error = error
 
     @property
     def is_done(self) -> bool:
-        """Whether `result` answers at once."""
+        """True if `result` returns at once."""
         return not self._thread.is_alive()
 
     def wait(self) -> None:
-        """Return when it is done, however it ended."""
+        """Wait until the function has ended; never raises what it raised."""
         self._thread.join()
 
-    def result(self) -> _Made:
-        """Return what the function returns, when it does; raise what it raises."""
+    def result(self) -> _Result:
+        """Wait until the function has ended; return what it returned, or raise what it raised."""
         self._thread.join()
         if self._error is not None:
             raise self._error
-        return self._made
+        return self._result
 
 
-# What several threads request and only one of them makes.
+# Values that several threads request, and one of them computes.
 
 
 class Once:
-    """Values that are made at the first request under a name; who requests one meanwhile waits for it."""
+    """Values by name, computed at the first request; other threads that request one meanwhile wait for it."""
 
     def __init__(self) -> None:
-        self._made: dict[str, Any] = {}
+        self._values: dict[str, Any] = {}
         self._locks: dict[str, threading.RLock] = {}
         self._lock = threading.Lock()
 
     def __contains__(self, name: str) -> bool:
-        return name in self._made
+        return name in self._values
 
     def get(self, name: str, make: Callable[[], Any]) -> Any:
-        """Return the value of a name. What `make` raises is raised here, and the next request tries again."""
-        value = self._made.get(name, self)
-        if value is self:  # which no value is
+        """Return the value of a name, computed by `make` if need be; if that raises, the next request tries again."""
+        value = self._values.get(name, self)
+        if value is self:  # stands for no value
             with self._lock:
                 lock = self._locks.setdefault(name, threading.RLock())
             with lock:
-                value = self._made.get(name, self)
+                value = self._values.get(name, self)
                 if value is self:
-                    value = self._made[name] = make()
+                    value = self._values[name] = make()
         return value
 
     def forget(self, name: str) -> None:
-        """Free the value of a name; the next request makes it again."""
-        self._made.pop(name, None)
+        """Free the value of a name; the next request computes it again."""
+        self._values.pop(name, None)
 
 
 class Claims:
-    """Assigns numbered items to the threads that request them, so that no item is made twice."""
+    """Assigns numbered items to the threads that request them, so that no two threads work on the same item."""
 
     def __init__(self) -> None:
         self._claimed: set[int] = set()
@@ -194,7 +194,7 @@ class Claims:
             return claimed
 
     def leave(self, claimed: Iterable[int]) -> None:
-        """Release claimed items: they are made, or another thread is to make them."""
+        """Release claimed items: they are done, or left to another thread."""
         with self._changed:
             self._claimed.difference_update(claimed)
             self._changed.notify_all()

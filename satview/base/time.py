@@ -1,7 +1,7 @@
-"""Time: clock cycles, nanoseconds and windows; `time_text` is how they are written.
+"""Conversion of clock cycles and nanoseconds, and time windows; `time_text` has their text forms.
 
 All positions in a trace are whole clock cycles (int64) of the target's counter. Nanoseconds are derived exactly, by
-integer arithmetic; floats appear only when pixels are concerned, after the start of the window was subtracted.
+integer arithmetic; floats are used only for pixels, after the start of the window was subtracted.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ class Clock:
 
     Attributes:
         cycles_per_s: Rate of the stamps, TRACE_CYCLES_PER_SEC; at least 1.
-        start_cycles: Counter value that counts as zero for relative times: the first event of the trace.
-        boot_time_s: Seconds since 1970 UTC when the counter was (about) zero, or None if the file does not show.
-        boot_rest_ns: What is to be added to `boot_time_s`, where the file shows it to the nanosecond.
-        is_absolute: False when the upper half of the counter is unknown, so that only differences mean something.
+        start_cycles: Counter value at relative time 0: the first event of the trace.
+        boot_time_s: Approximate time at which the counter was zero, seconds since 1970 UTC; None if not known.
+        boot_rest_ns: Nanoseconds to add to `boot_time_s`.
+        is_absolute: False if the upper half of the counter is unknown, so that only differences are meaningful.
     """
 
     cycles_per_s: int
@@ -60,11 +60,10 @@ class Clock:
     def ns_array(self, cycles: Cycles) -> Cycles:
         """Return `ns()` of every element; exact. Shape (n,), int64.
 
-        Times beyond 292 years, which only damage can give, are cut to that.
-        The split into whole seconds and rest keeps every product below 2^63 for rates up to 9.2 GHz; above that
-        the rest is computed in Python integers.
+        Times beyond 292 years, which only damaged traces have, are limited to that.
         """
         cycles = cycles - self.start_cycles
+        # Whole seconds and the rest apart keep every product below 2^63 for rates up to 9.2 GHz.
         # A division by one number is vectorised; np.divmod is not, and ten times slower.
         whole = cycles // self.cycles_per_s
         rest = cycles - whole * self.cycles_per_s
@@ -77,14 +76,11 @@ class Clock:
         return whole * NS_PER_S + np.array(exact, dtype=np.int64)
 
     def durations_ns(self, cycles: Cycles) -> Cycles:
-        """Return `duration_ns()` of every element, rounded down; shape (n,), int64, limits as of `ns_array`."""
+        """Return `duration_ns()` of every element, rounded down; shape (n,), int64; limited as in `ns_array`."""
         return self.ns_array(cycles + self.start_cycles)
 
     def wall_time(self, cycles: int) -> datetime | None:
-        """Return the approximate date of a counter value (UTC), None where the file cannot show.
-
-        The counter's zero is usually close to boot, so this is boot time plus the counter; label it approximate.
-        """
+        """Return the approximate date of a counter value (UTC): the boot time plus the counter; None if not known."""
         if self.boot_time_s is None or not self.is_absolute:
             return None
         try:
@@ -129,7 +125,7 @@ class TimeWindow:
         return TimeWindow(start, start + self.length)
 
     def within(self, whole: TimeWindow) -> TimeWindow:
-        """Return as much of the window as is in another one; all of that one where they do not meet."""
+        """Return the intersection with another window; all of that window if they do not overlap."""
         start, end = max(self.start, whole.start), min(self.end, whole.end)
         return TimeWindow(start, end) if start < end else whole
 

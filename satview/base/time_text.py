@@ -1,7 +1,7 @@
-"""Moments, lengths and ranges of time as text, printed and read: `1.234 567 890 s`, `350 µs`, `1.2s..1.5s`, `25%`.
+"""Formats and parses moments, lengths and ranges of time: `1.234 567 890 s`, `350 µs`, `1.2s..1.5s`, `25%`.
 
-All that is printed here is read back here: a moment and a range to the cycle, since their decimals follow the clock.
-Links, panels, filters, the command line, SQL and reports have no rules of their own.
+Every text that is formatted here can be parsed here, moments and ranges exactly to the cycle, as the number of their
+decimals depends on the clock. Links, panels, filters, the command line, SQL and reports all use these functions.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from satview.base.time import NS_PER_S, Clock, TimeWindow
 
 MICROSECOND: Final = "\N{MICRO SIGN}s"
 UNITS: Final = (("s", NS_PER_S), ("ms", 1_000_000), (MICROSECOND, 1_000), ("ns", 1))  # as printed, the largest first
-# As typed, in small letters. Keyboards and editors have two characters for micro, and most people write a u.
+# As typed, in lower case. There are two Unicode characters for micro, and most people write a u.
 UNITS_NS: Final = {**dict(UNITS), "us": 1_000, "\N{GREEK SMALL LETTER MU}s": 1_000}
 EXAMPLES: Final = "1.2s, 350us, 2ms or 800ns, -5s from the end, #1200, 25% or 06:19:01"
-_DIGITS_OF_NS: Final = 9  # a rate of 2.6 GHz or 24 MHz gives endless ones, 2.5 GHz one: more are not found in clocks
+_DIGITS_OF_NS: Final = 9  # decimals of a nanosecond that are tested: 2.5 GHz has one, 2.6 GHz and 24 MHz endless ones
 _MOST_NS: Final = 10**19
 _SPACES: Final = " \u00a0\u2007\u2009\u202f"  # between groups of digits; most of them do not break
 _MU: Final = "\N{MICRO SIGN}\N{GREEK SMALL LETTER MU}\N{GREEK CAPITAL LETTER MU}"
@@ -33,7 +33,7 @@ _WHOLE: Final = f"[0-9][0-9_]*(?:[{_SPACES}][0-9]{{3}}(?![0-9]))*"
 _PART: Final = f"\\.[0-9_]*(?:[{_SPACES}][0-9]{{1,3}})*\N{HORIZONTAL ELLIPSIS}?"
 NUMBER: Final = f"(?:{_WHOLE}(?:{_PART})?|\\.[0-9](?:{_PART[2:]}))"
 LENGTH: Final = re.compile(f"({NUMBER})[{_SPACES}]*([A-Za-z{_MU}]+)(?![A-Za-z0-9_])")  # an amount with its unit
-# A number and `%` where an expression, or a part of it, ends are a share of the trace; elsewhere `%` divides.
+# A number and `%` at the end of an expression, or of a part of it, are a share of the trace; elsewhere `%` is modulo.
 MOMENT: Final = re.compile(
     f"#[{_SPACES}]?[0-9][0-9_]*(?:[,{_SPACES}][0-9]{{3}})*|{NUMBER}[{_SPACES}]*%(?=\\s*(?:$|[)]|&&|[|][|]|(?:and|or)\\b))"
 )
@@ -48,7 +48,7 @@ _SHOWN: Final = 40
 
 
 def format_duration(ns: int, digits: int = 4) -> str:
-    """Return a length for people: `1.204 ms`, `350 ns`, `-2.5 s`; about `digits` figures, unit by size."""
+    """Return a length as display text with about `digits` digits: `1.204 ms`, `350 ns`, `-2.5 s`."""
     size = abs(ns)
     for unit, scale in UNITS:
         if size >= scale or scale == 1:
@@ -59,10 +59,10 @@ def format_duration(ns: int, digits: int = 4) -> str:
 
 
 def format_exactly(cycles: int, clock: Clock) -> str:
-    """Return a length for people with nothing rounded away: `1.204 562 5 ms`, `-350 ns`.
+    """Return a length as display text without rounding: `1.204 562 5 ms`, `-350 ns`.
 
-    Where the length is no finite number of decimals of a nanosecond, as at 19.2 MHz, three of them and an ellipsis say
-    so: `364.583... ns`; the exact length is the number of cycles then.
+    A length without a finite number of decimals of a nanosecond, as at 19.2 MHz, has three of them and an ellipsis:
+    `364.583... ns`.
     """
     ns, rest = divmod(abs(cycles) * NS_PER_S, clock.cycles_per_s)
     beyond, left = divmod(rest * 10**_DIGITS_OF_NS, clock.cycles_per_s)
@@ -77,31 +77,31 @@ def format_exactly(cycles: int, clock: Clock) -> str:
 
 
 def format_time(ns: int, resolution_ns: int = 1) -> str:
-    """Return a time in nanoseconds as seconds with groups of three decimals: `1.234 567 890 s`.
+    """Return a time as seconds with groups of three decimals: `1.234 567 890 s`.
 
     Args:
         ns: Time relative to the start of the trace.
-        resolution_ns: Decimals finer than this are left out.
+        resolution_ns: Groups of decimals much finer than this are left out.
     """
     groups = 3 if resolution_ns < 1_000 else 2 if resolution_ns < 1_000_000 else 1
     return _grouped(ns, 9, groups)
 
 
-def format_moment(cycles: int, clock: Clock, beside: int | None = None) -> str:
-    """Return a moment of a trace as seconds from its start, with decimals that lead back to the cycle.
+def format_moment(cycles: int, clock: Clock, length_cycles: int | None = None) -> str:
+    """Return a moment of a trace as seconds from its start, with enough decimals to identify the cycle.
 
-    Up to 1 GHz three groups, `1.234 567 890 s`; four up to 1 THz. What is not written is cut off, not rounded, as
-    `parse_moment` takes the first cycle that is not before a time.
+    Up to 1 GHz these are three groups, `1.234 567 890 s`; up to 1 THz four. Further decimals are cut off, not rounded,
+    as `parse_moment` returns the first cycle that is not before a time.
 
     Args:
         cycles: The moment.
-        clock: Of the trace.
-        beside: A length in cycles that a sentence has beside the moment. Of milliseconds it leaves microseconds of the
-            moment, of seconds milliseconds: `1.234 568 s`, `1.235 s`. They are rounded up, so that what begins then has
-            begun when the text is read back. None = to the cycle.
+        clock: Clock of the trace.
+        length_cycles: A length that is shown with the moment: from 1 ms on, the moment has microseconds, from 1 s on
+            milliseconds (`1.234 568 s`, `1.235 s`), rounded up so that the parsed moment is not before the true one.
+            None = to the cycle.
     """
     decimals = -(-_decimals(clock) // 3) * 3
-    length_ns = 0 if beside is None else clock.duration_ns(beside)
+    length_ns = 0 if length_cycles is None else clock.duration_ns(length_cycles)
     for least_ns, fewer in ((NS_PER_S, 3), (NS_PER_S // 1_000, 6)):
         if length_ns >= least_ns:
             return _grouped(-((clock.start_cycles - cycles) * 10**fewer // clock.cycles_per_s), fewer, fewer // 3)
@@ -115,7 +115,7 @@ def _grouped(number: int, decimals: int, groups: int) -> str:
 
 
 def _decimals(clock: Clock) -> int:
-    """Return how many decimals of a second tell one cycle from the next; at least those of a nanosecond."""
+    """Return how many decimals of a second distinguish adjacent cycles; at least 9."""
     return max(9, len(str(clock.cycles_per_s - 1)))
 
 
@@ -127,17 +127,17 @@ def _scaled(cycles: int, clock: Clock, decimals: int) -> int:
 
 
 def format_cycles(cycles: int) -> str:
-    """Return a number of cycles for people: `1 cycle`, `2,409,125 cycles`."""
+    """Return a number of cycles as display text: `1 cycle`, `2,409,125 cycles`."""
     return counted(cycles, "cycle")
 
 
 def hex_cycles(cycles: int) -> str:
-    """Return a time in cycles as the target's 64-bit counter shows it; one below zero has wrapped around."""
+    """Return a time in cycles as the value of the target's 64-bit counter in hex; negative times wrap around."""
     return f"0x{cycles & (1 << 64) - 1:x}"
 
 
 def moment_text(cycles: int, clock: Clock) -> str:
-    """Return a moment as short as `parse_moment` reads it to the cycle: `1.25s`; `80000cy` before the trace begins."""
+    """Return the shortest text that `parse_moment` reads to the cycle: `1.25s`; `80000cy` before the trace begins."""
     decimals = _decimals(clock)
     whole, part = divmod(_scaled(cycles, clock, decimals), 10**decimals)
     if cycles < clock.start_cycles or whole >= _MOST_NS // NS_PER_S:
@@ -146,7 +146,7 @@ def moment_text(cycles: int, clock: Clock) -> str:
 
 
 def range_text(window: TimeWindow, clock: Clock) -> str:
-    """Return a range as `parse_range` reads it, to the cycle: `1.2s..1.5s`."""
+    """Return the shortest text that `parse_range` reads to the cycle: `1.2s..1.5s`."""
     return f"{moment_text(window.start, clock)}..{moment_text(window.end, clock)}"
 
 
@@ -167,19 +167,19 @@ class MomentAxis:
 
 @dataclass(frozen=True, slots=True)
 class TimePosition:
-    """Where to go: one of the two is given."""
+    """A moment in cycles or the row of an event: one of the two is given."""
 
     cycles: int | None = None
     event: int | None = None
 
 
 def parse_length(text: str) -> Fraction:
-    """Return a length in nanoseconds, exactly as it is written; without a unit it means seconds; it may be negative.
+    """Return a length in nanoseconds, exactly; a number without a unit means seconds, and may be negative.
 
-    Beyond 317 years it is cut to that, which is longer than any trace.
+    It is limited to 317 years, which is longer than any trace.
 
     Raises:
-        UsageError: The text is no length; says from which character on.
+        UsageError: The text is no length; the error gives the first wrong character.
     """
     text = _plain(text)
     match = _AMOUNT.match(text)
@@ -194,7 +194,7 @@ def parse_length(text: str) -> Fraction:
 
 
 def amount_ns(number: str, unit: str) -> Fraction:
-    """Return a number as `NUMBER` matches it, and its unit, in nanoseconds.
+    """Return a number that `NUMBER` matches, with its unit, in nanoseconds.
 
     Raises:
         KeyError: There is no such unit.
@@ -208,7 +208,7 @@ def _value(number: str) -> Fraction:
 
 
 def parse_since_start(text: str) -> Fraction | None:
-    """Return nanoseconds since the start of the trace; None for moments that refer to anything else of it."""
+    """Return nanoseconds since the start of the trace; None for a text that is no time from the start."""
     match = _AMOUNT.fullmatch(_plain(text))
     if match is None or match[1] or (match[3] or "s").lower() not in UNITS_NS:
         return None
@@ -218,9 +218,9 @@ def parse_since_start(text: str) -> Fraction | None:
 def parse_moment(text: str, axis: MomentAxis) -> int:
     """Return the moment in cycles that a text means; it may be outside the trace.
 
-    `1.25s` is from the start of the trace, `-5s` from its end, `0x1f00c` and `80000cy` are cycles of the counter,
-    `#1200` is an event by its number from 1, `25%` a share of the trace, `2024-06-10 06:19:01.5` and `06:19:01` are the
-    time of day in UTC, where the header shows it.
+    `1.25s` is a time from the start of the trace, `-5s` from its end; `0x1f00c` and `80000cy` are cycles of the
+    counter; `#1200` is the number of an event, from 1; `25%` is a share of the trace; `2024-06-10 06:19:01.5` and
+    `06:19:01` are times of day in UTC, if the header shows them.
 
     Raises:
         UsageError: The text is none of these, or the trace does not have what it refers to.
@@ -257,7 +257,7 @@ def parse_moment_inside(text: str, axis: MomentAxis) -> int:
 
 
 def parse_position(text: str, axis: MomentAxis) -> TimePosition:
-    """Return the event that `#1200` means, or the moment that any other text does (`parse_moment`).
+    """Return the event that `#1200` means, or the moment that any other text means (`parse_moment`).
 
     Raises:
         UsageError: The text is none of these, or the position is outside the trace.
@@ -270,8 +270,8 @@ def parse_position(text: str, axis: MomentAxis) -> TimePosition:
 def parse_range(text: str, axis: MomentAxis) -> TimeWindow:
     """Return the window that `A..B`, or `A to B`, means; either end of `A..B` may be left out.
 
-    Each end is a moment as of `parse_moment`; an end `+5ms` is so long after the beginning. What is at the end is not
-    in the range, except for an event given by its number.
+    Each end is a moment as for `parse_moment`; an end `+5ms` is relative to the start. The end is not in the range,
+    unless it is an event given by its number.
 
     Raises:
         UsageError: The text is no range, is empty, or is outside the trace.
@@ -296,24 +296,24 @@ def _end(text: str, start: int, axis: MomentAxis) -> int:
 
 
 def _plain(text: str) -> str:
-    """Return a text with one kind of minus and without spaces around it."""
+    """Return a text without surrounding spaces, with every minus sign as a hyphen."""
     return text.strip().replace("\N{MINUS SIGN}", "-")
 
 
 def _refused(text: str, position: int) -> UsageError:
-    """Return the error that a text is no time, with the first character that fits nothing."""
+    """Return the error for a text that is no time, with the position of the first wrong character."""
     position += len(text[position:]) - len(text[position:].lstrip())
     where = f", from character {position + 1} on" if 0 < position < len(text) else ""
     return UsageError(f"{text[:_SHOWN]!r} is no time{where}; write {EXAMPLES}")
 
 
 def _cycles_of(length_ns: Fraction, clock: Clock) -> int:
-    """Return the first cycle that is not before a time since the start, exactly: a cycle may be less than 1 ns."""
+    """Return a length in cycles, rounded up."""
     return ceil(length_ns * clock.cycles_per_s / NS_PER_S)
 
 
 def _cycles(match: re.Match[str]) -> int:
-    """Return the cycles that a number with `cy` after it means."""
+    """Return the signed number of cycles that `_CYCLES` matched."""
     size = min(int("".join(filter(str.isdigit, match[2]))), _MOST_NS)
     return -size if match[1] == "-" else size
 

@@ -321,9 +321,9 @@ class EventListPanel(TablePanel[EventListModel]):
         top = self.table.rowAt(0)
         return super().saved_values() | ({_TOP: self.model.event_at(top)} if top >= 0 else {})
 
-    def take_values(self, values: Mapping[str, Value]) -> None:
+    def restore_values(self, values: Mapping[str, Value]) -> None:
         """Restore the event at the top, and whether the list is pinned."""
-        super().take_values(values)
+        super().restore_values(values)
         event = values.get(_TOP)
         if isinstance(event, int) and event >= 0:
             self._view_rests.stop()

@@ -56,7 +56,7 @@ def values_of(panel: QWidget, names: Iterable[str]) -> dict[str, Value]:
     return {name: _value(attrgetter(name)(panel)) for name in names}
 
 
-def put_values(panel: QWidget, names: Iterable[str], values: Mapping[str, Value]) -> None:
+def set_values(panel: QWidget, names: Iterable[str], values: Mapping[str, Value]) -> None:
     """Set fields as if the user did; values of a wrong type or outside the field's choices are ignored."""
     for name in names:
         value = values.get(name)
@@ -179,9 +179,9 @@ class Panel(QWidget):
         """Return the values of the saved fields, by name."""
         return values_of(self, self.saved_fields)
 
-    def take_values(self, values: Mapping[str, Value]) -> None:
+    def restore_values(self, values: Mapping[str, Value]) -> None:
         """Restore saved values; values that do not fit, as in a file edited by hand, are ignored."""
-        put_values(self, self.saved_fields, values)
+        set_values(self, self.saved_fields, values)
 
     def copied_text(self) -> str:
         """Return the text for the command Copy if the panel has the focus; if empty, Copy takes the details."""

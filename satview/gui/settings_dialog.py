@@ -35,8 +35,8 @@ from satview.gui import theme as themes
 from satview.gui.colours import NAME_OF, OTHER_NAMES, StateLook, is_thick, read_looks, state_colour, write_looks
 from satview.gui.swimlane.fills import swatch
 from satview.gui.widgets import Dialog, PlainLabel, guard_from_wheel, line_up, sentence
-from satview.session.put_state import PARTS, check_name, names_in, session_of
 from satview.session.settings import SETTINGS, Setting, Settings
+from satview.session.trace_state import PARTS, check_name, names_in, session_of
 from satview.session.workspace_file import WorkspaceState
 
 # The dialog for saving a session.

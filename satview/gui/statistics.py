@@ -268,12 +268,12 @@ class StatisticsPanel(AnswerPanel):
                    for table, (key, descends) in self._sorting.items()}  # fmt: skip
         return super().saved_values() | sorting
 
-    def take_values(self, values: Mapping[str, Value]) -> None:
+    def restore_values(self, values: Mapping[str, Value]) -> None:
         """Restore saved values."""
         for name, value in values.items():
             if name.startswith(_SORTED) and isinstance(value, str):
                 self._sorting[name.removeprefix(_SORTED)] = value[1:], value.startswith("-")
-        super().take_values(values)
+        super().restore_values(values)
 
     def set_theme(self, theme: Theme) -> None:
         """Use the colours of a theme."""

@@ -233,10 +233,10 @@ def _style_sheet(theme: Theme) -> str:
     QToolButton#verdicts[state="warning"] {{ color: {css(theme.warning)}; }}
     QDockWidget {{ color: {text}; font-weight: 600; }}
     QDockWidget::title {{ background: {panel}; padding: 6px 8px; border-bottom: 1px solid {line}; }}
-    QToolButton[role="glance"] {{ color: {dim}; padding: 4px 8px; }}
-    QToolButton[role="glance"][state="error"] {{ color: {css(theme.error)}; }}
-    QToolButton[role="glance"][state="warning"] {{ color: {css(theme.warning)}; }}
-    QToolButton[role="glance"]:hover {{ background: {hover}; }}
+    QToolButton[role="summary"] {{ color: {dim}; padding: 4px 8px; }}
+    QToolButton[role="summary"][state="error"] {{ color: {css(theme.error)}; }}
+    QToolButton[role="summary"][state="warning"] {{ color: {css(theme.warning)}; }}
+    QToolButton[role="summary"]:hover {{ background: {hover}; }}
     QWidget#drawer {{ background: {panel}; border-top: 1px solid {line}; }}
     QToolButton[role="topic"] {{ color: {dim}; padding: 5px 10px; border-radius: 0;
         border-bottom: 2px solid transparent; }}

@@ -174,7 +174,7 @@ class OpenTrace(QObject):
         self.begins_reload.emit()
         before = self.trace
         for view in (self, *self.others):
-            view.take_lanes(reload)
+            view.use_lanes(reload)
         self.filters.reload(self.trace, reload.evaluator, reload.state, reload.view)
         for view in (self, *self.others):
             sticks = is_at_end and (view is self or view.viewport.is_at_end)
@@ -192,13 +192,13 @@ class OpenTrace(QObject):
         self.search.reload(self.trace, reload.evaluator, reload.hits)
         self.reloaded.emit(reload)
 
-    def take_lanes(self, reload: Reload) -> None:
+    def use_lanes(self, reload: Reload) -> None:
         """Switch to the trace and lanes of a reload, before any part sends a signal."""
         loaded = reload.loaded
         self._take(loaded.trace, loaded.timeline, loaded.events_of_thread)
         self.lanes.reload(self.timeline, loaded.silent)
 
-    def take_preview(self, view: PreviewView) -> None:
+    def continue_preview(self, view: PreviewView) -> None:
         """Continue from the preview: keep its time window, and its CPU lanes until they are built.
 
         Args:
@@ -278,9 +278,9 @@ class OpenTrace(QObject):
             number: Row of the verdict in the last result.
             span: Start and end of the case, cycles.
         """
-        if self.verdicts.found is None:
+        if self.verdicts.answer is None:
             return
-        table = self.verdicts.found.table.whole()
+        table = self.verdicts.answer.table.whole()
         cases = table.at(table.children(number))
         case = next((row for row in range(len(cases)) if cases.span(row) == span), None)
         shown = of_row(table, number) if case is None else of_row(cases, case)
@@ -392,7 +392,7 @@ class OpenTrace(QObject):
     @Slot()
     def _on_classes(self) -> None:
         for view in (self, *self.others):
-            view.lanes.take_classes()
+            view.lanes.add_classes()
 
     @property
     def _window_in_mind(self) -> TimeWindow:

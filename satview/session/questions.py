@@ -119,12 +119,12 @@ class PathSearch(Answer):
     """The last requested critical path; it stays until another is requested, or it is dropped.
 
     Attributes:
-        found: The path; None = none was requested, or it is not ready.
+        answer: The path; None = none was requested, or it is not ready.
     """
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
-        self.found: PathAnswer | None = None
+        self.answer: PathAnswer | None = None
 
     def search(self, trace: Trace, thread: int, window: TimeWindow) -> None:
         """Start to search for the critical path of a thread.
@@ -134,36 +134,36 @@ class PathSearch(Answer):
             thread: Row of the thread table.
             window: The interval, cycles.
         """
-        self.found = None
+        self.answer = None
         self._start(lambda is_cancelled: path_answer(trace, critical_path(trace, thread, window), is_cancelled))
 
     @Slot()
     def forget(self) -> None:
         """Drop the path."""
-        if self.found is not None or self.error or self.is_busy:
+        if self.answer is not None or self.error or self.is_busy:
             self._job.cancel()
-            self.found, self.error = None, ""
+            self.answer, self.error = None, ""
             self.changed.emit()
 
     def _take(self, result: object) -> None:
-        self.found = cast("PathAnswer | None", result)
+        self.answer = cast("PathAnswer | None", result)
 
 
 # An answer about the whole trace.
 
 
-Found = TypeVar("Found")
-Query = Callable[[Trace, IsCancelled], Found]
+Result = TypeVar("Result")
+Query = Callable[[Trace, IsCancelled], Result]
 
 
-class TraceAnswer(Answer, Generic[Found]):
+class TraceAnswer(Answer, Generic[Result]):
     """Runs its query at the first `start`, and at the first one after each reload.
 
     Attributes:
-        found: The answer; after a reload the old one until the next `start`; None = not yet known.
+        answer: The answer; after a reload the old one until the next `start`; None = not yet known.
     """
 
-    def __init__(self, trace: Trace, query: Query[Found], parent: QObject | None = None) -> None:
+    def __init__(self, trace: Trace, query: Query[Result], parent: QObject | None = None) -> None:
         """Prepare the query.
 
         Args:
@@ -175,16 +175,16 @@ class TraceAnswer(Answer, Generic[Found]):
         super().__init__(parent)
         self._trace, self._query = trace, query
         self._is_of_this = False
-        self.found: Found | None = None
+        self.answer: Result | None = None
 
     def start(self) -> None:
         """Run the query, unless it is running or done."""
         if not self._is_of_this and not self.is_busy:
             self._start(partial(self._query, self._trace))
 
-    def ask(self, query: Query[Found]) -> None:
+    def ask(self, query: Query[Result]) -> None:
         """Replace the query; if the old one was started, run the new one, and keep the old answer until it is done."""
-        is_asked = self.found is not None or self.is_busy
+        is_asked = self.answer is not None or self.is_busy
         self._query = query
         self.take(self._trace)
         if is_asked:
@@ -198,7 +198,7 @@ class TraceAnswer(Answer, Generic[Found]):
     def _take(self, result: object) -> None:
         self._is_of_this = True
         if result is not None:
-            self.found = cast(Found, result)
+            self.answer = cast(Result, result)
 
 
 # Why a thread is in its state at a moment.

@@ -196,35 +196,35 @@ class RangeView(WatchedAnswer):
     """Summarizes the selected range once it stays unchanged, while the summary is visible.
 
     Attributes:
-        found: The summary of the selected range; None = not yet computed.
+        answer: The summary of the selected range; None = not yet computed.
     """
 
     def __init__(self, opened: OpenTrace, parent: QObject | None = None) -> None:
         super().__init__(_SETTLE_MS, parent)
         self._opened = opened
-        self.found: RangeSummary | None = None
+        self.answer: RangeSummary | None = None
         opened.selection.range_changed.connect(self._on_range)
         opened.reloaded.connect(self._on_range)
 
     def details(self) -> Details | None:
         """Return the details of the selected range; None without one."""
         window = self._opened.selection.time_range
-        return range_details(self._opened.trace, window, self.found, self.error) if window is not None else None
+        return range_details(self._opened.trace, window, self.answer, self.error) if window is not None else None
 
     @Slot()
     def _request(self) -> None:
         trace, requested = self._opened.trace, self._opened.selection.time_range
-        if not self._is_watched or requested is None or (self.found is not None and self.found.window == requested):
+        if not self._is_watched or requested is None or (self.answer is not None and self.answer.window == requested):
             return
         if requested.start < trace.window.end and requested.end > trace.window.start:
             self._start(partial(summarize, trace, requested.within(trace.window), self._opened.basis))
 
     def _take(self, result: object) -> None:
-        self.found = result if isinstance(result, RangeSummary) else None
+        self.answer = result if isinstance(result, RangeSummary) else None
 
     @Slot()
     def _on_range(self) -> None:
-        self.found, self.error = None, ""
+        self.answer, self.error = None, ""
         self._job.cancel()
         self._settle.stop()
         if self._is_watched and self._opened.selection.time_range is not None:

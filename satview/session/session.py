@@ -351,7 +351,7 @@ class Session(QObject):
             return
         self.opened, self._unshown = opened, None
         if self.preview is not None:
-            opened.take_preview(self.preview)
+            opened.continue_preview(self.preview)
             self._drop_preview()
         opened.viewport.window_changed.connect(self._on_window)
         opened.names_requested.connect(self._read_names)

@@ -78,7 +78,7 @@ class ViewLinks(QObject):
         for other in self._others(view):
             if other.timeline is view.timeline:  # lanes and events have the same numbers
                 if selection.lane is not None and not other.lanes.knows(selection.lane):
-                    other.lanes.take_classes()
+                    other.lanes.add_classes()
                 other.selection.select(selection.event, selection.lane, selection.span, selection.is_interval)
 
     def _pass_range(self, view: OpenTrace) -> None:

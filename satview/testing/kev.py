@@ -17,7 +17,7 @@ from satview.analysis.thread_names import names_of_process, names_of_thread, thr
 from satview.analysis.timing import Timing
 from satview.analysis.verdicts.find import all_kinds, find_verdicts, kind_of
 from satview.analysis.verdicts.rule import Thresholds
-from satview.analysis.verdicts.thresholds import default_thresholds, refuse_unsaid
+from satview.analysis.verdicts.thresholds import default_thresholds, refuse_without_timing
 from satview.analysis.verdicts.verdict import Verdict
 from satview.answers.table import Known, Table
 from satview.answers.verdicts import undecided_table
@@ -302,7 +302,7 @@ class Kev:
         __tracebackhide__ = True
         limits = thresholds or replace(default_thresholds(), timing=self.timing)
         if kind:
-            refuse_unsaid([kind_of(kind)], limits)
+            refuse_without_timing([kind_of(kind)], limits)
         kinds = [one for one in ([kind_of(kind)] if kind else all_kinds()) if limits.is_enabled(one)]
         verdicts = find_verdicts(self.trace, limits, kinds)
         if verdicts:

@@ -46,7 +46,7 @@ def lanes_of(timeline: Timeline, indices: Iterable[int]) -> tuple[list[dict[str,
     return values, arrays
 
 
-def take_lanes(timeline: Timeline, values: Any, arrays: Mapping[str, NDArray[Any]]) -> None:
+def add_lanes(timeline: Timeline, values: Any, arrays: Mapping[str, NDArray[Any]]) -> None:
     """Add lanes from a cache to a timeline.
 
     Raises:

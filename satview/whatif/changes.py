@@ -24,7 +24,7 @@ _LEAST_PERIOD_NS: Final = 10_000
 _MOST_NAMES: Final = 12  # in a message
 _EXAMPLE: Final = 'write it as ["planner 1"] and then priority = 22'
 _POLICIES: Final = {"fifo": 1, "rr": 2, "other": 3}
-_LOAD_PID: Final = 0x7FF0_0000  # of the process whose threads are added
+_LOAD_PID: Final = 0x7FF0_0000  # pid of the first added load
 KEYS: Final = {
     "priority": "thread or process: its own priority, 1 to 255; messages and pulses still bring theirs",
     "policy": "thread or process: `fifo`, `rr`",
@@ -59,12 +59,12 @@ class Changed:
     Attributes:
         programs: The changed copy.
         cpus: Number of CPUs of the target.
-        says: The texts of the changes.
+        texts: The texts of the changes.
     """
 
     programs: Programs
     cpus: int
-    says: tuple[str, ...] = ()
+    texts: tuple[str, ...] = ()
 
 
 def parse_changes(texts: Sequence[str]) -> list[ProgramChange]:
@@ -131,7 +131,7 @@ def with_changes(programs: Programs, changes: Sequence[ProgramChange]) -> Change
     return out
 
 
-# What a name means.
+# Targets of changes.
 
 
 def _threads(out: Changed, change: ProgramChange) -> list[ThreadProgram]:
@@ -139,19 +139,15 @@ def _threads(out: Changed, change: ProgramChange) -> list[ThreadProgram]:
     name = change.target.casefold()
     threads = out.programs.threads
     readings: tuple[Callable[[ThreadProgram], str], ...] = (
-        lambda thread: thread.label, lambda thread: f"{_short(thread.process)} {thread.tid}",
+        lambda thread: thread.label, lambda thread: f"{thread.short_process} {thread.tid}",
         lambda thread: thread.name,
-        lambda thread: _short(thread.process), lambda thread: f"pid {thread.pid}",
+        lambda thread: thread.short_process, lambda thread: f"pid {thread.pid}",
     )  # fmt: skip
     for reading in readings:
         fits = [thread for thread in threads if reading(thread).casefold() == name]
         if fits:
             return fits
     raise _nothing(change, "thread or process", [thread.label for thread in threads])
-
-
-def _short(name: str) -> str:
-    return name.rsplit("/", 1)[-1]
 
 
 def _nothing(change: ProgramChange, what: str, known: Sequence[str]) -> UsageError:
@@ -196,7 +192,7 @@ def _set_priority(out: Changed, change: ProgramChange) -> None:
                 f"{change}: {thread.label} falls to {thread.sporadic[0]} without budget; set its policy too"
             )
         thread.priority = priority
-    # A timer or interrupt brings the priority of its pulse, which its receiver set up: that is what is changed then.
+    # Pulses of timers and interrupts have a priority that their receiver has set: it changes with that of the receiver.
     received = {step.chid for thread in threads for step in thread.steps if isinstance(step, steps_of.Receive)}
     pids = {thread.pid for thread in threads}
     others = {step.chid for thread in out.programs.threads if thread.pid in pids and thread.row not in changed
@@ -256,13 +252,13 @@ def _set_threads(out: Changed, change: ProgramChange) -> None:
     tid = max(thread.tid for thread in out.programs.threads if thread.pid == pool[0].pid)
     for number in range(wanted - len(pool)):
         added = ThreadProgram(_new_row(out), pool[0].pid, tid + 1 + number, pool[0].process, "added",
-                              f"{_short(pool[0].process)} {tid + 1 + number}", pool[0].priority, pool[0].policy,
+                              f"{pool[0].short_process} {tid + 1 + number}", pool[0].priority, pool[0].policy,
                               [steps_of.Receive(usual)], (0, 1), speed=pool[0].speed)  # fmt: skip
         out.programs.threads.append(added)
 
 
 def _new_row(out: Changed) -> int:
-    """Return a row number for an added thread: negative and below all others, as rows of the trace are positive."""
+    """Return a row number for an added thread: negative, as rows of the trace are positive, and below all others."""
     return min(0, *(thread.row for thread in out.programs.threads)) - 1
 
 
@@ -345,7 +341,7 @@ def _move_handler(out: Changed, change: ProgramChange) -> None:
         tid = 1 + max(thread.tid for thread in out.programs.threads if thread.pid == pid)
         row = _new_row(out)
         out.programs.threads.append(ThreadProgram(row, pid, tid, owner.process, f"interrupt-{line.vector}",
-                                                  f"{_short(owner.process)} {tid}", priority, 1, steps,
+                                                  f"{owner.short_process} {tid}", priority, 1, steps,
                                                   (0, len(steps))))  # fmt: skip
         line.threads = [*line.threads, row]
     line.handlers = {}

@@ -20,10 +20,10 @@ from satview.store.trace import Trace
 
 MEDIAN_WARNS_ABOVE: Final = 0.05
 P99_WARNS_ABOVE: Final = 0.1
-"""Errors of median and 99 % above which a replay does not fit: of an activity, and of half of them as a warning."""
+"""Relative errors of median and 99 % quantile above which an activity, or the median of all, does not fit."""
 _SURE: Final = 2.58  # standard deviations: 99 %
-_END_NS: Final = 1_000_000  # instances that end closer to the end are left out of both
-Key = tuple[str, str, int, int]  # trigger, process, tid (0 = any of a server's), number among those
+_END_NS: Final = 1_000_000  # instances that end closer to the end are left out in both traces
+Key = tuple[str, str, int, int]  # trigger, process, tid (0 = any thread of a server), number among equal ones
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ class ActivityFigures:
 
 @dataclass(frozen=True, slots=True)
 class ActivityFit:
-    """One activity, recorded and replayed."""
+    """Figures of one activity in the recording, and in the replay if it occurs there."""
 
     recorded: ActivityFigures
     replayed: ActivityFigures | None
@@ -99,7 +99,7 @@ class ReplayFit:
 
     @property
     def p99_error(self) -> float:
-        """The same of 99 %."""
+        """Median of the activities' errors in the 99 % quantile, without the program that writes the trace."""
         errors = [fit.p99_error for fit in self.activities.values() if not fit.recorded.is_own]
         return float(np.median(errors)) if errors else float("inf")
 
@@ -113,19 +113,19 @@ class ReplayFit:
         """Return the fit in words: the warning first, then the activities whose predictions are unreliable."""
         if self.median_error == float("inf"):
             return ["Warning: no activity can be compared, so that nothing says how well the replay fits."]
-        says = (f"The unchanged replay is off by {self.median_error:.1%} in the median of an activity, by "
+        summary = (f"The unchanged replay is off by {self.median_error:.1%} in the median of an activity, by "
                 f"{self.p99_error:.1%} in 99 %; {self.same_order:.0%} of the wake-ups come in the same order."
         )  # fmt: skip
         poor = self.poor
         if self.median_error > MEDIAN_WARNS_ABOVE or self.p99_error > P99_WARNS_ABOVE:
             bounds = f"{MEDIAN_WARNS_ABOVE:.0%} in the median or {P99_WARNS_ABOVE:.0%} in 99 %"
-            return [f"Warning: {says[0].lower()}{says[1:]} Above {bounds} do not rely on predictions; "
+            return [f"Warning: {summary[0].lower()}{summary[1:]} Above {bounds} do not rely on predictions; "
                     f"furthest off is {poor[0]}."]  # fmt: skip
         if not poor:
-            return [says]
+            return [summary]
         others = f" and {counted(len(poor) - 1, 'other')}" if len(poor) > 1 else ""
         known = sum(not fit.recorded.is_own for fit in self.activities.values())
-        return [says, f"Do not rely on predictions of {poor[0]}{others}, out of {known:,}."]
+        return [summary, f"Do not rely on predictions of {poor[0]}{others}, out of {known:,}."]
 
 
 def _error(recorded: int, other: int | None) -> float:
@@ -183,7 +183,7 @@ def _quantile(ordered_ns: NDArray[np.int64], share: float) -> tuple[int, int, in
 
 
 def _keys(trace: Trace, learned: Activities) -> list[Key]:
-    """Return keys of activities that are the same in both traces, whichever thread of a pool does most of the work."""
+    """Return a key of each activity that is equal in both traces, whichever thread of a pool does most of the work."""
     seen: dict[tuple[str, str, int], int] = {}
     out = []
     for activity in learned.activities:
@@ -216,7 +216,7 @@ def fit_of(
 
 
 def own_activities(timing: Mapping[str, Timing] | None) -> dict[str, Timing]:
-    """Return the timing of the activities that the file itself defines; names of others vary with the pool's thread."""
+    """Return the entries that define activities; learned ones may have another name in a replay."""
     return {name: said for name, said in (timing or {}).items() if said.start}
 
 

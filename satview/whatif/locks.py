@@ -30,7 +30,7 @@ from satview.whatif.steps import (
 )
 
 LEAST_SEEN: Final = 2
-"""Rounds in which a mutex is seen, from which on it is taken to be used in all."""
+"""Fewest rounds that show a mutex before all rounds are assumed to use it."""
 _WAITS: Final = (Await, AwaitInterrupt, Every, Meet, Receive, Send, SleepStep, TimedWait)
 _BEGIN_ROUNDS: Final = (Await, AwaitInterrupt, Every, Meet, Receive, SleepStep, TimedWait)
 _Key = tuple[object, ...]
@@ -42,20 +42,20 @@ class _Piece:
 
     Attributes:
         key: The same for this piece of work in every round.
-        first, last: Range of its positions in `steps`, `last` exclusive.
+        begin, end: Range of its positions in `steps`, `end` exclusive.
         kept: Mutexes held over a wait; their steps stay as recorded.
     """
 
     key: _Key
     steps: list[Step]
-    first: int
-    last: int
+    begin: int
+    end: int
     kept: set[int] = field(default_factory=set)
 
 
 @dataclass(slots=True)
 class _Seen:
-    """Times of one lock, as all rounds of a piece of work show them, in ns of work from its begin or to its end.
+    """Times of one lock in all rounds of a piece of work, in ns of work from the begin or to the end of the piece.
 
     Attributes:
         is_write: Whether it is locked for writing; None if the trace does not show that.
@@ -97,12 +97,12 @@ class _Seen:
 
 def with_unseen_locks(programs: Programs) -> int:
     """Add unseen locks and unlocks to the steps; return how many rounds got a lock that the trace does not show."""
-    pieces = [piece for steps, owner in _lists(programs) for piece in _pieces(programs, steps, owner)]
+    pieces = [piece for steps, owner in _step_lists(programs) for piece in _pieces(programs, steps, owner)]
     _keep_held_over_waits(pieces)
     seen: dict[tuple[_Key, int], _Seen] = defaultdict(_Seen)
     holds: dict[int, list[int]] = defaultdict(list)
     for piece in pieces:
-        length, locks_of = _found(piece)
+        length, locks_of = _lock_times(piece)
         modes = _modes(piece)
         for thing, (lock, unlock) in locks_of.items():
             seen[piece.key, thing].note(lock, unlock, length, modes[thing])
@@ -113,8 +113,8 @@ def with_unseen_locks(programs: Programs) -> int:
             by_key[key].append(thing)
     usual = {thing: max(0, int(np.median(lengths))) for thing, lengths in holds.items() if lengths}
     added = 0
-    for piece in reversed(pieces):  # so that positions of those before stay
-        length, locks_of = _found(piece)
+    for piece in reversed(pieces):  # positions of earlier pieces stay valid
+        length, locks_of = _lock_times(piece)
         things = sorted({*locks_of, *by_key.get(piece.key, ())} - piece.kept)
         places = []
         for thing in things:
@@ -125,17 +125,17 @@ def with_unseen_locks(programs: Programs) -> int:
             unlock = unlock if unlock >= 0 else what.unlock_at(lock, length, usual.get(thing, -1))
             places.append((Lock(thing, bool(what.is_write)), lock, min(max(lock, unlock), length)))
         if places:
-            piece.steps[piece.first : piece.last] = _rebuilt(piece.steps[piece.first : piece.last], places)
+            piece.steps[piece.begin : piece.end] = _rebuilt(piece.steps[piece.begin : piece.end], places)
     return added
 
 
 def _keep_held_over_waits(pieces: Sequence[_Piece]) -> None:
-    """Find mutexes held over a wait: most locks seen in one piece are followed by the unlock in the next piece."""
-    locks_of = [_found(piece)[1] for piece in pieces]
+    """Mark mutexes held over a wait: most of their locks in one piece are followed by an unlock in the next piece."""
+    locks_of = [_lock_times(piece)[1] for piece in pieces]
     held: dict[tuple[_Key, int], list[int]] = defaultdict(list)
-    alone: dict[tuple[_Key, int], int] = defaultdict(int)  # locks and unlocks that are not two of one hold over a wait
-    given_up: set[tuple[_Key, int]] = set()  # in the same piece, so that a lock alone is one of which the end is unseen
-    paired: set[tuple[int, int]] = set()  # unlocks of such holds: piece and mutex
+    alone: dict[tuple[_Key, int], int] = defaultdict(int)  # locks and unlocks that are no such pair
+    given_up: set[tuple[_Key, int]] = set()  # unlocked in the same piece: a lock alone there has an unseen unlock
+    paired: set[tuple[int, int]] = set()  # piece and mutex of the unlocks of such pairs
     for number, piece in enumerate(pieces):
         after = pieces[number + 1] if number + 1 < len(pieces) else piece
         for thing, (lock, unlock) in locks_of[number].items():
@@ -146,7 +146,7 @@ def _keep_held_over_waits(pieces: Sequence[_Piece]) -> None:
                 given_up.add((piece.key, thing))
                 continue
             next_lock, next_unlock = locks_of[number + 1].get(thing, (-1, -1)) if after is not piece else (-1, -1)
-            is_held = after.steps is piece.steps and after.first == piece.last + 1
+            is_held = after.steps is piece.steps and after.begin == piece.end + 1
             is_held &= next_unlock >= 0 and not 0 <= next_lock <= next_unlock
             if is_held:
                 held[piece.key, thing].append(number)
@@ -161,23 +161,20 @@ def _keep_held_over_waits(pieces: Sequence[_Piece]) -> None:
                 pieces[number + 1].kept.add(thing)
 
 
-def _lists(programs: Programs) -> Iterator[tuple[list[Step], _Key]]:
-    """Return all lists of steps, each with the key of its thread, message kind or stream."""
+def _step_lists(programs: Programs) -> Iterator[tuple[list[Step], _Key]]:
+    """Yield all lists of steps, each with the key of its thread, message kind or stream."""
     for thread in programs.threads:
         yield thread.steps, ("thread", thread.row)
     for message in programs.messages:
         if message.steps:
-            yield message.steps, ("message", message.pid, message.first_word if message.first_word < _TEXT else 0)
+            yield message.steps, ("message", message.pid, message.first_word)
     for number, stream in enumerate(programs.streams):
         for work in stream.works:
             yield work, ("stream", number)
 
 
-_TEXT: Final = 1 << 32  # first words of messages are what they ask for
-
-
 def _pieces(programs: Programs, steps: list[Step], owner: _Key) -> Iterator[_Piece]:
-    """Return the non-empty pieces of work between the waits of a list."""
+    """Yield the non-empty pieces of work between the waits of a list."""
     begin, waits, key = 0, 0, (*owner, 0, "")
     for number, step in enumerate([*steps, None]):
         if step is not None and not isinstance(step, _WAITS):
@@ -198,11 +195,11 @@ def _target(programs: Programs, step: Step) -> tuple[object, ...]:
     return (step.thing,) if isinstance(step, Await) else ()
 
 
-def _found(piece: _Piece) -> tuple[int, dict[int, tuple[int, int]]]:
+def _lock_times(piece: _Piece) -> tuple[int, dict[int, tuple[int, int]]]:
     """Return the work of a piece in ns, and by mutex the work done before its lock and its unlock, ns; -1 = none."""
     now = 0
     out: dict[int, tuple[int, int]] = {}
-    for step in piece.steps[piece.first : piece.last]:
+    for step in piece.steps[piece.begin : piece.end]:
         if isinstance(step, Work):
             now += step.ns
         elif isinstance(step, (Lock, Unlock)) and step.thing in piece.kept:
@@ -215,9 +212,9 @@ def _found(piece: _Piece) -> tuple[int, dict[int, tuple[int, int]]]:
 
 
 def _modes(piece: _Piece) -> dict[int, bool | None]:
-    """Return for each lock of a piece whether it is locked for writing; None if the trace does not show that."""
+    """Return whether each lock of a piece is locked for writing; None if the trace does not show that."""
     out: dict[int, bool | None] = {}
-    for step in piece.steps[piece.first : piece.last]:
+    for step in piece.steps[piece.begin : piece.end]:
         if isinstance(step, (Lock, Unlock)) and out.get(step.thing) is None:
             out[step.thing] = step.is_write
     return out

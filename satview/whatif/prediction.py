@@ -29,7 +29,7 @@ from satview.whatif.replay import Replay, replay
 from satview.whatif.steps import Await, Programs, Step, TimedWait
 
 _NEVER_NS: Final = 1 << 62
-_LONG: Final = 200_000  # events: replays of fewer take no longer than starting a process
+_LONG: Final = 200_000  # events; a shorter replay takes no longer than starting a process
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,13 +54,13 @@ class Prediction:
     """Result of a replay with changes.
 
     Attributes:
-        says: The texts of the changes; empty = the replay is unchanged.
+        changes: The texts of the changes; empty = the replay is unchanged.
         compared: Recorded, replayed and predicted figures, one entry for each activity.
         findings: What went wrong on the simulated kernel, such as a deadlock, a sentence each.
         figures: Figures of the predicted activities.
     """
 
-    says: tuple[str, ...]
+    changes: tuple[str, ...]
     compared: tuple[Compared, ...]
     findings: tuple[str, ...]
     figures: Mapping[Key, ActivityFigures]
@@ -99,14 +99,14 @@ def predict(
     if not changes and out is None:
         return Prediction((), _compared(basis.fit, {}, []), (), {})
     programs = list(_doubts(basis.programs)) if has_doubts and changes else []
-    with TemporaryDirectory(prefix="satview-") as name, _beside(basis, changes, len(programs)) as runs:
+    with TemporaryDirectory(prefix="satview-") as name, _parallel_doubts(basis, changes, len(programs)) as runs:
         folder = Path(name)
         findings, predicted = _predicted(basis, changed, out or folder / "predicted.kev")
         own = (entry for number, entry in reversed([*enumerate(programs)]) if not runs or runs[number].cancel())
         others = [_in_doubt(basis, changes, entry, folder) for entry in own]  # those with which nobody has begun
         others += [run.result() for run in runs if not run.cancelled()]
     findings = tuple(finding for finding in findings if finding not in basis.findings)
-    return Prediction(changed.says, _compared(basis.fit, predicted, others), findings, predicted)
+    return Prediction(changed.texts, _compared(basis.fit, predicted, others), findings, predicted)
 
 
 def _in_doubt(
@@ -116,10 +116,10 @@ def _in_doubt(
 
 
 @contextmanager
-def _beside(
+def _parallel_doubts(
     basis: ReplayBasis, changes: Sequence[ProgramChange], doubts: int
 ) -> Iterator[list[Future[dict[Key, ActivityFigures]]]]:
-    """Start replays of the variants left open in another process; yield the runs, or none if that saves no time."""
+    """Start replays of the variants left open in another process; yield their futures, none if that saves no time."""
     trace = basis.programs.trace
     if not doubts or (cpu_count() or 1) < 2 or len(trace.events) < _LONG or not trace.can_be_read_again:
         yield []
@@ -146,8 +146,8 @@ def _predicted(basis: ReplayBasis, changed: Changed, path: Path) -> tuple[tuple[
 def _doubts(programs: Programs) -> Iterator[Programs]:
     """Yield programs that fit the trace equally well; each differs in one property that no event shows.
 
-    With fast events that is the order of priorities. Up to 7.x, where the library makes locks of condition variables,
-    it is whether a thread that waited at one still waits after a change: in that variant waits last as recorded.
+    With fast events that is the order of priorities. Up to 7.x, where the library builds locks from condition
+    variables, it is whether a thread still waits at one after a change: in that variant waits last as recorded.
     """
     for which in range(max((len(thread.other_priorities) for thread in programs.threads), default=0)):
         yield replace(programs, threads=[
@@ -174,9 +174,9 @@ def _times(replayed: Replay) -> tuple[Trace, int]:
 
 
 def _attributes(basis: ReplayBasis, changed: Changed) -> tuple[tuple[str, str], ...]:
-    says = "; ".join(changed.says) or "nothing"
+    text = "; ".join(changed.texts) or "nothing"
     name = basis.programs.trace.path.name
-    return (PREDICTED_FROM, visible_line(name)), (PREDICTED_CHANGES, visible_line(says))
+    return (PREDICTED_FROM, visible_line(name)), (PREDICTED_CHANGES, visible_line(text))
 
 
 def _compared(
@@ -185,12 +185,12 @@ def _compared(
     out = []
     for key, fit_of_activity in fit.activities.items():
         runs = fit_of_activity.recorded, fit_of_activity.replayed, predicted.get(key)
-        count, replayed_count, predicted_count = (one.count if one else 0 for one in runs)
-        median, replayed_median, predicted_median = (one.median_ns if one else -1 for one in runs)
-        p99, replayed_p99, predicted_p99 = (one.p99_ns if one else -1 for one in runs)
+        count, replayed_count, predicted_count = (figure.count if figure else 0 for figure in runs)
+        median, replayed_median, predicted_median = (figure.median_ns if figure else -1 for figure in runs)
+        p99, replayed_p99, predicted_p99 = (figure.p99_ns if figure else -1 for figure in runs)
         in_doubt = [predicted.get(key), *(other.get(key) for other in others)]
         median_ranges, p99_ranges = (
-            (*(getattr(one, name) for one in runs[:2] if one), _whole_range(in_doubt, name))
+            (*(getattr(figure, name) for figure in runs[:2] if figure), _whole_range(in_doubt, name))
             for name in ("median_range_ns", "p99_range_ns")
         )
         out.append(Compared(fit_of_activity.recorded.name, (count, replayed_count, predicted_count),
@@ -206,7 +206,7 @@ def _whole_range(in_doubt: Sequence[ActivityFigures | None], name: str) -> tuple
         in_doubt: Figures of one activity in each prediction; None = the activity does not occur.
         name: Name of the range attribute.
     """
-    ranges_ns = [(0, _NEVER_NS) if one is None else getattr(one, name) for one in in_doubt]
+    ranges_ns = [(0, _NEVER_NS) if figure is None else getattr(figure, name) for figure in in_doubt]
     return min(low for low, _ in ranges_ns), max(high for _, high in ranges_ns)
 
 
@@ -215,7 +215,7 @@ def _whole_range(in_doubt: Sequence[ActivityFigures | None], name: str) -> tuple
 
 @dataclass(frozen=True, slots=True)
 class _Reading:
-    """Data with which another process rebuilds the same basis: it reads the trace again and gets no programs."""
+    """Data from which another process rebuilds a basis: it reads the trace again instead of receiving the programs."""
 
     path: Path
     fit: ReplayFit
@@ -224,7 +224,7 @@ class _Reading:
     described: Mapping[int, UserEvent]
 
 
-_here: list[ReplayBasis] = []  # of a process that predicts: made once, as all its predictions need it
+_here: list[ReplayBasis] = []  # the basis of a process that predicts, built once for all predictions
 
 
 @contextmanager

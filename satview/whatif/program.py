@@ -69,14 +69,14 @@ from satview.whatif.steps import (
 )
 
 MOST_NS: Final = 1_000_000_000_000
-"""Time that a replay lasts at most, simulated."""
+"""Longest simulated time of a replay."""
 MOST_STEPS: Final = 2_000_000
-"""Of all threads together: what the simulated kernel replays in some minutes."""
+"""Most steps of all threads together; the simulated kernel replays these in some minutes."""
 _FOR_EVER_NS: Final = 1 << 50
-_BEGUN: Final = -2  # instead of the number of a call: the wait in which a thread is as the trace begins
-_LATER_NS: Final = 1_000_000_000  # a sleep that ends nobody knows when ends after the trace
+_BEGUN: Final = -2  # instead of the number of a call: the wait in which a thread is when the trace begins
+_LATER_NS: Final = 1_000_000_000  # after the end of the trace, when a sleep of unknown length ends
 USER_NS: Final = 525
-"""User code that the simulated kernel adds behind each call: recorded time is that much longer than the work in it."""
+"""User code that the simulated kernel adds after each call: recorded time is that much longer than the work in it."""
 _Ints = NDArray[np.int64]
 _CLASS: Final = wire.WireClass
 _ALL_CODES: Final = np.arange(wire.CODE_COUNT)
@@ -84,12 +84,12 @@ _IS_CALL: Final = _ALL_CODES >> wire.CLASS_SHIFT == _CLASS.KER_CALL
 _IS_ENTRY: Final = _IS_CALL & (_ALL_CODES & wire.KER_FORM == 0)
 _IS_EXIT: Final = _IS_CALL & (_ALL_CODES & wire.KER_FORM != 0)
 _IS_USER_EVENT: Final = _ALL_CODES >> wire.CLASS_SHIFT == _CLASS.USER
-_IS_KERNEL: Final = _IS_ENTRY | (_ALL_CODES >> wire.CLASS_SHIFT == _CLASS.INT)  # the kernel goes on behind it
+_IS_KERNEL: Final = _IS_ENTRY | (_ALL_CODES >> wire.CLASS_SHIFT == _CLASS.INT)  # the kernel runs after it
 _INTERRUPT_ENTRIES: Final = tuple(wire.code(_CLASS.INT, event) for event in (1, 5))
 _DELIVERY: Final = wire.code(_CLASS.INT, 7)
 _RECEIPT: Final = wire.code(_CLASS.COMM, 2)
 _ANSWERS: Final = (wire.code(_CLASS.COMM, 10), wire.code(_CLASS.COMM, 11))
-BEAT_NS: Final = 1_000_000  # of the time slices of 8.0, which has no clock interrupt
+BEAT_NS: Final = 1_000_000  # beat of the time slices of 8.0, which has no clock interrupt
 _RECEIPTS_NS, _RECEIPT_GAP_NS = 1_500_000, 50_000  # before the begin, and at most between the threads of one pool
 _LONG_NS: Final = 10_000  # between two events of a CPU: longer than the kernel needs
 _LEAST_TICK_NS, _MOST_TICK_NS = 10_000, 1_000_000_000  # that a clock interrupt may have
@@ -127,7 +127,7 @@ class Receipt:
     pulse: tuple[int, int] | None = None
 
 
-Item = tuple[str, Step | Receipt | None]  # `wait` and `receive` end what goes before; `step`, `begin`, `end` do not
+Item = tuple[str, Step | Receipt | None]  # kind, of which `wait` and `receive` end the work before; and step
 TimedItem = tuple[int, str, Step | Receipt | None]  # after so many cycles of user code
 
 
@@ -167,8 +167,8 @@ class _Builder:
         self.things: list[Thing] = []
         self.thing_of: dict[tuple[str, int], int] = {}
         self.unfinished: set[int] = set()  # identities of lists of steps
-        self.givers, self.ended = self._woken()
-        self._meetings = self._met()
+        self.givers, self.ended = self._waking_calls()
+        self._meetings = self._barrier_groups()
 
     def ns(self, cycles: int) -> int:
         """Return a length in nanoseconds."""
@@ -261,7 +261,7 @@ class _Builder:
         return until
 
     def _exits(self, entries: _Ints) -> _Ints:
-        """Return the rows at which calls end; the row behind the last event for calls that do not end."""
+        """Return the rows at which calls end; the number of events for calls that do not end."""
         exits = exits_of(self.trace, entries.astype(np.uint32)).astype(np.int64)
         exits[exits == NO_EVENT] = len(self.events)
         return exits
@@ -305,7 +305,7 @@ class _Builder:
             self.things.append(Thing("BARRIER", 0, count=len(members)))
         return self.thing_of[key]
 
-    def _met(self) -> dict[int, set[frozenset[int]]]:
+    def _barrier_groups(self) -> dict[int, set[frozenset[int]]]:
         """Return for each thread the groups, itself included, with which barriers released it."""
         releases: dict[int, set[int]] = {}
         for wait in np.flatnonzero(self.waits.value == _BARRIER).tolist():
@@ -319,7 +319,7 @@ class _Builder:
                 out.setdefault(member, set()).add(members)
         return out
 
-    def _woken(self) -> tuple[dict[int, tuple[int, int, int]], dict[int, tuple[int, int, int]]]:
+    def _waking_calls(self) -> tuple[dict[int, tuple[int, int, int]], dict[int, tuple[int, int, int]]]:
         """Return (kind, address, number of woken threads) by row of a waking call, and by row at which a wait began.
 
         The call under way when a wait ends is the one that ends it: at a barrier the wait call of the last thread.
@@ -377,7 +377,7 @@ class _Builder:
             own = np.flatnonzero(is_over & (thread == number))
             least, most = int(low[own].max()), int(high[own].min())
             said[own] = roundest(least, most) if least <= most else (low[own] + high[own]) // 2
-        for unknown in np.flatnonzero(~is_over & (said < 0)).tolist():  # the trace ends before it does
+        for unknown in np.flatnonzero(~is_over & (said < 0)).tolist():  # the trace ends before the sleep
             others = said[(thread == thread[unknown]) & (said >= 0)]
             gone = self.ns(int(time[-1] - time[every_wait.row[wait_at[unknown]]]))
             said[unknown] = max(gone, int(np.median(others))) if len(others) else gone + _LATER_NS
@@ -386,7 +386,7 @@ class _Builder:
     def _chids(self, rows: _Ints) -> _Ints:
         return argument(self.trace, rows, "chid")[0]
 
-    # All together.
+    # The programs.
 
     def build(self) -> Programs:
         """Return the programs."""
@@ -397,7 +397,7 @@ class _Builder:
         items = _Items(self, user, tick_ns)
         for program in threads.values():
             self._steps_of(program, items)
-        self._finish_works()
+        self._complete_last_works()
         timers, interrupts = self._stimuli(clock, items)
         steps = sum(len(program.steps) for program in threads.values())
         steps += sum(len(message.steps or ()) for message in self.messages)
@@ -419,7 +419,7 @@ class _Builder:
         programs.not_shown = self._sentences()
         for program in threads.values():
             last_state = int(state_values(trace)[int(trace.states.start[program.row + 1]) - 1])
-            program.repeats = _cycle(program, last_state in (RUNNING, READY))
+            program.repeats = _repeated_steps(program, last_state in (RUNNING, READY))
         return programs
 
     def _partitions(self, threads: Mapping[int, ThreadProgram]) -> list[PartitionShare]:
@@ -521,15 +521,15 @@ class _Builder:
                     self.messages[step.message].is_answered = True
         self.unfinished.add(id(current))
 
-    def _finish_works(self) -> None:
-        """Give pulses whose work the end of the trace cuts off the work of the pulse before."""
+    def _complete_last_works(self) -> None:
+        """Replace the work of pulses that the end of the trace cuts off by the work of the pulse before."""
         for stream in self.streams:
             for number in range(1, len(stream.works)):
                 if id(stream.works[number]) in self.unfinished:
                     stream.works[number] = list(stream.works[number - 1])
 
     def _work_for(self, receipt: Receipt) -> list[Step]:
-        """Return the list to fill with the work for a receipt; a list nobody reads if the receipt is unknown."""
+        """Return the list to fill with the work for a receipt; an unused list if the receipt is unknown."""
         if receipt.message >= 0:
             message = self.messages[receipt.message]
             message.chid, message.steps = receipt.chid, []
@@ -541,7 +541,7 @@ class _Builder:
         return stream.works[receipt.pulse[1]]
 
     def _stimuli(self, clock: int, items: _Items) -> tuple[list[TimerSource], list[InterruptLine]]:
-        """Return timers and interrupts with their moments."""
+        """Return the timers that send pulses, and the interrupts, with the times at which they do."""
         timers: dict[tuple[int, int], TimerSource] = {}
         lines = self._lines(clock)
         latency = latencies(self.trace)
@@ -616,7 +616,7 @@ class _Items:
         self.user, self.tick_ns = user, tick_ns
         rows = rows_where(trace, _IS_ENTRY | _IS_USER_EVENT).astype(np.int64)
         rows = rows[(events.time_cycles[rows] >= builder.begin) & (events.thread[rows] > 0)]
-        self.first_wait = self._first_of_threads()
+        self.first_wait = self._wait_at_begin()
         self.receives_ns = self._receipts_before()
         self.creates = self._creations()
         self.created = {created for some in self.creates.values() for created, _ in some}
@@ -626,7 +626,7 @@ class _Items:
         key = np.sort(events.thread[rows].astype(np.int64) << 32 | rows)
         self.row, self.thread, self.key = key & 0xFFFFFFFF, key >> 32, key
         self.start = np.searchsorted(self.thread, np.arange(len(trace.threads) + 1))
-        self.at = self.user(self.thread, self.row)
+        self.user_cycles = self.user(self.thread, self.row)
         code = events.code[self.row]
         self.is_mark = _IS_USER_EVENT[code]
         self.call = np.where(self.is_mark, -1, code & 0x7F).astype(np.int64)
@@ -635,7 +635,7 @@ class _Items:
         is_begun = self.call == _BEGUN
         self.wait[is_begun] = [self.first_wait[thread] for thread in self.thread[is_begun].tolist()]
         self._messages()
-        self._begun()
+        self._find_earlier_messages()
         self._pulses()
         self.name_of = {number: name for name, number in builder.numbers.items()}
         self.givers, self.ended = builder.givers, builder.ended
@@ -722,12 +722,12 @@ class _Items:
         self.pulse_sent: dict[int, list[int]] = {}
         for row, which in zip(cause[is_call].tolist(), stream[is_call].tolist(), strict=True):
             self.pulse_sent.setdefault(row, []).append(which)
-        self.last_pulses = self._at_ends(sends.astype(np.int64), np.where(is_call, -1, stream))
+        self.last_pulses = self._pulses_at_death(sends.astype(np.int64), np.where(is_call, -1, stream))
         sent_at_ends = [row for pulses_of_thread in self.last_pulses.values() for row, _ in pulses_of_thread]
         free = np.flatnonzero(~is_call & ~np.isin(sends, sent_at_ends))
         self.stimuli = list(zip(sends[free].tolist(), stream[free].tolist(), cause[free].tolist(), strict=True))
 
-    def _at_ends(self, sends: _Ints, stream: _Ints) -> dict[int, list[tuple[int, int]]]:
+    def _pulses_at_death(self, sends: _Ints, stream: _Ints) -> dict[int, list[tuple[int, int]]]:
         """Return the pulses (row, stream) that the kernel sends when a process dies, by the thread that ends.
 
         Args:
@@ -756,7 +756,7 @@ class _Items:
             own = (stream[is_received] == which) & known
             if own.any():
                 self.builder.streams[which].priority = min(max(1, int(np.median(priority[own]))), 255)
-            else:  # of fast events: as the thread that receives most
+            else:  # fast events: the priority of the thread that receives most, as minus its row
                 self.builder.streams[which].priority = -int(np.bincount(thread[stream[is_received] == which]).argmax())
 
     def _numbered(self, rows: _Ints, threads: _Ints, numbers: _Ints, known: NDArray[np.bool_]) -> _Ints:
@@ -781,21 +781,21 @@ class _Items:
             born_ns = self.builder.after_begin_ns(int(self.builder.trace.states.of(program.row)[0]))
             out.append((0, "begin", AwaitStart() if program.row in self.created else Begin(born_ns)))
         for call in range(begin, stop):
-            out += [(at, "step", StartThread(created)) for created, at in self.creates.get(int(self.row[call]), ())]
+            out += [(cycles, "step", StartThread(row)) for row, cycles in self.creates.get(int(self.row[call]), ())]
             items = self._begun_item(call, program) if self.call[call] == _BEGUN else self._item(call)
-            out += [(int(self.at[call]), kind, step) for kind, step in items]
+            out += [(int(self.user_cycles[call]), kind, step) for kind, step in items]
         end = int(self.user(np.array([program.row]), np.array([len(self.builder.events)]))[0])
         out += [(end, "step", SendPulse(stream)) for _, stream in self.last_pulses.get(program.row, ())]
         return [*out, (end, "end", None)]
 
     def _begun_item(self, call: int, program: ThreadProgram) -> Iterator[Item]:
-        """Return the steps that bring a thread into the wait in which it is when the trace begins."""
+        """Yield the steps that bring a thread into the wait in which it is when the trace begins."""
         builder, every_wait, wait = self.builder, self.builder.waits, int(self.wait[call])
         value, row = int(every_wait.value[wait]), int(every_wait.row[wait])
         end = int(every_wait.end_row[wait])
         after_ns = builder.after_begin_ns(end) if end < OPEN else _FOR_EVER_NS
         if program.row in self.asks_before:
-            if value != _REPLY:  # who waits for a reply has sent long before
+            if value != _REPLY:  # a thread that waits for a reply has sent long before
                 yield "begin", Begin()
             yield "wait", Send(self.asks_before[program.row])
         elif value == _RECEIVE:
@@ -812,7 +812,7 @@ class _Items:
         else:
             yield "wait", Begin(after_ns, STATE_BY_VALUE[value].name, value == _SLEEP)
 
-    def _first_of_threads(self) -> dict[int, int]:
+    def _wait_at_begin(self) -> dict[int, int]:
         """Return, by thread, the position of the wait in which the thread is when the trace begins."""
         builder, every_wait = self.builder, self.builder.waits
         events, states = builder.events, builder.trace.states
@@ -820,7 +820,7 @@ class _Items:
         starts = np.searchsorted(every_wait.thread, np.arange(len(builder.trace.threads)))
         for thread, position in enumerate(starts.tolist()):
             if position < len(every_wait) and every_wait.thread[position] == thread:
-                own_begin = int(states.start[thread])  # of a thread in the opening dump its creation comes first
+                own_begin = int(states.start[thread])  # the opening dump reports a thread's creation before its state
                 is_begun = int(every_wait.row[position]) in states.event[own_begin : own_begin + 2].tolist()
                 if is_begun and events.time_cycles[every_wait.row[position]] <= builder.begin:
                     out[thread] = position
@@ -840,8 +840,8 @@ class _Items:
         threads, births, call = threads[is_seen], births[is_seen], call[is_seen]
         after_cycles = self.user(events.thread[entries[call]].astype(np.int64), births)
         out: dict[int, list[tuple[int, int]]] = {}
-        for thread, at, cycles in zip(threads.tolist(), entries[call].tolist(), after_cycles.tolist(), strict=True):
-            out.setdefault(at, []).append((thread, cycles))
+        for row, thread, cycles in zip(entries[call].tolist(), threads.tolist(), after_cycles.tolist(), strict=True):
+            out.setdefault(row, []).append((thread, cycles))
         return out
 
     def _receipts_before(self) -> dict[int, int]:
@@ -862,7 +862,7 @@ class _Items:
                 out[thread] = place * gap_ns - _RECEIPTS_NS
         return out
 
-    def _begun(self) -> None:
+    def _find_earlier_messages(self) -> None:
         """Find the messages that were sent before the trace begins.
 
         Such a message is known by its reply: the reply names the client, and its thread is the server.
@@ -889,14 +889,14 @@ class _Items:
             own = [int(row) for row in receipts[receiver == server] if row < reply and int(row) not in taken]
             if own and int(every_wait.value[position]) == _SEND:
                 taken.add(own[-1])
-                self._set(self.received, own[-1], server, number)
+                self._set_at_last_entry(self.received, own[-1], server, number)
             else:
                 self.asked_before.setdefault(server, []).append(number)
         self.before = {numbers[-1] for numbers in self.asked_before.values()}
         for reply, server, number in late:
-            self._set(self.replied, reply, server, number)
+            self._set_at_last_entry(self.replied, reply, server, number)
 
-    def _set(self, column: _Ints, row: int, thread: int, number: int) -> None:
+    def _set_at_last_entry(self, column: _Ints, row: int, thread: int, number: int) -> None:
         """Write a number at the last entry of a thread before a row."""
         position = int(np.searchsorted(self.key, thread << 32 | row)) - 1
         if position >= 0 and self.thread[position] == thread:
@@ -909,7 +909,7 @@ class _Items:
         return int(np.bincount(chids[chids < 1 << 16]).argmax()) if len(chids) else 1
 
     def _item(self, call: int) -> Iterator[Item]:
-        """Return the steps that replay one kernel call."""
+        """Yield the steps that replay one kernel call."""
         builder, every_wait, row = self.builder, self.builder.waits, int(self.row[call])
         name, wait = self.name_of.get(int(self.call[call]), ""), int(self.wait[call])
         state = int(every_wait.value[wait]) if wait >= 0 else NOT_A_STATE
@@ -930,7 +930,7 @@ class _Items:
             for stream in self.pulse_sent[row]:
                 yield "step", SendPulse(stream)
         elif wait >= 0 and int(every_wait.end_row[wait]) < OPEN:
-            yield "wait", self._noted(wait)
+            yield "wait", self._as_recorded_and_noted(wait)
 
     def _message_item(self, call: int, name: str) -> Iterator[Item]:
         if name in _RECEIVES:
@@ -974,9 +974,9 @@ class _Items:
         if barrier >= 0:
             yield "wait", Meet(barrier)
         elif wait >= 0 and int(self.builder.waits.end_row[wait]) < OPEN:
-            yield "wait", self._noted(wait)
+            yield "wait", self._as_recorded_and_noted(wait)
 
-    def _noted(self, wait: int) -> TimedWait:
+    def _as_recorded_and_noted(self, wait: int) -> TimedWait:
         """Return a wait of its recorded length, because nothing in the replay ends it; count it in the notes."""
         step = self._as_recorded(wait)
         self.builder.notes[f"Waits in state {step.state} last as long as they did."] += 1
@@ -988,7 +988,7 @@ class _Items:
         return TimedWait(STATE_BY_VALUE[int(every_wait.value[wait])].name, self.builder.ns(length))
 
 
-def _cycle(program: ThreadProgram, is_busy: bool) -> tuple[int, int]:
+def _repeated_steps(program: ThreadProgram, is_busy: bool) -> tuple[int, int]:
     """Return the range of steps that a thread repeats at the end: from one of its waits to the last of the same kind.
 
     A busy thread without such waits repeats its last work: the trace shows no end of that work, and more CPU time would
@@ -999,7 +999,7 @@ def _cycle(program: ThreadProgram, is_busy: bool) -> tuple[int, int]:
     for kind in (Receive, SleepStep, AwaitInterrupt, Await, Meet, TimedWait, Send):
         positions = [position for position, step in enumerate(program.steps) if isinstance(step, kind)]
         if kind is TimedWait:
-            positions = [position for position in positions if position]  # the one in which the trace begins comes once
+            positions = [position for position in positions if position]  # not the wait at the begin
         if kind is Receive and positions:
             return positions[-1], positions[-1] + 1
         if len(positions) > (3 if kind is Send else 1):
@@ -1012,7 +1012,7 @@ def _cycle(program: ThreadProgram, is_busy: bool) -> tuple[int, int]:
 
 
 def _given_up(lock: int, woken_state: int) -> Unlock:
-    """Return the unlock of a reader/writer lock: a waiting reader waits for a writer, a waiting writer for either."""
+    """Return the unlock that woke a waiter of a reader/writer lock; only a reader surely waited for a writer."""
     return Unlock(lock, True if woken_state == _READ else None)
 
 

@@ -55,10 +55,10 @@ from satview.whatif.program import BEAT_NS
 from satview.whatif.steps import InterruptLine, Programs, Step, Stream, ThreadProgram, TimerSource
 
 MOST_REPLAYED: Final = 20_000_000
-"""Steps of all threads together, repeated ones too."""
-_LOCATION: Final = re.compile(r" at replay\.py:\d+")  # what every thread runs
+"""Most steps of all threads together, including repeated ones."""
+_LOCATION: Final = re.compile(r" at replay\.py:\d+")  # the same for every thread
 LEAD_NS: Final = 3_000_000
-"""Before the trace begins: all threads come to where they wait."""
+"""Time before the trace begins, in which all threads reach the waits in which they are then."""
 _OWN_SCOIDS: Final = 0x8000  # connections that bring no pulses have numbers from here on
 _MANAGER_CHANNELS: Final = 1000  # channels of the process manager that are replayed have numbers from here on
 
@@ -75,7 +75,7 @@ class _Pause(Call):
     cpu: int = -1
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
-        """Block until then."""
+        """Block until the moment; end on the nearest tick if it is a sleep."""
         due = self.cycles if self.is_absolute else kernel.now + self.cycles
         kernel.complete(thread)
         if due <= kernel.now:
@@ -103,7 +103,7 @@ class _Wake(Call):
     woken: Thread | None
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
-        """Wake it, or let its next wait end at once."""
+        """Wake the thread, or let its next wait end at once."""
         kernel.complete(thread)
         if self.woken is not None:
             wake_for_interrupt(kernel, cpu, self.woken)
@@ -117,7 +117,7 @@ class _AwaitStart(Call):
     started: set[Thread]
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
-        """Block, if need be."""
+        """Block, unless the thread is started already."""
         kernel.complete(thread)
         if thread not in self.started:
             kernel.block(cpu, thread, "STOPPED", "being created")
@@ -132,7 +132,7 @@ class _Start(Call):
     started: set[Thread]
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
-        """Wake it, once."""
+        """Wake the thread at the first call."""
         kernel.complete(thread)
         created = self.created
         if created is None or created in self.started:
@@ -169,7 +169,7 @@ class _Replay:
         return self.machine.target.cycles(ns)
 
     def set_up(self) -> None:
-        """Make processes, channels, threads, timers and interrupts."""
+        """Create processes, channels, threads, timers and interrupts on the simulated kernel."""
         programs, machine = self.programs, self.machine
         shares = {partition.number: partition for partition in programs.partitions if partition.number}
         self.partitions: dict[int, Partition] = {}
@@ -201,7 +201,7 @@ class _Replay:
         body = self._body(program)
         policy = Policy(program.policy) if program.policy in (1, 2, 3) else Policy.RR
         if program.pid == 1:
-            self._take_over(program, body)
+            self._run_in_manager(program, body)
             return
         process.next_tid = program.tid
         thread = add_thread(process, body, program.priority, policy, program.name, program.runmask)
@@ -211,7 +211,7 @@ class _Replay:
             thread.is_critical = thread.is_critical_itself = program.is_critical
         start(machine, machine.cpus[0], thread)
 
-    def _take_over(self, program: ThreadProgram, body: Program) -> None:
+    def _run_in_manager(self, program: ThreadProgram, body: Program) -> None:
         """Let a thread of the process manager run the replayed steps, if there are any."""
         tid = program.tid - self.programs.trace.cpu_count + len(self.machine.cpus)
         thread = self.machine.processes[1].threads.get(tid)
@@ -226,8 +226,8 @@ class _Replay:
         Args:
             owner: The process.
             pid: The server.
-            chid: Its channel, as recorded.
-            scoid: What the server knows the connection by; 0 = a new number.
+            chid: The server's channel, as recorded.
+            scoid: The server's number of the connection; 0 = a new one.
         """
         key = (owner.pid, pid, chid, scoid)
         if key in self.coids:
@@ -259,7 +259,7 @@ class _Replay:
             yield _Pause("NANOSLEEP", 1 << 60)
 
     def _step(self, step: Step, program: ThreadProgram) -> Program:
-        """Do one step of a thread."""
+        """Carry out one step of a thread."""
         call = self._call(step, program)
         if call is not None:
             yield call
@@ -317,7 +317,7 @@ class _Replay:
                 return _Start(self.threads.get(row), self.started)
             case steps_of.Every(period_ns):
                 gone_ns = self._since_begin_ns() % period_ns
-                return SleepCall(period_ns - gone_ns)  # up to a tick, as the timer of a real one
+                return SleepCall(period_ns - gone_ns)  # longer by up to a tick, as with a real timer
         return None
 
     def _since_begin_ns(self) -> int:
@@ -332,7 +332,7 @@ class _Replay:
 
     def _send(self, number: int, program: ThreadProgram) -> Program:
         message = self.programs.messages[number]
-        if not (message.is_answered and message.steps is not None):  # not done when the trace ends: as another one
+        if not (message.is_answered and message.steps is not None):  # unanswered in the trace: replay a similar message
             others = self.alike.get((message.pid, message.first_word)) or self.alike.get((message.pid, -1))
             if others:
                 number = others[number % len(others)]
@@ -381,7 +381,7 @@ class _Replay:
         self.tokens[thing] += count
         return CondSignal(self.things[thing] if count else self.nobody, count > 1)
 
-    # What comes from outside.
+    # Timers and interrupts.
 
     def _add_timer(self, timer: TimerSource) -> None:
         """Send a stream's pulses at their recorded moments; those of a timer on the tick that sent them, if any."""
@@ -406,7 +406,7 @@ class _Replay:
             moment_ns = next(moments, None)
             if moment_ns is not None and timer.thread:
                 machine.timers.start(self.begin + self.cycles(moment_ns) - early, fire)
-            elif moment_ns is not None:  # the kernel itself: a buffer of the logger is full
+            elif moment_ns is not None:  # sent by the kernel itself, as a buffer of the logger is full
                 machine.at(self.begin + self.cycles(moment_ns), lambda _: machine.kernel_entry(machine.cpus[0], fire))
 
         set_off()
@@ -487,9 +487,9 @@ def _thing(thing: steps_of.Thing) -> SyncObject:
         "SEM": lambda: Semaphore(name),
         "CONDVAR": lambda: Condvar(name),
     }
-    thing_there = makers[thing.kind]()
-    thing_there.address = thing.address
-    return thing_there
+    simulated = makers[thing.kind]()
+    simulated.address = thing.address
+    return simulated
 
 
 @dataclass(frozen=True, slots=True)
@@ -504,7 +504,7 @@ class Replay:
 def replay(
     programs: Programs, path: Path, cpus: int = 0, seed: int = 1, attributes: Sequence[tuple[str, str]] = ()
 ) -> Replay:
-    """Run programs on a simulated kernel, as wide events.
+    """Run programs on a simulated kernel, and write a trace of wide events.
 
     Args:
         programs: What to run.

@@ -1,4 +1,4 @@
-"""Searches for the smallest change that keeps all deadlines, and where saved work helps most; runs in parallel."""
+"""Searches for the smallest change that keeps all deadlines, and for the work whose reduction helps most."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from satview.whatif import steps as steps_of
 from satview.whatif.changes import parse_changes, with_changes
 from satview.whatif.fit import ActivityFigures, Key, ReplayFit
 from satview.whatif.prediction import ReplayBasis, basis_here, predict, processes
-from satview.whatif.steps import Programs, ThreadProgram
+from satview.whatif.steps import Programs
 
 MOST_CANDIDATES: Final = 24
 _SAVES: Final = 0.1  # share of the work that is saved
 _LEAST_SHARE: Final = 0.001  # of the trace: processes that work less cannot save much
-_MORE_THREADS: Final = 4  # than a pool has
+_MORE_THREADS: Final = 4  # that a pool gets at most
 
 
 def candidates(programs: Programs, asked: str) -> list[str]:
@@ -36,7 +36,7 @@ def candidates(programs: Programs, asked: str) -> list[str]:
     if key == "cpus" and not target:
         return [f"cpus={count}" for count in range(1, min(programs.cpus, MAX_CPUS) + 1)]
     if key == "priority" and target:
-        with_changes(programs, parse_changes([f"{target}:priority=10"]))  # says what there is
+        with_changes(programs, parse_changes([f"{target}:priority=10"]))  # raises an error if the target is unknown
         used = {thread.priority for thread in programs.threads} | {stream.priority for stream in programs.streams}
         levels = sorted({level for own in used if own > 0 for level in (own, own + 1) if level <= 255} | {1})
         step = -(-len(levels) // MOST_CANDIDATES)
@@ -49,7 +49,7 @@ def candidates(programs: Programs, asked: str) -> list[str]:
 
 
 def search(basis: ReplayBasis, asked: str) -> list[Candidate]:
-    """Return each candidate with whether all deadlines hold, the smallest first; they run in parallel processes.
+    """Return the candidates, smallest first, with whether all deadlines hold; replays run in parallel processes.
 
     Raises:
         UsageError: There is nothing to search, or no activity has a deadline.
@@ -66,7 +66,7 @@ def search(basis: ReplayBasis, asked: str) -> list[Candidate]:
 def _judged(fit: ReplayFit, text: str, figures: Mapping[Key, ActivityFigures] | str) -> Candidate:
     if isinstance(figures, str):
         return Candidate(text, "failed", 0, figures, 0, (0.0, 0.0))
-    # An activity that never came to its end misses too: it would have, recorded.
+    # An activity that never ends in the prediction misses its deadline, too.
     bound = [(key, fit_of_activity.recorded) for key, fit_of_activity in fit.activities.items()
              if fit_of_activity.recorded.deadline_ns > 0 and not fit_of_activity.recorded.is_own]  # fmt: skip
     margins = []
@@ -87,7 +87,7 @@ def _judged(fit: ReplayFit, text: str, figures: Mapping[Key, ActivityFigures] | 
 
 
 def sensitivity(basis: ReplayBasis, activity: str) -> list[Leverage]:
-    """Return for each working process how an activity changes if the process does a tenth less work.
+    """Return how an activity changes if one process does a tenth less work, for each process with much work.
 
     Raises:
         UsageError: No activity, or several, have the name.
@@ -114,20 +114,16 @@ def sensitivity(basis: ReplayBasis, activity: str) -> list[Leverage]:
 
 
 def _work(programs: Programs) -> Iterator[tuple[str, int]]:
-    """Return all work of a trace with the process that does it; a message's work belongs to its server."""
-    names = {thread.pid: _short(thread) for thread in programs.threads}
+    """Yield (process, work in ns) for all work of a trace; a message's work belongs to its server."""
+    names = {thread.pid: thread.short_process for thread in programs.threads}
     for thread in programs.threads:
-        yield _short(thread), _sum_of(thread.steps)
+        yield thread.short_process, _sum_of(thread.steps)
     for message in programs.messages:
         if message.pid in names:
             yield names[message.pid], _sum_of(message.steps or ())
     for stream in programs.streams:
         if stream.pid in names:
             yield names[stream.pid], sum(map(_sum_of, stream.works))
-
-
-def _short(thread: ThreadProgram) -> str:
-    return thread.process.rsplit("/", 1)[-1]
 
 
 def _sum_of(steps: Sequence[steps_of.Step]) -> int:

@@ -207,6 +207,11 @@ class ThreadProgram:
     cpu: int = -1
     other_priorities: tuple[int, ...] = ()
 
+    @property
+    def short_process(self) -> str:
+        """Name of the process without its folder."""
+        return self.process.rsplit("/", 1)[-1]
+
 
 @dataclass(slots=True)
 class RecordedMessage:

@@ -32,7 +32,7 @@ def reported(trace: Trace, path: CriticalPath) -> list[str]:
     ns, words = trace.clock.duration_ns, PathWords(trace)
     return [
         f"{ns(int(path.end_cycles[i] - path.start_cycles[i])) / 1000:.0f} {'.' * int(path.depth[i])}"
-        f"{trace.thread_name(int(path.on_thread[i]))} {words.says(path, i)}"
+        f"{trace.thread_name(int(path.on_thread[i]))} {words.describe(path, i)}"
         for i in range(len(path))
     ]
 

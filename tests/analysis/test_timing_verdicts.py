@@ -9,7 +9,7 @@ import pytest
 
 from satview.analysis.timing import Timing
 from satview.analysis.verdicts.find import find_verdicts
-from satview.analysis.verdicts.thresholds import default_thresholds, refuse_unsaid
+from satview.analysis.verdicts.thresholds import default_thresholds, refuse_without_timing
 from satview.analysis.verdicts.verdict import Verdict
 from satview.answers.verdicts import find
 from satview.base.errors import UsageError
@@ -106,6 +106,6 @@ def test_a_chain_that_nothing_goes_on_with_is_late_when_the_trace_ends(tmp_path:
 
 def test_kinds_that_need_a_file_of_timing_are_refused_without(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="chain needs a file of timing that says a reaction or age"):
-        refuse_unsaid(["chain"], default_thresholds())
+        refuse_without_timing(["chain"], default_thresholds())
     with pytest.raises(UsageError, match="names no activity; there are control 1"):
         checked(rounds_of_a_loop().open(tmp_path), planner=Timing(deadline="5us"))

@@ -17,7 +17,7 @@ from satview.analysis.verdicts.evidence import (
     longest,
     named,
 )
-from satview.analysis.verdicts.find import _plugged, all_kinds, find_verdicts, on_axis
+from satview.analysis.verdicts.find import _verdicts_of_plugin, all_kinds, find_verdicts, on_axis
 from satview.analysis.verdicts.inversions import _priority, _remedy, _row_before
 from satview.analysis.verdicts.rule import Limits, Thresholds, rules
 from satview.analysis.verdicts.servers import _does
@@ -235,7 +235,7 @@ def test_a_plug_in_speaks_of_what_the_trace_has(row, thread, says, tmp_path):
     trace = circle(5).open(tmp_path)
     assert (len(trace.events), len(trace.threads)) == (10, 4)
     made = Verdict("", Severity.INFO, START + 3, START + 4, (thread,), (), (row,), "a", "b")
-    plugged = partial(_plugged, Evidence(trace), "mine", lambda _trace: [made])
+    plugged = partial(_verdicts_of_plugin, Evidence(trace), "mine", lambda _trace: [made])
     if says:
         with pytest.raises(ValueError, match=says):
             plugged()
@@ -243,7 +243,7 @@ def test_a_plug_in_speaks_of_what_the_trace_has(row, thread, says, tmp_path):
         [found] = plugged()
         assert (found.kind, found.occurrences) == ("mine", (Occurrence(START + 3, START + 4, row),))
     with pytest.raises(TypeError, match="it returned int, no Verdict"):
-        _plugged(Evidence(trace), "mine", lambda _trace: [7])
+        _verdicts_of_plugin(Evidence(trace), "mine", lambda _trace: [7])
 
 
 @pytest.mark.parametrize(("rows", "threads", "says"), [
@@ -252,7 +252,7 @@ def test_a_plug_in_speaks_of_what_the_trace_has(row, thread, says, tmp_path):
 def test_all_that_a_plug_in_speaks_of_must_be_there(rows, threads, says, tmp_path):
     def plugged(rows, threads):
         made = Verdict("", Severity.INFO, START + 3, START + 4, threads, (), rows, "a", "b")
-        return _plugged(Evidence(trace), "mine", lambda _trace: [made])
+        return _verdicts_of_plugin(Evidence(trace), "mine", lambda _trace: [made])
 
     trace = circle(5).open(tmp_path)
     with pytest.raises(ValueError, match=f"its {says} "):

@@ -29,18 +29,18 @@ from satview.session.loading import loading_tasks
 from satview.session.loading.loaded_trace import LoadedTrace
 from satview.session.loading.loading_tasks import TraceCache
 from satview.session.open_trace import OpenTrace
-from satview.session.put_state import (
-    put_filter,
-    put_lanes,
-    put_selection,
-    put_view,
-    take_filter,
-    take_lanes,
-    take_selection,
-    take_view,
-)
 from satview.session.settings import Settings
 from satview.session.trace_link import TraceLink
+from satview.session.trace_state import (
+    filter_state,
+    lanes_state,
+    restore_filter,
+    restore_lanes,
+    restore_selection,
+    restore_view,
+    selection_state,
+    view_state,
+)
 from satview.session.workspace_file import WorkspaceState, from_json, to_json
 from satview.store.axis_file import SUFFIX
 from satview.timeline.lane_tree import Timeline
@@ -99,8 +99,8 @@ def _session() -> dict[str, Any]:
         opened.filters.add_pass("pid == 2", "", opened.filters.state.effect)
         opened.lanes.fold_all()
         opened.selection.select(5, 3, None)
-        state = WorkspaceState(None, take_view(opened, 30), take_selection(opened), take_lanes(opened.lanes),
-                               take_filter(opened.trace, opened.filters.state))  # fmt: skip
+        state = WorkspaceState(None, view_state(opened, 30), selection_state(opened), lanes_state(opened.lanes),
+                               filter_state(opened.trace, opened.filters.state))  # fmt: skip
         return parsed_json(json.dumps(to_json(state)).encode())  # lists, which `changed` changes, and no tuples
     finally:
         opened.shut_down()
@@ -124,15 +124,15 @@ def run_session(data: bytes, _folder: Path) -> None:
         for is_same in (True, False):
             try:
                 if state.view is not None:
-                    put_view(opened, state.view, is_same, is_first=True)
+                    restore_view(opened, state.view, is_same, is_first=True)
                 if state.filter is not None:
-                    put_filter(opened, state.filter, is_same, is_first=True)
+                    restore_filter(opened, state.filter, is_same, is_first=True)
                 if state.lanes is not None:
-                    put_lanes(opened, state.lanes, is_same, is_first=True)
+                    restore_lanes(opened, state.lanes, is_same, is_first=True)
             except UsageError as error:  # a pattern that somebody wrote into the file
                 assert str(error)
             if state.selection is not None and is_same:
-                put_selection(opened, state.selection)
+                restore_selection(opened, state.selection)
         application().processEvents()
         window, limits = opened.viewport.window, opened.viewport.limits
         assert window.length > 0
@@ -140,8 +140,8 @@ def run_session(data: bytes, _folder: Path) -> None:
         assert window.end > limits.start
         event = opened.selection.event
         assert event is None or 0 <= event < len(opened.trace.events)
-        again = WorkspaceState(None, take_view(opened, 0), take_selection(opened), take_lanes(opened.lanes),
-                               take_filter(opened.trace, opened.filters.state))  # fmt: skip
+        again = WorkspaceState(None, view_state(opened, 0), selection_state(opened), lanes_state(opened.lanes),
+                               filter_state(opened.trace, opened.filters.state))  # fmt: skip
         from_json(parsed_json(json.dumps(to_json(again)).encode()))
     finally:
         opened.shut_down()

@@ -65,7 +65,7 @@ def test_off_hides_the_way_of_the_selected_event_too(empty_window, load, tmp_pat
     window = load(empty_window, exchange(tmp_path))
     view, opened = window.workspace.area.view, window.session.opened
     opened.select_event(int(opened.trace.events.time_cycles.searchsorted(START + 102)))
-    assert opened.event_links.found.way
+    assert opened.event_links.links.way
     with_way = view.grab().toImage()
     window.actions_by_id.by_id["view.arrows_off"].trigger()
     assert view.grab().toImage() != with_way

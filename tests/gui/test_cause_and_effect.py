@@ -64,7 +64,7 @@ def test_arrow_leads_from_the_client_to_the_server_lane(empty_window, load, tmp_
     times = opened.trace.events.time_cycles - opened.trace.clock.start_cycles
     before = view.grab().toImage()
     opened.select_event(int(times.searchsorted(120)))
-    hop = next(hop for hop in opened.event_links.found.way if times[hop.from_row] == 120)
+    hop = next(hop for hop in opened.event_links.links.way if times[hop.from_row] == 120)
     assert int(times[hop.to_row]) == 150
     rows = {row.index: row for row in view.visible_rows()}
     ends = [(view.scale.x(int(opened.trace.events.time_cycles[event])), rows[opened.lane_of_event(event)])
@@ -76,7 +76,7 @@ def test_arrow_leads_from_the_client_to_the_server_lane(empty_window, load, tmp_
     darkest = min(after.pixelColor(x + step, y).lightness() for step in (-1, 0, 1))
     assert darkest + 15 < min(before.pixelColor(x + step, y).lightness() for step in (-1, 0, 1))
     opened.select_event(int(times.searchsorted(1)))
-    assert opened.event_links.found.way == ()
+    assert opened.event_links.links.way == ()
 
 
 @pytest.mark.thorough

@@ -35,7 +35,7 @@ def request_path(window, qtbot, thread="high 1"):
     opened.select_at(opened.lane_of_thread(thread_of(opened.trace, thread)), needed.start + needed.length // 2)
     opened.selection.set_range(needed)
     QTest.keyClick(view, Qt.Key.Key_Y, Qt.KeyboardModifier.ShiftModifier)
-    qtbot.waitUntil(lambda: opened.path.found is not None, timeout=10_000)
+    qtbot.waitUntil(lambda: opened.path.answer is not None, timeout=10_000)
     return window.workspace.panels["path"]
 
 
@@ -89,8 +89,8 @@ def test_one_click_on_an_interval_is_enough_as_the_empty_panel_says(empty_window
     qtbot.mouseClick(view, Qt.MouseButton.LeftButton, pos=QPoint(x, row.y_px - view.scroll_px + row.height_px // 2))
     span = opened.selection.span
     QTest.keyClick(view, Qt.Key.Key_Y, Qt.KeyboardModifier.ShiftModifier)
-    qtbot.waitUntil(lambda: opened.path.found is not None, timeout=10_000)
-    window_of_path = opened.path.found.path.window
+    qtbot.waitUntil(lambda: opened.path.answer is not None, timeout=10_000)
+    window_of_path = opened.path.answer.path.window
     assert (window_of_path.start, window_of_path.end) == (span.start_cycles, span.end_cycles)
 
 
@@ -117,9 +117,9 @@ def test_the_line_goes_over_to_who_holds_the_thread_up(empty_window, load, inver
     assert 10 < accent_in("store 1", 16) < accent_in("store 1", 32)  # it is ready: dashed, beside its name
     assert accent_in("middle 1", 20) == 0
     QTest.keyClick(view, Qt.Key.Key_Escape)  # the selection
-    assert opened.path.found is not None
+    assert opened.path.answer is not None
     QTest.keyClick(view, Qt.Key.Key_Escape)  # the path
-    assert opened.path.found is None
+    assert opened.path.answer is None
     image = view.grab().toImage()
     assert accent_in("store 1", 32) == 0
 
@@ -145,7 +145,7 @@ def test_a_click_on_a_piece_goes_there_and_copy_takes_the_table(empty_window, lo
     position = next(row for row in range(panel.model.rowCount()) if text_of(panel.model, row)[2] == "20.05 ms")
     panel.table.clicked.emit(panel.model.index(position, 1))
     assert opened.selection.lane == opened.lane_of_thread(thread_of(opened.trace, "store 1"))
-    assert opened.selection.span.start_cycles == int(opened.path.found.path.start_cycles[position])
+    assert opened.selection.span.start_cycles == int(opened.path.answer.path.start_cycles[position])
     panel.table.setFocus()
     QTest.keyClick(panel.table, Qt.Key.Key_C, Qt.KeyboardModifier.ControlModifier)
     lines = QApplication.clipboard().text().splitlines()

@@ -34,7 +34,7 @@ def panel(window, qtbot):
 def shown(window, qtbot):
     QTest.keyClick(window.workspace.area.view, Qt.Key.Key_D,
                    Qt.KeyboardModifier.ControlModifier | Qt.KeyboardModifier.ShiftModifier)  # fmt: skip
-    qtbot.waitUntil(lambda: window.session.opened.doctor.found is not None, timeout=10_000)
+    qtbot.waitUntil(lambda: window.session.opened.doctor.answer is not None, timeout=10_000)
     return window.workspace.panels["doctor"]
 
 
@@ -53,7 +53,7 @@ def colour_of(panel, title):
 @pytest.mark.thorough
 def test_nothing_is_requested_before_the_panel_is_seen(window, qtbot):
     doctor = window.session.opened.doctor
-    assert doctor.found is None
+    assert doctor.answer is None
     assert not doctor.is_busy
     panel = shown(window, qtbot)
     assert panel.statement.text().startswith("Exact in ")
@@ -76,12 +76,12 @@ def test_a_row_says_mark_reason_and_capture(panel):
 @pytest.mark.thorough
 def test_the_command_is_copied_for_a_row_and_for_all(panel, opened):
     QTest.mouseClick(panel.copy_line, Qt.MouseButton.LeftButton)
-    everything = capture_for(opened.doctor.found).command
+    everything = capture_for(opened.doctor.answer).command
     assert QGuiApplication.clipboard().text() == everything
     select_row(panel.table, row_of(panel, "Interrupts"))
     QTest.mouseClick(panel.copy_line, Qt.MouseButton.LeftButton)
     assert QGuiApplication.clipboard().text() == texts(panel, "Interrupts")[4] != everything
-    exact = next(row["title"] for row in opened.doctor.found if row["mark"] == "exact")
+    exact = next(row["title"] for row in opened.doctor.answer if row["mark"] == "exact")
     select_row(panel.table, row_of(panel, exact))
     assert not panel.copy_line.isEnabled()
     assert not panel.capture.isEnabled()
@@ -151,7 +151,7 @@ def test_figures_carry_their_marks(window, qtbot):
 def test_verdicts_say_that_there_may_be_more(window, qtbot):
     window.workspace.show_panel("verdicts")
     panel = window.workspace.panels["verdicts"]
-    qtbot.waitUntil(lambda: window.session.opened.verdicts.found is not None, timeout=10_000)
+    qtbot.waitUntil(lambda: window.session.opened.verdicts.answer is not None, timeout=10_000)
     said = panel.missing.text() or panel.message.text()
     assert any(line.startswith(("Not all: events were lost for ", "Cannot tell: events were lost for "))
                for line in said.splitlines())  # fmt: skip

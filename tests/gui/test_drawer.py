@@ -49,7 +49,7 @@ def tabs_of_the_drawer(window):
     ],
 )
 def test_a_click_on_a_topic_shows_its_panels_and_what_the_front_one_answers(window, drawer, qtbot, topic, tabs, answer):
-    qtbot.waitUntil(lambda: window.workspace.opened.verdicts.found is not None, timeout=10_000)
+    qtbot.waitUntil(lambda: window.workspace.opened.verdicts.answer is not None, timeout=10_000)
     qtbot.mouseClick(drawer.buttons[Topic.ABOUT if topic is Topic.DATA else Topic.DATA], LEFT)
     drawer.open_again()
     qtbot.mouseClick(drawer.buttons[topic], LEFT)
@@ -115,7 +115,7 @@ def test_an_old_layout_opens_with_the_topic_of_its_front_panel(window, drawer, q
     assert one_topic_in_each_row(old).hidden == (
         "statistics", "events", "marks", "problems", "verdicts", "path", "snapshot", "doctor", "sql", "results",
     )  # fmt: skip
-    window.workspace.put_panels(old)
+    window.workspace.restore_panels(old)
     qtbot.waitUntil(lambda: drawer.front == "plots")
     qtbot.waitUntil(lambda: tabs_of_the_drawer(window) == ["Transactions", "Plots", "Comparison"])
     qtbot.mouseClick(drawer.buttons[Topic.DATA], LEFT)

@@ -643,8 +643,8 @@ def test_theme_change_reaches_every_part(window, opened, settled):
 
 @pytest.mark.thorough
 def test_focus_in_the_line_makes_durations_ready(panel, opened, qtbot):
-    made = opened.trace._cached._made
-    made.pop("links.state_ends", None)  # the marks of statistics may have made it
+    cached = opened.trace._cached._values
+    cached.pop("links.state_ends", None)  # the marks of statistics may have computed it
     qtbot.mouseClick(panel.condition.line, LEFT)
     panel.condition.line.focused.emit()  # the window of a test need not be the active one
-    qtbot.waitUntil(lambda: {"links.partners", "links.state_ends"} <= set(made))
+    qtbot.waitUntil(lambda: {"links.partners", "links.state_ends"} <= set(cached))

@@ -78,7 +78,7 @@ def test_a_wait_names_holder_or_server_once_the_links_are_there(empty_window, lo
     assert not any(line.startswith("waits for") for line in lines), "the card does not make them"
     assert not are_waits_known(trace)
     window.session.opened.verdicts.start()
-    qtbot.waitUntil(lambda: window.session.opened.verdicts.found is not None, timeout=10_000)
+    qtbot.waitUntil(lambda: window.session.opened.verdicts.answer is not None, timeout=10_000)
     assert "waits for low 1 (low), mutex 0x8129e40, inferred" in point_at(window, "high", 86, qtbot)
 
 
@@ -87,7 +87,7 @@ def test_a_message_names_its_server(empty_window, load, captured, qtbot):
     """At 180 ms one client waits in REPLY for the only thread of the server, another one in SEND for any."""
     window = load(empty_window, captured / "client-server.kev")
     opened, clock = window.session.opened, window.session.opened.trace.clock
-    qtbot.waitUntil(lambda: opened.verdicts.found is not None, timeout=10_000)
+    qtbot.waitUntil(lambda: opened.verdicts.answer is not None, timeout=10_000)
     opened.viewport.zoom(0.1, clock.cycles(180_000_000))
     assert "waits for slow_server 1 (only-one)" in point_at(window, "client4", 180, qtbot)
     assert "waits for any thread of slow_server" in point_at(window, "client2", 180, qtbot)

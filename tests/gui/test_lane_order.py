@@ -188,7 +188,7 @@ def test_lanes_that_somebody_arranged_stay_as_they_are(dense):
     assert titles(dense)[4:7] == ["planner", "map_update", "sensor_fusion"]  # by pid, as in the trace
     kept = opened.lanes.arrangement
     opened.lanes.begin_with(kept, opened.viewport.window)
-    opened.lanes.take_use(range(len(opened.timeline.infos))[::-1], ())
+    opened.lanes.sort_by_use(range(len(opened.timeline.infos))[::-1], ())
     assert opened.lanes.arrangement == kept
     assert not opened.lanes.heads
 

@@ -18,8 +18,8 @@ from satview.gui.quick_pick import LinePrompt
 from satview.gui.swimlane.mouse import hover_text
 from satview.gui.swimlane.shares import share_text
 from satview.session.events.event_text import span_details
-from satview.session.put_state import take_lanes
 from satview.session.state_files import StateFiles
+from satview.session.trace_state import lanes_state
 from satview.session.workspace_file import WorkspaceState, from_json, to_json
 from tests.gui.conftest import settle, stack_of
 from tests.helpers.elf import write_elf
@@ -269,7 +269,7 @@ def test_lanes_and_labels_are_in_sessions(window, qtbot):
     show(window, qtbot, "functions", "paths")
     window.actions_by_id.by_id["view.label_priority"].trigger()
     opened.lanes.pin(lane(opened, "functions 2").index)
-    state = from_json(to_json(WorkspaceState(lanes=take_lanes(opened.lanes))))
+    state = from_json(to_json(WorkspaceState(lanes=lanes_state(opened.lanes))))
     assert state.lanes.classes == ("functions", "paths")
     assert state.lanes.labels == ("priority", "state")
     assert opened.timeline.infos[opened.lanes.rows[0].index].title == "functions 2"

@@ -14,7 +14,7 @@ from satview.base.time import TimeWindow
 from satview.events.spec import Release
 from satview.gui.colours import state_colour
 from satview.gui.theme import LIGHT
-from satview.gui.windows.workspace_keeper import put_session, workspace_state
+from satview.gui.windows.workspace_keeper import restore_session, workspace_state
 from satview.session.workspace_file import WorkspaceState
 from tests.answers.test_late_comparison import locking, moving
 from tests.capture.made import WIDE, traced
@@ -69,8 +69,8 @@ def test_the_worst_instance_is_explained_at_first(empty_window, load, looping, q
     assert [texts(panel.instances, row)["Response"] for row in (0, 2, 3)] == ["5.100 µs", "5.100 µs", "1.100 µs"]
     assert [texts(panel.blame, row)["Length"] for row in (0, 1)] == ["4.100 µs", "1.000 µs"]
     assert [texts(panel.blame, row)["Part"] for row in (0, 1)] == ["preempted", "own work"]
-    assert panel.says.text().startswith("control 1 took 5.100 µs from")
-    assert panel.says.text().endswith("4.100 µs ready while hog 1 ran, 1.000 µs own work.")
+    assert panel.sentence.text().startswith("control 1 took 5.100 µs from")
+    assert panel.sentence.text().endswith("4.100 µs ready while hog 1 ran, 1.000 µs own work.")
     assert window.session.opened.viewport.window == before, "nothing was clicked"
 
 
@@ -86,8 +86,8 @@ def test_a_click_shows_an_instance_on_the_lanes(empty_window, load, looping, qtb
     shown = opened.viewport.window
     assert shown.start - BASE < 210_000 < 215_100 < shown.end - BASE < 220_000
     settle(panel, qtbot)
-    assert panel.instance_view.found.row == 1
-    assert "from 0.000 210 000 s" in panel.says.text()
+    assert panel.instance_view.answer.row == 1
+    assert "from 0.000 210 000 s" in panel.sentence.text()
 
 
 @pytest.mark.thorough
@@ -99,9 +99,9 @@ def test_a_key_explains_the_selected_thread_at_its_moment(empty_window, load, lo
     assert int(trace.events.time_cycles[row]) - BASE == 51_100, "the round of 50,000 is done"
     QTest.keyClick(window.workspace.area.view, Qt.Key.Key_U)
     panel = window.workspace.panels["late"]
-    qtbot.waitUntil(lambda: panel.instance_view.found is not None, timeout=10_000)
+    qtbot.waitUntil(lambda: panel.instance_view.answer is not None, timeout=10_000)
     settle(panel, qtbot)
-    found = panel.instance_view.found
+    found = panel.instance_view.answer
     assert int(found.late.learned.instances.start_cycles[found.positions[found.row]]) - BASE == 50_000
     assert texts(panel.instances, panel.instances.table.currentIndex().row())["Response"] == "1.100 µs"
 
@@ -127,8 +127,8 @@ def test_a_file_of_timing_is_obeyed_and_its_error_is_a_sentence(empty_window, lo
     assert workspace_state(panel.window().workspace).timing == "timing.toml"
     opened = empty_window.workspace.opened
     opened.verdicts.start()
-    qtbot.waitUntil(lambda: opened.verdicts.found is not None and not opened.verdicts.is_busy)
-    assert [verdict.kind for verdict in opened.verdicts.found.verdicts] == ["deadline"]
+    qtbot.waitUntil(lambda: opened.verdicts.answer is not None and not opened.verdicts.is_busy)
+    assert [verdict.kind for verdict in opened.verdicts.answer.verdicts] == ["deadline"]
     looping.with_name("timing.toml").write_text('["control 1"]\ndeadline = "soon"\n')
     panel.reload()
     settle(panel, qtbot)
@@ -144,7 +144,7 @@ def test_a_file_of_timing_is_obeyed_and_its_error_is_a_sentence(empty_window, lo
 def test_a_saved_file_of_timing_is_used_at_once(empty_window, load, looping, qtbot):
     looping.with_name("timing.toml").write_text('["control 1"]\ndeadline = "5us"\n')
     window = load(empty_window, looping)
-    put_session(window.workspace, WorkspaceState(timing="timing.toml"))
+    restore_session(window.workspace, WorkspaceState(timing="timing.toml"))
     assert texts(show(window, qtbot).activities, 0)["Misses"] == "3"
 
 
@@ -157,7 +157,7 @@ def test_a_saved_window_has_its_lanes_of_activities_and_their_deadlines(empty_wi
     state = workspace_state(empty_window.workspace)
     opened.lanes.show_classes(frozenset())
     opened.time_activities("")
-    put_session(empty_window.workspace, state)
+    restore_session(empty_window.workspace, state)
     qtbot.waitUntil(lambda: not opened.class_loader.is_busy)
     (lane,) = opened.timeline.lanes_of_class("activities")
     assert lane in [row.index for row in opened.lanes.rows]
@@ -169,7 +169,7 @@ def test_a_saved_window_has_its_lanes_of_activities_and_their_deadlines(empty_wi
 def test_a_pipe_in_place_of_a_file_of_timing_is_not_waited_for(empty_window, load, looping, qtbot):
     os.mkfifo(looping.with_name("timing.toml"))
     window = load(empty_window, looping)
-    put_session(window.workspace, WorkspaceState(timing="timing.toml"))
+    restore_session(window.workspace, WorkspaceState(timing="timing.toml"))
     assert show(window, qtbot).message.text() == "timing.toml: there is no such file"
 
 
@@ -178,7 +178,7 @@ def test_a_trace_without_activities_says_so(window, qtbot):
     panel = show(window, qtbot)
     assert panel.message.isVisible()
     assert panel.message.text().startswith("Cannot tell: no pulse is received; capture the class COMM.")
-    assert panel.says.text() == ""
+    assert panel.sentence.text() == ""
 
 
 @pytest.mark.thorough
@@ -187,10 +187,10 @@ def test_a_thread_that_does_nothing_again_is_reported(empty_window, load, loopin
     hog = next(row for row in range(len(window.session.opened.trace.threads))
                if window.session.opened.trace.thread_name(row) == "hog 1")  # fmt: skip
     panel = show(window, qtbot)
-    before = panel.instance_view.found
+    before = panel.instance_view.answer
     panel.explain(hog, 20_000)
     assert window.statusBar().currentMessage().startswith("hog 1 does nothing again and again")
-    assert panel.instance_view.found is before
+    assert panel.instance_view.answer is before
 
 
 @pytest.mark.thorough
@@ -213,10 +213,10 @@ def test_the_car_s_control_loop_waits_for_the_logger(empty_window, load, tmp_pat
     assert texts(panel.blame, 1)["Part"] == "own work"
     assert texts(panel.blame, 1)["Whom"] == "logger 1 (writer)"
     window.workspace.area.view.setFocus()
-    explained = panel.instance_view.found
+    explained = panel.instance_view.answer
     window.workspace.navigation.show_event(int(explained.late.learned.instances.end_row[explained.positions[1]]))
     QTest.keyClick(window.workspace.area.view, Qt.Key.Key_U)
-    qtbot.waitUntil(lambda: panel.instance_view.found.row == 1, timeout=10_000)
+    qtbot.waitUntil(lambda: panel.instance_view.answer.row == 1, timeout=10_000)
 
 
 def lane_of(opened, title):
@@ -262,7 +262,7 @@ def test_activities_on_the_lanes_are_red_where_late_and_a_click_explains_them(em
     QTest.mouseClick(view, Qt.MouseButton.LeftButton, pos=point)
     settle(panel, qtbot)
     assert (opened.selection.span.text, opened.selection.lane) == ("5.100 µs, 100 ns late", row.index)
-    assert "from 0.000 110 000 s, 100 ns longer than its deadline" in panel.says.text()
+    assert "from 0.000 110 000 s, 100 ns longer than its deadline" in panel.sentence.text()
     assert texts(panel.blame, 0)["Length"] == "4.100 µs"
     QTest.mouseClick(panel.on_lanes, Qt.MouseButton.LeftButton, pos=QPoint(8, panel.on_lanes.height() // 2))
     assert "control 1" not in [opened.timeline.infos[row.unit].title for row in opened.lanes.rows]
@@ -299,9 +299,9 @@ def test_a_key_explains_the_bar_that_is_selected_on_a_lane(empty_window, load, l
     window.workspace.area.view.setFocus()
     QTest.keyClick(window.workspace.area.view, Qt.Key.Key_U)
     panel = window.workspace.panels["late"]
-    qtbot.waitUntil(lambda: panel.instance_view.found is not None, timeout=10_000)
+    qtbot.waitUntil(lambda: panel.instance_view.answer is not None, timeout=10_000)
     settle(panel, qtbot)
-    assert "from 0.000 030 000 s" in panel.says.text()
+    assert "from 0.000 030 000 s" in panel.sentence.text()
     assert panel.on_lanes.isChecked()
 
 
@@ -329,7 +329,7 @@ def test_the_histogram_is_red_beyond_the_deadline_and_a_bar_shows_its_worst(empt
     drawn = panel.responses.plot
     assert panel.instances.tabs.tabText(1) == "Histogram"
     assert panel.instances.statement.text() == "40 responses"
-    made = panel.instance_view.found.responses
+    made = panel.instance_view.answer.responses
     assert [count for count in made.counts.tolist() if count] == [37, 3]
     qtbot.waitUntil(lambda: drawn.plot.getViewBox().width() > 50)
     image = drawn.plot.grab().toImage()
@@ -341,7 +341,7 @@ def test_the_histogram_is_red_beyond_the_deadline_and_a_bar_shows_its_worst(empt
         point = drawn.plot.mapFromScene(drawn.plot.getViewBox().mapViewToScene(middle))
         QTest.mouseClick(drawn.plot.viewport(), Qt.MouseButton.LeftButton, pos=point)
         settle(panel, qtbot)
-        assert f"from 0.000 {start.zfill(7)} s" in panel.says.text()
+        assert f"from 0.000 {start.zfill(7)} s" in panel.sentence.text()
 
 
 def tab_of(panel, title):
@@ -375,7 +375,7 @@ def test_what_is_more_in_slow_ones_is_behind_a_tab_and_leads_to_its_event(empty_
         assert panel.blame.table.currentIndex().row() == row, "the row stays selected"
         shown = opened.viewport.window
         assert shown.start - BASE < 100_000 < 103_000 < shown.end - BASE < 106_000, "with the instance that it is in"
-        found = panel.instance_view.found
+        found = panel.instance_view.answer
         assert int(found.late.learned.instances.start_cycles[found.positions[found.row]]) - BASE == 100_000
 
 
@@ -384,7 +384,7 @@ def test_a_path_of_slow_ones_shows_the_slow_one_with_most_of_it(empty_window, lo
     trace = traced(locking, 405, tmp_path, Release.QNX_8, modes=WIDE, skew_ns=0).trace
     window = load(empty_window, trace.path)
     panel = show(window, qtbot)
-    names = [activity.name for activity in panel.activities_view.found.late.learned.activities]
+    names = [activity.name for activity in panel.activities_view.answer.late.learned.activities]
     high = next(number for number, name in enumerate(names) if name.endswith("(high)"))
     panel.activities.show_row(high)
     click(panel.activities, panel.activities.table.currentIndex().row())
@@ -395,7 +395,7 @@ def test_a_path_of_slow_ones_shows_the_slow_one_with_most_of_it(empty_window, lo
     assert path.rpartition("> ")[2].startswith(("own work", "preempted by"))
     click(panel.blame, 0)
     settle(panel, qtbot)
-    found = panel.instance_view.found
+    found = panel.instance_view.answer
     response_cycles = int(found.late.learned.instances.response_cycles[found.positions[found.row]])
     assert trace.clock.duration_ns(response_cycles) == pytest.approx(5_000_000, rel=0.01)
     tab_of(panel, "Blame")

@@ -43,12 +43,12 @@ def test_a_lesson_is_found_by_two_keys_and_a_click(name, kind, who, answer, capt
     opened, workspace = window.session.opened, window.workspace
     both = Qt.KeyboardModifier.ControlModifier | Qt.KeyboardModifier.ShiftModifier
     QTest.keyClick(workspace.area.view, Qt.Key.Key_V, both)
-    qtbot.waitUntil(lambda: opened.verdicts.found is not None, timeout=20_000)
+    qtbot.waitUntil(lambda: opened.verdicts.answer is not None, timeout=20_000)
     table = workspace.panels["verdicts"].table
     model = table.model()
     qtbot.waitUntil(lambda: model.rowCount() > 0)
     click(table, next(model.index(row, 0) for row in range(model.rowCount()) if kind in model.index(row, 0).data()))
-    verdict = next(verdict for verdict in opened.verdicts.found.verdicts if verdict.kind == kind)
+    verdict = next(verdict for verdict in opened.verdicts.answer.verdicts if verdict.kind == kind)
     thread = int(opened.trace.events.thread[opened.selection.event])
     assert thread in verdict.threads
     if who is not None:

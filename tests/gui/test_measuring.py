@@ -166,7 +166,7 @@ def test_the_longest_of_a_state_leads_to_its_interval(window, opened, qtbot, ns_
     at = opened.trace.clock.cycles
     details = window.workspace.panels["details"]
     opened.selection.set_range(TimeWindow(at(1_000), at(8_000)))
-    qtbot.waitUntil(lambda: details.range.found is not None, timeout=5_000)
+    qtbot.waitUntil(lambda: details.range.answer is not None, timeout=5_000)
     (reply,) = [row for row in details.range.details().tables[1].rows if row[0].text == "REPLY"]
     details.browser.anchorClicked.emit(QUrl(f"at:{reply[-1].thread}/{reply[-1].cycles}"))
     assert opened.timeline.label(opened.selection.span) == "REPLY"

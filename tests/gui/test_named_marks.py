@@ -33,7 +33,7 @@ def inverted(empty_window, load, inversion, qtbot):
     clock = opened.trace.clock
     opened.viewport.jump(TimeWindow(clock.cycles(7_000_000), clock.cycles(35_000_000)))
     opened.verdicts.start()
-    qtbot.waitUntil(lambda: opened.verdicts.found is not None, timeout=10_000)
+    qtbot.waitUntil(lambda: opened.verdicts.answer is not None, timeout=10_000)
     window.workspace.area.view.reveal_lane(lane_of(opened, "high 1"))
     settle(qtbot, window)
     return window
@@ -82,7 +82,7 @@ def test_the_tip_of_a_verdict_has_its_sentence(inverted):
     assert view.cursor().shape() == Qt.CursorShape.PointingHandCursor
     text = inverted.workspace.area.hover.text()
     assert text.startswith("<b>priority-inversion</b>&nbsp;&nbsp;26.06 ms<br>")
-    assert opened.verdicts.found.verdicts[0].says.split(" ")[0] in text
+    assert opened.verdicts.answer.verdicts[0].says.split(" ")[0] in text
     QTest.mouseMove(view, QPoint(1, 1))
     assert view.cursor().shape() == Qt.CursorShape.ArrowCursor
 
@@ -93,8 +93,8 @@ def test_the_worst_case_is_named_first(empty_window, load, qtbot):
     window = load(empty_window, SAMPLE)
     view, opened = window.workspace.area.view, window.session.opened
     opened.verdicts.start()
-    qtbot.waitUntil(lambda: opened.verdicts.found is not None, timeout=30_000)
-    lane = opened.lane_of_thread(opened.verdicts.found.verdicts[0].threads[0])
+    qtbot.waitUntil(lambda: opened.verdicts.answer is not None, timeout=30_000)
+    lane = opened.lane_of_thread(opened.verdicts.answer.verdicts[0].threads[0])
     opened.lanes.reveal(lane)
     view.reveal_lane(lane)
     names = labels(view)
@@ -120,7 +120,7 @@ def test_the_steps_of_why_are_on_their_lanes_until_escape(inverted, qtbot):
 def test_pieces_of_the_critical_path_have_names_and_lead_to_their_intervals(inverted, qtbot):
     view, opened = inverted.workspace.area.view, inverted.session.opened
     opened.path.search(opened.trace, thread_of(opened.trace, "high 1"), opened.viewport.window)
-    qtbot.waitUntil(lambda: opened.path.found is not None, timeout=10_000)
+    qtbot.waitUntil(lambda: opened.path.answer is not None, timeout=10_000)
     names = labels(view)
     assert names[0] == "path: ready 20.05 ms"
     click(view, "path: ready 20.05 ms")

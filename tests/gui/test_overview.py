@@ -97,8 +97,8 @@ def test_the_tip_names_the_busiest_processes_and_what_is_missing(window):
 def test_the_tip_names_a_verdict_with_its_longest_case(empty_window, load, qtbot):
     window = load(empty_window, SAMPLE)
     opened, overview = window.session.opened, window.workspace.area.overview
-    qtbot.waitUntil(lambda: opened.verdicts.found is not None, timeout=30_000)
-    case = opened.verdicts.found.verdicts[0].occurrences[0]
+    qtbot.waitUntil(lambda: opened.verdicts.answer is not None, timeout=30_000)
+    case = opened.verdicts.answer.verdicts[0].occurrences[0]
     x = overview._scale.x(case.start_cycles)
     assert "priority-inversion: 1.391 ms" in overview.text_at(x + 2)
     assert "priority-inversion" not in overview.text_at(x + 60)

@@ -97,7 +97,7 @@ def test_longest_wait(dense):
     """The slowest message is the first row, and a click draws it on the lanes."""
     dense.press(K.Key_X, CONTROL | SHIFT)
     panel = dense.workspace.panels["transactions"]
-    dense.wait(lambda: panel.view.found is not None and not panel.view.is_busy)
+    dense.wait(lambda: panel.view.answer is not None and not panel.view.is_busy)
     dense.click_row(panel.table, 0)
     dense.wait(lambda: dense.opened.highlight.shown is not None)
     table = panel.model.answer
@@ -189,12 +189,12 @@ def test_deadlock_and_inversion_by_the_window_alone(sit, capture, name, kind):
     desk.wait(lambda: kind in button.text())
     desk.click(button)
     panel = desk.workspace.panels["verdicts"]
-    desk.wait(lambda: desk.opened.verdicts.found is not None and panel.model.rowCount() > 0)
+    desk.wait(lambda: desk.opened.verdicts.answer is not None and panel.model.rowCount() > 0)
     desk.click_row(panel.table, 0)
     shown = desk.opened.highlight.shown
     assert shown.title == kind
     worst = max(
-        desk.opened.verdicts.found.verdicts[0].occurrences, key=lambda case: case.end_cycles - case.start_cycles
+        desk.opened.verdicts.answer.verdicts[0].occurrences, key=lambda case: case.end_cycles - case.start_cycles
     )
     assert shown.span == (worst.start_cycles, worst.end_cycles)
     assert shown.waits

@@ -37,7 +37,7 @@ def look_at(window, qtbot, panel, time_ns):
     """Set cursor A and wait for the snapshot of that moment."""
     at = window.session.opened.trace.clock.cycles(time_ns)
     window.session.opened.selection.set_cursors(at, None)
-    qtbot.waitUntil(lambda: panel.view.found is not None and panel.view.found_cycles == at, timeout=10_000)
+    qtbot.waitUntil(lambda: panel.view.answer is not None and panel.view.answer_cycles == at, timeout=10_000)
     return at
 
 
@@ -65,7 +65,7 @@ def shown(empty_window, load, deadlock, qtbot):
 def test_nothing_selected_says_what_to_do(empty_window, load, deadlock, qtbot):
     window = load(empty_window, deadlock)
     panel = show(window, qtbot)
-    assert panel.view.found is None
+    assert panel.view.answer is None
     assert "Select an event" in panel.message.text()
     assert panel.message.isVisible()
     assert not panel.table.isVisible()
@@ -78,9 +78,9 @@ def test_nothing_is_worked_out_before_it_is_seen(empty_window, load, deadlock, q
     show(window, qtbot)  # and hidden again
     window.session.opened.select_event(100)
     qtbot.wait(150)
-    assert panel.view.found is None
+    assert panel.view.answer is None
     show(window, qtbot)
-    qtbot.waitUntil(lambda: panel.view.found is not None, timeout=10_000)
+    qtbot.waitUntil(lambda: panel.view.answer is not None, timeout=10_000)
 
 
 def test_it_has_states_what_is_waited_for_and_holders(shown, qtbot):
@@ -117,7 +117,7 @@ def test_it_follows_the_selection_without_being_requested(shown, qtbot):
     row = len(opened.trace.events) // 2
     opened.select_event(row)
     at = int(opened.trace.events.time_cycles[row])
-    qtbot.waitUntil(lambda: panel.view.found_cycles == at, timeout=10_000)
+    qtbot.waitUntil(lambda: panel.view.answer_cycles == at, timeout=10_000)
     expected = satview.snapshot(opened.trace, at)
     assert panel.exported.records() == expected.records()
 
@@ -125,14 +125,14 @@ def test_it_follows_the_selection_without_being_requested(shown, qtbot):
 @pytest.mark.thorough
 def test_a_click_goes_to_the_thread_and_stays_at_the_moment(shown, qtbot):
     window, panel = shown
-    opened, moment = window.session.opened, panel.view.found_cycles
+    opened, moment = window.session.opened, panel.view.answer_cycles
     row = states(panel)["MUTEX"] + 1
     click(qtbot, panel, row, "thread")
     event = opened.selection.event
     assert opened.trace.spec(event).name == "THMUTEX"
     assert opened.trace.thread_name(int(opened.trace.events.thread[event])) == cells(panel, row)["thread"]
     qtbot.wait(150)
-    assert panel.view.found_cycles == moment, "the event is long before it"
+    assert panel.view.answer_cycles == moment, "the event is long before it"
     click(qtbot, panel, row, "holder")
     lane = opened.selection.lane
     assert opened.trace.thread_name(opened.timeline.infos[lane].thread) == cells(panel, row)["holder"]

@@ -331,7 +331,7 @@ def test_a_second_view_that_makes_no_sense_is_left_out(open_again, qtbot, tmp_pa
 def test_a_second_trace_is_beside_it_again(open_again, qtbot, tmp_path):
     first, second = many_processes(tmp_path), many_processes(tmp_path, "after.kev", count=3)
     window = open_again(first)
-    window.workspace.beside.open(second)
+    window.workspace.second_trace.open(second)
     qtbot.waitUntil(lambda: window.workspace.comparison.second is not None)
     window.workspace.comparison.align_by("1.5us")
     window.workspace.comparison.set_linked(is_linked=False)
@@ -342,9 +342,9 @@ def test_a_second_trace_is_beside_it_again(open_again, qtbot, tmp_path):
     qtbot.waitUntil(lambda: comparison.second is not None)
     assert comparison.second.trace.path == second
     assert (comparison.offset_text, comparison.aligned_by, comparison.is_linked) == ("1.5 µs", "offset 1.5us", False)
-    window.workspace.beside.close()
+    window.workspace.second_trace.close()
     close(window, qtbot)
 
     second.unlink()
     window = open_again(first)
-    assert not window.workspace.beside.is_reading, "it was taken away, and it is gone"
+    assert not window.workspace.second_trace.is_reading, "it was taken away, and it is gone"

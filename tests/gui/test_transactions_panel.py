@@ -52,7 +52,7 @@ def panel_of(window, qtbot):
 
 
 def wait(panel, qtbot):
-    qtbot.waitUntil(lambda: panel.view.found is not None and not panel.view.is_busy, timeout=10_000)
+    qtbot.waitUntil(lambda: panel.view.answer is not None and not panel.view.is_busy, timeout=10_000)
 
 
 def column(panel, title):
@@ -73,7 +73,7 @@ def shown(empty_window, load, tmp_path, qtbot):
 def test_nothing_is_looked_for_before_the_panel_is_seen(empty_window, load, tmp_path):
     window = load(empty_window, exchange(tmp_path))
     panel = window.workspace.panels["transactions"]
-    assert panel.view.found is None
+    assert panel.view.answer is None
     assert not panel.view.is_busy
 
 
@@ -245,10 +245,10 @@ def test_a_range_while_the_panel_is_hidden_is_caught_up_with(shown, qtbot):
     window, panel = shown
     window.workspace.show_panel("events")
     qtbot.waitUntil(lambda: panel.visibleRegion().isEmpty())
-    found = panel.view.found
+    found = panel.view.answer
     window.session.opened.selection.set_range(TimeWindow(START + 250, START + 1000))
     assert not panel.view.is_busy
-    assert panel.view.found is found
+    assert panel.view.answer is found
     window.workspace.show_panel("transactions")
     qtbot.waitUntil(lambda: panel.model.rowCount() == 2, timeout=5_000)
 

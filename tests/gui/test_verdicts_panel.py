@@ -35,7 +35,7 @@ def show(window, qtbot):
         Qt.Key.Key_V,
         Qt.KeyboardModifier.ControlModifier | Qt.KeyboardModifier.ShiftModifier,
     )
-    qtbot.waitUntil(lambda: window.session.opened.verdicts.found is not None, timeout=10_000)
+    qtbot.waitUntil(lambda: window.session.opened.verdicts.answer is not None, timeout=10_000)
     return window.workspace.panels["verdicts"]
 
 
@@ -62,7 +62,7 @@ def test_the_status_bar_announces_what_is_wrong_and_a_click_shows_it(empty_windo
     QTest.mouseClick(button, Qt.MouseButton.LeftButton)
     qtbot.waitUntil(lambda: workspace.panel_shows("verdicts"))
     assert texts(workspace.panels["verdicts"], 0)[0].endswith("deadlock")
-    overview, (when,) = workspace.area.overview, window.session.opened.verdicts.found.verdicts[0].occurrences
+    overview, (when,) = workspace.area.overview, window.session.opened.verdicts.answer.verdicts[0].occurrences
     picture, edges = overview.grab().toImage(), [overview._scale.x(c) for c in (when.start_cycles, when.end_cycles)]
     row = [picture.pixel(x, overview.height() - 3) & 0xFFFFFF == LIGHT.error for x in range(picture.width())]
     left, right = round(edges[0]), round(max(edges[1], edges[0] + 8))
@@ -87,7 +87,7 @@ def test_nothing_is_looked_for_in_a_longer_trace_before_it_is_requested(empty_wi
     assert len(window.session.opened.trace.events) > 10
     qtbot.waitUntil(lambda: not window.workspace.is_checking)
     verdicts, button = window.session.opened.verdicts, window.workspace.status.verdicts
-    assert verdicts.found is None
+    assert verdicts.answer is None
     assert button.text() == "Check for verdicts"
     QTest.mouseClick(button, Qt.MouseButton.LeftButton)
     qtbot.waitUntil(lambda: button.text() == "1 verdict: deadlock", timeout=10_000)
@@ -99,7 +99,7 @@ def test_a_higher_limit_in_the_settings_takes_effect_at_once(empty_window, load,
     empty_window.settings.set("verdicts/check_up_to_events", 0)
     window = load(empty_window, deadlock)
     qtbot.waitUntil(lambda: not window.workspace.is_checking)
-    assert window.session.opened.verdicts.found is None
+    assert window.session.opened.verdicts.answer is None
     empty_window.settings.set("verdicts/check_up_to_events", 1000)
     qtbot.waitUntil(lambda: window.workspace.status.verdicts.text() == "1 verdict: deadlock", timeout=10_000)
 
@@ -125,7 +125,7 @@ def test_the_key_shows_a_deadlock(empty_window, load, deadlock, qtbot):
 def test_click_shows_the_position_and_the_thread_that_suffers(empty_window, load, deadlock, qtbot):
     window = load(empty_window, deadlock)
     panel, opened = show(window, qtbot), window.session.opened
-    verdict = opened.verdicts.found.verdicts[0]
+    verdict = opened.verdicts.answer.verdicts[0]
     click(panel, 0)
     assert opened.viewport.window.start < verdict.start_cycles < verdict.end_cycles < opened.viewport.window.end
     assert opened.viewport.window.length < 2 * (verdict.end_cycles - verdict.start_cycles)
@@ -143,7 +143,7 @@ def test_overview_marks_the_verdict(empty_window, load, deadlock, qtbot):
     overview, opened = window.workspace.area.overview, window.session.opened
     before = overview.grab().toImage()
     show(window, qtbot)
-    verdict = opened.verdicts.found.verdicts[0]
+    verdict = opened.verdicts.answer.verdicts[0]
     x, y = round(overview._scale.x((verdict.start_cycles + verdict.end_cycles) // 2)), overview.height() - 3
     opened.viewport.show_all()
     assert overview.grab().toImage().pixelColor(x, y).rgb() & 0xFFFFFF == LIGHT.error
@@ -155,7 +155,7 @@ def test_every_time_of_a_fault_is_a_row_that_leads_there_and_a_mark(empty_window
     """In 200 ms *high* waits twice: from 66.99 ms for 34.03 ms, and from 136.99 ms for 34.06 ms."""
     window = load(empty_window, inversion)
     panel, opened = show(window, qtbot), window.session.opened
-    [verdict] = opened.verdicts.found.verdicts
+    [verdict] = opened.verdicts.answer.verdicts
     assert texts(panel, 0)[1:3] == ["0.136 993 119 598 s", "34.06 ms"]
     assert "it happened once before, at 0.066 994 s." in texts(panel, 0)[3]
     panel.model.unfold(0)
@@ -245,7 +245,7 @@ def test_a_click_shows_the_worst_case_on_the_lanes(empty_window, load, inversion
     window = load(empty_window, inversion)
     panel = show(window, qtbot)
     opened = window.session.opened
-    [verdict] = opened.verdicts.found.verdicts
+    [verdict] = opened.verdicts.answer.verdicts
     high, low, middle = verdict.threads
     worst = max(verdict.occurrences, key=lambda case: case.end_cycles - case.start_cycles)
     assert worst.start_cycles == verdict.start_cycles, "the sentence is about it"
@@ -313,7 +313,7 @@ def test_a_verdict_of_several_cases_leads_to_the_longest_and_each_case_says_whom
     sample = Path(__file__).parents[2] / "sample_traces" / "dense-4cpu.kev"
     window = load(empty_window, sample)
     panel, opened = show(window, qtbot), window.session.opened
-    (verdict,) = opened.verdicts.found.verdicts
+    (verdict,) = opened.verdicts.answer.verdicts
     ms = [round(opened.trace.clock.duration_ns(case.end_cycles - case.start_cycles) / 1e6, 3)
           for case in verdict.occurrences]  # fmt: skip
     assert ms == [1.391, 2.065, 3.814]

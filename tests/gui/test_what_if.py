@@ -74,7 +74,7 @@ def test_a_prediction_opens_below_and_is_marked_as_one(servers, qtbot):
     # 12 ms of the store become 6, 300 us of the front stay.
     says = r"report 1 \(report\): median 12.4\d ms, replayed 12.4\d ms, predicted 6.4\d\d ms"
     assert re.search(says, dialog.outcome.text())
-    beside = servers.workspace.beside
+    beside = servers.workspace.second_trace
     qtbot.waitUntil(lambda: beside.comparison.second is not None, timeout=30 * SECONDS)
     assert heads(servers) == ["nested-servers-recorded.kev",
                               "predicted: store:speed=2 (from nested-servers-recorded.kev)"]  # fmt: skip
@@ -106,7 +106,7 @@ def test_what_cannot_be_compared_opens_below_with_a_warning(window, qtbot):
     assert dialog.outcome.text().startswith("Changed: cpus=2\n")
     qtbot.waitUntil(lambda: window.workspace.comparison.second is not None, timeout=30 * SECONDS)
     assert heads(window) == ["scene.kev", "predicted: cpus=2 (from scene.kev)"]
-    window.workspace.beside.close()
+    window.workspace.second_trace.close()
 
 
 @pytest.mark.parametrize(
@@ -280,7 +280,7 @@ def test_files_of_the_window_hold_for_predictions_and_a_prediction_is_saved(
     QTest.mouseClick(dialog.save_button, Qt.MouseButton.LeftButton)
     qtbot.waitUntil(lambda: dialog.saved.text() == f"Saved: {to}")
     assert open_trace(to, None).title == "predicted: slow:speed=2 (from periodic-recorded.kev)"
-    beside = window.workspace.beside
+    beside = window.workspace.second_trace
     qtbot.waitUntil(lambda: beside.comparison.second is not None, timeout=30 * SECONDS)
     beside.close()
     QTest.mouseClick(dialog.save_button, Qt.MouseButton.LeftButton)

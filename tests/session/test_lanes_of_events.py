@@ -14,8 +14,8 @@ from satview.session.filtering.filter_stack import FilterEvaluator, FilterState
 from satview.session.lanes.lane_row import lane_keys
 from satview.session.loading.loaded_trace import LoadedTrace, ShownState, prepared
 from satview.session.open_trace import OpenTrace
-from satview.session.put_state import put_lanes, take_lanes
 from satview.session.settings import Settings
+from satview.session.trace_state import lanes_state, restore_lanes
 from satview.timeline.lane_tree import Timeline
 from satview.timeline.tracks.user import UserLanes
 from tests.helpers.kev import TraceBuilder
@@ -76,11 +76,11 @@ def test_a_session_finds_lanes_of_threads_by_name_in_another_trace(tmp_path, ope
     qtbot.waitUntil(lambda: not first.class_loader.is_busy)
     of_beta = max(first.timeline.lanes_of_class("functions"))
     first.lanes.pin(of_beta)
-    state = take_lanes(first.lanes)
+    state = lanes_state(first.lanes)
     other = opening(trace_of(tmp_path / "b", {7: "gamma", 8: "beta"}))
     other.lanes.show_classes(frozenset({"functions"}))
     qtbot.waitUntil(lambda: not other.class_loader.is_busy)
-    put_lanes(other, state, is_same=False)
+    restore_lanes(other, state, is_same=False)
     assert [row.index for row in other.lanes.rows if row.is_pinned] == [max(other.timeline.lanes_of_class("functions"))]
     assert other.timeline.infos[other.lanes.rows[0].index].process == 2
 

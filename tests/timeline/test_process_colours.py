@@ -10,7 +10,7 @@ from satview.capture.run import Capture, run
 from satview.events.states import FIRST_PROCESS, QUIET_PROCESS, process_value
 from satview.formats.kev.reader import open_kev
 from satview.timeline.lane_tree import LaneKind, Timeline
-from satview.timeline.stored_lanes import lanes_of, take_lanes
+from satview.timeline.stored_lanes import add_lanes, lanes_of
 from tests.timeline.test_cpu_kinds import SAMPLE
 
 
@@ -55,7 +55,7 @@ def test_intervals_have_the_colour_of_their_process(dense):
 def test_lanes_of_a_cache_say_which_are_quiet(dense):
     other = Timeline(dense.trace)
     assert QUIET_PROCESS not in values_of(other).values()
-    take_lanes(other, *lanes_of(dense, dense.cpu_lanes))
+    add_lanes(other, *lanes_of(dense, dense.cpu_lanes))
     assert values_of(other) == values_of(dense)
 
 

@@ -33,7 +33,7 @@ def test_changes_leave_the_given_programs_alone(servers: Programs) -> None:
     changed = with_changes(servers, parse_changes(["screen:priority=20", "screen 1:policy=fifo", "screen:runmask=0x2"]))
     assert thread_of(changed.programs, "screen 1") == (20, 1, 2)
     assert thread_of(servers, "screen 1") == (10, 2, (1 << 64) - 1)
-    assert changed.says == ("screen:priority=20", "screen 1:policy=fifo", "screen:runmask=0x2")
+    assert changed.texts == ("screen:priority=20", "screen 1:policy=fifo", "screen:runmask=0x2")
 
 
 def test_each_wait_of_a_thread_becomes_a_step(car: Programs) -> None:

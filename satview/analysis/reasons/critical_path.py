@@ -45,9 +45,9 @@ class PieceKind(IntEnum):
     READY = 1
     """It could run, and others have the CPUs."""
     WAITING = 2
-    """It waits, for time, an interrupt, or for what the trace does not show."""
+    """It waits for a time, an interrupt, or a cause that the trace does not show."""
     WAKING = 3
-    """What it waited for has happened, and the kernel has not made it ready yet."""
+    """The event that ends its wait has happened, but the kernel has not made it ready yet."""
     UNKNOWN = 4
     """The trace does not show its state: events are missing, or the thread does not exist."""
 
@@ -60,10 +60,10 @@ PIECE_WORDS: Final = {
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CriticalPath:
-    """The pieces of a path in time order; every column has shape (n,). Each piece begins where the one before ends.
+    """A critical path: adjacent pieces in time order; every column has shape (n,).
 
     Attributes:
-        thread: Row of the thread whose path it is.
+        thread: Row of the thread at both ends of the path.
         window: The interval; the pieces cover it exactly.
         start_cycles, end_cycles: int64, begin and end of each piece.
         on_thread: int64, row of the thread on which the path is.
@@ -113,7 +113,7 @@ def critical_path(trace: Trace, thread: int | str, window: TimeWindow, most: int
 
     Args:
         trace: The events.
-        thread: Row of the thread table, or what `analysis.why.thread_of` takes.
+        thread: Row of the thread table, or a name for `analysis.thread_names.thread_of`.
         window: The interval, cycles; cut to the trace.
         most: Pieces at most.
 
@@ -197,7 +197,7 @@ class _Walk:
         return self._add(since, ended, PieceKind.WAITING, value, row, cause) if ended > since else ended
 
     def _go_on(self, thread: int, floor: int, certainty: Certainty) -> bool:
-        """Move the path to another thread; return False if the path has that thread already, which waits throughout."""
+        """Move the path to another thread; return False if the thread is on the path already, or the path too deep."""
         if len(self.stack) >= _MOST_DEPTH or any(frame.thread == thread for frame in self.stack):
             return False
         self.stack.append(_Frame(thread, floor, min(certainty, self.stack[-1].certainty)))
@@ -242,7 +242,7 @@ class _Walk:
 
 
 def wait_of(trace: Trace, thread: int, row: int) -> int:
-    """Return the row in `links.waits` of the wait that an event begins for a thread, -1 for none."""
+    """Return the row in `waits` of the wait of a thread that an event begins; -1 = none."""
     every_wait = blockers(trace).waits
     begin, stop = np.searchsorted(every_wait.thread, (thread, thread + 1))
     position = int(begin) + int(np.searchsorted(every_wait.row[begin:stop], row))
@@ -250,7 +250,7 @@ def wait_of(trace: Trace, thread: int, row: int) -> int:
 
 
 class PathWords:
-    """Describes pieces in words; made once for many pieces.
+    """Describes pieces of paths as text.
 
     Args:
         trace: The events.
@@ -271,7 +271,7 @@ class PathWords:
             total[thread, PieceKind.RUNNING] += taken
         return dict(total)
 
-    def says(self, path: CriticalPath, piece: int) -> str:
+    def describe(self, path: CriticalPath, piece: int) -> str:
         """Return the description of one piece."""
         kind, row = PieceKind(int(path.kind[piece])), int(path.row[piece])
         thread, cause = int(path.on_thread[piece]), int(path.cause_row[piece])

@@ -45,7 +45,7 @@ class Causes:
     """Causes of wake-ups in one trace.
 
     Args:
-        trace: The events. The first question makes the links of the whole trace.
+        trace: The events. The first call computes the links of the whole trace.
     """
 
     def __init__(self, trace: Trace) -> None:
@@ -79,7 +79,7 @@ class Causes:
         return NO_ROW if receipt in (NO_EVENT, OPEN) else receipt
 
     def origin(self, row: int) -> int:
-        """Return the event that sent a pulse or signal; the event itself if that is unknown, or it is neither."""
+        """Return the event that sent the pulse or signal delivered by an event; the event itself if there is none."""
         table = deliveries(self._trace)
         link = int(table.ended_by(np.array([row]))[0])
         return int(table.from_row[link]) if link >= 0 else row
@@ -103,11 +103,11 @@ class Causes:
         return f"{name} (event #{row + 1})" + (f" of {trace.thread_name(actor)}" if actor > 0 else "")
 
 
-# Steps that come again and again: where a chain or a path goes round, and how often.
+# Repetition: where the steps of a chain or a path recur, and how often.
 
 
 _MOST_STEPS: Final = 16  # in one round
-_LEAST_ROUNDS: Final = 4  # of less there is nothing to fold: the first and the last one are shown
+_LEAST_ROUNDS: Final = 4  # fewer are not folded: the first and the last round are always shown
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,25 +115,25 @@ class Rounds:
     """A sequence of steps that is repeated several times without a break.
 
     Attributes:
-        first: Number of the first step of the first round, from 0.
+        start: Number of the first step of the first round, from 0.
         size: Steps in a round.
         count: Rounds.
     """
 
-    first: int
+    start: int
     size: int
     count: int
 
     @property
     def folded(self) -> range:
         """The steps of all rounds but the first and the last."""
-        return range(self.first + self.size, self.first + self.size * (self.count - 1))
+        return range(self.start + self.size, self.start + self.size * (self.count - 1))
 
 
 def find_rounds(steps: Sequence[Hashable]) -> list[Rounds]:
     """Return the sequences of four or more equal rounds, in order and without overlap.
 
-    If several sizes of a round fit, the one that covers most steps is taken; of equals the smallest.
+    Of several possible sizes of a round, the one that covers most steps is chosen, then the smallest.
 
     Args:
         steps: A value for each step; equal values are equal steps.
@@ -157,7 +157,7 @@ def find_rounds(steps: Sequence[Hashable]) -> list[Rounds]:
     return out
 
 
-# Steps of an answer to why a thread is in its state: plain values, the sentence of each, and the chain for people.
+# Steps of the explanation of a thread's state: their values, their text, and the chain as lines of text.
 
 
 _NONE: Final = -1
@@ -187,7 +187,7 @@ class WhyStep:
         holder: Row of the thread that holds or serves that object.
         may_receive: Rows of the server's threads, any of which may receive the message sent by a thread in SEND, or may
             have it if its receiver is receiving again and nobody has replied.
-        serves: Row of the client whose message it has received last and not answered yet.
+        serves: Row of the client whose message it received last and has not answered yet.
         receive_row: The event by which it received that message.
         wait_row: For a thread that runs or is ready: the event that began its last wait before.
         ready_row: The event that ended that wait: ready, or running at once.
@@ -270,7 +270,7 @@ MOST_STEPS: Final = 32
 _WIDE_SLOTS: Final = 2
 _MOST_SERVERS: Final = 4  # threads of a server that are reported besides the one that receives the message in the end
 _MOST_SERVED: Final = 64  # messages that a thread has not answered, looked at from the newest on
-_MOST_CPUS: Final = 4  # of which a sentence says who has them
+_MOST_CPUS: Final = 4  # CPUs whose threads a sentence names
 _NO_THREAD_THEN: Final = tuple(IN_NO_STATE)
 
 
@@ -323,7 +323,7 @@ class _Chain:
         return at_cycles + (_end(spans, last) - at_cycles) // 2
 
     def steps(self, thread: int, at_cycles: int, most: int) -> list[WhyStep]:
-        """Return the steps from a thread and moment on."""
+        """Return the chain of steps that begins with a thread at a moment."""
         out: list[WhyStep] = []
         seen: set[tuple[int, int]] = set()
         while len(out) < most:
@@ -333,7 +333,7 @@ class _Chain:
             if step.holder > 0:
                 thread = step.holder
             elif step.value == RECEIVE and step.waker > 0 and len(out) > 1:
-                thread = step.waker  # the client above waits for what that one does
+                thread = step.waker  # the client of the step before waits for it, too
             elif step.may_receive:
                 # The last one is followed: it receives the message, or is the only one.
                 *others, thread = step.may_receive
@@ -351,7 +351,7 @@ class _Chain:
         return out
 
     def step(self, thread: int, at_cycles: int) -> WhyStep:
-        """Return one step."""
+        """Return the step of a thread at a moment."""
         spans = thread_spans(self.trace, thread, self.values)
         position = spans.index_at(at_cycles)
         value = int(spans.value[position])
@@ -366,7 +366,7 @@ class _Chain:
             )
         if self.evidence.is_idle[thread]:
             return replace(step, says=f"{self.evidence.name(thread)} is an idle thread.")
-        # Who receives again holds no message that it has to answer: another thread does.
+        # A thread that receives again has handed the message to another one.
         serves, received = self._served(thread, at_cycles) if value != RECEIVE else (_NONE, _NONE)
         step = replace(step, priority=self._priority(_row(spans, position)), serves=serves, receive_row=received)
         if value == RUNNING:
@@ -393,25 +393,25 @@ class _Chain:
         end = int(blocked_by.waits.end_row[wait])
         cause, _ = self.causes.of_end(end)
         by = f"; {self.causes.words(cause)} ends it" if cause >= 0 else ""
-        says = f"{begins} to {ends} for {words}{of_whom(self.evidence, blocked_by, wait)}{by}."
+        text = f"{begins} to {ends} for {words}{of_whom(self.evidence, blocked_by, wait)}{by}."
         servers: tuple[int, ...] = ()
         answers = self.causes.actor(cause) if cause >= 0 and step.value == REPLY else _NONE
         if holder > 0 and holder != answers and self._value(holder, step.at_cycles) == RECEIVE:
-            says = f"{says} {self.evidence.name(holder)} has received it and receives again: another thread has it."
+            text = f"{text} {self.evidence.name(holder)} has received it and receives again: another thread has it."
             holder = answers
             if answers < 0 and end == OPEN:
                 ways = self.evidence.wait_graph.reply_ways(wait)
                 servers = tuple(sorted(ways.ways or ways.guesses)[:_MOST_SERVERS])
                 names = " or ".join(self.evidence.name(thread) for thread in servers)
-                says = f"{says} That may be {names}." if servers else f"{says} No thread is left that could reply."
+                text = f"{text} That may be {names}." if servers else f"{text} No thread is left that could reply."
         if step.value == SEND and holder <= 0 and blocked_by.pid[wait] > 0:
             servers, count = self._servers(step, int(blocked_by.pid[wait]), row)
             if count > 1:
                 some = "" if count == len(servers) else f", {len(servers)} of which follow"
-                says = f"{says} Any of the {count} threads of the server may receive it{some}."
+                text = f"{text} Any of the {count} threads of the server may receive it{some}."
         if step.value == RECEIVE and cause >= 0:
             step = replace(step, cause_row=cause, waker=self.causes.actor(cause))
-        return replace(step, waits_for=words, holder=holder, may_receive=servers, certainty=sure, says=says)
+        return replace(step, waits_for=words, holder=holder, may_receive=servers, certainty=sure, says=text)
 
     def _servers(self, step: WhyStep, pid: int, row: int) -> tuple[tuple[int, ...], int]:
         """Return threads of a server that may receive a message, and how many there are.
@@ -425,7 +425,7 @@ class _Chain:
         receipt = int(messages(self.trace).ends_of(sent)[0]) if sent[0] != NO_EVENT else NO_EVENT
         receiver = int(self.trace.events.thread[receipt]) if receipt < len(self.trace.events) else _NONE
         alive.sort(key=lambda thread: (thread == receiver, self._served(thread, step.at_cycles)[0] < 0, thread))
-        if len(alive) > 1 and alive[-1] != receiver:  # nobody is the last one
+        if len(alive) > 1 and alive[-1] != receiver:  # the receiver is not known
             return tuple(alive[:_MOST_SERVERS]), len(alive)
         return tuple(alive[:-1][:_MOST_SERVERS] + alive[-1:]), len(alive)
 
@@ -479,22 +479,22 @@ class _Chain:
         ran = self.evidence.shares([(row, cycles) for row, _, cycles in instead],
                                    lambda row: self._named(row, priorities[row], step))  # fmt: skip
         # One thread that has had a CPU all the time is named already.
-        says_it = len(instead) == 1 and instead[0][0] in [row for _, row, *_ in on_cpus]
-        says = f"{self._begins(step)} and does not run{now}{f'; meanwhile ran {ran}' if ran and not says_it else ''}"
+        is_named = len(instead) == 1 and instead[0][0] in [row for _, row, *_ in on_cpus]
+        text = f"{self._begins(step)} and does not run{now}{f'; meanwhile ran {ran}' if ran and not is_named else ''}"
         if taken := self.evidence.interrupts_of_all((step.since_cycles, step.at_cycles), least=0):
-            says = f"{says}; {taken} of that time"
+            text = f"{text}; {taken} of that time"
         if idle:
             keeps = "its runmask or the budget of its partition" if self.partitions is not None else "its runmask"
-            says = f"{says}; only {keeps} can keep it from a CPU that is idle"
-        says = f"{says}."
+            text = f"{text}; only {keeps} can keep it from a CPU that is idle"
+        text = f"{text}."
         if position and spans.value[position - 1] == RUNNING:
             got = _row(spans, position - 1)
             cpu = f" {self.trace.cpu_title(int(self.trace.events.cpu[got]))}" if got >= 0 else " the CPU"
             had = self.evidence.length(step.since_cycles - int(spans.start_cycles[position - 1]))
-            says = f"{says} It lost{cpu} at {self._moment(step.since_cycles, step)}, after {had} on it; {because}."
+            text = f"{text} It lost{cpu} at {self._moment(step.since_cycles, step)}, after {had} on it; {because}."
         else:
-            says = f"{says} {because[0].upper()}{because[1:]}."
-        return replace(step, on_cpus=on_cpus, ran_instead=instead, says=says)
+            text = f"{text} {because[0].upper()}{because[1:]}."
+        return replace(step, on_cpus=on_cpus, ran_instead=instead, says=text)
 
     def _woken(self, step: WhyStep, spans: LaneSpans, position: int) -> tuple[WhyStep, str]:
         """Return the step of a running or ready thread with the cause that ended its last wait, and a text for it."""
@@ -530,7 +530,7 @@ class _Chain:
         return tuple(runners), sorted(events.cpu[inside[is_idle]].tolist())
 
     def _named(self, thread: int, priority: int, step: WhyStep) -> str:
-        """Return a thread with its priority and partition at the moment of a step."""
+        """Return the name of a thread, with its priority and partition at the moment of a step."""
         return f"{self.evidence.name(thread)}{self._rank(priority, self._last_of(thread, step))}"
 
     def _before(self, step: WhyStep) -> tuple[int, str]:
@@ -574,7 +574,7 @@ class _Chain:
         return int(own_states[position - 1]) if position else _NONE
 
     def _priority(self, row: int) -> int:
-        """Return the priority in one state event of a thread, -1 if the event is not wide; needs no table."""
+        """Return the priority in a state event of a thread, -1 if the event is not wide."""
         if row < 0 or self.trace.events.slot_count[row] < _WIDE_SLOTS:
             return _NONE
         value, known = argument(self.trace, np.array([row]), "priority")

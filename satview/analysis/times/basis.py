@@ -1,4 +1,4 @@
-"""The data from which statistics of any range of a trace are made, computed once and cached."""
+"""Computes and caches the data from which statistics of any range of a trace are made."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Runs:
 
 
 class Basis:
-    """Lost ranges, runs and interrupts of one trace; each made when first requested.
+    """Lost ranges, runs and interrupts of one trace, each computed when first requested.
 
     Attributes:
         trace: The trace.
@@ -118,7 +118,7 @@ class Basis:
 
     @cached_property
     def interrupts(self) -> tuple[TimeRanges, ...]:
-        """When each CPU handled interrupts, as far as the trace shows."""
+        """Ranges in which each CPU handled interrupts, as far as the trace shows."""
         by_cpu = []
         for cpu in range(self.trace.cpu_count):
             spans = interrupt_spans(self.trace, cpu)
@@ -158,7 +158,7 @@ def _handled(spans: LaneSpans) -> TimeRanges:
     return TimeRanges.of(spans.start_cycles[is_handled], end[is_handled])
 
 
-# What statistics are about: a trace, a range of time, the events that count, and what is not known of the range.
+# The scope of statistics: a trace, a range of time, and the events that count.
 
 
 Mask = NDArray[np.bool_]
@@ -190,7 +190,7 @@ class Scope:
 
     @cached_property
     def rows(self) -> slice:
-        """Events in the range."""
+        """Rows of the events in the range."""
         return self.trace.rows_between(self.window)
 
     @property
@@ -205,15 +205,11 @@ class Scope:
 
     @property
     def length_s(self) -> float:
-        """Seconds of the range."""
+        """Length of the range in seconds."""
         return self.window.length / self.trace.clock.cycles_per_s
 
     def check(self) -> None:
-        """Stop if the caller has cancelled.
-
-        Raises:
-            Cancelled: The caller has cancelled.
-        """
+        """Raise `Cancelled` if the caller has cancelled."""
         if self.is_cancelled():
             raise Cancelled("the statistics were stopped")
 
@@ -247,7 +243,7 @@ class Scope:
 
         Args:
             begins: (n,), rows of the event table.
-            kind: What sort of links.
+            kind: Kind of the links.
 
         Returns:
             Two columns, int64 (n,); -1 where the end is not in the trace or not sure.
@@ -268,7 +264,7 @@ def scope_of(
     basis: Basis | None,
     is_cancelled: Callable[[], bool] | None,
 ) -> Scope:
-    """Return a scope; arguments as of `Statistics`.
+    """Return a scope; the arguments are those of `Statistics`.
 
     Raises:
         UsageError: The range is outside the trace, or the mask is that of another trace.
@@ -290,7 +286,7 @@ def codes_where(test: Callable[[NDArray[np.int64], NDArray[np.int64]], Mask]) ->
     return test(codes >> wire.CLASS_SHIFT, codes & wire.EVENT_MASK)
 
 
-# Sums, maxima and percentiles of values that belong to keys: all in whole cycles.
+# Sums, maxima and percentiles of values by key, in whole cycles.
 
 
 Keys = NDArray[np.integer[Any]]
@@ -304,7 +300,7 @@ def sum_by(keys: Keys, values: Cycles, count: int) -> Cycles:
 
 
 def largest_by(keys: Keys, values: Cycles, count: int) -> tuple[Cycles, Cycles]:
-    """Return the largest value of each key and where it first is, int64 (count,); 0 and -1 for keys without one."""
+    """Return the largest value of each key and its first position, int64 (count,); 0 and -1 for keys without one."""
     largest, position = np.zeros(count, np.int64), np.full(count, -1, np.int64)
     np.maximum.at(largest, keys, values)
     largest_rows = np.flatnonzero(values == largest[keys])[
@@ -315,7 +311,7 @@ def largest_by(keys: Keys, values: Cycles, count: int) -> tuple[Cycles, Cycles]:
 
 
 def percentile_by(keys: Keys, values: Cycles, count: int, share: float) -> Cycles:
-    """Return the value of each key that a share of its values do not exceed, int64 (count,); 0 for keys without one."""
+    """Return the percentile of each key's values, at a share from 0 to 1, int64 (count,); 0 for keys without one."""
     return percentiles_by(keys, values, count, (share,))[0]
 
 
@@ -339,21 +335,21 @@ class Mark(StrEnum):
     """How far a result from a trace can be trusted; the most trusted first."""
 
     EXACT = "exact"
-    """As good as the trace: nothing that it rests on is missing."""
+    """Nothing that the result depends on is missing."""
     LOWER_BOUND = "lower-bound"
-    """At least this: events are missing, and with them there can only be more."""
+    """The true value is at least this: the missing events could only add to it."""
     ESTIMATE = "estimate"
-    """Of the part that the trace has: the whole may be more or less."""
+    """The true value may be larger or smaller, as events are missing."""
     NEEDS_WIDE = "needs-wide"
-    """Not reported: the arguments that it rests on are in wide events only."""
+    """No result: only wide events have the arguments that it needs."""
     NEEDS_CLASS = "needs-class"
-    """Not reported: the events that it rests on were not captured."""
+    """No result: the events that it needs were not captured."""
     NOT_LOGGED = "not-logged"
-    """Not reported: the kernel of this release logs nothing of it, or the trace is not that of a kernel."""
+    """No result: the kernel of this release does not log what it needs, or the trace is not that of a kernel."""
 
     @property
     def is_answer(self) -> bool:
-        """True if there is an answer at all."""
+        """True if there is a result."""
         return self in (Mark.EXACT, Mark.LOWER_BOUND, Mark.ESTIMATE)
 
 
@@ -397,7 +393,7 @@ class Trust:
         return f"{sign(self.mark)} {TITLES[self.mark]}: {self.reason}" if self.mark is not Mark.EXACT else ""
 
     def as_record(self) -> dict[str, str]:
-        """Return it as plain values, the reason only where there is one."""
+        """Return the mark, and the reason if there is one, as plain values."""
         return {"mark": str(self.mark)} | ({"reason": self.reason} if self.reason else {})
 
 

@@ -1,4 +1,4 @@
-"""Use of the CPUs: runs of threads, idle time, interrupts; sums of the intervals of the CPU lanes."""
+"""Use of the CPUs by threads, idle threads and interrupts: sums of the intervals of the CPU lanes."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from satview.timeline.state_lanes import thread_spans, value_of_code
 # Processor time that threads measured themselves: traces of Python programs by `satview.threadtrace`.
 
 
-_RUNNING_COUNTS: Final = 1000.0  # as much as this many of waiting: what a thread measures while it waits is not lost
+_RUNNING_COUNTS: Final = 1000.0  # weight of running time against waiting time, in which processor time also passes
 _FEWEST: Final = 2
 
 
@@ -53,11 +53,13 @@ def measured_cpu(trace: Trace, window: TimeWindow) -> Cycles | None:
     values = value_of_code(trace)
     for number in np.flatnonzero(np.diff(edges) >= _FEWEST).tolist():
         part = slice(edges[number], edges[number + 1])
-        out[number] = _of_thread(trace, number, values, trace.events.time_cycles[rows[part]], cpu[part], window)
+        out[number] = _measured_by_thread(
+            trace, number, values, trace.events.time_cycles[rows[part]], cpu[part], window
+        )
     return out
 
 
-def _of_thread(
+def _measured_by_thread(
     trace: Trace, thread: int, values: NDArray[np.uint8], time: Cycles, cpu: NDArray[np.int64], window: TimeWindow
 ) -> int:
     spans = thread_spans(trace, thread, values)
@@ -73,7 +75,7 @@ def _of_thread(
     return round(float(bounds[1] - bounds[0]))
 
 
-_PAIRS: Final = 1 << 20  # of CPUs and threads that always have a sum each
+_PAIRS: Final = 1 << 20  # pairs of CPU and thread; up to so many, every pair has a sum
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,15 +160,15 @@ class Migrations:
 
 
 def cpu_times(scope: Scope) -> tuple[CpuTable, RunTimes]:
-    """Return both tables."""
+    """Return the use of each CPU, and the CPU use of each thread."""
     scope.check()
     if scope.is_whole and (walked := walk(scope.trace)) is not None and walked.cpus is not None:
-        return _of_walk(scope, walked.cpus)
+        return _tables_of(scope, walked.cpus)
     times = cut_runs(scope)
     return _cpu_table(scope, times), _run_times(scope, times)
 
 
-def _of_walk(scope: Scope, sums: CpuSums) -> tuple[CpuTable, RunTimes]:
+def _tables_of(scope: Scope, sums: CpuSums) -> tuple[CpuTable, RunTimes]:
     cpus, threads = sums.cpus, sums.threads
     return (
         CpuTable(
@@ -218,7 +220,7 @@ class CutRuns:
         net: int64, cycles of it without interrupts.
         interrupted: int64, cycles in which interrupts were handled.
         begins: bool, runs of threads that begin in the range.
-        goes_on: bool, may be the rest of the run before, as events are missing in between.
+        goes_on: bool, may continue the run before, as events are missing in between.
     """
 
     runs: Runs
@@ -231,20 +233,12 @@ class CutRuns:
 
     @property
     def is_busy(self) -> NDArray[np.bool_]:
-        """Runs of threads, and kernel calls of unknown threads.
-
-        Returns:
-            bool (runs,).
-        """
+        """Which runs are those of threads, or kernel calls of unknown threads, bool (runs,)."""
         return np.asarray((self.runs.value >= FIRST_PROCESS) | (self.runs.value == KERNEL_CALL))
 
     @property
     def is_known(self) -> NDArray[np.bool_]:
-        """Runs within the range of which the trace shows the thread or kind.
-
-        Returns:
-            bool (runs,).
-        """
+        """Which runs are within the range and of a known thread or kind, bool (runs,)."""
         return np.asarray((self.is_busy | (self.runs.value == IDLE)) & (self.end > self.start))
 
 
@@ -288,11 +282,7 @@ def _cpu_table(scope: Scope, times: CutRuns) -> CpuTable:
 
 
 def switches(runs: Runs) -> NDArray[np.bool_]:
-    """Return which runs of threads begin with another thread than the run before on that CPU.
-
-    Returns:
-        bool (runs,).
-    """
+    """Return which runs are of another thread than the run before on that CPU, bool (runs,)."""
     out = np.zeros(len(runs.cpu), np.bool_)
     known_runs = np.flatnonzero(runs.thread > 0)
     out[known_runs[1:]] = (runs.thread[known_runs[1:]] != runs.thread[known_runs[:-1]]) & (
@@ -315,7 +305,7 @@ def _busiest(
     if cpus * threads <= max(len(pair), _PAIRS):
         key = np.flatnonzero(np.bincount(pair, minlength=cpus * threads))
         cycles = sum_by(pair, net[busy], cpus * threads)[key]
-    else:  # more pairs than there may be sums
+    else:  # too many pairs for a sum each
         key, position = np.unique(pair, return_inverse=True)
         cycles = sum_by(position, net[busy], len(key))
     most, which = largest_by(key // threads, cycles, cpus)
@@ -366,7 +356,7 @@ def _migrations(scope: Scope, begins: NDArray[np.bool_]) -> Migrations:
     before, after = rows[:-1], rows[1:]
     moved = (runs.cpu[before] != runs.cpu[after]) & (runs.thread[before] == runs.thread[after]) & begins[after]
     before, after = before[moved], after[moved]
-    # Where events are missing in between it may have been elsewhere meanwhile.
+    # Where events are missing in between, the thread may have run on other CPUs meanwhile.
     is_sure = ~scope.basis.lost.meet(runs.end[before], runs.start[after])
     return Migrations(
         runs.thread[after],

@@ -1,4 +1,4 @@
-"""Events, kernel calls, interrupts and messages: their numbers and times."""
+"""Counts and times of events, kernel calls, interrupts and messages."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from satview.analysis.times.basis import Rows, Runs, Scope, codes_where, largest_by, percentile_by, sum_by
+from satview.base.column_arrays import ColumnTable
 from satview.core import statistics
 from satview.events import wire
 from satview.events.states import STATE_BY_NAME
@@ -21,7 +22,7 @@ from satview.store.arguments import logged_codes_with
 from satview.store.time_ranges import Cycles
 from satview.store.trace import Trace
 
-# How often each event occurs, when first and last; and what each thread logged.
+# Counts of events by kind, with the first and last of each, and by thread.
 
 
 IS_CALL: Final = codes_where(lambda kind, event: (kind == WireClass.KER_CALL) & (event & wire.KER_FORM == 0))
@@ -69,7 +70,7 @@ class ThreadCounts:
 
 
 def event_counts(scope: Scope) -> tuple[EventKinds, ThreadCounts]:
-    """Return both tables, from one pass over the events of the range."""
+    """Return the counts of events by kind and by thread, from one pass over the events of the range."""
     events, threads = scope.trace.events, len(scope.trace.threads)
     sums = count, earliest, latest, by_thread = (
         *np.zeros((3, CODE_COUNT), np.int64),
@@ -104,7 +105,7 @@ def _count(
     by_thread += of_roles.reshape(by_thread.shape)
 
 
-# How long threads ran between moments: what a call, a message or a service took of the CPUs.
+# Run time of threads between two moments, such as the begin and end of a kernel call or a service.
 
 
 _Ints = NDArray[np.int64]
@@ -112,29 +113,29 @@ _Ints = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class RunSums:
-    """Run time of threads up to moments; a moment is an index in a list of times that holds all moments of interest.
+    """Cumulated run time of threads; moments are indices in `time`, which has all moments of interest.
 
     Attributes:
         time: int64, cycles, ascending: the moments themselves.
         key: int64, (n,), thread << 32 | moment at which a run begins, ascending.
         end: int64, cycles, when it ends.
         before: int64, (n + 1,), summed length of all runs before each.
-        first: int64, (threads + 1,), index of the first run of each thread.
+        start: int64, (threads + 1,), index of the first run of each thread.
     """
 
     time: Cycles
     key: _Ints
     end: Cycles
     before: Cycles
-    first: _Ints
+    start: _Ints
 
     @classmethod
     def of(cls, runs: Runs, some: NDArray[np.intp], start: Cycles, end: Cycles, time: Cycles, threads: int) -> RunSums:
-        """Sum up runs.
+        """Return the sums of some runs.
 
         Args:
             runs: All runs.
-            some: Which of them count.
+            some: Positions of the runs that count.
             start: int64, begins of all runs, cycles; cut at a range if needed.
             end: int64, ends of all runs.
             time: int64, ascending: every moment that will be queried, and every start of a run.
@@ -147,7 +148,7 @@ class RunSums:
 
     def total(self, threads: int) -> Cycles:
         """Return how long each thread ran, int64 (threads,)."""
-        return np.asarray(np.diff(self.before[self.first]))[:threads]
+        return np.asarray(np.diff(self.before[self.start]))[:threads]
 
     def between(self, thread: _Ints, begin: _Ints, end: _Ints) -> Cycles:
         """Return how long threads ran between moments, cycles of the same shape."""
@@ -155,10 +156,10 @@ class RunSums:
 
     def _up_to(self, thread: _Ints, moment: _Ints) -> Cycles:
         position = np.searchsorted(self.key, thread << 32 | moment)
-        begun = position > self.first[thread]
+        begun = position > self.start[thread]
         beyond = np.zeros(len(thread), np.int64)
         beyond[begun] = np.maximum(self.end[position[begun] - 1] - self.time[moment[begun]], 0)
-        return self.before[position] - self.before[self.first[thread]] - beyond
+        return self.before[position] - self.before[self.start[thread]] - beyond
 
 
 # Kernel calls and interrupts: how often, how long, how late, and how they ended.
@@ -172,8 +173,8 @@ _P99: Final = 0.99
 
 
 @dataclass(frozen=True, slots=True)
-class Durations:
-    """Times of the occurrences whose end is in the trace; every column int64 (n,), 0 where there is none.
+class Durations(ColumnTable):
+    """Durations by key, of occurrences whose end is in the trace; every column int64 (n,), 0 for keys without any.
 
     Attributes:
         count: Occurrences with a known time.
@@ -207,10 +208,6 @@ class Durations:
             percentile_by(keys, cycles, count, _P99),
             longest,
         )
-
-    def take(self, rows: NDArray[np.intp]) -> Durations:
-        """Return some of the rows."""
-        return Durations(*(getattr(self, name)[rows] for name in self.__slots__))
 
     @property
     def mean_cycles(self) -> Cycles:
@@ -345,8 +342,8 @@ def call_times(scope: Scope) -> CallTable:
     return CallTable(
         wire.code(WireClass.KER_CALL, 0) | seen,
         np.bincount(number, minlength=CALL_NUMBERS)[seen],
-        Durations.of(number, calls.cycles, calls.row, CALL_NUMBERS).take(seen),
-        Durations.of(number, calls.running_cycles, calls.row, CALL_NUMBERS).take(seen),
+        Durations.of(number, calls.cycles, calls.row, CALL_NUMBERS).taken(seen),
+        Durations.of(number, calls.running_cycles, calls.row, CALL_NUMBERS).taken(seen),
         failed[seen],
         np.bincount(number[calls.is_interrupted], minlength=CALL_NUMBERS)[seen],
         tuple(errors[i] for i in seen.tolist()),
@@ -373,7 +370,7 @@ def _running(scope: Scope, enters: Rows, exits: Rows) -> Cycles:
 def _errors(
     number: NDArray[np.int64], error: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], list[tuple[tuple[int, int], ...]]]:
-    """Return for the failed calls how many of each number there are, and their errors."""
+    """Return how many calls of each number failed, and their errors with counts."""
     by_number: list[list[tuple[int, int]]] = [[] for _ in range(CALL_NUMBERS)]
     pairs, counts = np.unique(number << 32 | error & 0xFFFFFFFF, return_counts=True)
     for pair, count in zip(pairs.tolist(), counts.tolist(), strict=True):
@@ -418,7 +415,7 @@ def _first_of(keys: NDArray[np.int64], rows: Rows, count: int) -> NDArray[np.int
     return earliest
 
 
-# Whether a trace shows how large messages are.
+# Sizes of messages.
 
 
 SIZE: Final = "info->msglen"  # of a wide exit of MSG_RECEIVEV
@@ -549,7 +546,7 @@ def _sizes(scope: Scope, sends: Rows) -> NDArray[np.int64]:
         return sizes
     _, received = scope.lengths(sends, LinkKind.MESSAGE)
     received[received >= scope.rows.stop] = -1
-    # They show sizes whether they show or not.
+    # Exits have the sizes, whether the mask of events selects them or not.
     exits = replace(scope, passes=None).selected(logged_codes_with(trace, SIZE, SIZE_CLASS))
     exits = exits[trace.payloads.word_counts(exits) > FAST_WORDS]
     key = events.thread[exits].astype(np.int64) << 32 | exits

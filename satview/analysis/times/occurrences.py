@@ -55,14 +55,14 @@ class Measure:
 
 @dataclass(frozen=True, slots=True)
 class Occurrences:
-    """Occurrences of one kind that begin in a window, in no certain order.
+    """Occurrences of one kind that begin in a window, unsorted.
 
     Attributes:
         cycles: int64, (n,), how long each took; at least 0.
         start: int64, (n,), when it began, in cycles.
         thread: int64, (n,), row of the thread table; 0 = not known.
         event: int64, (n,), row of the event that began it; -1 = `event_of` finds it.
-        unfinished: How many more began whose begin or end the trace does not hold.
+        unfinished: Number of further occurrences whose begin or end is not in the trace.
     """
 
     cycles: Cycles
@@ -80,21 +80,21 @@ class Occurrences:
         return tuple(int(cycles[0]) for cycles in percentiles_by(key, self.cycles, 1, shares))
 
     def longest(self, count: int, among: Mask | None = None) -> NDArray[np.int64]:
-        """Return positions of the longest, longest first, int64; of equals the earlier first.
+        """Return positions of the longest occurrences, longest first, then earliest first, int64.
 
         Args:
             count: How many at most.
             among: bool (n,), which may be returned; None = all.
         """
         positions = np.arange(len(self)) if among is None else np.flatnonzero(among)
-        if len(positions) > count:  # a full sort of millions for twenty rows would be felt
+        if len(positions) > count:  # sorting millions of rows would take noticeably long
             least = np.partition(self.cycles[positions], len(positions) - count)[len(positions) - count]
             positions = positions[self.cycles[positions] >= least]
         return positions[np.lexsort((self.start[positions], -self.cycles[positions]))][:count]
 
 
 def measures(trace: Trace) -> tuple[Measure, ...]:
-    """Return the measures of which the trace has durations; states and kernel calls by name only if they occur."""
+    """Return the measures that may have durations in a trace; only states and kernel calls that occur in it."""
     offered = [
         Measure("run", "Run slice", "THREAD events"),
         Measure("response", "Response: from ready to the next wait", "THREAD events"),
@@ -127,7 +127,7 @@ def occurrences(scope: Scope, key: str, threads: Mask | None = None) -> Occurren
         threads: bool (threads,), whose occurrences count; None = all. Interrupts belong to no thread: all count.
 
     Raises:
-        Cancelled: The scope says so.
+        Cancelled: The scope was cancelled.
     """
     kind, _, name = key.partition(":")
     if kind == "run":
@@ -163,12 +163,12 @@ class Histogram:
 def histogram(
     duration_ns: NDArray[np.int64], is_beyond: NDArray[np.bool_] | None = None, bound_ns: int = 0
 ) -> Histogram:
-    """Return the histogram of at least one duration; one below a nanosecond counts as one.
+    """Return the histogram of some durations; durations below a nanosecond count as one nanosecond.
 
     Args:
-        duration_ns: int64, (n,), nanoseconds.
-        is_beyond: bool (n,), which are longer than a bound, compared in cycles, which may be shorter than a nanosecond;
-            None = there is no bound.
+        duration_ns: int64, (n,), nanoseconds; n > 0.
+        is_beyond: bool (n,), which are longer than the bound, compared in cycles, which may be shorter than a
+            nanosecond; None = there is no bound.
         bound_ns: The bound.
     """
     position = np.log10(np.maximum(duration_ns, 1))
@@ -182,7 +182,7 @@ def histogram(
     if is_beyond is not None and is_beyond.any():
         bound = math.log10(max(bound_ns, 1))
         first_beyond = max(0, math.floor(bound * per_decade) - lowest + 1)
-        if first_beyond:  # the bin in which the bound is becomes two
+        if first_beyond:  # the bound splits its bin
             edges = np.insert(edges, first_beyond, bound)
             number += is_beyond
     return Histogram(edges, np.bincount(number, minlength=len(edges) - 1), number, first_beyond)
@@ -265,7 +265,7 @@ def _activations(scope: Scope, is_period: bool, threads: Mask | None) -> Occurre
     spans = activations(scope)
     begun = np.flatnonzero(_begin_in(scope, spans.start))
     cycles = spans.period_cycles if is_period else np.where(spans.is_cut, -1, spans.end - spans.start)
-    if is_period:  # the first of a thread ends none
+    if is_period:  # no period ends with the first activation of a thread
         begun = begun[np.append(False, spans.thread[1:] == spans.thread[:-1])[: len(spans)][begun]]
     start = spans.start[begun] - np.maximum(cycles[begun], 0) if is_period else spans.start[begun]
     return _known(cycles[begun], start, spans.thread[begun], np.full(len(begun), -1, np.int64), threads)

@@ -45,7 +45,7 @@ from satview.store.trace import Trace
 from satview.timeline.spans import NO_EVENT
 from satview.timeline.state_lanes import contradicted_runs, idle_values, thread_spans, value_of_code
 
-# What statistics of a whole trace add up, from one walk of the compiled core over its events.
+# Sums over a whole trace, from one pass of the compiled core over its events.
 
 
 Sum = dict[str, NDArray[np.int64]]
@@ -92,9 +92,9 @@ class Walk:
 
 
 def walk(trace: Trace) -> Walk | None:
-    """Return the sums over a whole trace; None if this pass cannot compute them and lanes must be summed instead.
+    """Return the sums over a whole trace; None if lanes must be summed instead, as when a single CPU lost events.
 
-    It can unless a single CPU has lost events. Made at the first call and cached with the trace.
+    Computed at the first call and cached with the trace.
     """
     is_plain = trace.axis is None and trace.pairs is None and trace.release is not Release.UNIXWARE
     is_small = len(trace.events) > 0 and len(trace.threads) <= _MOST_THREADS
@@ -109,17 +109,17 @@ def _walked(trace: Trace) -> Walk | None:
     columns = events.code, events.thread, events.cpu, events.time_cycles
     sums = scheduling(_rules(trace), *columns, idle_threads(trace), trace.cpu_count,
                       Missing(cut, lost.start, lost.end))  # fmt: skip
-    # What is of which thread is also in the index of states: a trace in which they differ is walked by that.
+    # If the pass and the index of states count different events for a thread, lanes are summed, which use the index.
     if sums is None or not np.array_equal(sums.events, np.diff(trace.states.start)):
         return None
     sums.states[0] = 0  # row 0 is nobody
     thread, value = np.nonzero(sums.states[..., STATE_SUMS.index("total")])
     runs = _named(RUN_SUMS, sums.runs)
     states = _named(STATE_SUMS, sums.states[thread, value])
-    return Walk(thread, value, states, runs["preemptions"], _of_cpus(trace, runs, sums))
+    return Walk(thread, value, states, runs["preemptions"], _cpu_sums(trace, runs, sums))
 
 
-def _of_cpus(trace: Trace, runs: Sum, sums: Sums) -> CpuSums | None:
+def _cpu_sums(trace: Trace, runs: Sum, sums: Sums) -> CpuSums | None:
     cpus = _named(CPU_SUMS, sums.cpus)
     is_silent = cpus["events"] == 0
     if is_silent.any() and np.bincount(trace.events.cpu, minlength=len(is_silent))[: len(is_silent)][is_silent].any():
@@ -230,9 +230,8 @@ def state_spans(scope: Scope) -> Iterator[StateSpans]:
     Raises:
         Cancelled: The scope was cancelled.
     """
-    # In 8.0 CPUs lose events each for itself; what that does to a thread depends on where it ran.
-    # Of several files on one axis each begins and ends when it does.
-    # A run that its CPU contradicts ends within its interval.
+    # Lanes are needed where CPUs lose events separately (8.0), where each of several files on one axis begins and ends
+    # at its own time, and where a CPU contradicts a run, which then ends within its interval.
     is_contradicted = len(contradicted_runs(scope.trace)[0]) > 0
     by_lane = scope.basis.loses_per_cpu or scope.trace.axis is not None or is_contradicted
     for spans in _lanes(scope) if by_lane else _blocks(scope):
@@ -256,7 +255,7 @@ def _blocks(scope: Scope) -> Iterator[StateSpans]:
 
 
 def _lanes(scope: Scope) -> Iterator[StateSpans]:
-    """Yield the intervals of one thread after the other, as their lanes have them, while their file lasts."""
+    """Yield the intervals of one thread after the other, as on their lanes, while their file lasts."""
     trace, files = scope.trace, files_of(scope.trace)
     values = value_of_code(trace)
     of_idle = idle_values(values)
@@ -274,7 +273,7 @@ def _lanes(scope: Scope) -> Iterator[StateSpans]:
 def _index(scope: Scope) -> StateIndex:
     """Return each thread's changes of state in the range, the two before it and the one after it.
 
-    For a thread without any up to then these are its first two, which show whether it exists.
+    A thread without changes before the end of the range has its first two, which show whether it exists.
     """
     states, rows = scope.trace.states, scope.rows
     if rows.start == 0 and rows.stop == len(scope.trace.events):
@@ -293,7 +292,7 @@ def _positions(states: StateIndex, bound: int) -> NDArray[np.int64]:
 
 
 def _spans_of(scope: Scope, states: StateIndex, begin: int, stop: int, tables: NDArray[np.uint8]) -> StateSpans:
-    """Return the intervals of the threads of an index: as `timeline.per_thread`, but many at a time."""
+    """Return the intervals of the threads from `begin` to `stop`, as on their lanes, computed together."""
     trace = scope.trace
     sizes = np.diff(states.start[begin : stop + 1])
     rows = states.event[states.start[begin] : states.start[stop]]
@@ -312,8 +311,8 @@ def _spans_of(scope: Scope, states: StateIndex, begin: int, stop: int, tables: N
     end[np.append(is_first[1:], True)[: len(end)]] = trace.window.end
     known_until = _known_until(scope.basis, time, end, np.repeat(time[heads], sizes[sizes > 0]))
     unsure = np.flatnonzero(known_until < end)
-    # More intervals: where events are missing, before the first event of a thread, and all of a thread without any.
-    # Of two that go in at one position, that of the thread before comes first.
+    # Add intervals where events are missing, before the first event of a thread, and for threads without events.
+    # Of two that are inserted at one position, the one of the thread before comes first.
     position, of = np.append(unsure + 1, heads), np.append(unsure, heads)
     thread = np.append(np.insert(thread, position, thread[of]), silent)
     value = np.insert(value, position, np.append(np.full(len(unsure), UNKNOWN, np.uint8), before))
@@ -330,7 +329,7 @@ def _spans_of(scope: Scope, states: StateIndex, begin: int, stop: int, tables: N
 
 
 def _known_until(basis: Basis, start: Cycles, end: Cycles, since: Cycles) -> Cycles:
-    """Return until when the state that each event shows is certain: until the next one, or until events are missing.
+    """Return when the state that each event shows ends for certain: at the next event, or where events are missing.
 
     As `timeline.state_lanes.forget_thread`: the state of a thread's first event (at `since`) is never unknown at
     once, and a loss of zero length hides nothing.
@@ -387,7 +386,7 @@ def _added_up(scope: Scope, spans: StateSpans) -> tuple[Cycles, ...]:
     )
 
 
-# How long single intervals of states are: what percentiles of them, by thread and over all threads, are made of.
+# Lengths of single intervals of states, for percentiles by thread and over all threads.
 
 
 SHARES: Final = (0.5, 0.9, 0.99)
@@ -473,7 +472,7 @@ def _is_cut(trace: Trace, start: Cycles, end: Cycles) -> Mask:
     return np.asarray(begins_before | (end >= trace.window.end))
 
 
-# Activations of threads: from when a wait is over until the next one begins; periods and response times are theirs.
+# Activations of threads: from the end of a wait to the begin of the next; they have periods and response times.
 
 
 @dataclass(frozen=True, slots=True)
@@ -506,8 +505,8 @@ class Activations:
 
 
 def activations(scope: Scope) -> Activations:
-    """Return the activations of all threads that the range meets, whole."""
-    parts = [_of_spans(scope, spans) for spans in state_spans(scope)]
+    """Return the activations of all threads that overlap the range, not cut."""
+    parts = [_activations_of(scope, spans) for spans in state_spans(scope)]
     none = np.empty(0, np.int64)
     columns = {
         name: np.concatenate([none[:0].astype(kind), *(getattr(part, name) for part in parts)])
@@ -520,7 +519,7 @@ def activations(scope: Scope) -> Activations:
     return Activations(**columns)
 
 
-def _of_spans(scope: Scope, spans: StateSpans) -> Activations:
+def _activations_of(scope: Scope, spans: StateSpans) -> Activations:
     value, thread = spans.value, spans.thread
     is_active = (value == READY) | (value == RUNNING)
     is_first = np.append(True, thread[1:] != thread[:-1])[: len(thread)]

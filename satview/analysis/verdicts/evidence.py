@@ -27,13 +27,13 @@ from satview.timeline.state_lanes import run_slices
 _Ints = NDArray[np.int64]
 _MOST_EVENTS: Final = 24  # rows of evidence of one verdict
 _STATES_AT_ONCE: Final = 1 << 18
-_SLICES_AT_FIRST: Final = 1 << 10  # that are looked at for one of each CPU
+_SLICES_AT_FIRST: Final = 1 << 10  # slices searched first for the last one of each CPU
 MOST_NAMED: Final = 3
-"""Threads or interrupts that a sentence names; it says how many more there are."""
+"""Most threads or interrupts that a sentence names; it counts the others."""
 
 
 class Times:
-    """Time of every event, then of the end of the trace, in cycles, without copying the column of the trace.
+    """The times of all events, followed by the end of the trace, in cycles; the column of the trace is not copied.
 
     Args:
         trace: The events.
@@ -57,7 +57,7 @@ class Times:
 
 
 class Evidence:
-    """One trace and data that several rules need; each part is made when first requested.
+    """A trace and data that several rules need; each part is computed when first requested.
 
     Args:
         trace: The events.
@@ -71,7 +71,7 @@ class Evidence:
 
     @cached_property
     def times(self) -> Times:
-        """Time of every event, then of the end of the trace, cycles."""
+        """The times of all events, followed by the end of the trace, cycles."""
         return Times(self.trace)
 
     @cached_property
@@ -91,7 +91,7 @@ class Evidence:
     @cached_property
     def states(self) -> StateIntervals:
         """State intervals of threads; empty if the trace does not show them (`has_states`)."""
-        return self._states if self.has_states else self._states.at(np.empty(0, np.intp))
+        return self._states if self.has_states else self._states.taken(slice(0))
 
     def states_of_threads(self) -> Iterator[slice]:
         """Yield slices of `states` that hold complete threads, for computations that need much memory."""
@@ -109,14 +109,14 @@ class Evidence:
         """
         is_asked = np.zeros(len(self.trace.threads), np.bool_)
         is_asked[threads] = True
-        return self.states.at(np.flatnonzero((self.states.value == READY) & is_asked[self.states.thread]))
+        return self.states.taken(np.flatnonzero((self.states.value == READY) & is_asked[self.states.thread]))
 
     def runs_in(self, begin: _Ints, stop: _Ints) -> list[StateIntervals]:
-        """Return the run intervals of threads that meet any of some ranges, by CPU, then in time order.
+        """Return the run intervals of threads that overlap any of some ranges, by CPU, then in time order.
 
         Args:
             begin: int64 (n,), rows of the event table.
-            stop: int64 (n,), rows behind `begin`.
+            stop: int64 (n,), rows after `begin`.
         """
         ranges, states, met = TimeRanges.of(begin, stop), self.states, [np.empty(0, np.intp)]
         starts = np.append(ranges.start, np.iinfo(np.int64).max)
@@ -124,14 +124,14 @@ class Evidence:
             running = np.flatnonzero(states.value[part] == RUNNING) + part.start
             following = np.searchsorted(ranges.end, states.row[running], side="right")
             met.append(running[starts[following] < states.end_row[running]])
-        runs = states.at(np.concatenate(met))
-        runs = runs.at(np.argsort(runs.row, kind="stable"))
-        return [runs.at(positions) for _, positions in groups(self.trace.events.cpu[runs.row])]
+        rows = np.concatenate(met)
+        runs = states.taken(rows[np.argsort(states.row[rows], kind="stable")])
+        return [runs.taken(positions) for _, positions in groups(self.trace.events.cpu[runs.row])]
 
     def readies(self) -> Iterator[tuple[StateIntervals, _Ints, _Ints]]:
-        """Yield the ready intervals of threads, except those that the opening dump reports for the kernel's threads.
+        """Yield the ready intervals of threads, except those of kernel threads from the opening dump.
 
-        Those threads in fact sleep.
+        The dump reports kernel threads as ready, though they sleep.
 
         Yields:
             The intervals of some complete threads; int64 (n,) each, their begins and ends, cycles.
@@ -142,7 +142,7 @@ class Evidence:
             begin = self.times[states.row[ready]]
             is_kept = begin >= self.all_cpus_cycles
             is_kept &= ~is_kernel[states.thread[ready]] | (begin > self.trace.dump_end_cycles)
-            spans = states.at(ready[is_kept])
+            spans = states.taken(ready[is_kept])
             yield spans, begin[is_kept], self.times[spans.end_row]
 
     @cached_property
@@ -173,7 +173,7 @@ class Evidence:
         return int(np.count_nonzero(np.bincount(self.trace.events.cpu[self.slices[0]])))
 
     def slices_in(self, span: tuple[int, int]) -> NDArray[np.intp]:
-        """Return the positions of `slices` that overlap a span of time, (k,), without examining all others.
+        """Return the positions of the `slices` that overlap a span of time, (k,), without searching all of them.
 
         Args:
             span: Start and end in cycles.
@@ -184,7 +184,7 @@ class Evidence:
         return np.asarray(slices[self.slices[1][slices] > span[0]])
 
     def _last_slices_before(self, position: int) -> NDArray[np.intp]:
-        """Return the last of `slices` before a position on each CPU, ascending, which may still be running there."""
+        """Return the last of `slices` on each CPU before a position, ascending; they may last beyond it."""
         count = _SLICES_AT_FIRST
         while True:
             start = max(0, position - count)
@@ -199,7 +199,7 @@ class Evidence:
         return end_rows(self.trace, rows)
 
     def lengths(self, begin: Rows, end: Rows) -> _Ints:
-        """Return the cycles from events to others, int64 (n,); the number of events means the end of the trace."""
+        """Return the cycles from one event to another, int64 (n,); the number of events means the end of the trace."""
         lengths = self.times[end]
         lengths -= self.times[begin]
         return lengths
@@ -218,9 +218,9 @@ class Evidence:
         """Return a length in cycles as display text."""
         return format_duration(self.trace.clock.duration_ns(int(cycles)))
 
-    def moment(self, cycles: int, beside: int) -> str:
-        """Return a moment, from the start of the trace, as display text, as exact as the length `beside` in cycles."""
-        return format_moment(int(cycles), self.trace.clock, int(beside))
+    def moment(self, cycles: int, length_cycles: int) -> str:
+        """Return a moment from the start of the trace as display text, as exact as the given length requires."""
+        return format_moment(int(cycles), self.trace.clock, int(length_cycles))
 
     def length_from(self, start: int, end: int) -> str:
         """Return a span of time as display text: `97.00 ms from 0.002 995 s`."""
@@ -241,7 +241,7 @@ class Evidence:
         """Return (thread, cycles) of all threads with any cycles, most first, without idle and unknown threads.
 
         Args:
-            threads: int64 (n,), rows of the thread table, in any order and several times.
+            threads: int64 (n,), rows of the thread table, in any order, with repetitions.
             cycles: int64 (n,).
         """
         total = np.bincount(threads, cycles, len(self.is_idle)).astype(np.int64)
@@ -309,7 +309,7 @@ class Evidence:
         order = np.argsort(trace.events.cpu[rows], kind="stable")
         rows, exits = rows[order], exits[order]
         cpu = trace.events.cpu[rows].astype(np.int64)
-        # Behind the last one that ended before; every CPU has row numbers of its own.
+        # An outer one begins after all before it have ended; the offset keeps the CPUs apart.
         offset = cpu * len(self.times)
         latest = np.maximum.accumulate(offset + exits)
         is_outer = np.append(True, (offset + rows)[1:] > latest[:-1])[: len(rows)]
@@ -342,7 +342,7 @@ class Evidence:
         objects: list[str], evidence: Rows | list[int], words: tuple[str, str], certainty: int = Certainty.EXACT,
         occurrences: Sequence[tuple[int, int, int]] = (), roles: Mapping[int, str] | None = None,
     ) -> Verdict:  # fmt: skip
-        """Return a verdict of the kind of the current rule; of the evidence only the first rows are listed.
+        """Return a verdict without its kind, which is set later; only the first rows of the evidence are kept.
 
         Args:
             severity: How much it matters.
@@ -358,10 +358,10 @@ class Evidence:
         rows = np.unique(np.asarray(evidence, np.int64))
         rows = rows[(rows >= 0) & (rows < len(self.trace.events))][:_MOST_EVENTS]
         start, end = self._cut(*span)
-        happens = sorted(Occurrence(*self._cut(begin, stop), int(row)) for begin, stop, row in occurrences)
+        in_order = sorted(Occurrence(*self._cut(begin, stop), int(row)) for begin, stop, row in occurrences)
         return Verdict("", severity, start, end, tuple(int(t) for t in threads), tuple(objects),
                        tuple(rows.tolist()), *words, Certainty(int(certainty)),
-                       tuple(happens) or (Occurrence(start, end),),
+                       tuple(in_order) or (Occurrence(start, end),),
                        tuple((roles or {}).get(row, "") for row in rows.tolist()))  # fmt: skip
 
     def _cut(self, begin: int, end: int) -> tuple[int, int]:
@@ -376,7 +376,7 @@ def named(who: Sequence[tuple[int, int]]) -> list[int]:
 
 
 def _named_count(who: Sequence[tuple[int, int]]) -> int:
-    """Return how many of the first to name: at most `MOST_NAMED`, each with at least 1 % of all cycles."""
+    """Return how many entries to name: at most `MOST_NAMED`, each with at least 1 % of all cycles."""
     least = sum(cycles for _, cycles in who) / 100
     return min(MOST_NAMED, sum(cycles >= least for _, cycles in who))
 
@@ -403,7 +403,7 @@ def full_windows(start: _Ints, end: _Ints, window: int, least: float) -> tuple[_
     if np.any(start[1:] < start[:-1]):
         order = np.argsort(start, kind="stable")
         start, end = start[order], end[order]
-    # Quick and sure: no window covers more than all intervals from the first that it meets on. Most traces end here.
+    # No window covers more than the sum of all intervals from the first that it overlaps. Most traces end here.
     sums = np.append(0, np.cumsum(end - start))
     ends = np.maximum.accumulate(end)
     if not np.any(sums[links.positions(start, ends + window)] - sums[:-1] >= least):
@@ -415,7 +415,7 @@ def full_windows(start: _Ints, end: _Ints, window: int, least: float) -> tuple[_
 
 
 def counts_within(times: _Ints, window: int) -> _Ints:
-    """Return how many of ascending moments are in the window that begins at each of them, int64 (n,)."""
+    """Return the number of moments in the window that begins at each moment, int64 (n,); moments ascend."""
     return links.positions(times, times + window) - np.arange(len(times))
 
 
@@ -430,7 +430,7 @@ def episode_of(ranges: TimeRanges, moment: int) -> int:
 
 
 def longest(occurrences: Sequence[tuple[int, int, int]]) -> int:
-    """Return the position of the longest of occurrences (start, end, first event); of equals the first."""
+    """Return the position of the longest occurrence (start, end, first event), the first of equals."""
     return max(range(len(occurrences)), key=lambda which: occurrences[which][1] - occurrences[which][0])
 
 

@@ -54,8 +54,8 @@ def find_verdicts(
 
     Args:
         trace: The events.
-        thresholds: Thresholds of the rules; None = those that ship with satview.
-        kinds: Only these; None = all. Kinds that the thresholds switch off are never searched for.
+        thresholds: Thresholds of the rules; None = the defaults.
+        kinds: Kinds to search for; None = all. Kinds that the thresholds switch off are never searched for.
         cancelled: Called between kinds; `Cancelled` is raised when it returns true.
         progress: Called between kinds with the share of them that is done or under way, 0 to 1.
         everything: Also examine events after the range that can be trusted (`store.doubts.trusted_window`).
@@ -66,57 +66,61 @@ def find_verdicts(
     """
     if not len(trace.events):
         return ()
-    if (files := files_of(trace)) is not None:  # nobody waits for the CPUs of another target
+    if (files := files_of(trace)) is not None:  # files are separate targets
         find = partial(find_verdicts, thresholds=thresholds, kinds=kinds, cancelled=cancelled, everything=everything)
         return _in_order([on_axis(part, verdict) for part in files.parts for verdict in find(part.trace)])
     trace = trace if everything else trusted_part(trace)
     evidence, limits = Evidence(trace), thresholds or default_thresholds()
     requested = [rule for kind, rule in rules().items() if (kinds is None or kind in kinds) and limits.is_enabled(kind)]
     without_links = [rule for rule in requested if set(rule.needs) <= {KERNEL, STATES, INTERRUPTS}]
-    # One kind alone makes what it needs itself.
+    # A single kind of rules computes the links that it needs itself.
     makes_links = 0 < len(without_links) < len(requested)
-    # Kinds about waits come last: who waits for whom is made meanwhile by a second processor, which then takes kinds
-    # too. Before them come those that need other links, and before these those that need none.
-    # Of those that come last, inversions take longest: the other thread still has something to do beside them. The
-    # first one that looks at the graph of waits makes it, for which the others would wait: that is done early.
-    graph = next((rule for rule in requested if HOLDERS in rule.needs), None)
-    waiting = deque(sorted(requested, key=lambda rule: (
+    # Order: kinds without links, kinds that need links other than waits, then kinds about waits. A second thread
+    # computes who waits for whom meanwhile, and then takes kinds too. Among kinds about waits, inversions come first,
+    # as they take longest; then one that computes the graph of waits, for which the others would have to wait.
+    graph_rule = next((rule for rule in requested if HOLDERS in rule.needs), None)
+    pending = deque(sorted(requested, key=lambda rule: (
         0 if rule in without_links else 1 if not {STATES, MESSAGES} & set(rule.needs)
-        else 2 if PRIORITIES in rule.needs else 3 if rule is graph else 4
+        else 2 if PRIORITIES in rule.needs else 3 if rule is graph_rule else 4
     )))  # fmt: skip
     by_kind: dict[str, list[Verdict]] = {}
-    with ExitStack() as words, _searching(waiting, evidence, limits, words.close, makes_links=makes_links) as beside:
-        words.enter_context(reading_ahead(trace))
+    with (
+        ExitStack() as read_ahead,
+        _searching(pending, evidence, limits, read_ahead.close, makes_links=makes_links) as other,
+    ):
+        read_ahead.enter_context(reading_ahead(trace))
         for make in (messages, pulses) if makes_links else ():
             make(trace)
         while True:
             if cancelled is not None and cancelled():
                 raise Cancelled
             if progress is not None:
-                progress(1 - len(waiting) / len(requested) if requested else 1)
-            rule = _next_of(waiting)
+                progress(1 - len(pending) / len(requested) if requested else 1)
+            rule = _next_of(pending)
             if rule is None:
                 break
-            by_kind[rule.kind] = _found(rule, evidence, limits)
+            by_kind[rule.kind] = _verdicts_of(rule, evidence, limits)
             _give_back(evidence.trace)
-        by_kind |= beside.result()
+        by_kind |= other.result()
         verdicts = [verdict for rule in requested for verdict in by_kind[rule.kind]]
         for plugin in plugins(PluginKind.VERDICT):
             if cancelled is not None and cancelled():
                 raise Cancelled
             if kinds is None or plugin.name in kinds:
-                verdicts += plugin.run(partial(_plugged, evidence, plugin.name), [])
-    asked = [_weighed(limits, verdict) for verdict in verdicts if _is_asked_for(trace, limits, verdict)]
-    # A wait of which it is known why it never ends is no verdict of its own besides.
-    explained = {(verdict.threads[0], verdict.start_cycles) for verdict in asked if verdict.kind == "lost-wakeup"}
-    return _in_order([verdict for verdict in asked if verdict.kind != "waits-for-ever"
+                verdicts += plugin.run(partial(_verdicts_of_plugin, evidence, plugin.name), [])
+    selected = [
+        _with_severity(limits, verdict) for verdict in verdicts if _involves_named_thread(trace, limits, verdict)
+    ]
+    # An endless wait that a lost wake-up explains is not reported as well.
+    explained = {(verdict.threads[0], verdict.start_cycles) for verdict in selected if verdict.kind == "lost-wakeup"}
+    return _in_order([verdict for verdict in selected if verdict.kind != "waits-for-ever"
                       or (verdict.threads[0], verdict.start_cycles) not in explained])  # fmt: skip
 
 
 def verdicts_of(
     trace: Trace, cancelled: Callable[[], bool] | None = None, progress: Callable[[float], None] | None = None
 ) -> tuple[Verdict, ...]:
-    """Return the verdicts of all kinds as `find_verdicts`; found at the first call and cached with the trace.
+    """Return the verdicts of all kinds, as `find_verdicts` does; computed at the first call and cached with the trace.
 
     Raises:
         Cancelled: `cancelled` returned true.
@@ -126,16 +130,16 @@ def verdicts_of(
 
 @contextmanager
 def _searching(
-    waiting: deque[Rule], evidence: Evidence, limits: Thresholds, read: Callable[[], None], *, makes_links: bool
+    pending: deque[Rule], evidence: Evidence, limits: Thresholds, read: Callable[[], None], *, makes_links: bool
 ) -> Iterator[Begun[dict[str, list[Verdict]]]]:
     """Search for verdicts in a second thread, until no rule is left or the context ends.
 
     Args:
-        waiting: The rules that no thread has begun yet.
+        pending: The rules that no thread has begun yet.
         evidence: The trace.
         limits: Thresholds of the rules.
         read: Called once the words that were read ahead are no longer needed.
-        makes_links: First build the links that the last kinds need, and the wait graph.
+        makes_links: First compute the links that the last kinds need.
     """
     is_over = Event()
 
@@ -148,49 +152,49 @@ def _searching(
             if not is_over.is_set():
                 make(evidence.trace)
                 _give_back(evidence.trace)
-        while not is_over.is_set() and (rule := _next_of(waiting)) is not None:
-            by_kind[rule.kind] = _found(rule, evidence, limits)
+        while not is_over.is_set() and (rule := _next_of(pending)) is not None:
+            by_kind[rule.kind] = _verdicts_of(rule, evidence, limits)
             _give_back(evidence.trace)
         return by_kind
 
-    beside = Begun(search, "satview-verdicts")
+    other_thread = Begun(search, "satview-verdicts")
     try:
-        yield beside
+        yield other_thread
     finally:
         is_over.set()
-        beside.wait()
+        other_thread.wait()
 
 
 def _give_back(trace: Trace) -> None:
-    """Return memory to the system; not for short traces, where it is little and needed again at once."""
+    """Return memory to the system, unless the trace is short: it is little then, and soon needed again."""
     if len(trace.events) >= _LONG:
         give_back()
 
 
-def _next_of(waiting: deque[Rule]) -> Rule | None:
+def _next_of(pending: deque[Rule]) -> Rule | None:
     """Remove and return the next rule; None if another thread took the last one."""
     try:
-        return waiting.popleft()
+        return pending.popleft()
     except IndexError:
         return None
 
 
-def _found(rule: Rule, evidence: Evidence, limits: Thresholds) -> list[Verdict]:
+def _verdicts_of(rule: Rule, evidence: Evidence, limits: Thresholds) -> list[Verdict]:
     """Return the verdicts of one rule."""
     return [replace(verdict, kind=rule.kind, proof="" if verdict.certainty is Certainty.EXACT else rule.proof)
             for verdict in rule.search(evidence, Limits(limits, rule.kind, evidence.trace.clock))]  # fmt: skip
 
 
-def _weighed(limits: Thresholds, verdict: Verdict) -> Verdict:
+def _with_severity(limits: Thresholds, verdict: Verdict) -> Verdict:
     severity = limits.severities.get(verdict.kind)
     return verdict if severity is None else replace(verdict, severity=severity)
 
 
-def _is_asked_for(trace: Trace, limits: Thresholds, verdict: Verdict) -> bool:
+def _involves_named_thread(trace: Trace, limits: Thresholds, verdict: Verdict) -> bool:
     """Return whether a verdict involves a thread that the user's file names for its kind, or no thread at all.
 
     Raises:
-        UsageError: A name means no thread of the trace.
+        UsageError: No thread of the trace has a name in the file.
     """
     names = limits.threads.get(verdict.kind)
     return (
@@ -229,7 +233,7 @@ def kind_of(text: str) -> str:
     return matches[0]
 
 
-def _plugged(evidence: Evidence, name: str, rule: Callable[[Trace], list[Verdict]]) -> list[Verdict]:
+def _verdicts_of_plugin(evidence: Evidence, name: str, rule: Callable[[Trace], list[Verdict]]) -> list[Verdict]:
     """Return the verdicts of a plug-in's rule, in the form that windows and commands expect.
 
     Raises:
@@ -237,15 +241,15 @@ def _plugged(evidence: Evidence, name: str, rule: Callable[[Trace], list[Verdict
         ValueError: A verdict refers to events or threads that the trace does not have.
     """
     trace = evidence.trace
-    plugged = list(rule(trace))
-    for verdict in plugged:
+    verdicts = list(rule(trace))
+    for verdict in verdicts:
         if not isinstance(verdict, Verdict):
             raise TypeError(f"it returned {type(verdict).__name__}, no Verdict")
         if not all(0 <= row < len(trace.events) for row in verdict.evidence):
             raise ValueError("its evidence is no event of the trace")
         if not all(0 < row < len(trace.threads) for row in verdict.threads):
             raise ValueError("its threads are none of the trace")
-    return [replace(verdict, kind=name, occurrences=verdict.occurrences or (_only(verdict),)) for verdict in plugged]
+    return [replace(verdict, kind=name, occurrences=verdict.occurrences or (_only(verdict),)) for verdict in verdicts]
 
 
 def _only(verdict: Verdict) -> Occurrence:

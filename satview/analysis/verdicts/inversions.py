@@ -19,7 +19,7 @@ from satview.linkage.blockers import REPLY, RWLOCKS, SEND, Blockers, blockers
 from satview.linkage.mutexes import MUTEX
 from satview.store.time_ranges import TimeRanges, overlaps
 
-_MOST_STEPS: Final = 8  # of a chain: who waits for whom waits for whom
+_MOST_STEPS: Final = 8  # waits in a chain
 _Ints = NDArray[np.int64]
 
 
@@ -30,15 +30,15 @@ class _Chains:
     Attributes:
         wait: int64, the wait at the beginning.
         thread: int64, the thread at the end.
-        first, last: int64, rows between which the chain holds.
+        begin, end: int64, rows between which the chain holds.
         link: int64, the last wait of the chain: for an object that the last thread holds or serves.
         steps: int64, number of waits in the chain.
     """
 
     wait: _Ints
     thread: _Ints
-    first: _Ints
-    last: _Ints
+    begin: _Ints
+    end: _Ints
     link: _Ints
     steps: _Ints
 
@@ -91,13 +91,13 @@ def _runs_in_between(
 ) -> tuple[_Ints, ...]:  # fmt: skip
     """Return wait, last thread, last link, steps, run of the thread in between, its begin and end, one row per run."""
     ready = evidence.ready_of(chains.thread)
-    chain_of, spans = overlaps(chains.thread, chains.first, chains.last, ready.thread, ready.row, ready.end_row)
+    chain_of, spans = overlaps(chains.thread, chains.begin, chains.end, ready.thread, ready.row, ready.end_row)
     begin, stop = (
-        np.maximum(chains.first[chain_of], ready.row[spans]),
-        np.minimum(chains.last[chain_of], ready.end_row[spans]),
+        np.maximum(chains.begin[chain_of], ready.row[spans]),
+        np.minimum(chains.end[chain_of], ready.end_row[spans]),
     )
     low, top = evidence.derived.priority(ready.row[spans]), high[chains.wait[chain_of]]
-    # The runs of threads in between may be short, as they are preempted too; together they must be long enough.
+    # The threads in between are preempted too, so their runs may be short; only the sum must be long enough.
     keep = np.flatnonzero((evidence.lengths(begin, stop) >= least // 8) & (low > 0))
     chain_of, begin, stop, low, top = chain_of[keep], begin[keep], stop[keep], low[keep], top[keep]
     out: list[tuple[_Ints, ...]] = []
@@ -114,14 +114,14 @@ def _runs_in_between(
 
 
 def _longer(chains: _Chains, blocked_by: Blockers, candidates: NDArray[np.intp], end: _Ints) -> _Chains:
-    """Return the chains extended by the wait that their last thread is in meanwhile."""
+    """Return the chains extended by waits of their last threads."""
     waiting = blocked_by.waits
     rows = waiting.row[candidates].astype(np.int64)
-    chain_of, spans = overlaps(chains.thread, chains.first, chains.last, waiting.thread[candidates], rows, end)
+    chain_of, spans = overlaps(chains.thread, chains.begin, chains.end, waiting.thread[candidates], rows, end)
     next_wait = candidates[spans]
     return _Chains(
         chains.wait[chain_of], blocked_by.thread[next_wait].astype(np.int64),
-        np.maximum(chains.first[chain_of], rows[spans]), np.minimum(chains.last[chain_of], end[spans]), next_wait,
+        np.maximum(chains.begin[chain_of], rows[spans]), np.minimum(chains.end[chain_of], end[spans]), next_wait,
         chains.steps[chain_of] + 1,
     )  # fmt: skip
 
@@ -134,7 +134,7 @@ def _verdicts(evidence: Evidence, blocked_by: Blockers, columns: list[_Ints], le
     thread, what = waiting.thread, waiting.object
     verdicts = []
     for (high_row, low_row, _), positions in groups(thread[wait], low, what[link]):
-        # Several CPUs may run threads in between at a time: their time counts once.
+        # Time in which several CPUs run threads in between counts once.
         waits = [positions[parts] for _, parts in groups(wait[positions])]  # in time order, being of one thread
         ranges = [TimeRanges.of(begins[parts], ends[parts]) for parts in waits]
         long = [(total, parts) for spans, parts in zip(ranges, waits, strict=True)
@@ -189,12 +189,12 @@ def _row_before(evidence: Evidence, thread: int, row: int) -> int:
 
 
 def _ranked_by_run(evidence: Evidence, runs: _Ints, threads: _Ints, thread: int) -> str:
-    """Return a thread with the priority of the first of some runs that is its own."""
+    """Return the name of a thread with the priority of the first of its runs."""
     return _ranked(evidence, thread, int(runs[threads == thread][0]))
 
 
 def _ranked(evidence: Evidence, thread: int, row: int) -> str:
-    """Return a thread with its priority in an event of its state."""
+    """Return the name of a thread with the priority that an event of its state shows."""
     return f"{evidence.name(thread)} (priority {_priority(evidence, row)})"
 
 

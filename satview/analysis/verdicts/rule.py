@@ -54,9 +54,9 @@ class Thresholds:
 
     def is_enabled(self, kind: str) -> bool:
         """Return whether a kind of verdict is enabled; kinds of plug-ins, which have no thresholds, always are."""
-        return kind not in self.values or (bool(self.values[kind][ENABLED]) and self.is_said(kind))
+        return kind not in self.values or (bool(self.values[kind][ENABLED]) and self.has_timing_for(kind))
 
-    def is_said(self, kind: str) -> bool:
+    def has_timing_for(self, kind: str) -> bool:
         """Return whether the timing file has the entries that a kind needs; most kinds need none."""
         keys = rules()[kind].timing if kind in rules() else ()
         return not keys or any(getattr(said, key) for said in self.timing.values() for key in keys)
@@ -101,7 +101,7 @@ _RULES: Final[dict[str, Rule]] = {}
 
 @dataclass(frozen=True, slots=True)
 class Threshold:
-    """A number that decides whether something is a verdict.
+    """A threshold of a rule.
 
     Attributes:
         default: Value if the user's file has none.
@@ -155,9 +155,9 @@ def verdict_rule(
     proof: str = "",
     timing: tuple[str, ...] = (),
 ) -> Callable[[Search], Search]:
-    """Make a function the rule of a kind of verdict; arguments as the attributes of `Rule`.
+    """Return a decorator that registers a function as the rule of a kind; arguments as the attributes of `Rule`.
 
-    `thresholds` has the default and the meaning of each. `KERNEL` is added to `needs`, unless there are none.
+    `thresholds` has the default and the meaning of each. `KERNEL` is added to `needs`, unless these are empty.
     """
     all_needs = (KERNEL, *needs) if needs else ()
     numbers = {name: Threshold(float(default), text) for name, (default, text) in (thresholds or {}).items()}

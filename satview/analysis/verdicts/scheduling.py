@@ -48,7 +48,7 @@ def starvations(evidence: Evidence, limits: Limits) -> list[Verdict]:
     """Return threads that were ready during a whole window of the threshold's length."""
     window = limits.cycles("window_ms")
     least = int(window * limits.number("ready_percent") / 100)
-    kept = []
+    delays = []
     for ready, begin, end in evidence.readies():
         for thread in np.flatnonzero(np.bincount(ready.thread, end - begin) >= least).tolist():
             number = ready.thread.dtype.type(thread)  # of another type numpy would copy the column
@@ -56,17 +56,17 @@ def starvations(evidence: Evidence, limits: Limits) -> list[Verdict]:
             begins, _ = full_windows(begin[own], end[own], window, least)
             if not len(begins):
                 continue
-            happens = _times_of(episodes(begins, window), ready.at(own), begin[own], end[own])
-            span = happens[longest(happens)][:2]
+            occurrences = _times_of(episodes(begins, window), ready.taken(own), begin[own], end[own])
+            span = occurrences[longest(occurrences)][:2]
             inside = own[(begin[own] >= span[0]) & (end[own] <= span[1])]
             lasts = f"{evidence.length(int((end - begin)[inside].sum()))} of {evidence.length_from(*span)}"
-            kept.append(_Kept(thread, happens, ready.at(inside), Severity.WARNING, lasts,
-                              f"is ready for {lasts} and gets next to no CPU"))  # fmt: skip
-    return _verdicts(evidence, kept, "get next to no CPU")
+            delays.append(_Delay(thread, occurrences, ready.taken(inside), Severity.WARNING, lasts,
+                                 f"is ready for {lasts} and gets next to no CPU"))  # fmt: skip
+    return _verdicts(evidence, delays, "get next to no CPU")
 
 
 def _times_of(windows: TimeRanges, ready: StateIntervals, begin: _Ints, end: _Ints) -> list[tuple[int, int, int]]:
-    """Return start, end and first event of the intervals that windows meet; those in one window are merged.
+    """Return start, end and first event of the intervals in each window; overlapping ones are merged.
 
     Args:
         windows: Cycles.
@@ -78,7 +78,7 @@ def _times_of(windows: TimeRanges, ready: StateIntervals, begin: _Ints, end: _In
     for start, stop in zip(windows.start, windows.end, strict=True):
         met = np.flatnonzero((end > start) & (begin < stop))
         earliest, latest = 0, len(met) - 1
-        # A moment in READY at the edge of a window, long before or after the rest, is no part of it.
+        # Leave out short intervals at the edges of a window that longer pauses separate from the rest.
         length, pause = (end - begin)[met], begin[met][1:] - end[met][:-1]
         while earliest < latest and length[earliest] < pause[earliest]:
             earliest += 1
@@ -104,7 +104,7 @@ def long_readies(evidence: Evidence, limits: Limits) -> list[Verdict]:
     """Return threads that were ready for long without a break; those that starve are reported as such."""
     starving = int(limits.of("starvation").cycles("window_ms")
                    * limits.of("starvation").number("ready_percent") / 100)  # fmt: skip
-    kept = []
+    delays = []
     for ready, begin, end in evidence.readies():
         cycles = end - begin
         long = np.flatnonzero((cycles >= limits.cycles("least_ms")) & (cycles < starving))
@@ -115,98 +115,99 @@ def long_readies(evidence: Evidence, limits: Limits) -> list[Verdict]:
             span = positions[which][:2]
             severity = Severity.WARNING if span[1] - span[0] >= limits.cycles("serious_ms") else Severity.INFO
             moment, length = evidence.moment(span[0], span[1] - span[0]), evidence.length(span[1] - span[0])
-            kept.append(_Kept(thread, positions, ready.at(own[which : which + 1]), severity,
-                              f"{length} from {moment}",
-                              f"is ready from {moment} and runs {length} later"))  # fmt: skip
-    return _verdicts(evidence, kept, "do not run for long")
+            delays.append(_Delay(thread, positions, ready.taken(own[which : which + 1]), severity,
+                                 f"{length} from {moment}",
+                                 f"is ready from {moment} and runs {length} later"))  # fmt: skip
+    return _verdicts(evidence, delays, "do not run for long")
 
 
 @dataclass(frozen=True, slots=True)
-class _Kept:
-    """A thread that was ready and did not run.
+class _Delay:
+    """Times at which one thread was ready and did not run.
 
     Attributes:
         thread: Row of the thread table.
-        happens: Start and end in cycles and first event of every occurrence, in time order; the longest is reported.
-        shown: Its intervals within the longest occurrence.
+        occurrences: (start, end, first event) of every such time, in time order; the longest is reported.
+        shown: Ready intervals of the thread within the longest one.
         severity: How much it matters.
-        lasts: Text on the duration that follows its name.
-        says: Text on what happens to it, as the rest of a sentence.
-        who: Threads that ran during that time, from `ran_instead`.
+        lasts: Text on the duration, which follows the name of the thread.
+        predicate: Text on what happens to the thread, which follows its name in a sentence.
+        who: Threads that ran during the longest time, from `ran_instead`.
         idle: CPUs that were idle during that time, from `_idle_cpus`.
     """
 
     thread: int
-    happens: list[tuple[int, int, int]]
+    occurrences: list[tuple[int, int, int]]
     shown: StateIntervals
     severity: Severity
     lasts: str
-    says: str
+    predicate: str
     who: list[tuple[int, int]] = field(default_factory=list)
     idle: str = ""
 
     @property
     def span(self) -> tuple[int, int]:
         """Start and end of the longest time, cycles."""
-        return self.happens[longest(self.happens)][:2]
+        return self.occurrences[longest(self.occurrences)][:2]
 
 
-def _verdicts(evidence: Evidence, kept: list[_Kept], they_do: str) -> list[Verdict]:
-    """Return one verdict per thread, but a common one for threads that their partition's budget held back together."""
-    together: list[tuple[int, list[_Kept]]] = []
-    for thread in kept:
-        one = replace(thread, who=ran_instead(evidence, thread.span, thread.thread),
+def _verdicts(evidence: Evidence, delays: list[_Delay], they_do: str) -> list[Verdict]:
+    """Return a verdict for each thread, but one for all threads that the budget of a partition held back together."""
+    together: list[tuple[int, list[_Delay]]] = []
+    for thread in delays:
+        delay = replace(thread, who=ran_instead(evidence, thread.span, thread.thread),
                       idle=_idle_cpus(evidence, thread.span, thread.thread))  # fmt: skip
-        partition = _held_by(evidence, one)
+        partition = _held_by(evidence, delay)
         others = next((group for number, group in together if number == partition >= 0 and any(
-            one.span[0] < other.span[1] and other.span[0] < one.span[1] for other in group)), None)  # fmt: skip
+            delay.span[0] < other.span[1] and other.span[0] < delay.span[1] for other in group)), None)  # fmt: skip
         if others is None:
-            together.append((partition, [one]))
+            together.append((partition, [delay]))
         else:
-            others.append(one)
+            others.append(delay)
     return [_verdict(evidence, partition, group, they_do) for partition, group in together]
 
 
-def _verdict(evidence: Evidence, partition: int, kept: list[_Kept], they_do: str) -> Verdict:
+def _verdict(evidence: Evidence, partition: int, delays: list[_Delay], they_do: str) -> Verdict:
     """Return the verdict on a thread that was ready, or on several threads of one partition."""
-    kept = sorted(kept, key=lambda one: one.span[0] - one.span[1])
-    worst, threads = kept[0], [one.thread for one in kept]
+    delays = sorted(delays, key=lambda delay: delay.span[0] - delay.span[1])
+    worst, threads = delays[0], [delay.thread for delay in delays]
     own = worst.span
     who = [ran for ran in worst.who if ran[0] not in threads]
-    by = "it by its runmask or its partition" if len(kept) == 1 else "them by their partition"
+    by = "it by its runmask or its partition" if len(delays) == 1 else "them by their partition"
     idle = f"; idle meanwhile, and forbidden to {by}: {worst.idle}" if worst.idle else ""
-    happens, span, says = worst.happens, own, f"{evidence.name(worst.thread)} {worst.says}"
-    if len(kept) > 1:
-        # What happens to several threads at a time happens once.
-        times = sorted(time for one in kept for time in one.happens)
+    occurrences, span, text = worst.occurrences, own, f"{evidence.name(worst.thread)} {worst.predicate}"
+    if len(delays) > 1:
+        # Overlapping times of several threads are one occurrence.
+        times = sorted(time for delay in delays for time in delay.occurrences)
         ranges = TimeRanges.of_rows(np.array([time[:2] for time in times], np.int64))
         first_rows = {start: row for start, _, row in reversed(times)}
-        happens = [(start, end, first_rows[start])
+        occurrences = [(start, end, first_rows[start])
                    for start, end in zip(ranges.start.tolist(), ranges.end.tolist(), strict=True)]  # fmt: skip
-        span = happens[episode_of(ranges, own[0])][:2]
+        span = occurrences[episode_of(ranges, own[0])][:2]
         title = partition_names(evidence.trace).get(partition, partition)
-        says = (f"{len(kept)} threads of partition {title} are ready and {they_do}: "
-                f"{', '.join(f'{evidence.name(one.thread)} {one.lasts}' for one in kept)}")  # fmt: skip
+        text = (f"{len(delays)} threads of partition {title} are ready and {they_do}: "
+                f"{', '.join(f'{evidence.name(delay.thread)} {delay.lasts}' for delay in delays)}")  # fmt: skip
     row = int(worst.shown.row[0])
     return evidence.verdict(
-        min((one.severity for one in kept), key=tuple(Severity).index), span, [*threads, *named(who)], [],
-        [*(row for one in kept for row in (*one.shown.row.tolist(), *one.shown.end_row.tolist()))],
-        (f"{says}{instead(evidence, own, who)}{idle}{evidence.again(happens, span[0])}.",
+        min((delay.severity for delay in delays), key=tuple(Severity).index), span, [*threads, *named(who)], [],
+        [*(row for delay in delays for row in (*delay.shown.row.tolist(), *delay.shown.end_row.tolist()))],
+        (f"{text}{instead(evidence, own, who)}{idle}{evidence.again(occurrences, span[0])}.",
          _AFFINITY if idle else _way_to_run(evidence, worst.thread, who, row)),
-        occurrences=happens, roles={row: role for one in kept for row, role in _ready_and_runs(one.shown).items()},
+        occurrences=occurrences,
+        roles={row: role for delay in delays for row, role in _ready_and_runs(delay.shown).items()},
     )  # fmt: skip
 
 
-def _held_by(evidence: Evidence, kept: _Kept) -> int:
+def _held_by(evidence: Evidence, delay: _Delay) -> int:
     """Return the partition whose budget keeps a thread from running, -1 if that is not the reason.
 
     If a CPU is idle or has a thread of lower priority meanwhile, only a budget or a runmask can be the reason.
     """
     if not has_partitions(evidence.trace):
         return -1
-    row = kept.shown.row[:1]
-    priority, rival_priority = _priorities(evidence, kept.who, int(row[0]))
-    if not (0 < rival_priority < priority or kept.idle):
+    row = delay.shown.row[:1]
+    priority, rival_priority = _priorities(evidence, delay.who, int(row[0]))
+    if not (0 < rival_priority < priority or delay.idle):
         return -1
     return int(argument_under(evidence.trace, row, "partition", "partition_id")[0])
 
@@ -217,7 +218,7 @@ def _ready_and_runs(ready: StateIntervals) -> dict[int, str]:
 
 
 def ran_instead(evidence: Evidence, span: tuple[int, int], thread: int) -> list[tuple[int, int]]:
-    """Return (thread, cycles) of all threads that had the CPUs in a span of time, those with the most first.
+    """Return (thread, cycles) of all threads that had the CPUs in a span of time, most cycles first.
 
     Args:
         evidence: The trace.
@@ -246,7 +247,7 @@ def instead(evidence: Evidence, span: tuple[int, int], who: list[tuple[int, int]
 def _way_to_run(evidence: Evidence, thread: int, who: list[tuple[int, int]], row: int) -> str:
     """Return the remedy for a thread that was ready while others ran, depending on their priorities.
 
-    `who` is as of `ran_instead`; `row` is the event by which it became ready.
+    `who` is a result of `ran_instead`; `row` is the event by which the thread became ready.
     """
     priority, rival_priority = _priorities(evidence, who, row)
     if not who or priority <= 0:
@@ -273,7 +274,7 @@ def _priorities(evidence: Evidence, who: list[tuple[int, int]], row: int) -> tup
 
 
 def _idle_cpus(evidence: Evidence, span: tuple[int, int], thread: int) -> str:
-    """Return which CPUs were idle for most of the time that a thread was ready, with how long; empty if none was."""
+    """Return a text with the CPUs that were idle for most of a span, and for how long; empty if there are none."""
     trace, (rows, ends) = evidence.trace, evidence.slices
     inside = evidence.slices_in(span)
     runner = trace.events.thread[rows[inside]].astype(np.int64)
@@ -300,7 +301,7 @@ def busy_loops(evidence: Evidence, limits: Limits) -> list[Verdict]:
     begin, stop, total = _awake(evidence, limits.cycles("least_ms"))
     ran = np.zeros(len(total), np.int64)
     for stretch in range(len(total)):
-        runs = states.at(np.arange(begin[stretch], stop[stretch] + 1)).of_state(RUNNING)
+        runs = states.taken(slice(begin[stretch], stop[stretch] + 1)).of_state(RUNNING)
         ran[stretch] = evidence.lengths(runs.row, runs.end_row).sum()
     busy = np.flatnonzero(ran >= limits.number("used_percent") / 100 * total)
     verdicts = []
@@ -321,7 +322,7 @@ def _awake(evidence: Evidence, least_cycles: int) -> tuple[_Ints, _Ints, _Ints]:
     """Return the long ranges in which threads did not wait.
 
     Returns:
-        int64 (n,) each: the first and the last of `Evidence.states` of each, by thread, and how long it is in cycles.
+        int64 (n,) each: positions of the first and last of `Evidence.states` in each range, by thread, and its cycles.
     """
     states, parts = evidence.states, [np.empty((3, 0), np.int64)]
     for part in evidence.states_of_threads():
@@ -330,7 +331,7 @@ def _awake(evidence: Evidence, least_cycles: int) -> tuple[_Ints, _Ints, _Ints]:
         goes_on &= is_awake[1:] & is_awake[:-1]
         begin = np.flatnonzero(is_awake & np.append(True, ~goes_on)) + part.start
         stop = np.flatnonzero(is_awake & np.append(~goes_on, True)) + part.start
-        # Intervals of one stretch touch: its length needs none of those in between.
+        # Intervals of a range are adjacent, so its length follows from the first and the last.
         total = evidence.lengths(states.row[begin], states.end_row[stop])
         parts.append(np.stack((begin, stop, total))[:, total >= least_cycles])
     begin, stop, total = np.concatenate(parts, axis=1)
@@ -349,7 +350,7 @@ def _awake(evidence: Evidence, least_cycles: int) -> tuple[_Ints, _Ints, _Ints]:
     },
 )
 def ping_pongs(evidence: Evidence, limits: Limits) -> list[Verdict]:
-    """Return pairs of threads that switch to and fro on one CPU in short slices. Source: formula 7 of the reference."""
+    """Return pairs of threads that alternate on one CPU in short slices. Source: formula 7 of the reference."""
     if not evidence.has_states:
         return []
     trace = evidence.trace
@@ -357,7 +358,7 @@ def ping_pongs(evidence: Evidence, limits: Limits) -> list[Verdict]:
     window, longest = limits.cycles("window_ms"), limits.cycles("slice_us")
     verdicts = []
     cpus = trace.events.cpu[rows]
-    for cpu in range(trace.cpu_count):  # damaged slots name others
+    for cpu in range(trace.cpu_count):  # damaged slots may have other numbers
         slices = np.flatnonzero(cpus == cpu)
         slice_rows, end = rows[slices], ends[slices]
         start, thread = trace.events.time_cycles[slice_rows], trace.events.thread[slice_rows].astype(np.int64)

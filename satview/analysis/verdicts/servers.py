@@ -1,4 +1,4 @@
-"""Verdicts on servers: messages that queue for longer than they are worked on, pulses that pile up."""
+"""Verdicts on servers: messages that queue for longer than they are served, and pulses that pile up."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from satview.linkage.transactions import BLOCKED, client_states, queued_and_serv
 from satview.linkage.wake_ups import last_sends
 from satview.store.losses import losses
 
-_MOST_STATES: Final = 4  # of a server that a sentence reports
-_STILL_GROWS: Final = 0.75  # of the longest queue: one that is as long still grows
+_MOST_STATES: Final = 4  # states of a server in a sentence
+_STILL_GROWS: Final = 0.75  # a queue with this share of its greatest length still grows
 
 
 @verdict_rule(
@@ -40,10 +40,10 @@ _STILL_GROWS: Final = 0.75  # of the longest queue: one that is as long still gr
     proof="A capture of the class COMM from before the first of these messages has the receipt of each.",
 )
 def saturations(evidence: Evidence, limits: Limits) -> list[Verdict]:
-    """Return servers whose messages queue for as long as they are served, or longer, much of the time.
+    """Return servers whose messages queue at least as long as they are served, much of the time.
 
     Only messages with send, receipt and reply in the trace count. A message that waits for long while the server
-    receives others, of higher priority, is reported whether or not it is received in the end.
+    receives others, of higher priority, is reported even if it is never received.
     """
     return [*_queues(evidence, limits), *_passed_over(evidence, limits)]
 
@@ -60,7 +60,7 @@ def _passed_over(evidence: Evidence, limits: Limits) -> list[Verdict]:
     own = messages.messages(trace).ends_of(
         last_sends(trace, waiting.thread[candidates].astype(np.int64), waiting.row[candidates])
     )
-    is_received = (own > waiting.row[candidates]) & (own < end)  # by which its own wait in SEND ends
+    is_received = (own > waiting.row[candidates]) & (own < end)  # the receipt that ends its own wait in SEND
     verdicts = []
     for (thread, pid), members in groups(waiting.thread[candidates], blocked_by.pid[candidates]):
         waits = candidates[members].tolist()
@@ -70,18 +70,18 @@ def _passed_over(evidence: Evidence, limits: Limits) -> list[Verdict]:
         bad = np.flatnonzero(others > 1).tolist()
         if not bad:
             continue
-        happens = [evidence.span_of_wait(waiting, waits[i]) for i in bad]
-        which = longest(happens)
-        start, stop, row = happens[which]
+        occurrences = [evidence.span_of_wait(waiting, waits[i]) for i in bad]
+        which = longest(occurrences)
+        start, stop, row = occurrences[which]
         name, count = evidence.process_of(pid), others[bad[which]]
         servers = np.unique(trace.events.thread[rows[begin[bad[which]] : before[bad[which]]]])
-        again = evidence.again(happens, start)
+        again = evidence.again(occurrences, start)
         verdicts.append(evidence.verdict(
             Severity.WARNING, (start, stop), [thread, *servers.tolist()], [f"server {name}"], [row],
             (f"{evidence.name(thread)} waits {evidence.length_from(start, stop)} for {name} "
              f"to receive its message, while {name} receives {count:,} others{again}.",
              "Messages are received by priority: give the server time for all of them, or the client a higher one."),
-            occurrences=happens, roles={row: "queues"},
+            occurrences=occurrences, roles={row: "queues"},
         ))  # fmt: skip
     return verdicts
 
@@ -122,7 +122,7 @@ def _queues(evidence: Evidence, limits: Limits) -> list[Verdict]:
         by = f"its {len(servers)} threads are in" if len(servers) > 1 else f"{evidence.name(int(servers[0]))} is in"
         does = _does(evidence, servers, (int(begins[worst]), int(begins[worst]) + window))
         meanwhile = f"; meanwhile {by} {does}" if does else ""
-        # A client waits from the event of its state on, which comes behind the send and may be unknown (-1).
+        # A client waits from its change of state on, which follows the send and may be unknown (-1).
         waits = np.maximum(client_states(trace, sends, BLOCKED)[0], sends).tolist()
         receipts = sent.receive_row[inside].tolist()
         verdicts.append(evidence.verdict(
@@ -143,13 +143,13 @@ def _queues(evidence: Evidence, limits: Limits) -> list[Verdict]:
 
 
 def _no_sleep(does: str) -> str:
-    """Return the advice for a server that sleeps most of the time while clients wait."""
+    """Return the advice for a server that sleeps most of the time while clients wait; else an empty text."""
     return "Do not sleep while a client waits for the reply. " if does.startswith("NANOSLEEP") else ""
 
 
 def _does(evidence: Evidence, servers: NDArray[np.int64], span: tuple[int, int]) -> str:
     """Return a text on the states of threads in a span of time with their shares, the largest first."""
-    states = evidence.states.at(np.flatnonzero(np.isin(evidence.states.thread, servers)))
+    states = evidence.states.taken(np.flatnonzero(np.isin(evidence.states.thread, servers)))
     start, end = evidence.times[states.row], evidence.times[states.end_row]
     part = np.maximum(np.minimum(end, span[1]) - np.maximum(start, span[0]), 0)
     cycles = np.bincount(states.value, part)
@@ -186,7 +186,7 @@ def growing_queues(evidence: Evidence, limits: Limits) -> list[Verdict]:
     verdicts = []
     for (to, _), members in groups(pid.astype(np.int32), number):
         depth = np.cumsum(np.where(is_sent[members], 1, -1))
-        depth -= min(0, int(depth.min()))  # that many waited before the trace, or the loss
+        depth -= min(0, int(depth.min()))  # pulses that waited before the trace, or since before the loss
         waiting = int(depth[-1])
         empty = np.flatnonzero(depth == 0)
         since = int(empty[-1]) + 1 if len(empty) else 0

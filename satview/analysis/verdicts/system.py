@@ -33,9 +33,9 @@ from satview.store.trace import Trace
 _IS_KERNEL_CALL: Final = np.arange(wire.CODE_COUNT) >> wire.CLASS_SHIFT == wire.WireClass.KER_CALL
 _IS_ENTRY: Final = np.arange(wire.CODE_COUNT) & wire.KER_FORM == 0
 _CALLS: Final = 128  # numbers of kernel calls
-_CALLS_AT_ONCE: Final = 1 << 20  # events of kernel calls that are looked through together
-_EVENTS_AT_ONCE: Final = 1 << 22  # events of which those of kernel calls are found together
-_PAUSES: Final = 8  # who has not created one for so many times the usual pause is done with it
+_CALLS_AT_ONCE: Final = 1 << 20  # events of kernel calls that are processed together
+_EVENTS_AT_ONCE: Final = 1 << 22  # events that are searched for kernel calls together
+_PAUSES: Final = 8  # usual pauses without a creation, after which a process has created all that it needs
 _PULSE_ROWS: Final = 2  # events from a delivered interrupt to the pulse that it sends
 _LEAST_CALLS: Final = 4  # kinds of kernel calls in a trace that is taken to have all kinds
 _LEAKS: Final = (("channels", "CHANNEL_CREATE", "CHANNEL_DESTROY"), ("connections", "CONNECT_ATTACH", "CONNECT_DETACH"))
@@ -80,7 +80,7 @@ def floods(evidence: Evidence, limits: Limits) -> list[Verdict]:
             continue
         worst, starts, ends = int(np.argmax(weight)), begins, begins + window
         if handled is not None:
-            # Windows at both ends of an interrupt that is longer stand for those in between.
+            # Only windows at both ends of an interrupt longer than a window are listed: add its whole time.
             is_long = handled.end - handled.start > window
             starts, ends = np.append(starts, handled.start[is_long]), np.append(ends, handled.end[is_long])
         positions = TimeRanges.of(starts, ends)
@@ -92,8 +92,8 @@ def floods(evidence: Evidence, limits: Limits) -> list[Verdict]:
         span = int(starts[which]), min(int(positions.end[which]), trace.window.end)
         inside = rows[members[(times >= came) & (times < span[1])]]
         cpu_title = trace.cpu_title(cpu)
-        happens = [(int(begin), int(end), -1) for begin, end in zip(starts, positions.end, strict=True)]
-        again = f", and so {counted(len(happens) - 1, 'more time')}" if len(happens) > 1 else ""
+        occurrences = [(int(begin), int(end), -1) for begin, end in zip(starts, positions.end, strict=True)]
+        again = f", and so {counted(len(occurrences) - 1, 'more time')}" if len(occurrences) > 1 else ""
         every = f", one every {evidence.length((span[1] - span[0]) // len(inside))}" if len(inside) > 1 else ""
         text = (f"Interrupt 0x{number:x} comes {counted(len(inside), 'time')} on {cpu_title} within "
                 f"{evidence.length_from(*span)}{every}")  # fmt: skip
@@ -115,7 +115,7 @@ def floods(evidence: Evidence, limits: Limits) -> list[Verdict]:
             (text, "Let the device collect events before it interrupts, do less in the handler, or mask the interrupt "
              "and poll while there is much to do."),
             Certainty.GUESS if handled is None else Certainty.EXACT if handled.is_stolen else Certainty.INFERRED,
-            happens,
+            occurrences,
         ))  # fmt: skip
     return verdicts
 
@@ -143,8 +143,8 @@ def _handled(
 ) -> _Handled | None:
     """Return when the interrupts of one number and CPU are handled; None if the trace does not show it.
 
-    Up to 7.x that is from entry to exit. From 8.0 on a thread that the interrupt or its pulse wakes handles it: its run
-    time until something else wakes it.
+    Up to 7.x that is from entry to exit. From 8.0 on, the thread that the interrupt or its pulse wakes handles it,
+    while it runs and until something else wakes it.
 
     Args:
         evidence: The trace.
@@ -159,7 +159,7 @@ def _handled(
     if woken_by is None:
         return None
     before = np.searchsorted(rows, woken_by, side="right") - 1
-    is_ours = (before >= 0) & (woken_by - rows[before].astype(np.int64) <= _PULSE_ROWS)  # of -1 nothing counts
+    is_ours = (before >= 0) & (woken_by - rows[before].astype(np.int64) <= _PULSE_ROWS)  # -1 = no interrupt before
     is_ours &= trace.events.cpu[woken_by] == trace.events.cpu[rows[0]]
     ours = np.flatnonzero(is_ours)
     slices, ends_of_slices = evidence.slices
@@ -169,7 +169,7 @@ def _handled(
 
 
 def _causes_of_slices(evidence: Evidence) -> _Ints:
-    """Return for each of `Evidence.slices` the event that woke its thread last, int64 (n,), -1 where none is known."""
+    """Return the event that last woke the thread of each of `Evidence.slices`, int64 (n,); -1 = none is known."""
     thread, woken = evidence.trace.events.thread, wake_ups(evidence.trace)
     by = thread[woken.to_row].astype(np.int64)
     order = np.lexsort((woken.to_row, by))
@@ -205,7 +205,7 @@ def restarted_calls(evidence: Evidence, limits: Limits) -> list[Verdict]:
     is_same = (trace.events.code[calls] ^ trace.events.code[following]) & (_CALLS - 1) == 0
     calls, following = calls[is_same], following[is_same]
     number, form = trace.events.code[calls] & (_CALLS - 1), trace.events.code[following] & wire.KER_FORM
-    # Without exits in the trace calls only seem to have none.
+    # A call counts as one without an exit only if the trace has exits of such calls.
     logged = _logged_calls(trace)
     has_exits = np.zeros(_CALLS, np.bool_)
     has_exits[logged[logged & wire.KER_FORM == wire.KER_EXIT_OFFSET] & (_CALLS - 1)] = True
@@ -239,11 +239,11 @@ def _logged_calls(trace: Trace) -> NDArray[np.intp]:
 
 
 def _calls_often_without_exit(trace: Trace, least: float) -> NDArray[np.uint32]:
-    """Return the entries of calls without an exit, for threads that have enough of them: few, as nearly all calls exit.
+    """Return the entries of calls without an exit, of threads that have at least a given number of them.
 
     Args:
         trace: The events.
-        least: How many calls are enough.
+        least: The number; a few calls without exit are usual.
 
     Returns:
         uint32 (n,), ascending.
@@ -270,7 +270,7 @@ def _next_calls(trace: Trace, calls: NDArray[np.uint32]) -> NDArray[np.uint32]:
     """
     out, events = np.full(len(calls), NO_EVENT, np.uint32), trace.events
     thread = events.thread[calls].astype(np.int64)
-    for start in range(0, len(events) if len(calls) else 0, _EVENTS_AT_ONCE):  # all at once would take much memory
+    for start in range(0, len(events) if len(calls) else 0, _EVENTS_AT_ONCE):  # in parts, to limit memory
         stop = start + _EVENTS_AT_ONCE
         some = links.rows_with(events.code[start:stop], _IS_KERNEL_CALL) + np.uint32(start)
         open_ones = np.flatnonzero(out[: np.searchsorted(calls, np.uint32(min(stop, len(events))))] == NO_EVENT)
@@ -312,7 +312,7 @@ def leaks(evidence: Evidence, limits: Limits) -> list[Verdict]:
                 continue
             pause = trace.window.end - int(evidence.times[run[-1]])
             if pause > _PAUSES * int(np.median(np.diff(evidence.times[run]))):
-                continue  # it has all that it wants
+                continue  # it has stopped creating them
             name = trace.process_name(who)
             span = int(evidence.times[run[0]]), int(evidence.times[run[-1]])
             length = span[1] - span[0]
@@ -352,7 +352,7 @@ def _succeeded(evidence: Evidence, entries: NDArray[np.uint32]) -> NDArray[np.ui
 def data_losses(evidence: Evidence, _limits: Limits) -> list[Verdict]:
     """Return one verdict if events are missing between others.
 
-    That a trace begins late on some CPU, as a ring does, or ends early is no loss.
+    A late begin on some CPU, as in a ring, or an early end is no loss.
     """
     trace = evidence.trace
     lost = losses(trace)

@@ -49,10 +49,10 @@ def thresholds_text() -> str:
 def read_thresholds(path: Path | None, timing: Path | None = None) -> Thresholds:
     """Return the default thresholds overridden by those of a user's file.
 
-    The files are TOML and nothing in them is ever run.
+    The files are TOML; they contain no code.
 
     Args:
-        path: The file; it may have some tables only, and some names of them. None = those that ship with satview.
+        path: The file, which may have only some of the tables and names; None = the defaults.
         timing: A file of timing (docs/late.md), for the verdicts on deadlines, periods and chains; None = none.
 
     Raises:
@@ -66,14 +66,14 @@ def read_thresholds(path: Path | None, timing: Path | None = None) -> Thresholds
     return thresholds if timing is None else replace(thresholds, timing=read_timing(timing))
 
 
-def refuse_unsaid(kinds: Collection[str], thresholds: Thresholds) -> None:
-    """Refuse kinds that are requested by name but need a timing file: they would never find anything.
+def refuse_without_timing(kinds: Collection[str], thresholds: Thresholds) -> None:
+    """Raise an error if a requested kind needs entries that the timing file lacks: it would never find anything.
 
     Raises:
         UsageError: There is such a kind.
     """
     for kind in kinds:
-        if not thresholds.is_said(kind):
+        if not thresholds.has_timing_for(kind):
             keys = " or ".join(rules()[kind].timing)
             raise UsageError(f"{kind} needs a file of timing that says a {keys} (docs/late.md)")
 
@@ -119,7 +119,7 @@ def _spelt(known: dict[str, float], key: str) -> str:
 
 
 def _refused(name: str, text: str, kind: str, key: str, what: str) -> UsageError:
-    """Return an error with the line where a table, or a name within one, is written first."""
+    """Return an error that gives the first line with a table, or with a name in a table."""
     quoted = rf"[\"']?{re.escape(key)}[\"']?"
     is_inside = not kind
     head = re.compile(rf"\s*\[\s*[\"']?{re.escape(kind)}[\"']?\s*\]") if kind else None

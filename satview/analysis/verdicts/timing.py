@@ -1,6 +1,6 @@
 """Verdicts on deadlines, periods and chains from a user's timing file (docs/late.md), and on learned periods.
 
-Learned values are no requirements of a program: without a file the rules `deadline`, `period` and `chain` find nothing.
+Learned values are not requirements: without a timing file the rules `deadline`, `period` and `chain` find nothing.
 `missed-period` learns periods from the pulses that start the work, and from sleeps.
 """
 
@@ -57,7 +57,7 @@ _DO_LESS: Final = "Do less work each time, or give it more time."
 
 
 def _blamed(evidence: Evidence, thread: int, span: tuple[int, int], begin: int) -> tuple[str, int, str]:
-    """Return a text on what took most of a thread's interval, the thread concerned, 0 = none, and the remedy."""
+    """Return a text on what took most of a thread's interval, the other thread concerned (0 = none), and the remedy."""
     start, end = span
     parts = blame(evidence.trace, *(np.array([value]) for value in (thread, start, min(max(begin, start), end), end)))
     if not len(parts):
@@ -123,7 +123,7 @@ def _cases(learned: Activities, late: NDArray[np.intp]) -> list[tuple[int, int, 
     timing=("period",),
 )
 def missed_triggers(evidence: Evidence, limits: Limits) -> list[Verdict]:
-    """Return activities that were triggered sooner or later than the period that the file says allows.
+    """Return activities that were triggered sooner or later than their period in the file allows.
 
     The time from the last trigger to the end of the trace counts too, as a lower bound.
     """
@@ -174,7 +174,7 @@ def missed_triggers(evidence: Evidence, limits: Limits) -> list[Verdict]:
     timing=("reaction", "age"),
 )
 def late_chains(evidence: Evidence, limits: Limits) -> list[Verdict]:
-    """Return chains whose reaction, or the age of whose input, was longer than the file says."""
+    """Return chains whose reaction time or input age exceeded the bound in the file."""
     trace = evidence.trace
     learned, verdicts = activities(trace, limits.timing), []
     for name, said in limits.timing.items():
@@ -203,26 +203,27 @@ def late_chains(evidence: Evidence, limits: Limits) -> list[Verdict]:
 
 
 def _slowest_step(evidence: Evidence, learned: Activities, times: ChainTimes, row: int) -> tuple[str, list[int], str]:
-    """Return the activity of a chain in or before which most of its time went, its threads, and the remedy.
+    """Return a text on the step of a chain that took longest, the threads of the chain, and the remedy.
 
-    An activity's time is from its trigger, or from the end of the one before, until the next one begins.
+    A step is the time of an activity from its trigger, or from the end of the one before, until the next one begins; or
+    the time between two activities.
     """
     rounds, end = learned.instances, int(times.end_cycles[row])
     reached = [step for step in times.steps[row].tolist() if step >= 0]
     moment, before = int(times.start_cycles[row]), ""
     spent: list[tuple[int, int, int, str]] = []  # start, end, instance or -1, name
-    for place, step in enumerate(reached):
+    for position, step in enumerate(reached):
         name = learned.activities[int(rounds.activity[step])].name
         start = min(max(moment, int(rounds.start_cycles[step])), end)
         spent.append((moment, start, -1, f"after {before}, until {name} is triggered"))
         done = int(rounds.end_cycles[step])
-        if place + 1 < len(reached):
-            done = min(done, int(rounds.start_cycles[reached[place + 1]]))
+        if position + 1 < len(reached):
+            done = min(done, int(rounds.start_cycles[reached[position + 1]]))
         moment, before = min(max(done, start), end), name
         spent.append((start, moment, step, name))
     spent.append((moment, end, -1, f"after {before}, with which nothing goes on"))
     start, stop, step, name = spent[longest([(begin, over, 0) for begin, over, *_ in spent])]
-    threads = _threads(*(int(rounds.thread[one]) for one in reversed(reached)))
+    threads = _threads(*(int(rounds.thread[instance]) for instance in reversed(reached)))
     if step < 0:
         return f"{evidence.length(stop - start)} {name}", threads, "Let the activities of the chain trigger each other."
     thread = int(rounds.thread[step])
@@ -254,8 +255,8 @@ def missed_periods(evidence: Evidence, limits: Limits) -> list[Verdict]:
     """Return periods whose work began so late that most of the period was over.
 
     The period is the median time between the pulses of a connection, or between the ends of a thread's sleeps, if these
-    are regular. If a pulse waits for much of a period, its thread was still busy with the one before, or was kept from
-    running; so was a thread that runs late after a sleep. Regular pulses on one connection are taken as one timer's.
+    are regular. If a pulse waits for much of a period, or a thread runs late after a sleep, the thread was still busy
+    with the period before, or was kept from running. Regular pulses of one connection are taken for those of one timer.
     """
     return [*_late_pulses(evidence, limits), *_late_sleepers(evidence, limits)]
 
@@ -299,7 +300,7 @@ def _late_pulses(evidence: Evidence, limits: Limits) -> list[Verdict]:
 
 
 def _late_sleepers(evidence: Evidence, limits: Limits) -> list[Verdict]:
-    """Return late loops by sleep; they need twice the periods, as a few sleeps may seem regular by chance."""
+    """Return verdicts on loops with sleeps; these need twice as many periods, as few may be regular by chance."""
     states = evidence.states
     begins = np.flatnonzero((states.value[1:] == READY) & (states.value[:-1] == NANOSLEEP)
                             & (states.thread[1:] == states.thread[:-1])) + 1  # fmt: skip
@@ -330,6 +331,6 @@ def _late_sleepers(evidence: Evidence, limits: Limits) -> list[Verdict]:
 
 
 def _period(evidence: Evidence, limits: Limits, rows: NDArray[np.integer]) -> int:
-    """Return the period with which events come, by the thresholds of a user; 0 if they do not come regularly."""
+    """Return the period of events by the thresholds of the user, cycles; 0 if they are not regular."""
     return regular_period(evidence.trace, rows, limits.number("least_count"), limits.number("regular_percent"),
                           limits.number("tolerance_percent"))  # fmt: skip

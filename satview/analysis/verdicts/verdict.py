@@ -12,16 +12,16 @@ class Severity(StrEnum):
     """How much a verdict matters."""
 
     ERROR = "error"
-    """Something does not work: it is still, is wrong, or is missing."""
+    """Something does not work: it hangs, is wrong, or is missing."""
     WARNING = "warning"
-    """It works, later than it should."""
+    """Something works, but later than it should."""
     INFO = "info"
-    """Worth knowing; it may be meant so."""
+    """Something worth knowing, which may be intended."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class Occurrence:
-    """One time at which something is wrong.
+    """One time at which a problem occurs.
 
     Attributes:
         start_cycles, end_cycles: Begin and end; the end is not included.
@@ -35,7 +35,7 @@ class Occurrence:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """Something wrong that was found in a trace.
+    """A problem that was found in a trace.
 
     Attributes:
         kind: Kind of problem, the name of the rule; for a plug-in its name.
@@ -45,9 +45,9 @@ class Verdict:
         threads: Rows of the thread table, affected threads first.
         objects: Texts for the objects concerned: mutexes, channels, interrupts, CPUs.
         evidence: Rows of the event table that show it, ascending; the first ones if there are many.
-        says: One sentence: who, what, when, for how long. Names of the trace are in it as they are.
+        says: One sentence: who, what, when, for how long; with names of the trace that are not escaped.
         remedy: One sentence: what would help.
-        occurrences: All times at which it happens, in time order; that of the sentence is one of them.
+        occurrences: All times at which it happens, in time order, including the one in the sentence.
         roles: Role of each event of `evidence`: waits, holder, preempts, ...; empty if unknown.
         certainty: Certainty of the weakest link that it rests on.
         proof: One sentence: what would prove it, if that link is not exact; else empty.

@@ -35,8 +35,8 @@ from satview.store.arguments import argument
 from satview.store.losses import losses
 from satview.store.time_ranges import overlaps
 
-_MOST_OTHERS: Final = 20  # waits of one contention that are listed besides the longest one of who waits most
-_OFTEN: Final = 3  # times that others get a mutex while a thread waits for it
+_MOST_OTHERS: Final = 20  # waits of a contention that are listed, besides the longest of the thread that waits most
+_OFTEN: Final = 3  # times that other threads get a mutex while a thread waits for it
 _Ints = NDArray[np.int64]
 
 
@@ -82,7 +82,7 @@ def deadlocks(evidence: Evidence, limits: Limits) -> list[Verdict]:
         parts = [f"{name} waits for {what}{of_whom(evidence, blocked_by, i) or _unless_held(blocked_by, i)}"
                  for name, what, i in zip(names, objects, positions, strict=True)]  # fmt: skip
         rows = [int(column[i]) for i in positions for column in (blocked_by.waits.call_row, blocked_by.waits.row)]
-        # Of a sure circle all are in it.
+        # In a sure circle these are all members of it.
         others = {thread for thread in circle for thread in waits_of[thread].guesses} - set(circle)
         unless = f" unless {_some(evidence, others)} can end one of these waits," if others else ""
         followers = [] if is_guess else behind(sure_ways, circle)
@@ -118,7 +118,7 @@ def _unless_held(blocked_by: Blockers, wait: int) -> str:
 
 
 def _severity(blocked_by: Blockers, positions: list[int], *, is_guess: bool) -> Severity:
-    """Return the severity of a circle; the thread that posts or signals is known only from earlier behaviour."""
+    """Return the severity of a circle: a warning if a link is known only from earlier behaviour."""
     is_by_habit = any(int(blocked_by.waits.value[i]) in BY_HABIT for i in positions)
     return Severity.WARNING if is_guess or is_by_habit else Severity.ERROR
 
@@ -145,11 +145,11 @@ def _some(evidence: Evidence, threads: Iterable[int], word: str = "or") -> str:
 def waits_for_ever(evidence: Evidence, limits: Limits) -> list[Verdict]:
     """Return waits that nothing can end.
 
-    For a mutex whose holder has ended; a semaphore, condition variable, barrier or read/write lock if only threads that
-    have ended gave it to others before, or if no other thread of the process is left; an interrupt that stays masked;
-    and a lost reply. A reply is lost where no thread of the server can hold the message any more: the receiver is back
-    in RECEIVE and none works or waits inside the process. A server that replied to a message after it had received
-    another one keeps messages, and is left out.
+    These are waits for: a mutex whose holder has ended; a semaphore, condition variable, barrier or read/write lock, if
+    all threads that released it before have ended, or no other thread of the process is left; an interrupt that stays
+    masked; and a lost reply. A reply is lost if no thread of the server can hold the message any more: the receiver is
+    back in RECEIVE, and none works or waits inside the process. Servers that have replied to a message after they had
+    received another one keep messages, and are left out.
     """
     if not evidence.has_states:
         return []
@@ -196,7 +196,7 @@ def _for_ever(evidence: Evidence, graph: WaitGraph, wait: int, keepers: frozense
         return _Reason(f"held by {ended}", "Unlock it before the thread ends, or make it robust "
                        "(PTHREAD_MUTEX_ROBUST).", Severity.ERROR, known.certainty, ways)  # fmt: skip
     if state in BY_HABIT and are_dead:
-        is_queue = state == CONDVAR  # whose producer may have ended with its work
+        is_queue = state == CONDVAR  # the producer of a queue may have ended because its work is done
         gives = {CONDVAR: "signalled", SEM: "posted"}.get(state, "given up")
         return _Reason(f"{gives} in this trace only by {ended}", "Keep that thread alive as long as others wait, or "
                        "wake them before it ends.", Severity.INFO if is_queue else Severity.WARNING,
@@ -244,9 +244,9 @@ def _for_ever(evidence: Evidence, graph: WaitGraph, wait: int, keepers: frozense
 def lost_wakeups(evidence: Evidence, limits: Limits) -> list[Verdict]:
     """Return waits for condition variables whose last signal came before the wait, when no thread waited.
 
-    A queue that stays empty looks the same: its thread was busy at the last signal and has then handled its cause. So
-    a thread counts only if it ran too little between signal and wait to have handled anything: less than half of its
-    least work between two waits, if it waited before. A thread that ran longer counts only at its first wait of any
+    A queue that stays empty looks the same: its thread was busy at the last signal, and then handled its cause. So a
+    thread counts only if it ran too little between signal and wait to have handled anything: if it waited before, less
+    than half of its shortest work between two waits. A thread that ran longer counts only at its first wait of any
     kind, as a guess: it may have tested the condition before or after the signal.
     """
     trace = evidence.trace
@@ -273,7 +273,7 @@ def lost_wakeups(evidence: Evidence, limits: Limits) -> list[Verdict]:
             & (every_wait.end_row[for_condvars] != OPEN)
         ]
         if not len(own_signals) or has_woken[own_signals[-1]] or int(signals[own_signals[-1]]) > int(every_wait.row[i]):
-            continue  # never signalled, or the last signal came through
+            continue  # never signalled, or the last signal woke a thread
         last, lost = int(signals[own_signals[-1]]), signals[own_signals[~has_woken[own_signals]]]
         if len(own) and last < int(every_wait.end_row[own[-1]]):
             continue  # it has waited since, and was woken
@@ -288,9 +288,8 @@ def lost_wakeups(evidence: Evidence, limits: Limits) -> list[Verdict]:
             (every_wait.thread == thread) & (every_wait.end_row > last) & (every_wait.row < every_wait.row[i])
         )
         if has_worked and (len(own) or len(others)):
-            continue  # it had time to see what the signal was about, and to work on it
+            continue  # it had time to handle the cause of the signal
         what = object_text(evidence, "condition variable", thread, where)
-        # Who ran from the signal to its first wait in one go may have looked before or after the signal.
         verdicts.append(evidence.verdict(
             Severity.WARNING if has_worked else Severity.ERROR, (start, trace.window.end),
             [thread, int(trace.events.thread[last])], [what],
@@ -355,13 +354,13 @@ def _passed_over(evidence: Evidence, limits: Limits) -> list[Verdict]:
             continue
         others = _most_of(givers, np.ones(len(givers), np.int64))
         start, length = int(evidence.times[row]), int(evidence.times[stop] - evidence.times[row])
-        what, take = waited_for(evidence, blocked_by, wait), _take_row(evidence, blocked_by, wait)
-        roles = _roles(blocked_by, wait, take)
+        what, lock_row = waited_for(evidence, blocked_by, wait), _lock_row(evidence, blocked_by, wait)
+        roles = _roles(blocked_by, wait, lock_row)
         verdicts.append(evidence.verdict(
             Severity.WARNING, (start, start + length), [thread, *others], [what], list(roles),
             (f"{evidence.name(thread)} waits {evidence.length_from(start, start + length)} for {what}, which "
              f"others have and give up {len(givers):,} times meanwhile: {_some(evidence, others, 'and')}"
-             f"{_taken(evidence, blocked_by, wait, take)}.",
+             f"{_taken(evidence, blocked_by, wait, lock_row)}.",
              "A mutex goes to the thread of the highest priority that waits: hold it for less of the time."),
             Certainty.INFERRED, roles=roles,
         ))  # fmt: skip
@@ -385,12 +384,12 @@ def _kept_holders(evidence: Evidence, limits: Limits) -> list[Verdict]:
     for_mutexes, kept = for_mutexes[kept >= least], kept[kept >= least]
     verdicts = []
     for (thread, holder), group in groups(waiting.thread[for_mutexes], blocked_by.thread[for_mutexes]):
-        happens = [evidence.span_of_wait(waiting, i) for i in for_mutexes[group].tolist()]
-        which = longest(happens)
-        wait, span = int(for_mutexes[group[which]]), happens[which][:2]
+        occurrences = [evidence.span_of_wait(waiting, i) for i in for_mutexes[group].tolist()]
+        which = longest(occurrences)
+        wait, span = int(for_mutexes[group[which]]), occurrences[which][:2]
         who = ran_instead(evidence, span, holder)
-        again, take = evidence.again(happens, span[0]), _take_row(evidence, blocked_by, wait)
-        roles = _roles(blocked_by, wait, take)
+        again, lock_row = evidence.again(occurrences, span[0]), _lock_row(evidence, blocked_by, wait)
+        roles = _roles(blocked_by, wait, lock_row)
         verdicts.append(evidence.verdict(
             Severity.WARNING, span, [thread, holder, *named(who)], [waited_for(evidence, blocked_by, wait)],
             list(roles),
@@ -398,9 +397,10 @@ def _kept_holders(evidence: Evidence, limits: Limits) -> list[Verdict]:
              f"{waited_for(evidence, blocked_by, wait)}{of_whom(evidence, blocked_by, wait)}, which could run and "
              "did not for "
              f"{evidence.length(int(kept[group[which]]))} of that{instead(evidence, span, who)}{again}"
-             f"{_taken(evidence, blocked_by, wait, take)}: a priority inversion is possible, no event has priorities.",
+             f"{_taken(evidence, blocked_by, wait, lock_row)}: a priority inversion is possible, no event has "
+             "priorities.",
              "Capture wide events of the class THREAD to see the priorities; priority inheritance would help."),
-            int(blocked_by.certainty[wait]), happens, roles,
+            int(blocked_by.certainty[wait]), occurrences, roles,
         ))  # fmt: skip
     return verdicts
 
@@ -438,8 +438,8 @@ def _contended(evidence: Evidence, limits: Limits) -> list[Verdict]:
         length = np.where(every_wait.thread[inside] == threads[0], (end - begin)[is_inside], 0)
         longest = int(inside[np.argmax(length)])
         first_ones = np.sort(every_wait.row[inside])[:_MOST_OTHERS].tolist()
-        take = _take_row(evidence, known, longest)
-        roles = dict.fromkeys(first_ones, "waits") | _roles(known, longest, take)
+        lock_row = _lock_row(evidence, known, longest)
+        roles = dict.fromkeys(first_ones, "waits") | _roles(known, longest, lock_row)
         holders = np.unique(known.thread[inside])
         held = _some(evidence, holders[holders > 0].tolist(), "and")
         verdicts.append(evidence.verdict(
@@ -448,7 +448,7 @@ def _contended(evidence: Evidence, limits: Limits) -> list[Verdict]:
              f"{evidence.moment(int(begins[worst]), window)}, {evidence.length(int(waited[worst]))} in all"
              f"{f', while {held} hold it in turn' if held else ''}; {evidence.name(threads[0])} waits most, longest "
              f"{evidence.length_from(*evidence.span_of_wait(every_wait, longest)[:2])}"
-             f"{_taken(evidence, known, longest, take)}.",
+             f"{_taken(evidence, known, longest, lock_row)}.",
              "Hold the mutex for less time, above all never across a sleep or a message, or split what it guards; a "
              "reader/writer lock helps if most of them only read."),
             occurrences=[(int(start), int(end), -1) for start, end in zip(position.start, position.end, strict=True)],
@@ -457,7 +457,7 @@ def _contended(evidence: Evidence, limits: Limits) -> list[Verdict]:
     return verdicts
 
 
-def _roles(blocked_by: Blockers, wait: int, take: int | None) -> dict[int, str]:
+def _roles(blocked_by: Blockers, wait: int, lock_row: int | None) -> dict[int, str]:
     """Return the roles of events in a wait for a mutex; events that the trace lacks have rows beyond the last."""
     waiting = blocked_by.waits
     roles = {
@@ -465,25 +465,25 @@ def _roles(blocked_by: Blockers, wait: int, take: int | None) -> dict[int, str]:
         int(waiting.row[wait]): "waits",
         int(waiting.end_row[wait]): "goes on",
     }
-    return roles | ({} if take is None else {take: "takes it"})
+    return roles | ({} if lock_row is None else {lock_row: "takes it"})
 
 
-def _taken(evidence: Evidence, blocked_by: Blockers, wait: int, take: int | None) -> str:
-    """Return a clause on when the holder took the mutex that a wait is for; empty if the trace does not show it."""
-    if take is None:
+def _taken(evidence: Evidence, blocked_by: Blockers, wait: int, lock_row: int | None) -> str:
+    """Return a clause on when the holder took the awaited mutex; empty if the trace does not show it."""
+    if lock_row is None:
         return ""
     waiting = blocked_by.waits
-    before = evidence.times[min(waiting.call_row[wait], waiting.row[wait])] - evidence.times[take]
+    before = evidence.times[min(waiting.call_row[wait], waiting.row[wait])] - evidence.times[lock_row]
     start, end, _ = evidence.span_of_wait(waiting, wait)
-    moment = evidence.moment(int(evidence.times[take]), end - start)
+    moment = evidence.moment(int(evidence.times[lock_row]), end - start)
     return (f"; {evidence.name(int(blocked_by.thread[wait]))} took it at {moment}, {evidence.length(before)} before "
             f"{evidence.name(int(waiting.thread[wait]))} asked for it")  # fmt: skip
 
 
-def _take_row(evidence: Evidence, blocked_by: Blockers, wait: int) -> int | None:
-    """Return the event at which the holder got the mutex that a wait is for; None if the trace does not show it.
+def _lock_row(evidence: Evidence, blocked_by: Blockers, wait: int) -> int | None:
+    """Return the event at which the holder got the awaited mutex; None if the trace does not show it.
 
-    That is the end of the holder's own wait for it, else of its call. A free mutex is locked without the kernel.
+    That is the end of the holder's own wait for the mutex, else of its call. No event shows the lock of a free mutex.
     """
     table, gets, waiting = holds(evidence.trace), mutexes(evidence.trace).gets, blocked_by.waits
     asks = int(min(waiting.call_row[wait], waiting.row[wait]))
@@ -494,11 +494,11 @@ def _take_row(evidence: Evidence, blocked_by: Blockers, wait: int) -> int | None
         return None
     get = table.from_row[held[is_it]][-1]
     ends = waiting.end_row[(waiting.call_row == get) & (waiting.value == MUTEX)]
-    take = int(ends[-1] if len(ends) else partners(evidence.trace)[get])
-    return take if take < asks else None
+    lock_row = int(ends[-1] if len(ends) else partners(evidence.trace)[get])
+    return lock_row if lock_row < asks else None
 
 
 def _most_of(thread: _Ints, cycles: _Ints) -> list[int]:
-    """Return the different threads, those with the most cycles first."""
+    """Return the distinct threads, those with the most cycles first."""
     rows, which = np.unique(thread, return_inverse=True)
     return [int(row) for row in rows[np.argsort(-np.bincount(which, cycles), kind="stable")]]

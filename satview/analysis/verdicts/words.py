@@ -9,7 +9,7 @@ from satview.events.states import STATE_BY_NAME, STATE_BY_VALUE
 from satview.linkage.blockers import JOIN, REPLY, RWLOCKS, SEND, Blockers
 from satview.linkage.mutexes import MUTEX
 
-# What an object of a wait is called, by state, where it is a synchronisation object or has a number.
+# Names of synchronisation objects, by the state in which threads wait for them.
 _OBJECTS: Final = {
     "CONDVAR": "condition variable", "SEM": "semaphore", "RWLOCK_READ": "read/write lock",
     "RWLOCK_WRITE": "read/write lock",
@@ -54,6 +54,6 @@ def mutex_text(evidence: Evidence, thread: int, address: int) -> str:
 
 
 def object_text(evidence: Evidence, kind: str, thread: int, address: int) -> str:
-    """Return the label of a synchronisation object: its address and a process that uses it, which is not its holder."""
+    """Return the label of a synchronisation object: its kind, its address, and the process of a thread that uses it."""
     process = evidence.trace.process_name(int(evidence.trace.threads.process[thread]))
     return f"{kind} 0x{address & (1 << 64) - 1:x} (process {process})"

@@ -74,18 +74,18 @@ def run(args: argparse.Namespace) -> int:
         return COST_DATA if trace.problems.cost_data else FINE
     with working(working_on("predicting from", trace.path)):
         prediction = predict(basis, changes, Path(args.output) if args.output is not None else None)
-    table = comparison(trace, prediction.compared, has_prediction=bool(prediction.says))
-    head = [*basis.fit.sentences(), *(f"Changed: {said}" for said in prediction.says),
+    table = comparison(trace, prediction.compared, has_prediction=bool(prediction.changes))
+    head = [*basis.fit.sentences(), *(f"Changed: {change}" for change in prediction.changes),
             *(f"On the simulated kernel: {finding}" for finding in prediction.findings)]  # fmt: skip
     shown = [f"Not shown by the trace: {note}" for note in basis.programs.not_shown]
     if args.format == "json":
-        more = {"fit": _fit_record(basis), "changes": list(prediction.says), "findings": list(prediction.findings),
+        more = {"fit": _fit_record(basis), "changes": list(prediction.changes), "findings": list(prediction.findings),
                 "not_shown": basis.programs.not_shown}  # fmt: skip
         print_table(table, "json", "activities", more=more)
     elif args.format == "csv":
         print_table(table, "csv", "activities")
     else:
-        print_for_people(table, head, SHOWN if prediction.says else ())
+        print_for_people(table, head, SHOWN if prediction.changes else ())
         print("", *map(visible_line, shown), sep="\n")
     return COST_DATA if trace.problems.cost_data else FINE
 

@@ -38,7 +38,7 @@ from satview.base.time_text import format_duration
 from satview.events.spec import Release
 from satview.filters.expressions.complete import Completion
 from satview.gui import dialogs
-from satview.gui.comparison.beside import Beside
+from satview.gui.comparison.second_trace import SecondTrace
 from satview.gui.filters.editing import ProposingEditor
 from satview.gui.widgets import Dialog, MessageLine, PlainLabel, flat_button, line_up
 from satview.linkage.latencies import latencies
@@ -176,17 +176,17 @@ class WhatIfDialog(Dialog):
         saved: Result of saving the predicted trace.
     """
 
-    def __init__(self, opened: OpenTrace, change: str, beside: Beside, parent: QWidget) -> None:
+    def __init__(self, opened: OpenTrace, change: str, second_trace: SecondTrace, parent: QWidget) -> None:
         """Open the dialog with the beginning of a change.
 
         Args:
             opened: Trace to predict from.
             change: Beginning of a change, to be completed.
-            beside: Opens the predicted trace.
+            second_trace: Opens the predicted trace.
             parent: Parent; the dialog closes with the trace.
         """
         super().__init__("What if", parent)
-        self._opened, self._path, self._beside = opened, opened.trace.path, beside
+        self._opened, self._path, self._second_trace = opened, opened.trace.path, second_trace
         self._folder: TemporaryDirectory[str] | None = None
         self._predicted: Path | None = None
         self._job = Task(self, self._on_done, self._on_failed)
@@ -335,7 +335,7 @@ class WhatIfDialog(Dialog):
         self._say(fit, "warning" if fit.startswith("Warning") else "", _outcome_text(prediction))
         folder, self._folder = self._folder, None
         self._predicted = self._predicted_path(folder)
-        self._beside.open(self._predicted, folder=folder)
+        self._second_trace.open(self._predicted, folder=folder)
         self._set_busy(False)
 
     @Slot()

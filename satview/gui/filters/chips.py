@@ -280,7 +280,7 @@ class ChipBar(QFrame):
         for name in set(self.chips) - set(names):
             self.chips[name].hide()
             self._spare_chips.append(self.chips.pop(name))
-        self.chips = {name: self.chips.get(name) or self._take_chip(name) for name in names}
+        self.chips = {name: self.chips.get(name) or self._spare_or_new_chip(name) for name in names}
         before: QWidget | None = None
         for widget in (*self.chips.values(), *self._buttons):
             self._flow.addWidget(widget)
@@ -289,7 +289,7 @@ class ChipBar(QFrame):
                 self.setTabOrder(before, widget)
             before = widget
 
-    def _take_chip(self, name: str) -> Chip:
+    def _spare_or_new_chip(self, name: str) -> Chip:
         chip = self._spare_chips.pop() if self._spare_chips else self._new_chip()
         chip.name = name
         return chip

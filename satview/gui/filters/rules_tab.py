@@ -422,7 +422,7 @@ class RulesTab(QWidget):
             flat_button("From header", self, partial(self._run_reporting, self.import_arguments)),
         ]
         tip = "Make rules of the filter in force: check boxes, forms and conditions"
-        self.from_filter = flat_button("From filter", self, partial(self._run_reporting, self.take_filter), tip)
+        self.from_filter = flat_button("From filter", self, partial(self._run_reporting, self.use_filter), tip)
         line_up(QHBoxLayout(above), *flat_buttons, self.from_filter, None, margins=(0, 0, 0, 0))
         capture = QPushButton("Capture", self)
         capture.setMenu(self.capture_menu)
@@ -544,7 +544,7 @@ class RulesTab(QWidget):
         self.editing = ""
         self.editor.replace_text(notes + rules_text(imported.rules, trace.release))
 
-    def take_filter(self) -> None:
+    def use_filter(self) -> None:
         """Make rules that capture what the active filter shows: check boxes, forms and conditions.
 
         Raises:

@@ -72,7 +72,7 @@ class DetailsPanel(Panel):
     def details(self) -> tuple[Details, ...]:
         """Return the details to show."""
         opened, selection = self._opened, self._opened.selection
-        sections, links = [], opened.event_links.found
+        sections, links = [], opened.event_links.links
         span = selection.span if selection.span is not None and (selection.span.value or selection.span.text) else None
         link, connected = links.link, links.connected
         if span is not None and selection.lane is not None:

@@ -56,7 +56,7 @@ class DoctorPanel(AnswerPanel):
     @Slot()
     def _fill(self) -> None:
         search = self._opened.doctor
-        answers = search.found
+        answers = search.answer
         if answers is None or search.error:
             self.statement.setText("")
             self.show_page(search.error or "Examining the trace\N{HORIZONTAL ELLIPSIS}")

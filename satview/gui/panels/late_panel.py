@@ -156,7 +156,7 @@ class _Tables(AnswerPanel):
         self.show_page("" if len(answer) else answer.says_why_empty)
         if self._drawing is not None and self.tabs.currentIndex() == len(self._answers):
             self.stack.setCurrentWidget(self._drawing[1])
-            self.statement.setText(self._drawing[1].says)
+            self.statement.setText(self._drawing[1].count_text)
 
     def _show(self, row: int) -> None:
         """Report the clicked row; rows that are not activities or instances are shown in the lanes instead."""
@@ -188,7 +188,7 @@ class _Responses(QWidget):
         self._layout = line_up(QVBoxLayout(self), margins=(0, 0, 0, 0))
 
     @property
-    def says(self) -> str:
+    def count_text(self) -> str:
         """The number of known and unknown responses, as text."""
         if self._shown is None or self._shown.responses is None:
             return "No response is known"
@@ -276,7 +276,7 @@ class LatePanel(Panel):
         self._on_activities()
 
     def _head(self) -> QHBoxLayout:
-        self.says = ElidedLabel("", self)
+        self.sentence = ElidedLabel("", self)
         self.timing = QLineEdit(self)
         self.timing.setMaximumWidth(_TIMING_PX)
         self.timing.setClearButtonEnabled(True)
@@ -289,7 +289,7 @@ class LatePanel(Panel):
         self.on_lanes.clicked.connect(self._on_show)
         choose = flat_button("Choose\N{HORIZONTAL ELLIPSIS}", self, self._on_choose)
         return line_up(
-            QHBoxLayout(), (self.says, 1), self.on_lanes, self.timing, choose, margins=(8, 3, 8, 3), spacing=10
+            QHBoxLayout(), (self.sentence, 1), self.on_lanes, self.timing, choose, margins=(8, 3, 8, 3), spacing=10
         )
 
     def reload(self) -> None:
@@ -321,7 +321,7 @@ class LatePanel(Panel):
 
     def _ask(self, request: Callable[[Late], str]) -> None:
         self._pending = request
-        if self.activities_view.found is not None and not self.activities_view.is_busy:
+        if self.activities_view.answer is not None and not self.activities_view.is_busy:
             self._answer_asked()
 
     def set_theme(self, theme: Theme) -> None:
@@ -353,7 +353,7 @@ class LatePanel(Panel):
     @Slot()
     def _on_timed(self) -> None:
         self.timing.setText(self._opened.timing_file)
-        if self.activities_view.found is not None or self.activities_view.error:  # otherwise `reload` is still to come
+        if self.activities_view.answer is not None or self.activities_view.error:  # otherwise `reload` is still to come
             self.reload()
 
     @Slot()
@@ -379,7 +379,7 @@ class LatePanel(Panel):
 
     @Slot()
     def _on_activities(self) -> None:
-        view, answer = self.activities_view, self.activities_view.found
+        view, answer = self.activities_view, self.activities_view.answer
         if view.is_busy and answer is not None:
             return  # keep the old tables until the search ends
         if answer is None or not len(answer.activities):
@@ -389,7 +389,7 @@ class LatePanel(Panel):
             self.stack.setCurrentIndex(1)
             return
         self.stack.setCurrentIndex(0)
-        before = self.instance_view.found
+        before = self.instance_view.answer
         if before is not None and before.late is answer.late:
             return
         self.activities.show_answers(answer.activities, *([answer.chains] if len(answer.chains) else []))
@@ -402,20 +402,20 @@ class LatePanel(Panel):
             self._on_activity(answer.telling)
 
     def _answer_asked(self) -> None:
-        answer, request = self.activities_view.found, self._pending
+        answer, request = self.activities_view.answer, self._pending
         self._pending = None
         if answer is not None and request is not None and (nothing := request(answer.late)):
             self._report(nothing)
 
     @Slot(int)
     def _on_activity(self, activity: int) -> None:
-        if (answer := self.activities_view.found) is not None:
+        if (answer := self.activities_view.answer) is not None:
             self.instance_view.explain(answer.late, activity)
 
     @Slot(int)
     def _on_instance(self, row: int) -> None:
         """Show an instance in the lanes, select its start, and explain it."""
-        shown = self.instance_view.found
+        shown = self.instance_view.answer
         if shown is None or shown.late.trace is not self._opened.trace:
             return
         instance = shown.late.learned.instances.at(shown.positions[row : row + 1])
@@ -436,7 +436,7 @@ class LatePanel(Panel):
     @Slot(int)
     def _on_event(self, event: int) -> None:
         """Show an event, and the instance of the activity that contains it."""
-        shown = self.instance_view.found
+        shown = self.instance_view.answer
         row = -1 if shown is None else shown.row_of(event)
         if row >= 0:
             self._on_instance(row)
@@ -444,8 +444,8 @@ class LatePanel(Panel):
 
     @Slot()
     def _on_explained(self) -> None:
-        view, instance = self.instance_view, self.instance_view.found
-        self.says.setText(view.error if instance is None else visible_line(instance.says))
+        view, instance = self.instance_view, self.instance_view.answer
+        self.sentence.setText(view.error if instance is None else visible_line(instance.says))
         if instance is None or view.is_busy:
             return
         self.responses.show_responses(instance)

@@ -69,7 +69,7 @@ class PathPanel(AnswerPanel):
     @property
     def exported(self) -> Table | None:
         """All pieces, including folded ones."""
-        answer = self._opened.path.found
+        answer = self._opened.path.answer
         return answer.pieces if answer is not None else None
 
     def _set_up(self) -> None:
@@ -89,7 +89,7 @@ class PathPanel(AnswerPanel):
     def _on_path(self) -> None:
         self._order = "", False
         search, trace = self._opened.path, self._opened.trace
-        answer = search.found
+        answer = search.answer
         self.sums.setVisible(answer is not None)
         if answer is None:
             self.statement.setText("")
@@ -109,7 +109,7 @@ class PathPanel(AnswerPanel):
         self.show_page("")
 
     def _fill(self) -> None:
-        if (answer := self._opened.path.found) is not None:
+        if (answer := self._opened.path.answer) is not None:
             self._show_in_order(answer.folded)
             self.table.resizeColumnToContents(0)
             self.table.setColumnWidth(0, min(max(self.table.columnWidth(0), _LEAST_NAME_PX), _WIDEST_NAME_PX))

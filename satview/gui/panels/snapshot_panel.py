@@ -28,15 +28,15 @@ class SnapshotView(WatchedAnswer):
     """Follows the selection and cursor A, whichever was set last, while the panel is visible.
 
     Attributes:
-        found: The last result, states with their threads below; None = none yet.
-        found_cycles: Time of this result.
+        answer: The last result, states with their threads below; None = none yet.
+        answer_cycles: Time of this result.
     """
 
     def __init__(self, opened: OpenTrace, parent: QObject | None = None) -> None:
         super().__init__(_SETTLE_MS, parent)
         self._opened = opened
-        self.found: Table | None = None
-        self.found_cycles = -1
+        self.answer: Table | None = None
+        self.answer_cycles = -1
         self._cycles = self._selected()
         if self._cycles is None:
             self._cycles = opened.selection.cursor_a
@@ -87,14 +87,14 @@ class SnapshotView(WatchedAnswer):
             self._settle.start()  # keep the result until then
         else:
             self._job.cancel()
-            self.found = None  # otherwise it would keep the previous trace in memory
+            self.answer = None  # otherwise it would keep the previous trace in memory
 
     @Slot()
     def _request(self) -> None:
         if not self._is_watched or self._cycles is None:
             return
         trace, moment_cycles = self._opened.trace, self._cycles
-        is_there = self.found is not None and self.found_cycles == moment_cycles and self.found.trace is trace
+        is_there = self.answer is not None and self.answer_cycles == moment_cycles and self.answer.trace is trace
         if is_there or not trace.window.contains(moment_cycles):
             self.changed.emit()
         else:
@@ -102,7 +102,7 @@ class SnapshotView(WatchedAnswer):
 
     def _take(self, result: object) -> None:
         if isinstance(result, tuple):
-            self.found_cycles, self.found = result
+            self.answer_cycles, self.answer = result
 
 
 def _find(trace: Trace, moment_cycles: int, basis: Basis, is_cancelled: IsCancelled) -> object:
@@ -143,7 +143,7 @@ class SnapshotPanel(AnswerPanel):
     @property
     def exported(self) -> Table | None:
         """All threads, including folded ones."""
-        table = self.view.found
+        table = self.view.answer
         return table and table.at(np.concatenate([table.children(row) for row in range(len(table))]))
 
     def _rows_as_text(self) -> str:
@@ -154,23 +154,23 @@ class SnapshotPanel(AnswerPanel):
         """Show the snapshot, or why there is none."""
         view = self.view
         reason = view.error
-        if not reason and view.found is None:
+        if not reason and view.answer is None:
             reason = ("Select an event or interval, or set cursor A (1), to see the state of every thread at that time."
                       if view.at_cycles is None else "Examining all threads\N{HORIZONTAL ELLIPSIS}")  # fmt: skip
         self.show_page(reason)
         self.moment.setVisible(not reason)
-        if view.found is None:
+        if view.answer is None:
             return
-        count = sum(view.found.held(row, "count") for row in range(len(view.found)))
+        count = sum(view.answer.held(row, "count") for row in range(len(view.answer)))
         waits = " \N{MIDDLE DOT} updating\N{HORIZONTAL ELLIPSIS}" if view.is_pending else ""
-        moment = format_moment(view.found_cycles, view.found.trace.clock)
+        moment = format_moment(view.answer_cycles, view.answer.trace.clock)
         self.moment.setText(f"At {moment}: {count:,} threads{waits}")
-        if self._shown is not view.found:
+        if self._shown is not view.answer:
             self._fill()
 
     def _fill(self) -> None:
         """Show the states; keep which are unfolded."""
-        table = self.view.found
+        table = self.view.answer
         if table is None:
             return
         if (before := self.model.answer) is not None:
@@ -214,5 +214,5 @@ class SnapshotPanel(AnswerPanel):
             return
         self.view.hold(True)
         self._opened.lanes.reveal(lane)
-        self._opened.select_at(lane, self.view.found_cycles)
+        self._opened.select_at(lane, self.view.answer_cycles)
         self.view.hold(False)

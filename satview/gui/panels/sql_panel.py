@@ -264,7 +264,7 @@ class SqlPanel(Panel):
         result = cast("Result", answer)
         self.model.show(result)
         self.table.resizeColumnsToContents()
-        self._take_drawing()
+        self._update_drawing()
         self._show()
         self._finish(f"{result.says}; add a LIMIT" if result.is_cut else result.says)
 
@@ -280,7 +280,7 @@ class SqlPanel(Panel):
         if self.plot is not None:
             self.plot.set_left(left_px)
 
-    def _take_drawing(self) -> None:
+    def _update_drawing(self) -> None:
         """Determine how the new result can be drawn, and list its columns."""
         result, before = self.model.result, self.value.currentText()
         self._drawing = drawing_of(self._opened.trace, result) if result is not None else ""
@@ -330,7 +330,7 @@ class SqlPanel(Panel):
     @Slot(object)
     def _on_failed(self, error: Exception) -> None:
         self.model.show(None)
-        self._take_drawing()
+        self._update_drawing()
         self._show()
         self._finish(visible(str(error)) if isinstance(error, SatviewError) else one_line(error))
 

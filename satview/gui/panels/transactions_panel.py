@@ -59,7 +59,7 @@ class TransactionView(Answer):
         mode: Kind of rows.
         client, server: Filter for messages; in other modes `server` filters threads.
         number: Message type or interrupt number; None = any.
-        found: The last result; None = none yet.
+        answer: The last result; None = none yet.
     """
 
     def __init__(self, opened: OpenTrace, parent: QObject | None = None) -> None:
@@ -68,7 +68,7 @@ class TransactionView(Answer):
         self.mode = RowMode.MESSAGES
         self.client = self.server = ""
         self.number: int | None = None
-        self.found: FoundRows | None = None
+        self.answer: FoundRows | None = None
         self._sort_of_mode: dict[RowMode, tuple[str, bool]] = {}
 
     @property
@@ -79,7 +79,7 @@ class TransactionView(Answer):
     def set_mode(self, mode: RowMode, client: str = "", server: str = "", number: int | None = None) -> None:
         """Show another kind of rows, with a filter."""
         if mode is not self.mode:
-            self.mode, self.found = mode, None
+            self.mode, self.answer = mode, None
             self.client, self.server, self.number = client, server, number
             self.start()
 
@@ -105,7 +105,7 @@ class TransactionView(Answer):
         self._start(partial(_find, self._opened.trace, self.mode, requested, self.order))
 
     def _take(self, result: object) -> None:
-        self.found = result if isinstance(result, FoundRows) else None
+        self.answer = result if isinstance(result, FoundRows) else None
 
 
 def _find(
@@ -262,7 +262,7 @@ class TransactionsPanel(AnswerPanel):
 
     @Slot()
     def _on_found(self) -> None:
-        answer, view = self.view.found, self.view
+        answer, view = self.view.answer, self.view
         if answer is None:
             self.show_page(view.error or "Looking\N{HORIZONTAL ELLIPSIS}")
             return
@@ -276,7 +276,7 @@ class TransactionsPanel(AnswerPanel):
 
     def _show_count(self) -> None:
         """Show how many rows there are, or why there are none."""
-        answer = self.view.found
+        answer = self.view.answer
         assert answer is not None
         where = "the selected range" if answer.window is not None else "the trace"
         kind = "messages" if answer.mode is RowMode.MESSAGES else "pulses and interrupts that wake threads"
@@ -310,7 +310,7 @@ class TransactionsPanel(AnswerPanel):
     @Slot()
     def _catch_up(self) -> None:
         """Find the rows of the new range, if the panel is visible; a panel behind another tab is not."""
-        if self._is_stale and self.view.found is not None and not self.visibleRegion().isEmpty():
+        if self._is_stale and self.view.answer is not None and not self.visibleRegion().isEmpty():
             self.reload()
 
     def showEvent(self, event: QShowEvent) -> None:

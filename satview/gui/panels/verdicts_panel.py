@@ -43,7 +43,7 @@ class VerdictsPanel(AnswerPanel):
 
     def show_worst(self) -> None:
         """Go to the most severe verdict, if there is one."""
-        if self._opened.verdicts.found is not None and self.model.rowCount():
+        if self._opened.verdicts.answer is not None and self.model.rowCount():
             self.sort("", descending=False)
             select_row(self.table, 0)
             self._show(0)
@@ -51,7 +51,7 @@ class VerdictsPanel(AnswerPanel):
     @Slot()
     def _fill(self) -> None:
         search = self._opened.verdicts
-        answer = search.found
+        answer = search.answer
         self.missing.hide()
         line = answer.capture if answer is not None else None
         self.capture.setVisible(line is not None)
@@ -71,7 +71,7 @@ class VerdictsPanel(AnswerPanel):
 
     @Slot()
     def _on_capture(self) -> None:
-        answer = self._opened.verdicts.found
+        answer = self._opened.verdicts.answer
         if answer is not None and answer.capture is not None:
             self._opened.capture_requested.emit(answer.capture.rules)
 

@@ -67,7 +67,7 @@ def reason_for(plotted: Plotted | None) -> str:
         return "" if plotted.titles else "There are no events in this range."
     if plotted.histogram is not None:
         return ""
-    of_whom = whose(plotted)
+    of_whom = owner_text(plotted)
     if plotted.occurrences.unfinished:
         count = f"{plotted.occurrences.unfinished:,}"
         return f"{plotted.measure.title}: the trace holds both ends of none of the {count}{of_whom}."
@@ -77,7 +77,7 @@ def reason_for(plotted: Plotted | None) -> str:
     )
 
 
-def whose(plotted: DurationsPlotted) -> str:
+def owner_text(plotted: DurationsPlotted) -> str:
     """Return whose durations are counted, as text; empty for all."""
     return f" of {visible_line(plotted.whose)}" if plotted.whose else ""
 
@@ -378,7 +378,7 @@ class PlotsPanel(Panel):
             self._say(f"each division {format_duration(self._opened.trace.clock.duration_ns(length))}")
         else:
             self.durations.show_durations(plotted)
-            of_whom = whose(plotted)
+            of_whom = owner_text(plotted)
             left_out = plotted.occurrences.unfinished
             self._say(
                 f"{len(plotted.occurrences):,} times{of_whom}"

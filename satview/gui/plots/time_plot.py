@@ -226,7 +226,7 @@ class CountPlot(TimePlot):
         has = np.flatnonzero(divisions.counts[:, number])
         if len(has):
             nearest = has[np.argmin(np.abs(divisions.counts[has, number] - height))]
-            self.event_requested.emit(int(divisions.first[nearest, number]))
+            self.event_requested.emit(int(divisions.first_row[nearest, number]))
         else:
             super().bin_clicked(number, height)
 

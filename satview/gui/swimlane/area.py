@@ -271,7 +271,7 @@ class SwimlaneArea(QWidget):
         self.hover = HoverCard(self)
         self.no_states = NoStates(opened, self)
         self._mouse = SwimlaneMouse(self.view, opened, settings, self.hover)
-        self._mouse.take_wheel_of(self.ruler)
+        self._mouse.handle_wheel_of(self.ruler)
         self._bar = QScrollBar(Qt.Orientation.Vertical, self)
         self._lay_out()
         self._connect()
@@ -396,7 +396,7 @@ class SwimlaneArea(QWidget):
             self._is_sorted = True  # once, so that lanes of a growing file do not move
             processes = (info for info in timeline.infos if info.kind is LaneKind.PROCESS)
             quiet = (info.index for info in processes if timeline.process_value(info.process) == QUIET_PROCESS)
-            self._opened.lanes.take_use(sorted_lanes(timeline, SortBy.CPU, use), quiet, idle_cpus(timeline))
+            self._opened.lanes.sort_by_use(sorted_lanes(timeline, SortBy.CPU, use), quiet, idle_cpus(timeline))
 
     @Slot()
     def _show_scale(self) -> None:

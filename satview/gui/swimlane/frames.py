@@ -549,13 +549,13 @@ class BandPainter:
         """Which event marks to show above shares."""
         return self._ticks.above_shares
 
-    def take_legend(self) -> None:
+    def apply_legend(self) -> None:
         """Fade everything that the legend does not highlight, and hide the texts there."""
         keys = self._opened.legend.keys
         self._ticks.fades = bool(keys) and EVENTS not in keys
         self._make_palette()
 
-    def take_filter(self) -> None:
+    def apply_filter(self) -> None:
         """Hide states whose events are hidden by the filter."""
         values = self._opened.trace.catalogue.state_value_of_code
         of_states = np.flatnonzero(values != NOT_A_STATE)
@@ -566,7 +566,7 @@ class BandPainter:
             self._make_palette()
         self.version += 1
 
-    def take_lanes(self) -> None:
+    def note_lanes(self) -> None:
         """Note that lanes or their names changed."""
         self.version += 1
 

@@ -142,7 +142,7 @@ class LaneLabels(QWidget):
         self._sheet = TextSheet()
         self._picture: tuple[object, QPixmap] | None = None  # everything except figures, with what it depends on
         self._figures_window: TimeWindow | None = None  # window of the figures on the screen
-        self._take_fonts()
+        self._update_fonts()
         opened.lanes.changed.connect(self.update)
         opened.selection.changed.connect(self.update)
         view.scrolled.connect(self.update)
@@ -165,10 +165,10 @@ class LaneLabels(QWidget):
     def set_theme(self, theme: Theme) -> None:
         """Use the colours and text size of a theme."""
         self._theme = theme
-        self._take_fonts()
+        self._update_fonts()
         self.update()
 
-    def _take_fonts(self) -> None:
+    def _update_fonts(self) -> None:
         self._picture = None
         small = QFont(self.font())
         small.setPixelSize(self._theme.px(10))

@@ -57,7 +57,7 @@ def draw_arrows(
         theme: Colours.
     """
     shown = opened.highlight.shown
-    hops = shown.hops if shown is not None else opened.event_links.found.way
+    hops = shown.hops if shown is not None else opened.event_links.links.way
     waits = shown.waits if shown is not None else ()
     if not hops and shown is None:
         return
@@ -416,7 +416,7 @@ class ArrowLayer(QObject):
             return
         many = many[np.argsort(-groups.count[many], kind="stable")][:_COUNTS]
         texts = self._small_texts(painter.font(), theme)
-        laid = [texts.laid(f"{count:,}") for count in groups.count[many].tolist()]
+        laid = [texts.uncut(f"{count:,}") for count in groups.count[many].tolist()]
         sizes = np.array([(text.width_px + 4, text.height_px) for text in laid])
         boxes = np.empty((len(laid), 4))
         boxes[:, :2], boxes[:, 2:] = (self._end_px[many, :2] + self._end_px[many, 2:] - sizes) / 2, sizes
@@ -442,7 +442,7 @@ class ArrowLayer(QObject):
             about = groups.count / groups.share
             step = 10 ** np.maximum(np.floor(np.log10(about)) - 1, 0)
             counts, sign = np.rint(np.rint(about / step) * step).astype(np.int64), "~"
-        laid = {count: texts.laid(f"{sign}{count:,}") for count in np.unique(counts).tolist()}
+        laid = {count: texts.uncut(f"{sign}{count:,}") for count in np.unique(counts).tolist()}
         boxes = np.empty((len(groups), 4))
         boxes[:, 2] = [laid[count].width_px + _TIP_PX + 3 * _PAD_PX for count in counts.tolist()]
         boxes[:, 3] = texts.metrics.height()
@@ -494,7 +494,7 @@ class ArrowLayer(QObject):
         return self._texts
 
     def _draw_message(self, painter: QPainter, text: str, theme: Theme) -> None:
-        laid = self._small_texts(painter.font(), theme).laid(text)
+        laid = self._small_texts(painter.font(), theme).uncut(text)
         device = painter.viewport()
         box = QRectF(device.width() - laid.width_px - 18, device.height() - laid.height_px - 10, laid.width_px + 12,
                      laid.height_px + 4)  # fmt: skip
@@ -722,7 +722,7 @@ def draw_path(
         scale: Scale of the picture.
         theme: Colours.
     """
-    answer = opened.path.found
+    answer = opened.path.answer
     if answer is None:
         return
     heights = {row.index: row.y_px - scroll_px + row.height_px * _Y for row in rows}

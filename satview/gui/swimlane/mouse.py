@@ -179,7 +179,7 @@ class SwimlaneMouse(QObject):
         opened.viewport.window_changed.connect(self._on_window)
         view.scrolled.connect(self._forget_hovered)
 
-    def take_wheel_of(self, widget: QWidget) -> None:
+    def handle_wheel_of(self, widget: QWidget) -> None:
         """Handle the wheel over another widget in the same column as the view."""
         widget.installEventFilter(self)
 

@@ -169,9 +169,9 @@ class NamedMarks(QObject):
 
     def _pieces(self, lanes: Mapping[int, object], scale: TimeScale, theme: Theme) -> Iterator[NamedMark]:
         """Yield the visible pieces of the critical path, the longest first."""
-        if self._opened.path.found is None:
+        if self._opened.path.answer is None:
             return
-        path = self._opened.path.found.path
+        path = self._opened.path.answer.path
         pieces = np.array(visible_pieces(path, scale), np.intp)
         threads = path.on_thread[pieces]
         pieces = pieces[np.isin(threads, self._visible_threads(np.unique(threads).tolist(), lanes))]
@@ -187,7 +187,7 @@ class NamedMarks(QObject):
     def _verdicts(self, lanes: Mapping[int, object], scale: TimeScale, theme: Theme) -> Iterator[NamedMark]:
         """Yield the visible occurrences of verdicts, the longest first, except the highlighted one."""
         opened = self._opened
-        answer, shown = opened.verdicts.found, opened.highlight.shown
+        answer, shown = opened.verdicts.answer, opened.highlight.shown
         if answer is not self._cached_cases[0]:
             self._cached_cases = answer, _Cases.of(opened, answer)
         if answer is None:

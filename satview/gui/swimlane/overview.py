@@ -235,7 +235,7 @@ class OverviewStrip(QWidget):
         Yields:
             A colour and bool (width_px,), the most severe last, to be drawn on top.
         """
-        answer, theme, limits = self._opened.verdicts.found, self._theme, self._opened.viewport.limits
+        answer, theme, limits = self._opened.verdicts.answer, self._theme, self._opened.viewport.limits
         times: dict[int, list[int]] = {}
         for verdict in answer.verdicts[::-1] if answer is not None else ():
             rgb = theme.tone(verdict.severity)
@@ -274,7 +274,7 @@ class OverviewStrip(QWidget):
 
     def _verdict_lines(self, x: float) -> list[str]:
         """Return the verdicts near a pixel, each with the length of its longest occurrence there."""
-        verdicts, clock, scale = self._opened.verdicts.found, self._opened.trace.clock, self._scale
+        verdicts, clock, scale = self._opened.verdicts.answer, self._opened.trace.clock, self._scale
         lines = []
         for verdict in verdicts.verdicts if verdicts is not None else ():
             lengths = [

@@ -292,7 +292,7 @@ class FittedTexts:
             self._cut[key] = LaidText(words, self.font) if len(words) >= min(self._least, len(text)) else None
         return self._cut[key]
 
-    def laid(self, text: str) -> LaidText:
+    def uncut(self, text: str) -> LaidText:
         """Return a short text without cutting it."""
         if text not in self._texts:
             self._whole_text(text)

@@ -185,7 +185,7 @@ class SwimlaneView(QWidget):
 
     @Slot()
     def _on_lanes(self) -> None:
-        self.lanes.painter.take_lanes()
+        self.lanes.painter.note_lanes()
         self.scroll_to(self.scroll_px)
         self.scrolled.emit()
         self.update()
@@ -200,7 +200,7 @@ class SwimlaneView(QWidget):
         """Draw the refreshed trace, with the lane at the top of the view kept in place."""
         self._is_reloading = False
         self.source.reload(reload.loaded.timeline, reload.overlay)
-        self.lanes.painter.take_lanes()
+        self.lanes.painter.note_lanes()
         self.hovered = None
         top, self._top = self._top, None
         row = self._opened.lanes.row_of(reload.moved.get(top.index, -1)) if top is not None else None
@@ -211,12 +211,12 @@ class SwimlaneView(QWidget):
 
     @Slot()
     def _on_legend(self) -> None:
-        self.lanes.painter.take_legend()
+        self.lanes.painter.apply_legend()
         self.update()
 
     @Slot()
     def _on_filter(self) -> None:
-        self.lanes.painter.take_filter()
+        self.lanes.painter.apply_filter()
         if self._is_reloading:
             return  # the user did not change the filter, and the lanes of the refreshed trace do not exist yet
         if self.answers_first:
@@ -290,7 +290,7 @@ class SwimlaneView(QWidget):
         draw_range(painter, self._opened, scale, height, theme)
         draw_lost(painter, lost_spans(self._opened.timeline.lost_marks, scale), height, theme)
         draw_cursors(painter, self._opened, scale, height, theme)
-        if self._opened.path.found is not None:
+        if self._opened.path.answer is not None:
             draw_path(painter, self._opened, rows, self.scroll_px, scale, theme)
         self.named_marks.draw(painter, rows, self.scroll_px, scale, theme)
         is_exact &= self._draw_arrows(painter, rows, scale, may_wait=not is_exact)

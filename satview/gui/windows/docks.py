@@ -33,7 +33,7 @@ _NAMES: Final = {area: name for name, area in _AREAS.items()}
 Docks = Mapping[str, QDockWidget]
 
 
-def take_layout(window: QMainWindow, docks: Docks) -> PanelLayout:
+def panel_layout(window: QMainWindow, docks: Docks) -> PanelLayout:
     """Return the positions, sizes and tab groups of all panels.
 
     Args:
@@ -61,7 +61,7 @@ def take_layout(window: QMainWindow, docks: Docks) -> PanelLayout:
     return PanelLayout(tuple(groups), floating, tuple(hidden))
 
 
-def put_layout(window: QMainWindow, docks: Docks, layout: PanelLayout) -> None:
+def restore_layout(window: QMainWindow, docks: Docks, layout: PanelLayout) -> None:
     """Move the panels to the positions of a layout; hide panels that it does not name, at their present side.
 
     Args:
@@ -69,7 +69,7 @@ def put_layout(window: QMainWindow, docks: Docks, layout: PanelLayout) -> None:
         docks: Docks by panel name.
         layout: The requested layout; unknown panel names are ignored.
     """
-    if _shape(take_layout(window, docks)) != _shape(layout):  # moving docks takes Qt tens of milliseconds
+    if _shape(panel_layout(window, docks)) != _shape(layout):  # moving docks takes Qt tens of milliseconds
         _dock_all(window, docks, layout)
     _size(window, docks, layout)
 

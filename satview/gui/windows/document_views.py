@@ -227,8 +227,8 @@ class DocumentViews(QObject):
         views.menu_requested.connect(self._show_context_menu)
         views.area.view.source.refined.connect(self._on_refined)
         views.comparison.changed.connect(actions.refresh)
-        views.beside.marks_left.connect(session.adopt)
-        session.more_unstored = borrowed(views.beside.unstored_marks)
+        views.second_trace.marks_left.connect(session.adopt)
+        session.more_unstored = borrowed(views.second_trace.unstored_marks)
         opened.capture_requested.connect(self.capture_requested)
 
     @Slot()

@@ -14,7 +14,7 @@ from satview.base.time_text import parse_range
 from satview.gui import dialogs
 from satview.gui.quick_pick import Option, QuickPick
 from satview.gui.settings_dialog import SaveSessionDialog
-from satview.gui.windows.workspace_keeper import put_session, workspace_state
+from satview.gui.windows.workspace_keeper import restore_session, workspace_state
 from satview.session.commands import CommandRegistry
 from satview.session.session import Session, Stage
 from satview.session.state_files import SUFFIX
@@ -93,7 +93,7 @@ def use_session(window: CommandWindow, name: str) -> None:
         UsageError: The session does not exist or cannot be used.
     """
     if window.workspace is not None:
-        put_session(window.workspace, window.shared.files.load(name))
+        restore_session(window.workspace, window.shared.files.load(name))
 
 
 # The first view of a trace, as the command line or a link requests.
@@ -124,7 +124,7 @@ def show_link(window: CommandWindow, link: TraceLink) -> None:
         if link.session:
             use_session(window, link.session)
         if link.beside:
-            window.workspace.beside.open(Path(link.beside))
+            window.workspace.second_trace.open(Path(link.beside))
         look_at(window.workspace, link)
 
 

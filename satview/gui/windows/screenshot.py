@@ -109,8 +109,8 @@ def take(request: ScreenshotRequest) -> int:
                          request.beside)  # fmt: skip
         show_link(window, link)
         wait_while(lambda: not is_settled(window))
-        if window.workspace.beside.error is not None:
-            raise window.workspace.beside.error
+        if window.workspace.second_trace.error is not None:
+            raise window.workspace.second_trace.error
         app.processEvents()  # lay out widgets whose text has changed
         _save(window, request.output, reading)
         assert window.session.opened is not None
@@ -156,7 +156,7 @@ def is_settled(window: object) -> bool:
 
 
 def _is_comparing(views: Workspace) -> bool:
-    if views.beside.is_reading:
+    if views.second_trace.is_reading:
         return True
     panel = views.panel(ComparisonPanel) if views.comparison.second is not None else None
     return panel is not None and (panel.view.is_pending or panel.overlaid.is_busy)

@@ -329,7 +329,7 @@ class ComparisonCommands:
         registry.bind("compare.cursors", partial(run, lambda views: views.comparison.align_cursors()))
         registry.bind("compare.selected", partial(run, lambda views: views.comparison.align_selected()))
         registry.bind("compare.by", partial(run, self._ask_alignment))
-        registry.bind("compare.end", partial(run, lambda views: views.beside.close()))
+        registry.bind("compare.end", partial(run, lambda views: views.second_trace.close()))
 
     def _is_linked(self) -> bool:
         return self._workspace().comparison.is_linked
@@ -337,7 +337,7 @@ class ComparisonCommands:
     def _open(self, views: Workspace) -> None:
         files = dialogs.ask_open(self._window, views.opened.trace.path.parent)
         if files and dialogs.may_open(self._window, files[0]):
-            views.beside.open(files[0])
+            views.second_trace.open(files[0])
             views.report(f"Reading {files[0].name}")
 
     def _ask_alignment(self, views: Workspace) -> None:
@@ -540,7 +540,7 @@ class TraceCommands:
         change = "cpus="
         with suppress(UsageError):  # raised if no thread is selected
             change = f"{views.opened.trace.thread_name(self._thread())}:priority="
-        WhatIfDialog(views.opened, change, views.beside, views).show()
+        WhatIfDialog(views.opened, change, views.second_trace, views).show()
 
     def _zoom_range(self, views: Workspace) -> None:
         time_range = views.active.opened.selection.time_range

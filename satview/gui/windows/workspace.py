@@ -26,7 +26,7 @@ from satview.base.plugins import newly_switched_off
 from satview.base.safe_text import counted, menu_text, tool_tip, visible_line
 from satview.base.time import TimeWindow
 from satview.base.time_text import format_duration, format_moment
-from satview.gui.comparison.beside import Beside
+from satview.gui.comparison.second_trace import SecondTrace
 from satview.gui.event_list import EventListPanel
 from satview.gui.filters.chips import ChipBar
 from satview.gui.find_bar import FindBar
@@ -41,12 +41,12 @@ from satview.gui.windows.docks import (
     Drawer,
     PanelSizes,
     one_topic_in_each_row,
-    put_layout,
+    panel_layout,
+    restore_layout,
     scroll_tabs,
     shows,
-    take_layout,
 )
-from satview.gui.windows.glance import Glance
+from satview.gui.windows.summary import TraceSummary
 from satview.session.commands import FIRST_PANELS, PANELS, Side
 from satview.session.comparison import Comparison
 from satview.session.lanes.class_loader import FILE_KEY as USER_EVENTS
@@ -203,7 +203,7 @@ class StatusFields(QWidget):
                      self._show_problems, self._show_verdicts):  # fmt: skip
             show()
 
-    def take_out(self) -> None:
+    def remove(self) -> None:
         """Remove the fields from the status bar."""
         labels = (self.mouse, self.selected, self.cursors, self.time_range, self.window_field)
         for widget in (*labels, self.verdicts, self.problems):
@@ -277,7 +277,7 @@ class StatusFields(QWidget):
             hint = "Looking for deadlocks, inversions, threads that wait long"
         elif search.error:
             text, hint = "Verdicts: not known", search.error
-        elif (answer := search.found) is not None:
+        elif (answer := search.answer) is not None:
             text = answer.summary
             lines = [f"{verdict.severity}: {verdict.kind}" for verdict in answer.verdicts[:_VERDICTS_AT_MOST]]
             lines += [f"and {left} more"] if (left := len(answer.verdicts) - len(lines)) > 0 else []
@@ -322,9 +322,9 @@ class Workspace(QWidget):
         area, chips, find_bar, drawer: Views that always exist.
         panes: The lanes, and a second set of lanes if shown.
         panels: Panels by name, created when first shown or used.
-        glance: Summary of the trace in the toolbar.
+        summary: Summary of the trace in the toolbar.
         navigation, motion: Move the view to events and times; zoom and pan.
-        comparison, beside: Comparison with a second trace, and what opens it.
+        comparison, second_trace: Comparison with a second trace, and the object that opens it.
         saved_values: Saved field values by panel name, for panels that are created later.
         docks: Docks by panel name.
 
@@ -369,12 +369,12 @@ class Workspace(QWidget):
         self.panes = Panes(Pane(opened, self.area, self.navigation, self.motion), self._settings, self)
         self.comparison = Comparison(opened, self)
         self._second_field: StoreField | None = None
-        self.beside = Beside(self.comparison, self.panes, self._settings, theme, self)
+        self.second_trace = SecondTrace(self.comparison, self.panes, self._settings, theme, self)
         self.panels = PanelSet(borrowed(self._make_panel))
         self.status = StatusFields(opened, window.statusBar())
         tools = window.findChild(QToolBar, "toolbar")
         assert isinstance(tools, QToolBar)
-        self.glance = Glance(opened, tools)
+        self.summary = TraceSummary(opened, tools)
         self.unsaved = StoreField(opened.marks.file, "Notes", window.statusBar())
         self._file_fields = [self.unsaved]
         self.drawer = Drawer(self.docks, window, self)
@@ -401,7 +401,7 @@ class Workspace(QWidget):
         if self.is_split:
             self.panes.join()
         else:
-            self.beside.close()
+            self.second_trace.close()
             self.panes.split(self._theme)
 
     def views(self) -> tuple[OpenTrace, ...]:
@@ -423,7 +423,7 @@ class Workspace(QWidget):
         panel = make_panel(next(row for row in PANELS if row.name == name), context, self.docks[name])
         panel.menu_requested.connect(self.menu_requested)
         guard_from_wheel(panel)
-        panel.take_values(self.saved_values.get(name, {}))
+        panel.restore_values(self.saved_values.get(name, {}))
         if panel.waits_to_be_seen:
             self._stale_panels.add(name)
         policy = panel.sizePolicy()
@@ -469,7 +469,7 @@ class Workspace(QWidget):
     @Slot()
     def _title_verdicts(self) -> None:
         """Show the number of verdicts in the tab."""
-        answer = self.opened.verdicts.found
+        answer = self.opened.verdicts.answer
         count = f" ({len(answer.verdicts)})" if answer is not None and answer.verdicts else ""
         self.docks["verdicts"].setWindowTitle(f"Verdicts{count}")
 
@@ -541,7 +541,7 @@ class Workspace(QWidget):
     def set_theme(self, theme: Theme) -> None:
         """Use the colours and text size of a theme."""
         self._theme = theme
-        self.beside.theme = theme
+        self.second_trace.theme = theme
         for view in (self.panes, self.chips, self.find_bar):
             view.set_theme(theme)
         for panel in self.panels.created.values():
@@ -592,13 +592,13 @@ class Workspace(QWidget):
         self._check.stop()
         for dialog in self.findChildren(QDialog):
             dialog.close()
-        self.beside.close()
+        self.second_trace.close()
         self.comparison.close()
         self.panes.close_down()
         for panel in self.panels.created.values():
             panel.close_down()
-        self.status.take_out()
-        self.glance.take_out()
+        self.status.remove()
+        self.summary.remove()
         for field in self._file_fields:
             self._window.statusBar().removeWidget(field)
             field.deleteLater()
@@ -630,16 +630,16 @@ class Workspace(QWidget):
 
     def layout_of_panels(self) -> PanelLayout:
         """Return the positions, sizes and tab groups of the panels."""
-        return take_layout(self._window, self.docks)
+        return panel_layout(self._window, self.docks)
 
     @Slot()
     def _scroll_tabs(self) -> None:
         scroll_tabs(self._window, self.docks)
 
-    def put_panels(self, layout: PanelLayout) -> None:
+    def restore_panels(self, layout: PanelLayout) -> None:
         """Restore a panel layout; only visible panels are created."""
         self._is_arranging = True
-        put_layout(self._window, self.docks, one_topic_in_each_row(layout))
+        restore_layout(self._window, self.docks, one_topic_in_each_row(layout))
         self._is_arranging = False
         QTimer.singleShot(0, self, self._update_panels)
         QTimer.singleShot(0, self, self._scroll_tabs)
@@ -648,7 +648,7 @@ class Workspace(QWidget):
     def _restore_docks(self) -> None:
         layout = from_text(self._settings.text("window/panels"))
         if layout is not None:
-            self.put_panels(layout)
+            self.restore_panels(layout)
 
     @property
     def has_user_events(self) -> bool:
@@ -678,14 +678,14 @@ class Workspace(QWidget):
         self.area.fit_requested.connect(self.navigation.fit)
         self.opened.reloaded.connect(self._on_reloaded)
         self.status.problems_requested.connect(partial(show_panel, "problems"))
-        self.glance.panel_requested.connect(self._show_summary_panel)
+        self.summary.panel_requested.connect(self._show_summary_panel)
         self.status.verdicts_requested.connect(partial(show_panel, "verdicts"))
         self.opened.verdicts.changed.connect(self._title_verdicts)
         self.opened.verdicts.changed.connect(self.report_plugins)
         self._settings.changed.connect(self._on_setting)
-        self.beside.opened.connect(self._on_second_opened)
+        self.second_trace.opened.connect(self._on_second_opened)
         self.panes.removed.connect(self._on_second_removed)
-        self.beside.failed.connect(self.report)
+        self.second_trace.failed.connect(self.report)
         self.comparison.failed.connect(self.report)
 
     @Slot()

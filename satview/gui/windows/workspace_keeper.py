@@ -13,19 +13,19 @@ from PySide6.QtCore import QObject, QTimer, Slot
 from satview.base.errors import UsageError
 from satview.base.time import TimeWindow
 from satview.session.lanes.lane_row import lane_keys
-from satview.session.put_state import (
-    put_filter,
-    put_lanes,
-    put_selection,
-    put_view,
-    take_filter,
-    take_lanes,
-    take_selection,
-    take_view,
-)
 from satview.session.state_files import StateFiles, is_same, sign_of
 from satview.session.tasks import Task
 from satview.session.trace_link import ViewLinks
+from satview.session.trace_state import (
+    filter_state,
+    lanes_state,
+    restore_filter,
+    restore_lanes,
+    restore_selection,
+    restore_view,
+    selection_state,
+    view_state,
+)
 from satview.session.workspace_file import (
     PanelsState,
     SecondState,
@@ -115,24 +115,24 @@ class WorkspaceKeeper(QObject):
         opened.time_activities(state.timing or "")
         try:
             if state.view is not None:
-                put_view(opened, state.view, same, is_first=True)
+                restore_view(opened, state.view, same, is_first=True)
             if state.filter is not None:
-                put_filter(opened, state.filter, same, is_first=True)
+                restore_filter(opened, state.filter, same, is_first=True)
             if state.lanes is not None:
-                put_lanes(opened, state.lanes, same, is_first=True)
+                restore_lanes(opened, state.lanes, same, is_first=True)
         except UsageError as error:  # a malformed pattern in the file
             views.report_failure(str(error))
         if state.panels is not None:
-            put_panels(views, state.panels)
+            restore_panels(views, state.panels)
         if state.selection is not None:
-            put_selection(opened, state.selection)
+            restore_selection(opened, state.selection)
             lane = opened.selection.lane
             if state.selection.span_start is not None and opened.selection.span is None and lane is not None:
                 self._pending_selection = state.selection  # until the lane is built in the background
                 timeline, selected = opened.timeline, [lane]
                 self._build_task.start(lambda is_cancelled: timeline.build(selected, is_cancelled))
         if state.compared is not None and same and Path(state.compared.path).is_file():
-            views.beside.open(Path(state.compared.path), state.compared)
+            views.second_trace.open(Path(state.compared.path), state.compared)
         if state.view is not None:
             # One turn of the event loop later, when the lanes have their height.
             QTimer.singleShot(0, self, partial(scroll_to, views.panes.first, state.view))
@@ -163,14 +163,14 @@ class WorkspaceKeeper(QObject):
         pane = views.panes.second
         assert pane is not None
         try:
-            put_lanes(pane.opened, state.lanes, True, is_first=True)
+            restore_lanes(pane.opened, state.lanes, True, is_first=True)
         except UsageError as error:
             views.report_failure(str(error))
         if state.is_linked:
             for view in views.views():
                 self._view_links.add(view)
         else:
-            put_view(pane.opened, state.view, True, is_first=True)
+            restore_view(pane.opened, state.view, True, is_first=True)
         QTimer.singleShot(0, self, partial(scroll_to, pane, state.view))
 
     @Slot()
@@ -180,7 +180,7 @@ class WorkspaceKeeper(QObject):
         if state is not None and selection.span is None and selection.event == state.event:
             view = self._views.area.view
             scroll_px = view.scroll_px
-            put_selection(self._views.opened, state)
+            restore_selection(self._views.opened, state)
             view.scroll_to(scroll_px)  # selecting scrolls to the interval; undo that
         self._pending_selection = None
 
@@ -206,7 +206,7 @@ class WorkspaceKeeper(QObject):
         if pane is None:
             return None
         is_linked = all(self._view_links.has(view) for view in self._views.views())
-        return SecondState(take_view(pane.opened, pane.area.view.scroll_px), take_lanes(pane.opened.lanes), is_linked)
+        return SecondState(view_state(pane.opened, pane.area.view.scroll_px), lanes_state(pane.opened.lanes), is_linked)
 
     def close(self) -> None:
         """Save the state; a failure is dropped, since this state is not user data worth a question."""
@@ -216,7 +216,7 @@ class WorkspaceKeeper(QObject):
         self._files.shrink()
 
 
-def put_session(views: Workspace, state: WorkspaceState) -> None:
+def restore_session(views: Workspace, state: WorkspaceState) -> None:
     """Apply a saved session, as far as the names in it exist in the trace; undo restores lanes and filter.
 
     Args:
@@ -236,13 +236,13 @@ def put_session(views: Workspace, state: WorkspaceState) -> None:
     if state.timing is not None:
         opened.time_activities(state.timing)
     if state.filter is not None:
-        put_filter(opened, state.filter, is_same=False)
+        restore_filter(opened, state.filter, is_same=False)
     if state.lanes is not None:
-        put_lanes(opened, state.lanes, is_same=False)
+        restore_lanes(opened, state.lanes, is_same=False)
     if state.view is not None:
-        put_view(opened, state.view, is_same=False)
+        restore_view(opened, state.view, is_same=False)
     if state.panels is not None:
-        put_panels(views, state.panels)
+        restore_panels(views, state.panels)
 
 
 def workspace_state(views: Workspace) -> WorkspaceState:
@@ -250,12 +250,12 @@ def workspace_state(views: Workspace) -> WorkspaceState:
     opened = views.opened
     return WorkspaceState(
         None,
-        take_view(opened, views.area.view.scroll_px),
-        take_selection(opened),
-        take_lanes(opened.lanes),
-        take_filter(opened.trace, opened.filters.state),
-        take_panels(views),
-        compared=views.beside.state(),
+        view_state(opened, views.area.view.scroll_px),
+        selection_state(opened),
+        lanes_state(opened.lanes),
+        filter_state(opened.trace, opened.filters.state),
+        panels_state(views),
+        compared=views.second_trace.state(),
         user_events=opened.user_file,
         symbols=opened.symbols_folder,
         pidin=opened.pidin_file,
@@ -263,7 +263,7 @@ def workspace_state(views: Workspace) -> WorkspaceState:
     )
 
 
-def take_panels(views: Workspace) -> PanelsState:
+def panels_state(views: Workspace) -> PanelsState:
     """Return the panel layout and the saved values of each panel."""
     values = dict(views.saved_values)
     for name, panel in views.panels.created.items():
@@ -272,13 +272,13 @@ def take_panels(views: Workspace) -> PanelsState:
     return PanelsState(views.layout_of_panels(), of_panels, views.opened.search.text, not views.find_bar.isHidden())
 
 
-def put_panels(views: Workspace, state: PanelsState) -> None:
+def restore_panels(views: Workspace, state: PanelsState) -> None:
     """Restore the panel layout and the saved values of each panel."""
     if state.layout is not None:
-        views.put_panels(state.layout)
+        views.restore_panels(state.layout)
     views.saved_values = {name: dict(of_panel) for name, of_panel in state.values.items()}
     for name, panel in views.panels.created.items():
-        panel.take_values(views.saved_values.get(name, {}))
+        panel.restore_values(views.saved_values.get(name, {}))
     views.find_bar.restore(state.search, state.finds)
 
 

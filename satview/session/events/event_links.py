@@ -88,7 +88,7 @@ class EventLinks(QObject):
         self._selection = selection
         self._trace: Trace | None = None
         self._event: int | None = None
-        self.found = FoundLinks()
+        self.links = FoundLinks()
         self._job = Task(self, self._on_found)
         selection.changed.connect(self._on_selection)
 
@@ -112,20 +112,20 @@ class EventLinks(QObject):
         if event == self._event or trace is None:
             return
         self._job.cancel()
-        self._event, self.found = event, FoundLinks()
+        self._event, self.links = event, FoundLinks()
         if event is not None:
             if len(trace.events) <= LINKS_AT_ONCE or (are_linked(trace) and are_named(trace)):
-                self.found = find_links(trace, event)
+                self.links = find_links(trace, event)
             else:
                 if len(trace.events) <= _PAIRS_AT_ONCE or are_made(trace):
-                    self.found = FoundLinks(link_of(trace, event))
+                    self.links = FoundLinks(link_of(trace, event))
                 self._job.start(lambda _: find_links(trace, event))  # the first call builds all links of the trace
         self.changed.emit()
 
     @Slot(object)
     def _on_found(self, answer: object) -> None:
         if isinstance(answer, FoundLinks):
-            self.found = answer
+            self.links = answer
             self.changed.emit()
 
 

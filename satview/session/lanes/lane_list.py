@@ -522,7 +522,7 @@ class LaneList(QObject):
         self._is_as_usual = False
         self._restore(arrangement)
 
-    def take_use(self, order: Iterable[int], quiet: Iterable[int], idle: Iterable[int] = ()) -> None:
+    def sort_by_use(self, order: Iterable[int], quiet: Iterable[int], idle: Iterable[int] = ()) -> None:
         """Sort lanes by CPU use unless the user has arranged them, and fold nearly idle processes and idle CPUs.
 
         Nothing is folded if all lanes are unfolded because they are few. If the tallest lanes leave room, the processes
@@ -610,7 +610,7 @@ class LaneList(QObject):
         """Return whether a lane of the timeline is in this list; another window may have added lanes since."""
         return index < len(self._lane_index.keys)
 
-    def take_classes(self) -> None:
+    def add_classes(self) -> None:
         """Add the lanes that the timeline has found since."""
         self._take(self._timeline)
         if not self._lay_out():

@@ -169,12 +169,12 @@ def _loaded(path: Path, values: Any, arrays: dict[str, np.ndarray[Any, Any]], ke
     from satview.formats.kev.stored import trace_of
     from satview.session.loading.loaded_trace import LoadedTrace
     from satview.timeline.lane_tree import Timeline
-    from satview.timeline.stored_lanes import take_lanes
+    from satview.timeline.stored_lanes import add_lanes
 
     try:
         trace = trace_of(path, read_start(path), values["trace"], arrays)
         timeline = Timeline(trace)
-        take_lanes(timeline, values["lanes"], arrays)
+        add_lanes(timeline, values["lanes"], arrays)
         counts, silent = arrays["events_of_thread"], frozenset(int(index) for index in values["silent"])
     except (LookupError, TypeError, ValueError, AttributeError) as error:
         raise DamagedFileError(f"it holds no trace: {error}") from error

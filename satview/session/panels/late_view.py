@@ -35,20 +35,20 @@ class ActivitiesView(Answer):
     """Finds the activities when `start` is called.
 
     Attributes:
-        found: The result; None = not yet found, or it failed.
+        answer: The result; None = not yet found, or it failed.
     """
 
     def __init__(self, opened: OpenTrace, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._opened = opened
-        self.found: FoundActivities | None = None
+        self.answer: FoundActivities | None = None
 
     def start(self) -> None:
         """Start to look for activities."""
         self._start(partial(_find, self._opened.trace, self._opened.timing_file))
 
     def _take(self, result: object) -> None:
-        self.found = result if isinstance(result, FoundActivities) else None
+        self.answer = result if isinstance(result, FoundActivities) else None
 
 
 def _find(trace: Trace, timing_file: str, _is_cancelled: IsCancelled) -> FoundActivities:
@@ -95,12 +95,12 @@ class InstanceView(Answer):
     """Explains the instance that was requested last.
 
     Attributes:
-        found: The explained instance; None = none was requested, or it is not ready.
+        answer: The explained instance; None = none was requested, or it is not ready.
     """
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
-        self.found: ExplainedInstance | None = None
+        self.answer: ExplainedInstance | None = None
 
     def explain(self, late_answers: Late, activity: int, row: int = 0) -> None:
         """Start to explain one instance of an activity.
@@ -110,7 +110,7 @@ class InstanceView(Answer):
             activity: Number of the activity.
             row: Row of the instance, worst first.
         """
-        before = self.found
+        before = self.answer
         is_same = before is not None and before.late is late_answers and before.activity == activity
         self._start(partial(_explain, late_answers, activity, row, before if is_same else None))
 
@@ -150,11 +150,11 @@ class InstanceView(Answer):
     def forget(self) -> None:
         """Clear the result."""
         self._job.cancel()
-        self.found, self.error = None, ""
+        self.answer, self.error = None, ""
         self.changed.emit()
 
     def _take(self, result: object) -> None:
-        self.found = result if isinstance(result, ExplainedInstance) else None
+        self.answer = result if isinstance(result, ExplainedInstance) else None
 
 
 def _explain(

@@ -17,7 +17,7 @@ LEFT = Qt.MouseButton.LeftButton
 
 
 def texts(window):
-    return {name: button.text() for name, button in window.workspace.glance.buttons.items() if button.isVisible()}
+    return {name: button.text() for name, button in window.workspace.summary.buttons.items() if button.isVisible()}
 
 
 @pytest.fixture
@@ -25,7 +25,7 @@ def dense(empty_window, load, qtbot):
     window = load(empty_window, SAMPLES / "dense-4cpu.kev")
     opened = window.session.opened
     qtbot.waitUntil(
-        lambda: opened.verdicts.found is not None and opened.has_priorities.found is not None, timeout=20_000
+        lambda: opened.verdicts.answer is not None and opened.has_priorities.answer is not None, timeout=20_000
     )
     return window
 
@@ -36,19 +36,19 @@ def test_a_trace_is_named_with_what_stands_out(dense):
         "loss": "nothing lost",
         "verdict": "priority inversion 3 times, longest 3.814 ms",
     }
-    verdict = dense.workspace.glance.buttons["verdict"]
+    verdict = dense.workspace.summary.buttons["verdict"]
     image = verdict.grab().toImage()
     pixels = {image.pixel(x, y) & 0xFFFFFF for x in range(image.width()) for y in range(image.height())}
     assert LIGHT.error in pixels
 
 
 def test_each_part_leads_to_its_panel(dense, qtbot):
-    workspace, buttons = dense.workspace, dense.workspace.glance.buttons
+    workspace, buttons = dense.workspace, dense.workspace.summary.buttons
     for name, panel in (("size", "statistics"), ("loss", "problems"), ("verdict", "verdicts")):
         qtbot.mouseClick(buttons[name], LEFT)
         qtbot.waitUntil(lambda panel=panel: workspace.panel_shows(panel))
     opened = dense.session.opened
-    longest = opened.verdicts.found.verdicts[0].occurrences[2]
+    longest = opened.verdicts.answer.verdicts[0].occurrences[2]
     assert opened.viewport.window.start < longest.start_cycles < longest.end_cycles < opened.viewport.window.end
 
 
@@ -65,7 +65,7 @@ def test_what_takes_time_comes_later(empty_window, load, tmp_path, qtbot):
 
 
 def test_lost_data_is_said_in_the_colour_of_warnings(window, qtbot):
-    button = window.workspace.glance.buttons["loss"]
+    button = window.workspace.summary.buttons["loss"]
     assert button.text() == "lost buffers: 4"
     assert button.property("state") == "warning"
 
@@ -73,7 +73,7 @@ def test_lost_data_is_said_in_the_colour_of_warnings(window, qtbot):
 @pytest.mark.thorough
 def test_a_trace_without_priorities_says_what_to_capture(empty_window, load, tmp_path, qtbot):
     window = load(empty_window, TraceBuilder().time_event(0).state("RUNNING", 5, 2, 1).write(tmp_path / "fast.kev"))
-    button = window.workspace.glance.buttons["lack"]
+    button = window.workspace.summary.buttons["lack"]
     qtbot.waitUntil(button.isVisible)
     assert button.text() == "no priorities: capture wide events of the class THREAD"
     qtbot.mouseClick(button, LEFT)
@@ -84,15 +84,15 @@ def test_a_trace_without_priorities_says_what_to_capture(empty_window, load, tmp
 def test_a_trace_without_states_says_what_to_capture(empty_window, load, tmp_path):
     trace = TraceBuilder().time_event(0).call(11, 5)
     window = load(empty_window, trace.write(tmp_path / "calls.kev"))
-    assert window.workspace.glance.buttons["lack"].text() == "no states of threads: capture the class THREAD"
-    assert "busy" not in window.workspace.glance.buttons["size"].text()
+    assert window.workspace.summary.buttons["lack"].text() == "no states of threads: capture the class THREAD"
+    assert "busy" not in window.workspace.summary.buttons["size"].text()
 
 
 @pytest.mark.thorough
 def test_in_a_narrow_window_the_verdict_stays_and_nothing_is_cut(dense, qtbot):
     dense.resize(700, 600)
     qtbot.waitUntil(lambda: list(texts(dense)) == ["verdict"])
-    button = dense.workspace.glance.buttons["verdict"]
+    button = dense.workspace.summary.buttons["verdict"]
     qtbot.waitUntil(lambda: button.width() >= button.sizeHint().width())
     dense.resize(1200, 800)
     qtbot.waitUntil(lambda: len(texts(dense)) == 3)
@@ -101,8 +101,8 @@ def test_in_a_narrow_window_the_verdict_stays_and_nothing_is_cut(dense, qtbot):
 @pytest.mark.thorough
 def test_another_trace_has_a_line_of_its_own(dense, load, tmp_path):
     load(dense, scene(tmp_path))
-    bars = [child for child in dense.findChildren(type(dense.workspace.glance)) if child.isVisible()]
-    assert bars == [dense.workspace.glance]
+    bars = [child for child in dense.findChildren(type(dense.workspace.summary)) if child.isVisible()]
+    assert bars == [dense.workspace.summary]
     assert texts(dense)["size"].startswith("20.00 \u00b5s, 2 CPUs")
 
 
@@ -111,8 +111,8 @@ def test_a_guess_is_named_beside_that_nothing_is_wrong(empty_window, load, tmp_p
     path = tmp_path / "guess.kev"
     assert command("tracelogger", "--release", "8.0", "-s", "1", "-f", path).returncode == 0
     load(empty_window, path)
-    qtbot.waitUntil(lambda: empty_window.session.opened.verdicts.found is not None, timeout=10_000)
+    qtbot.waitUntil(lambda: empty_window.session.opened.verdicts.answer is not None, timeout=10_000)
     assert (
-        empty_window.workspace.glance.buttons["verdict"].text()
+        empty_window.workspace.summary.buttons["verdict"].text()
         == "nothing wrong for certain, 1 verdict: waits-for-ever"
     )

@@ -38,7 +38,7 @@ from satview.timeline.lane_tree import LaneInfo
 # From an open trace to its state.
 
 
-def take_view(opened: OpenTrace, scroll_px: int) -> ViewState:
+def view_state(opened: OpenTrace, scroll_px: int) -> ViewState:
     """Return the state of the viewport.
 
     Args:
@@ -54,7 +54,7 @@ def take_view(opened: OpenTrace, scroll_px: int) -> ViewState:
     return ViewState(window.start, window.end, start_ns, end_ns, viewport.width_px, key, above_px, viewport.is_whole)
 
 
-def take_selection(opened: OpenTrace) -> SelectionState:
+def selection_state(opened: OpenTrace) -> SelectionState:
     """Return the state of the selection."""
     selection = opened.selection
     lane = None if selection.lane is None else lane_keys(opened.timeline)[selection.lane]
@@ -67,7 +67,7 @@ def take_selection(opened: OpenTrace) -> SelectionState:
     )
 
 
-def take_lanes(lanes: LaneList) -> LanesState:
+def lanes_state(lanes: LaneList) -> LanesState:
     """Return the arrangement of the lanes, with the names of their owners."""
     arrangement = lanes.arrangement
     named = {
@@ -111,7 +111,7 @@ def _owned(key: LaneKey, owner: OwnerName) -> OwnedLane:
     return OwnedLane(pid, tid, owner.process, owner.thread, kind, cpu)
 
 
-def take_filter(trace: Trace, state: FilterState) -> FilterPart:
+def filter_state(trace: Trace, state: FilterState) -> FilterPart:
     """Return a filter, with the names of the threads it selects."""
     shows = np.count_nonzero(state.threads) * 2 < len(state.threads)
     rows = np.flatnonzero(state.threads if shows else ~state.threads).tolist()
@@ -212,7 +212,7 @@ def check_name(name: str) -> str:
 _MOST_NS: Final = 1 << 62
 
 
-def put_view(opened: OpenTrace, state: ViewState, is_same: bool, is_first: bool = False) -> None:
+def restore_view(opened: OpenTrace, state: ViewState, is_same: bool, is_first: bool = False) -> None:
     """Show the stored part of the trace; nothing changes if the trace has no such part.
 
     Args:
@@ -240,7 +240,7 @@ def put_view(opened: OpenTrace, state: ViewState, is_same: bool, is_first: bool 
     show(window)
 
 
-def put_selection(opened: OpenTrace, state: SelectionState) -> None:
+def restore_selection(opened: OpenTrace, state: SelectionState) -> None:
     """Restore the selection in the same trace; an interval only if its lane is built."""
     limits, events = opened.viewport.limits, len(opened.trace.events)
     event = state.event if state.event is not None and 0 <= state.event < events else None
@@ -255,13 +255,13 @@ def put_selection(opened: OpenTrace, state: SelectionState) -> None:
     opened.selection.set_cursors(state.cursor_a, state.cursor_b)
 
 
-def put_lanes(opened: OpenTrace, state: LanesState, is_same: bool, is_first: bool = False) -> None:
+def restore_lanes(opened: OpenTrace, state: LanesState, is_same: bool, is_first: bool = False) -> None:
     """Apply an arrangement of lanes; for another trace, lanes are sorted and grouped again.
 
     Args:
         opened: The trace.
         state: The arrangement.
-        is_same: As for `put_view`.
+        is_same: As for `restore_view`.
         is_first: Nothing is shown yet, so there is nothing to undo.
 
     Raises:
@@ -306,14 +306,14 @@ def put_lanes(opened: OpenTrace, state: LanesState, is_same: bool, is_first: boo
         opened.group_lanes(state.group, state.patterns)
 
 
-def put_filter(opened: OpenTrace, part: FilterPart, is_same: bool, is_first: bool = False) -> None:
+def restore_filter(opened: OpenTrace, part: FilterPart, is_same: bool, is_first: bool = False) -> None:
     """Apply a filter. Python files that its rules name are not run until the panel has asked the user.
 
     Args:
         opened: The trace.
         part: The filter.
-        is_same: As for `put_view`.
-        is_first: As for `put_lanes`.
+        is_same: As for `restore_view`.
+        is_first: As for `restore_lanes`.
 
     Raises:
         UsageError: A pattern of names is faulty.

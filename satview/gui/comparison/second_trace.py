@@ -13,14 +13,14 @@ from satview.gui.pane import Panes
 from satview.gui.theme import Theme
 from satview.session.comparison import Comparison
 from satview.session.marks import Marks
-from satview.session.put_state import put_lanes, take_lanes
 from satview.session.session import Session, Stage
 from satview.session.settings import Settings
 from satview.session.tasks import dismantle
+from satview.session.trace_state import lanes_state, restore_lanes
 from satview.session.workspace_file import ComparedState
 
 
-class Beside(QObject):
+class SecondTrace(QObject):
     """The second trace of a workspace.
 
     Attributes:
@@ -120,7 +120,7 @@ class Beside(QObject):
             return
         if session.stage is Stage.READY and session.opened is not None:
             with suppress(UsageError):  # a malformed name pattern from a session
-                put_lanes(session.opened, take_lanes(self.comparison.first.lanes), is_same=False, is_first=True)
+                restore_lanes(session.opened, lanes_state(self.comparison.first.lanes), is_same=False, is_first=True)
             self._panes.show_beside(session.opened, self.theme)
             self.comparison.begin(session.opened)
             if self._state is not None:

@@ -24,7 +24,7 @@ from satview.store.trace import Trace
 
 
 @dataclass(frozen=True, slots=True)
-class GlancePart:
+class SummaryPart:
     """One part of the summary, and the panel that it opens.
 
     Attributes:
@@ -40,45 +40,45 @@ class GlancePart:
     hint: str = ""
 
 
-def size_part(trace: Trace, busy: float | None) -> GlancePart:
+def size_part(trace: Trace, busy: float | None) -> SummaryPart:
     """Return the length of the trace and the busy share of its CPUs, 0 to 1, or None if that is not known yet."""
     length = format_duration(trace.clock.duration_ns(trace.window.length))
     if trace.pairs is not None:  # recorded by a threads library, which has no CPU information
         threads = counted(len(trace.threads) - 1, "thread")
-        return GlancePart(f"{length}, {threads}", "statistics", hint="Show statistics")
+        return SummaryPart(f"{length}, {threads}", "statistics", hint="Show statistics")
     of_cpus = f" {busy:.0%} busy".replace("%", " %") if busy is not None else ""
-    return GlancePart(f"{length}, {counted(trace.cpu_count, 'CPU')}{of_cpus}", "statistics", hint="Show statistics")
+    return SummaryPart(f"{length}, {counted(trace.cpu_count, 'CPU')}{of_cpus}", "statistics", hint="Show statistics")
 
 
-def verdict_part(trace: Trace, verdicts: Verdicts) -> GlancePart:
+def verdict_part(trace: Trace, verdicts: Verdicts) -> SummaryPart:
     """Return the most severe verdict with its longest occurrence, and the number of further verdicts."""
     wrong = [verdict for verdict in verdicts.verdicts if verdict.severity is not Severity.INFO]
     if not wrong:
         if verdicts.verdicts:  # only verdicts of severity INFO; the status bar counts them too
-            return GlancePart(f"nothing wrong for certain, {verdicts.summary}", "verdicts", hint=verdicts.summary)
+            return SummaryPart(f"nothing wrong for certain, {verdicts.summary}", "verdicts", hint=verdicts.summary)
         unknown = len(verdicts.undecided)
         doubt = f", {counted(unknown, 'kind')} of verdict undecided" if unknown else ""
-        return GlancePart(f"nothing wrong found{doubt}", "verdicts", hint=verdicts.summary)
+        return SummaryPart(f"nothing wrong found{doubt}", "verdicts", hint=verdicts.summary)
     worst = wrong[0]
     length = format_duration(trace.clock.duration_ns(max(
         case.end_cycles - case.start_cycles for case in worst.occurrences)))  # fmt: skip
     times = len(worst.occurrences)
     lasts = f" of {length}" if times == 1 else f" {times:,} times, longest {length}"
     more = f", {counted(len(wrong) - 1, 'more verdict')}" if len(wrong) > 1 else ""
-    return GlancePart(f"{worst.kind.replace('-', ' ')}{lasts}{more}", "verdicts", str(worst.severity), worst.says)
+    return SummaryPart(f"{worst.kind.replace('-', ' ')}{lasts}{more}", "verdicts", str(worst.severity), worst.says)
 
 
-def loss_part(trace: Trace) -> GlancePart:
+def loss_part(trace: Trace) -> SummaryPart:
     """Return which events or data of the file were lost."""
     counts = trace.problems.counts()
     costly = [f"{KINDS[slug].title.lower()}: {count:,}" for slug, count in counts.items() if KINDS[slug].costs_data]
     if not costly:
-        return GlancePart("nothing lost", "problems", hint="Show problems of the file")
+        return SummaryPart("nothing lost", "problems", hint="Show problems of the file")
     more = "\N{HORIZONTAL ELLIPSIS}" if len(costly) > 2 else ""
-    return GlancePart(", ".join(costly[:2]) + more, "problems", "warning", "Show problems of the file")
+    return SummaryPart(", ".join(costly[:2]) + more, "problems", "warning", "Show problems of the file")
 
 
-def lack_part(trace: Trace, knows_priorities: bool | None) -> GlancePart | None:
+def lack_part(trace: Trace, knows_priorities: bool | None) -> SummaryPart | None:
     """Return what a trace lacks that cannot answer most questions, and what to capture; None if nothing is missing.
 
     Args:
@@ -88,16 +88,18 @@ def lack_part(trace: Trace, knows_priorities: bool | None) -> GlancePart | None:
     if not trace.release.is_qnx or trace.pairs is not None or not len(trace.events):
         return None
     if has_no_states(trace):
-        return GlancePart("no states of threads: capture the class THREAD", "doctor", "warning", "Show what to capture")
+        return SummaryPart(
+            "no states of threads: capture the class THREAD", "doctor", "warning", "Show what to capture"
+        )
     if knows_priorities is False:
-        return GlancePart(f"no priorities: {PRIORITIES.remedy}", "doctor", "warning", "Show what to capture")
+        return SummaryPart(f"no priorities: {PRIORITIES.remedy}", "doctor", "warning", "Show what to capture")
     return None
 
 
 _LEAST_PX = 60
 
 
-class Glance(QWidget):
+class TraceSummary(QWidget):
     """Buttons at the right end of the toolbar; buttons that do not fit are hidden.
 
     A part that takes time to compute appears once it is known.
@@ -119,7 +121,7 @@ class Glance(QWidget):
         self.buttons: dict[str, QToolButton] = {}
         for name in ("size", "loss", "lack", "verdict"):
             button = self.buttons[name] = QToolButton(self)
-            button.setProperty("role", "glance")
+            button.setProperty("role", "summary")
             button.setCursor(Qt.CursorShape.PointingHandCursor)
             button.hide()
             button.clicked.connect(partial(borrowed(self._on_click), name))
@@ -134,7 +136,7 @@ class Glance(QWidget):
         """Return a small width: a toolbar hides a widget that does not fit."""
         return QSize(_LEAST_PX, super().minimumSizeHint().height())
 
-    def take_out(self) -> None:
+    def remove(self) -> None:
         """Remove the summary from the toolbar."""
         self._bar.removeAction(self._action)
         self._action.deleteLater()
@@ -143,10 +145,10 @@ class Glance(QWidget):
     @Slot()
     def refresh(self) -> None:
         """Show the parts that are known now."""
-        trace, timeline, verdicts = self._opened.trace, self._opened.timeline, self._opened.verdicts.found
+        trace, timeline, verdicts = self._opened.trace, self._opened.timeline, self._opened.verdicts.answer
         self._show("size", size_part(trace, busy_share(timeline) if knows_use(timeline) else None))
         self._show("loss", loss_part(trace))
-        self._show("lack", lack_part(trace, self._opened.has_priorities.found))
+        self._show("lack", lack_part(trace, self._opened.has_priorities.answer))
         self._show("verdict", verdict_part(trace, verdicts) if verdicts is not None else None)
         self._fit()
 
@@ -155,7 +157,7 @@ class Glance(QWidget):
         super().resizeEvent(event)
         self._fit()
 
-    def _show(self, name: str, part: GlancePart | None) -> None:
+    def _show(self, name: str, part: SummaryPart | None) -> None:
         button = self.buttons[name]
         if part is None:
             self._panels.pop(name, None)
