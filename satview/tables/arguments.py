@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from satview.answers.frames import Frames, Made, Partial, Texts, Values, arrow_array, html_rows
+from satview.answers.frames import ColumnsByName, Frames, Partial, Texts, Values, arrow_array, html_rows
 from satview.base.errors import UsageError
 from satview.base.extras import required
 from satview.base.safe_text import visible_line
@@ -231,7 +231,7 @@ class ArgumentTable(Frames):
 # ---- one argument a row --------------------------------------------------------------------------------------------
 
 
-def argument_chunks(trace: Trace, rows: Rows | None = None) -> Iterator[Made]:
+def argument_chunks(trace: Trace, rows: Rows | None = None) -> Iterator[ColumnsByName]:
     """Yield the columns of the table `argument`, those in nanoseconds left out, of some events after the others.
 
     Args:
@@ -289,7 +289,7 @@ def _one_a_row(pieces: list[Piece], events: int, number_of: dict[str, int]) -> d
     }
 
 
-def argument_made(trace: Trace, rows: Rows | None = None) -> Made:
+def argument_made(trace: Trace, rows: Rows | None = None) -> ColumnsByName:
     """Return the columns of the table `argument`, those in nanoseconds left out; arguments as of `argument_chunks`."""
     chunks = [*argument_chunks(trace, rows)]
     return {name: _joined([chunk[name] for chunk in chunks]) for name in chunks[0]}

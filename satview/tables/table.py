@@ -15,7 +15,7 @@ from satview.analysis.times.cpu_times import CutRuns, cut_runs, migrations, swit
 from satview.analysis.times.message_times import interrupts, kernel_calls
 from satview.analysis.times.state_times import activations, runs_are_cut, state_spans, states_are_cut
 from satview.analysis.timing import Timing
-from satview.answers.frames import Made, Partial, Texts
+from satview.answers.frames import ColumnsByName, Partial, Texts
 from satview.answers.table import CERTAINTIES, Table, names_in_sql
 from satview.base.errors import UsageError
 from satview.base.time import Cycles
@@ -79,7 +79,7 @@ def column(values: Sequence[int]) -> Ints:
 # Tables of what threads and the kernel did with each other: calls, messages, pulses, wake-ups, waits, interrupts.
 
 
-def call(trace: Trace) -> Made:
+def call(trace: Trace) -> ColumnsByName:
     """Return the table `call`: one row for each kernel call."""
     calls, events = kernel_calls(whole_scope(trace)), trace.events
     return {
@@ -98,7 +98,7 @@ def call(trace: Trace) -> Made:
     }
 
 
-def pulse(trace: Trace) -> Made:
+def pulse(trace: Trace) -> ColumnsByName:
     """Return the table `pulse`: one row for each pulse that was sent."""
     events = trace.events
     rows = rows_of_codes(trace, *SENDS) if trace.pairs is None else np.empty(0, np.uint32)
@@ -126,7 +126,7 @@ def pulse(trace: Trace) -> Made:
     }
 
 
-def interrupt(trace: Trace) -> Made:
+def interrupt(trace: Trace) -> ColumnsByName:
     """Return the table `interrupt`: one row for each interrupt."""
     handled, events = interrupts(whole_scope(trace)), trace.events
     return {
@@ -143,7 +143,7 @@ def interrupt(trace: Trace) -> Made:
     }
 
 
-def wake_up(trace: Trace) -> Made:
+def wake_up(trace: Trace) -> ColumnsByName:
     """Return the table `wake_up`: one row for each thread that somebody made ready."""
     table, events = wake_ups(trace), trace.events
     return {
@@ -158,7 +158,7 @@ def wake_up(trace: Trace) -> Made:
     }
 
 
-def wait(trace: Trace) -> Made:
+def wait(trace: Trace) -> ColumnsByName:
     """Return the table `wait`: one row for each wait of a thread."""
     all_blockers = blockers(trace)
     waits = all_blockers.waits
@@ -187,7 +187,7 @@ _KINDS: Final = ("unknown", "thread", "idle", "kernel call", "interrupt")
 _INTERRUPTED: Final = 4
 
 
-def state(trace: Trace) -> Made:
+def state(trace: Trace) -> ColumnsByName:
     """Return the table `state`: one row for each interval of a state of a thread."""
     parts: list[tuple[NDArray[Any], ...]] = []
     for spans in state_spans(whole_scope(trace)):
@@ -211,7 +211,7 @@ def state(trace: Trace) -> Made:
     }
 
 
-def run(trace: Trace) -> Made:
+def run(trace: Trace) -> ColumnsByName:
     """Return the table `run`: one row for each interval in which a CPU ran a thread."""
     scope = whole_scope(trace)
     times = cut_runs(scope)
@@ -269,7 +269,7 @@ def _moves(scope: Scope, times: CutRuns) -> tuple[NDArray[np.bool_], Ints]:
     return is_migration, from_cpu
 
 
-def cpu_state(trace: Trace) -> Made:
+def cpu_state(trace: Trace) -> ColumnsByName:
     """Return the table `cpu_state`: one row for each interval of a CPU: thread, idle, kernel call, interrupt."""
     times = cut_runs(whole_scope(trace))
     basis = Basis(trace)
@@ -303,7 +303,7 @@ def _pieces(times: CutRuns, cpu: int, handled: TimeRanges) -> tuple[NDArray[Any]
     return np.full(len(edges), cpu, np.uint8), kind, runs.thread[position], edges, end
 
 
-def activation(trace: Trace) -> Made:
+def activation(trace: Trace) -> ColumnsByName:
     """Return the table `activation`: one row for each activation of a thread."""
     table = activations(whole_scope(trace))
     return {
@@ -318,7 +318,7 @@ def activation(trace: Trace) -> Made:
     }
 
 
-def loss(trace: Trace) -> Made:
+def loss(trace: Trace) -> ColumnsByName:
     """Return the table `loss`: one row for each time in which events were lost."""
     lost = losses(trace)
     return {
@@ -329,10 +329,10 @@ def loss(trace: Trace) -> Made:
     }
 
 
-Builder = Callable[[Trace], Made]
+Builder = Callable[[Trace], ColumnsByName]
 
 
-def _event(trace: Trace) -> Made:
+def _event(trace: Trace) -> ColumnsByName:
     events, book = trace.events, trace.catalogue
     return {
         "event": np.arange(len(events), dtype=np.uint32),
@@ -345,7 +345,7 @@ def _event(trace: Trace) -> Made:
     }
 
 
-def _thread(trace: Trace) -> Made:
+def _thread(trace: Trace) -> ColumnsByName:
     threads = trace.threads
     rows = np.arange(len(threads), dtype=np.int64)
     return {
@@ -359,7 +359,7 @@ def _thread(trace: Trace) -> Made:
     }
 
 
-def _process(trace: Trace) -> Made:
+def _process(trace: Trace) -> ColumnsByName:
     processes = trace.processes
     rows = np.arange(len(processes), dtype=np.int64)
     return {
@@ -373,7 +373,7 @@ def _process(trace: Trace) -> Made:
     }
 
 
-def _cpu(trace: Trace) -> Made:
+def _cpu(trace: Trace) -> ColumnsByName:
     numbers = range(trace.cpu_count)
     known = {cpu.number: cpu for cpu in trace.system.cpus} if trace.system else {}
     return {
@@ -384,7 +384,7 @@ def _cpu(trace: Trace) -> Made:
     }
 
 
-def _mark(trace: Trace) -> Made:
+def _mark(trace: Trace) -> ColumnsByName:
     marks = stored_marks(trace.path, trace.window)
     return {
         "start_cycles": column([mark.start_cycles for mark in marks]),
@@ -393,7 +393,7 @@ def _mark(trace: Trace) -> Made:
     }
 
 
-def _client_time(trace: Trace) -> Made:
+def _client_time(trace: Trace) -> ColumnsByName:
     times = client_server(whole_scope(trace))
     return {
         "thread": np.arange(len(trace.threads), dtype=np.int64),
@@ -404,12 +404,12 @@ def _client_time(trace: Trace) -> Made:
     }
 
 
-def _server_time(trace: Trace) -> Made:
+def _server_time(trace: Trace) -> ColumnsByName:
     imposed = client_server(whole_scope(trace)).imposed
     return {"client": imposed.client, "server": imposed.server, "imposed_cycles": imposed.cycles}
 
 
-def _trace(trace: Trace) -> Made:
+def _trace(trace: Trace) -> ColumnsByName:
     window = trace.window
     return {
         "file": Texts.of([trace.path.name]),
@@ -474,7 +474,7 @@ def table(trace: Trace, name: str, timing: Mapping[str, Timing] | None = None) -
     )
 
 
-def table_of(trace: Trace, name: str, columns: Made) -> Table:
+def table_of(trace: Trace, name: str, columns: ColumnsByName) -> Table:
     """Return a table from columns that have been computed.
 
     Args:
@@ -487,7 +487,7 @@ def table_of(trace: Trace, name: str, columns: Made) -> Table:
     return Table(question, trace, values, place="event" if "event" in values else "")
 
 
-def _frozen(trace: Trace, build: Builder) -> Made:
+def _frozen(trace: Trace, build: Builder) -> ColumnsByName:
     columns = build(trace)
     for values in columns.values():
         assert not isinstance(values, Partial)  # such tables are too large to be cached
