@@ -19,7 +19,7 @@ from satview.events.spec import Release
 
 @cache
 def flag_names(table: str) -> dict[int, str]:
-    """Return a table of `flags.toml` (`power`, `runstate`, `able`, `path_attach`, `timer`, ...): bit or value to name."""
+    """Return a table of `flags.toml` such as `power`, `runstate`, `able` or `timer`: bits or values to names."""
     return rows.numbers("flags", table)
 
 
