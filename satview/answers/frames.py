@@ -202,7 +202,7 @@ def arrow_array(values: Values, *, is_nullable: bool, known: NDArray[np.bool_] |
     Args:
         values: The column, (n,).
         is_nullable: -1, or the empty text, becomes null.
-        known: bool (n,), whether each value is not null; None = as `is_nullable` says.
+        known: bool (n,), whether each value is not null; None = decided by `is_nullable`.
     """
     pyarrow = required("pyarrow")
     if isinstance(values, Partial):

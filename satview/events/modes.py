@@ -26,7 +26,7 @@ class Mode(IntEnum):
         since: First release that has it.
         kind: `filter` (sets which events are logged), `run` (buffers and running) or `insert` (writes an event).
         arguments: Names of the arguments after the mode in a call; those in `NOT_NUMBERS` are pointers.
-        is_documented: False where no manual says what the mode does: it is accepted without effect.
+        is_documented: False if no manual describes the mode: it is accepted without effect.
     """
 
     since: Release

@@ -161,7 +161,7 @@ def internal_codes(external: ExternalClass, number: int, release: Release) -> tu
     Args:
         external: The class; KERCALL and INT include all their subclasses.
         number: Index in the class, see `ExternalEvent.number`; ignored for interrupts.
-        release: Release whose numbers apply.
+        release: Release that the numbers are for.
     """
     flags = (0, KER_64BIT) if release in _HAS_64BIT else (0,)
     if external in (*_KERNEL, ExternalClass.KERCALL):

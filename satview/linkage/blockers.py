@@ -72,7 +72,7 @@ def owners_anywhere(trace: Trace, word: _Ints) -> _Ints:
 
 
 def owner_of(trace: Trace, word: int, pid: int) -> tuple[int, Certainty] | None:
-    """Return the thread that the word of one mutex names and how certain that is; None if nobody fits.
+    """Return the thread that the word of one mutex names and how certain that is; None if no thread fits.
 
     Args:
         trace: The threads.

@@ -38,7 +38,7 @@ from satview.store.trace import Trace
 # Which events pass the switches, pids and tids of rules: tables once per rule set, then look-ups per chunk.
 
 
-_MOST_SETTINGS: Final = 4  # different pids and tids up to which each is looked at by itself
+_MOST_SETTINGS: Final = 4  # different pids and tids up to which each is tested separately
 _OFF, _ON, _BY_VECTOR, _BY_OWNER, _BY_PAYLOAD = range(5)
 
 

@@ -386,8 +386,8 @@ class PassEvaluator:
 
     Args:
         trace: The events.
-        derived: Where durations and priorities come from; None = worked out from the trace.
-        load_function: For rules that call handlers; None = such rules are refused.
+        derived: Source of durations and priorities; None = computed from the trace.
+        load_function: Loads the handlers that rules call; None = such rules are refused.
     """
 
     def __init__(
