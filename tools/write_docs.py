@@ -252,7 +252,7 @@ def tables_page() -> str:
     for group in dict.fromkeys(view.group for view in views().values()):
         lines += [f"### {group}", "", "| View or macro | A row is | Columns |", "| --- | --- | --- |"]
         lines += [
-            f"| `{view.usage}` | {view.says} | {', '.join(view.columns)} |"
+            f"| `{view.usage}` | {view.meaning} | {', '.join(view.columns)} |"
             for view in views().values()
             if view.group == group
         ]

@@ -1,6 +1,6 @@
 """Lanes of activities: a bar for each instance from its trigger to its end, in the colour of its outcome.
 
-Instances of one activity that overlap, as messages that wait for a server do, are on lanes below each other.
+Overlapping instances of one activity, such as messages that wait for the same server, get separate lanes.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from satview.timeline.tracks.track import TrackRows
 from satview.timeline.tracks.user import UserLanes
 
 ACTIVITIES: Final = "activities"
-"""The class of these lanes."""
+"""Name of the class of these lanes."""
 IN_TIME: Final = RUNNING
 LATE: Final = STATE_BY_NAME["MUTEX"].value
 DONE: Final = QUIET_PROCESS
@@ -32,7 +32,7 @@ MEANINGS: Final[Mapping[int, str]] = MappingProxyType({
     IN_TIME: "done in time", LATE: "later than its deadline", DONE: "done, without a deadline",
     UNFINISHED: "not done when the trace ends", UNKNOWN: "events are missing, or its thread is not known",
 })  # fmt: skip
-"""What the colours of bars mean; they are those of states, which the lanes of threads have, for all palettes."""
+"""Meanings of the values of bars. The values are thread states, so that every palette has colours for them."""
 _MOST_AT_ONCE: Final = 32  # lanes of one activity
 
 _Ints = NDArray[np.int64]
@@ -40,19 +40,19 @@ _Ints = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class ActivityLanes:
-    """Finds the lanes of activities: of those that a timing file names, or of all if it names none.
+    """Makes the lanes of the activities that a timing file names, or of all activities if it names none.
 
     Attributes:
-        timing: Entries of the file.
+        timing: Entries of the timing file.
     """
 
     timing: Mapping[str, Timing] = field(default_factory=dict)
 
     def __call__(self, trace: Trace, _lane_class: LaneClass, _user: UserLanes) -> list[TrackRows]:
-        """Return the lanes, those with the most missed deadlines first.
+        """Return the lanes; those of activities with the most missed deadlines come first.
 
         Raises:
-            UsageError: As `activities`.
+            UsageError: An entry of the timing file is wrong, see `activities`.
         """
         learned = activities(trace, self.timing)
         lanes = []
@@ -66,18 +66,19 @@ class ActivityLanes:
         return [lane for _, of_activity in lanes for lane in of_activity]
 
     def _named(self, learned: Activities) -> list[int]:
+        """Return the indices of the activities that get lanes."""
         named = set[int]()
-        for name, said in self.timing.items():
-            named.update(chain_of(learned, said.chain) if said.chain else (learned.named(name),))
+        for name, entry in self.timing.items():
+            named.update(chain_of(learned, entry.chain) if entry.chain else (learned.named(name),))
         if named:
             return sorted(named)
         return [number for number, activity in enumerate(learned.activities) if activity.trigger not in CALLED]
 
 
 def outcomes(instances: Instances, activity: Activity) -> NDArray[np.uint8]:
-    """Return the outcome of the instances of an activity, a key of `MEANINGS` each, uint8 (n,).
+    """Return the outcome of each instance of an activity, a key of `MEANINGS`, uint8 (n,).
 
-    One that is not done when the trace ends is late as soon as its deadline is over.
+    An instance that is not done when the trace ends is late if its deadline has passed by then.
     """
     deadline = activity.deadline_cycles
     value = np.full(len(instances), IN_TIME if deadline > 0 else DONE, np.uint8)
@@ -90,7 +91,7 @@ def outcomes(instances: Instances, activity: Activity) -> NDArray[np.uint8]:
 
 def _lanes_of(trace: Trace, activity: Activity, instances: Instances, value: NDArray[np.uint8]) -> Iterator[TrackRows]:
     start = instances.start_cycles
-    end = np.maximum(instances.end_cycles, start + 1)  # what begins and ends in one cycle still shows
+    end = np.maximum(instances.end_cycles, start + 1)  # an instance without length still gets a bar
     deadline = np.full(len(start), -1, np.int64)
     if activity.deadline_cycles > 0:
         deadline = np.where(value == UNKNOWN, -1, start + activity.deadline_cycles)
@@ -111,7 +112,7 @@ def _lanes_of(trace: Trace, activity: Activity, instances: Instances, value: NDA
 
 
 def without_overlap(start: _Ints, end: _Ints) -> NDArray[np.bool_]:
-    """Return which intervals fit on one lane: the first, then always the next one that begins at or after its end.
+    """Select intervals that fit on one lane: the first, then each time the next that begins at or after its end.
 
     Args:
         start: int64 (n,), ascending, n > 0.
@@ -124,7 +125,7 @@ def without_overlap(start: _Ints, end: _Ints) -> NDArray[np.bool_]:
     following = np.append(np.searchsorted(start, end), count)
     has_room = np.zeros(count + 1, np.bool_)
     has_room[0] = True
-    # After k rounds all that are fewer than 2^k steps away are known.
+    # After k rounds, all selected intervals fewer than 2^k steps from the first are marked.
     for _ in range(count.bit_length()):
         has_room[following[np.flatnonzero(has_room)]] = True
         following = following[following]
@@ -132,7 +133,7 @@ def without_overlap(start: _Ints, end: _Ints) -> NDArray[np.bool_]:
 
 
 def _texts(trace: Trace, activity: Activity, instances: Instances, value: NDArray[np.uint8]) -> Callable[[int], str]:
-    """Return a function from the row of an instance's first event to its text: its response, and how late it is."""
+    """Return a function that maps the row of an instance's first event to a text: its response time and lateness."""
     rows, response, clock = instances.start_row, instances.response_cycles, trace.clock
 
     def name(row: int) -> str:

@@ -1,7 +1,6 @@
-"""Two traces side by side: figures of the same threads, states, calls, messages, latencies, interrupts in both.
+"""Compares the figures of threads, states, calls, messages, latencies and interrupts in two traces, matched by name.
 
-Figures that grow with a trace (counts, total times) are taken per second, so that traces of different lengths compare.
-Rows are matched by name.
+Figures that grow with the length of a trace (counts, total times) are compared per second.
 """
 
 from __future__ import annotations
@@ -38,12 +37,12 @@ FIGURES: Final[dict[str, tuple[str, ...]]] = {
     "interrupt": ("mean", "longest", "count"),
     "cpu": ("busy_share",),
 }
-_NAMES: Final[dict[str, tuple[str, ...]]] = {  # words between the columns that name a row; else one column does
+_NAMES: Final[dict[str, tuple[str, ...]]] = {  # words between the columns that name a row; other rows have one column
     "message": (" to ",),
     "state": (" in ",),
     "latency": (" to ", ", "),
 }
-_TIMES_OF: Final = {  # the column that says where in time a row can be looked at, for figures that do not
+_TIMES_OF: Final = {  # the column whose value has a position in time, for rows whose compared figure has none
     "thread": "longest_run", "state": "longest", "call": "longest", "message": "reply_longest",
     "latency": "max", "interrupt": "longest", "cpu": "longest_run",
 }  # fmt: skip
@@ -75,23 +74,23 @@ QUESTION: Final = Question(
     tone="tone",
 )  # fmt: skip
 _TONES: Final = ("", "error", "dim")
-_OF_ONE: Final = ("mean", "longest", "least", "p99", "median", "max")  # in names of durations that do not grow
+_OF_ONE: Final = ("mean", "longest", "least", "p99", "median", "max")  # parts of names of durations that are not totals
 _WORSE_IF_LONGER: Final = ("READY", "MUTEX", "SEND", "REPLY", "RWLOCK_READ", "RWLOCK_WRITE")  # states: longer is worse
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ChangedRow:
-    """One figure of one row in two traces.
+    """One figure (a column of a statistics table) of one subject (a row) in two traces.
 
     Attributes:
-        by: Name of its table, as for `satview compare --by`.
-        name: Name of the row; the same in both traces.
+        by: Name of the table, as for `satview compare --by`.
+        name: Name of the row, the same in both traces.
         column: The column, for its title and kind.
         before, after: Value in the first and the second trace; nan = the row is missing, or has no such figure.
         is_per_s: The value is a count or total time per second of the trace.
-        scale: The largest value of the figure in either trace; of lengths of time, the largest of all figures.
+        scale: The largest value of the figure in either trace; for durations the largest of all durations.
         tables: The tables of both traces.
-        rows: Its row in each table; -1 = missing.
+        rows: The row's index in each table; -1 = missing.
     """
 
     by: str
@@ -112,12 +111,12 @@ class ChangedRow:
 
     @property
     def is_of_logger(self) -> bool:
-        """True for programs that wrote and sent the trace: their figures depend on the capture, and are listed last."""
+        """True if the row is of a program that captured the trace; such rows are listed last."""
         return self.name.split(" ", 1)[0].rpartition("/")[2] == LOGGER or OF_CAPTURE in self.name
 
     @property
     def ratio(self) -> float:
-        """The second value divided by the first; nan if one is missing, infinite if the first is 0."""
+        """The second value divided by the first; nan if one is missing, 1 if both are 0, infinite if the first is 0."""
         if math.isnan(self.before) or math.isnan(self.after):
             return math.nan
         if self.before:
@@ -135,10 +134,10 @@ class ChangedRow:
 
     @property
     def is_longer(self) -> bool:
-        """True for a length or share of time that has increased and for which more is worse.
+        """True for a duration or share of time that has increased and for which more is worse.
 
-        Among states, those are waits for a CPU or for other threads; waiting longer for work is no fault, nor is
-        running longer.
+        Among states these are the waits for a CPU or for other threads. Waiting longer for work or running longer is
+        not worse.
         """
         if self.by == "state":
             is_bad = self.name.endswith(tuple(f" in {state}" for state in _WORSE_IF_LONGER))
@@ -147,7 +146,7 @@ class ChangedRow:
         return is_bad and self.after > self.before
 
     def time_column(self, side: int) -> str:
-        """Return the column of one trace's table that locates the value in time; empty if there is none.
+        """Return the name of the column whose value has a position in time in one trace; empty if the row is missing.
 
         Args:
             side: 0 = the first trace, 1 = the second.
@@ -159,12 +158,12 @@ class ChangedRow:
 
 
 def compare(before: Trace, after: Trace, tables: Sequence[str] = ()) -> list[ChangedRow]:
-    """Return the figures of rows in either trace, grouped by figure, the largest difference first.
+    """Return the changes of all figures between two traces, grouped by figure, the largest difference first.
 
     Args:
-        before: The trace to compare with.
-        after: The trace that is compared.
-        tables: Keys of `FIGURES`; none = all.
+        before: The first trace.
+        after: The second trace.
+        tables: Keys of `FIGURES`; empty = all.
     """
     return compare_statistics(Statistics(before), Statistics(after), tables)
 
@@ -176,14 +175,14 @@ def compare_statistics(
     check: Callable[[], None] | None = None,
     report: Callable[[float], None] | None = None,
 ) -> list[ChangedRow]:
-    """Return the changes as `compare`, but between parts of two traces.
+    """Return the changes between the statistics of two traces, or of parts of them; see `compare`.
 
     Args:
-        first: Statistics of the trace to compare with.
-        second: Statistics of the trace that is compared.
-        tables: Keys of `FIGURES`; none = all.
+        first: Statistics of the first trace.
+        second: Statistics of the second trace.
+        tables: Keys of `FIGURES`; empty = all.
         check: Called between tables; an exception that it raises ends the comparison.
-        report: Called between tables with the share of them that is done, 0 to 1.
+        report: Called between tables with the share of tables that is done, 0 to 1.
     """
     changes: list[ChangedRow] = []
     keys = tuple(tables or FIGURES)
@@ -200,11 +199,11 @@ def compare_statistics(
 
 
 def by_weight(changes: Sequence[ChangedRow], *, once: bool = False) -> list[ChangedRow]:
-    """Return changes of all figures in one order: the largest changes first, those of the logger last.
+    """Return changes sorted by weight, the largest first; those of the programs that captured the trace come last.
 
     Args:
         changes: The changes.
-        once: For every row only the figure that changed most.
+        once: Return only the figure with the largest weight for each row.
     """
     ordered = sorted(
         changes, key=lambda change: (change.is_of_logger, -change.weight, -difference(change), change.name)
@@ -218,11 +217,11 @@ def by_weight(changes: Sequence[ChangedRow], *, once: bool = False) -> list[Chan
 
 
 def change_table(changes: Sequence[ChangedRow], limit: float = math.inf) -> Table:
-    """Return changes as a table, in their order.
+    """Return changes as a table, in the same order.
 
     Args:
         changes: The changes.
-        limit: A length of time is worse if its ratio to the one before is above this.
+        limit: A duration is marked as worse if its ratio is above this.
     """
     is_worse = np.array([change.is_longer and change.ratio > limit for change in changes], np.bool_)
     before, after, ratio = (np.array([getattr(change, name) for change in changes], np.float64)
@@ -246,7 +245,7 @@ def change_table(changes: Sequence[ChangedRow], limit: float = math.inf) -> Tabl
 
 
 def verdict_changes(before: Trace, after: Trace) -> dict[str, tuple[int, int]]:
-    """Return how many verdicts of each kind the two traces have, of kinds that either has."""
+    """Return the number of verdicts in the first and the second trace, by kind of verdict."""
     old, new = (Counter(str(verdict.kind) for verdict in find_verdicts(trace)) for trace in (before, after))
     return {kind: (old[kind], new[kind]) for kind in dict.fromkeys((*new, *old))}
 
@@ -265,7 +264,7 @@ def _changes(
     rows: tuple[dict[str, int], ...],
     lengths_s: tuple[float, float],
 ) -> list[ChangedRow]:
-    """Return one figure of all rows that either table names, the largest difference first."""
+    """Return the changes of one figure for all rows of either table, the largest difference first."""
     column = both[1].question.column(figure)
     grows = _grows(column)
     names = list(dict.fromkeys((*rows[1], *rows[0])))
@@ -281,7 +280,7 @@ def _changes(
 
 
 def _scaled(changes: list[ChangedRow]) -> list[ChangedRow]:
-    """Return changes that know the largest value of their kind."""
+    """Return the changes with their `scale` set."""
 
     def kind(change: ChangedRow) -> str:
         is_length = change.column.kind is Kind.DURATION and not change.is_per_s
@@ -295,13 +294,13 @@ def _scaled(changes: list[ChangedRow]) -> list[ChangedRow]:
 
 
 def _value(values: NDArray[Any], row: int, length_s: float) -> float:
-    """Return a value of a column, nan if it is missing or unknown; per second if a length is given."""
+    """Return a value of a column, nan if it is missing or unknown; per second if `length_s` is not 0."""
     value = float(values[row]) if row >= 0 else math.nan
     return math.nan if value < 0 else value / (length_s or 1.0)
 
 
 def _rows_by_name(table: Table, key: str) -> dict[str, int]:
-    """Return rows by their name in both traces; the second row of a name gets a number."""
+    """Return the index of each row by its name; further rows with the same name get a number: `name (2)`."""
     between = _NAMES.get(key, ())
     names = [column.name for column in table.question.columns if column.title and column.kind.is_words]
     row_of: dict[str, int] = {}
@@ -321,7 +320,7 @@ def _grows(column: Column) -> bool:
 
 
 def difference(change: ChangedRow) -> float:
-    """Return the difference of the values; a missing one counts as 0."""
+    """Return the absolute difference of the two values; a missing value counts as 0."""
     return abs((0 if math.isnan(change.after) else change.after) - (0 if math.isnan(change.before) else change.before))
 
 
@@ -343,7 +342,7 @@ def value_text(change: ChangedRow, value: float) -> str:
     return f"{value:,.1f} /s" if change.is_per_s else number_text(change.column.kind, value)
 
 
-# The durations behind a figure of a comparison, one by one, for histograms of both traces in one plot.
+# The single durations that a compared figure sums up, for a plot of the histograms of both traces.
 
 
 _RUN: Final = "run"
@@ -353,7 +352,7 @@ _Durations = NDArray[np.int64]
 
 
 def has_durations(change: ChangedRow) -> bool:
-    """Return whether there are durations behind a figure: the load of a CPU, and time in no known state, have none."""
+    """Return whether `durations` works for a figure: not for the load of a CPU or for time in an unknown state."""
     states = (table.text(row, "state") for table, row in zip(change.tables, change.rows, strict=True) if row >= 0)
     return change.by != "cpu" and (change.by != "state" or all(state in STATE_BY_NAME for state in states))
 
@@ -366,15 +365,15 @@ def durations(
     side: int,
     is_cancelled: Callable[[], bool] | None = None,
 ) -> _Durations:
-    """Return the durations behind a figure in one trace, nanoseconds, int64 (n,); empty if its row is missing.
+    """Return the single durations that a figure sums up in one trace, ns, int64 (n,); empty if its row is missing.
 
     Args:
         trace: The trace.
         basis: Data that is the same for every part of the trace.
-        window: The part.
+        window: The part of the trace.
         change: The figure.
         side: 0 = the trace is the first of the comparison, 1 = the second.
-        is_cancelled: Called now and then.
+        is_cancelled: Called repeatedly during the work.
 
     Raises:
         Cancelled: `is_cancelled` returned true.
@@ -422,7 +421,7 @@ def _some(times: Occurrences, chosen: NDArray[np.bool_]) -> Occurrences:
 
 
 def _latencies(trace: Trace, window: TimeWindow, table: Table, row: int) -> _Durations:
-    """Return one leg of the latencies from one source to one thread, cycles."""
+    """Return the durations of the leg, source and thread that a row of the latency figures names, cycles."""
     latencies = latency_table(trace, LatencyFilter(window=window))
     names = table.text(row, "source"), table.text(row, "thread")
     keys = np.stack([latencies.sort_keys(name) for name in ("source", "thread")])

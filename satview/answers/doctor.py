@@ -1,4 +1,4 @@
-"""What can this trace show, exactly, as a bound or not at all, and what is to be captured for the rest?"""
+"""The doctor: which analyses a trace supports exactly, as a bound or not at all, and what to capture for the rest."""
 
 from __future__ import annotations
 
@@ -54,10 +54,10 @@ _GROUPS: Final = Question(
 
 
 def doctor(trace: Trace, is_quick: bool = False) -> Table:
-    """Return how well a trace supports each analysis, one row each: exactly, as a bound, or not at all.
+    """Return a table of how well a trace supports each analysis: exactly, as a bound, or not at all.
 
-    The needs of each analysis are a row of `satview.analysis.doctor`; section 8 of the format description lists the
-    contents of classes and forms.
+    `satview.analysis.doctor` lists what each analysis needs; section 8 of the format description says which events
+    each class and form contains.
 
     Args:
         trace: The events.
@@ -81,20 +81,20 @@ def doctor(trace: Trace, is_quick: bool = False) -> Table:
 
 
 def exact_in(table: Table) -> str:
-    """Return a text on how many analyses are exact: `exact in 25 of 32 analyses`."""
+    """Return a text that counts the exact analyses: `exact in 25 of 32 analyses`."""
     exact = sum(table.text(row, "mark") == Mark.EXACT for row in range(len(table)))
     return f"exact in {exact} of {len(table)} analyses"
 
 
 def capture_for(table: Table) -> CaptureLine | None:
-    """Return a capture that meets the needs of rows of `doctor`; None if it would improve none of them."""
+    """Return the capture that meets the needs of all rows of a `doctor` table; None if no capture would help."""
     keys = [table.text(row, "key") for row in range(len(table)) if table.text(row, "command")]
     needs = dict.fromkeys(need for key in keys for need in ANALYSES[key].all_needs)
     return capture_line(table.trace, needs) if needs else None
 
 
 def grouped(table: Table) -> Table:
-    """Return the rows of `doctor` with rows of equal mark, reason and remedy merged, the worst first."""
+    """Merge the rows of a `doctor` table that have the same mark, reason and remedy; the worst come first."""
     groups: dict[tuple[int, str, str], list[int]] = {}
     for row in range(len(table)):
         mark = _MARKS.index(Mark(table.text(row, "mark")))
@@ -111,7 +111,7 @@ def grouped(table: Table) -> Table:
 
 
 def _titles(table: Table) -> str:
-    """Return the titles of the analyses of some rows, verdicts last."""
+    """Return the titles of all analyses in a table as one text, verdicts last."""
     names = [(table.text(row, "title"), table.text(row, "key")) for row in range(len(table))]
     plain = [title for title, key in names if not ANALYSES[key].is_verdict]
     verdicts = [title.lower() for title, key in names if ANALYSES[key].is_verdict]

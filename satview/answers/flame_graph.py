@@ -1,4 +1,4 @@
-"""The flame graph of functions: each as wide as its share of the time or of the samples, with what it calls below it.
+"""Flame graphs: each function is as wide as its share of the time or samples, with the functions it calls below it.
 
 graph = flame_graph(function_table(trace))
 """
@@ -19,7 +19,7 @@ ROOT: Final = 0
 
 
 class FlameWidth(StrEnum):
-    """Quantities that widths can show."""
+    """The quantity that the widths in a flame graph show."""
 
     RUNNING = "Time on a CPU"
     ELAPSED = "Time with waiting"
@@ -31,22 +31,24 @@ _COLUMNS: Final = {FlameWidth.RUNNING: "running_cycles", FlameWidth.ELAPSED: "se
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FlameGraph:
-    """Rectangles, shape (n,): all, then processes and threads if they are told apart, then functions level by level.
+    """The rectangles (nodes) of a flame graph; columns of shape (n,).
+
+    The root is first, then processes and threads if functions are shown by thread, then functions level by level.
 
     Attributes:
         table: The functions.
         measure: Quantity that widths show.
         measures: All quantities for which there is data.
-        name, place: Name and source position of each; a position is empty for threads and without symbols.
-        is_function: bool; False = all, a process or a thread.
-        parent, depth: int64, the rectangle above each, -1 = none, and its level.
-        start, width: int64, cycles or samples from the left edge; a width includes the rectangles below.
-        own: int64, the width without the rectangles below.
+        name, place: Name and source position; the position is empty for threads and without symbols.
+        is_function: bool; False = the root, a process or a thread.
+        parent, depth: int64, the node above, -1 = none, and its level.
+        start, width: int64, cycles or samples from the left edge; a width includes the nodes below.
+        own: int64, the width without the nodes below.
         total: int64, cycles from entries to exits; -1 = not known.
         count: int64, calls or samples.
-        event: int64, row of the entry of its longest call, or of a sample; -1 = it is no function.
-        longest: int64, cycles of that call; -1 = unknown, for samples.
-        known: uint8, `Known` of all its times.
+        event: int64, row of the entry of the longest call, or of a sample; -1 for nodes that are no functions.
+        longest: int64, cycles of the longest call; -1 = unknown, as for samples.
+        known: uint8, `Known` of all times of the node.
     """
 
     table: Table
@@ -67,7 +69,7 @@ class FlameGraph:
     known: NDArray[np.uint8]
 
     def path(self, node: int) -> tuple[str, ...]:
-        """Return the names from below the root to a rectangle."""
+        """Return the names of the nodes from below the root to a node."""
         names: list[str] = []
         while node != ROOT:
             names.append(self.name[node])
@@ -75,7 +77,7 @@ class FlameGraph:
         return tuple(reversed(names))
 
     def at(self, path: tuple[str, ...]) -> int:
-        """Return the rectangle of a path; if it no longer exists, the innermost of its callers that does."""
+        """Return the node of a path; if there is none, its innermost caller that exists."""
         node = ROOT
         for name in path:
             below = [child for child in self.below(node).tolist() if self.name[child] == name]
@@ -85,22 +87,22 @@ class FlameGraph:
         return node
 
     def below(self, node: int) -> _Ints:
-        """Return the rectangles directly below a rectangle, from left to right."""
+        """Return the nodes directly below a node that have a width, from left to right."""
         below = np.flatnonzero((self.parent == node) & (self.width > 0))
         return below[np.argsort(self.start[below])]
 
 
 def flame_graph(table: Table, measure: FlameWidth | None = None, *, is_by_thread: bool = False) -> FlameGraph:
-    """Return the rectangles of all functions.
+    """Return the flame graph of all functions.
 
     Args:
         table: Result of `function_table`.
-        measure: Quantity that widths show; None, or one without data = the first one with data.
-        is_by_thread: Put functions below their processes and threads; else equal call paths add up over all threads.
+        measure: Quantity that widths show; if it is None or has no data, the first quantity with data is used.
+        is_by_thread: Put functions below their processes and threads; else equal call paths of all threads are summed.
     """
     is_sampled = table["source"] == "samples"
-    rows_of = {one: np.flatnonzero(is_sampled == (one is FlameWidth.SAMPLES)) for one in FlameWidth}
-    measures = tuple(one for one in FlameWidth if np.any(table[_COLUMNS[one]][rows_of[one]] > 0))
+    rows_of = {width: np.flatnonzero(is_sampled == (width is FlameWidth.SAMPLES)) for width in FlameWidth}
+    measures = tuple(width for width in FlameWidth if np.any(table[_COLUMNS[width]][rows_of[width]] > 0))
     measure = measure if measure in measures else (measures or (FlameWidth.RUNNING,))[0]
     rows = rows_of[measure]
     node, parent, depth, row_of_node, is_function = _nodes(table, rows, is_by_thread)
@@ -131,13 +133,13 @@ def flame_graph(table: Table, measure: FlameWidth | None = None, *, is_by_thread
 
 
 def _nodes(table: Table, rows: _Ints, is_by_thread: bool) -> tuple[_Ints, _Ints, _Ints, _Ints, NDArray[np.bool_]]:
-    """Return the node of each row, -1 = none; of each node its parent, depth, a row, and whether it is a function."""
+    """Return the node of each row, -1 = none, and for each node its parent, depth, a row, and `is_function`."""
     function, place, thread = table["function"], table["place"], table["thread"]
     process = table.trace.threads.process[thread].astype(np.int64)
     caller = np.array([table.parent(row) for row in range(len(table))], np.int64)
     numbers: dict[tuple[str, str, int], int] = {}
     key = np.full(len(function), -1, np.int64)
-    for row in rows.tolist():  # addresses without a name mean something in one process only
+    for row in rows.tolist():  # the same address without a name is another function in another process
         owner = int(process[row]) if function[row].startswith("0x") else -1
         key[row] = numbers.setdefault((function[row], place[row], owner), len(numbers))
     node = np.full(len(function), -1, np.int64)
@@ -167,7 +169,7 @@ def _nodes(table: Table, rows: _Ints, is_by_thread: bool) -> tuple[_Ints, _Ints,
 def _names(
     table: Table, row_of_node: _Ints, depth: _Ints, is_function: NDArray[np.bool_]
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the name and the place of each node."""
+    """Return the name and the source position of each node."""
     function, place, trace = table["function"], table["place"], table.trace
     process = trace.threads.process[table["thread"]].tolist()
     names, places = ["All"], [""]
@@ -179,7 +181,7 @@ def _names(
 
 
 def _starts(parent: _Ints, depth: _Ints, width: _Ints) -> _Ints:
-    """Return where each node begins: the widest is the leftmost below its caller, whose own time is at the right."""
+    """Return the left edge of each node: the widest child is leftmost, a node's own time is right of its children."""
     start = np.zeros(len(parent), np.int64)
     for level in range(1, int(depth.max()) + 1):
         nodes = np.flatnonzero(depth == level)

@@ -1,4 +1,4 @@
-"""Columns by name, with texts as indices of distinct texts, converted to numpy, Arrow, pandas and Polars."""
+"""Tables of named columns that convert to numpy, Arrow, pandas and Polars; texts are stored dictionary-encoded."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ if TYPE_CHECKING:
 
 
 Rows = slice | NDArray[np.int64]
-_MOST_CACHED: Final = 1 << 16  # texts
+_MOST_CACHED: Final = 1 << 16  # texts in a dictionary whose Arrow array is cached
 
 
 @dataclass(frozen=True, slots=True)
 class Texts:
-    """A column of texts with few distinct values.
+    """A dictionary-encoded column of texts.
 
     Attributes:
         code: (n,), unsigned integers: index of each row's text in `texts`.
-        texts: The distinct texts.
+        texts: The texts that codes refer to.
     """
 
     code: NDArray[np.unsignedinteger[Any]]
@@ -38,12 +38,12 @@ class Texts:
 
     @classmethod
     def of(cls, texts: Sequence[str]) -> Texts:
-        """Return a column of short tables: every row with its own text."""
+        """Return a column with an own text for every row, for short tables."""
         return cls(np.arange(len(texts), dtype=np.uint32), tuple(texts))
 
     @classmethod
     def sorted(cls, texts: Sequence[str]) -> Texts:
-        """Return a column that sorts in the alphabetical order of its texts."""
+        """Return a column whose codes are in the alphabetical order of the texts, so that sorting by code works."""
         names = sorted(set(texts))
         number = {name: code for code, name in enumerate(names)}
         return cls(np.array([number[text] for text in texts], np.uint32), tuple(names))
@@ -55,7 +55,7 @@ class Texts:
         return Texts(self.code[rows], self.texts)
 
     def numpy(self) -> NDArray[np.object_]:
-        """Return the texts one by one, object (n,); equal ones are one object."""
+        """Return the text of every row, object (n,); rows with equal codes share one object."""
         names = np.empty(max(len(self.texts), 1), np.object_)
         names[: len(self.texts)] = self.texts
         return np.asarray(names[self.code], np.object_)
@@ -63,10 +63,10 @@ class Texts:
 
 @dataclass(frozen=True, slots=True)
 class Several:
-    """A column of short tables in which each row has any number of values, such as the threads of a verdict.
+    """A column in which each row has any number of values, such as the threads of a verdict; for short tables.
 
     Attributes:
-        rows: The values of each row: numbers or texts, as the kind of the column says.
+        rows: The values of each row: numbers or texts, depending on the kind of the column.
     """
 
     rows: tuple[tuple[Any, ...], ...]
@@ -82,11 +82,11 @@ class Several:
 
 @dataclass(frozen=True, slots=True)
 class Partial:
-    """A column in which rows may lack a value, and no value can mark that.
+    """A column in which rows may lack a value, for values such as signed numbers of which none can mark absence.
 
     Attributes:
-        values: (n,); 0 or the empty text where there is none.
-        known: bool (n,), which rows have one.
+        values: (n,); 0 or the empty text where a row has no value.
+        known: bool (n,), whether each row has a value.
     """
 
     values: NDArray[Any] | Texts
@@ -99,29 +99,29 @@ class Partial:
         return Partial(self.values[rows], self.known[rows])
 
     def numpy(self) -> NDArray[Any]:
-        """Return the values one by one, (n,)."""
+        """Return the value of every row, (n,)."""
         return self.values.numpy() if isinstance(self.values, Texts) else self.values
 
 
 Values = NDArray[Any] | Texts | Partial
-Made = dict[str, Values]  # the columns of a table by name, but those in nanoseconds
+ColumnsByName = dict[str, Values]  # the columns of a table by name, except those in nanoseconds
 
 
 class Frames(ABC):
-    """Columns of one length, by name."""
+    """Base class of tables: named columns of equal length."""
 
     @property
     @abstractmethod
     def columns(self) -> tuple[str, ...]:
-        """Their names, in order."""
+        """Names of the columns, in order."""
 
     @abstractmethod
     def __getitem__(self, name: str) -> NDArray[Any]:
-        """Return one column in numpy, shape (n,)."""
+        """Return one column as a numpy array, shape (n,)."""
 
     @abstractmethod
     def arrow(self) -> pa.Table:
-        """Return them as a table of Arrow.
+        """Return the columns as an Arrow table.
 
         Raises:
             UsageError: The package pyarrow is not installed.
@@ -132,11 +132,11 @@ class Frames(ABC):
         return self.arrow()
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
-        """Hand the columns to any library that speaks Arrow: `pl.DataFrame(x)`, `pa.table(x)`, a scan of DuckDB."""
+        """Export the columns by the Arrow PyCapsule interface, for `pl.DataFrame(x)`, `pa.table(x)`, DuckDB, ..."""
         return self.arrow().__arrow_c_stream__(requested_schema)
 
     def numpy(self) -> dict[str, NDArray[Any]]:
-        """Return all columns as numpy arrays by name, each as `[name]` returns it; needs no other package.
+        """Return all columns as numpy arrays by name; needs no package other than numpy.
 
         Returns:
             Arrays of (rows,); texts are of type object.
@@ -144,10 +144,10 @@ class Frames(ABC):
         return {name: self[name] for name in self.columns}
 
     def to_pandas(self) -> pd.DataFrame:
-        """Return them as a data frame of pandas.
+        """Return the columns as a pandas data frame.
 
         Raises:
-            UsageError: A package is not installed.
+            UsageError: pandas or pyarrow is not installed.
         """
         required("pandas")
         table = self.arrow()
@@ -156,33 +156,33 @@ class Frames(ABC):
         return table.to_pandas()
 
     def to_polars(self) -> pl.DataFrame:
-        """Return them as a data frame of Polars.
+        """Return the columns as a Polars data frame.
 
         Raises:
-            UsageError: A package is not installed.
+            UsageError: polars or pyarrow is not installed.
         """
         return required("polars").from_arrow(self.arrow())
 
 
-def html_rows(heads: Iterable[str], rows: Iterable[Iterable[object]], says: str, tips: Sequence[str] = ()) -> str:
-    """Return rows as a table in HTML, for notebooks.
+def html_rows(heads: Iterable[str], rows: Iterable[Iterable[object]], caption: str, tips: Sequence[str] = ()) -> str:
+    """Return rows as an HTML table, for notebooks.
 
     Args:
-        heads: What the columns are called.
-        rows: Their values, written as `str` writes them.
-        says: A line below.
-        tips: What each column means; none = columns have no tips.
+        heads: Titles of the columns.
+        rows: Values of each row, converted with `str`.
+        caption: HTML of a line below the table.
+        tips: Tool tips of the columns; empty = none.
     """
     titles = [f' title="{html_text(tip)}"' for tip in tips]
     head = "".join(f"<th{titles[column] if titles else ''}>{html_text(name)}</th>" for column, name in enumerate(heads))
     body = "".join("<tr>" + "".join(f"<td>{html_text(str(value))}</td>" for value in row) + "</tr>" for row in rows)
-    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table><p>{says}</p>"
+    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table><p>{caption}</p>"
 
 
 def _for_pandas(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Return a column as pandas takes it: no text with two numbers, and numbers of texts that have a sign.
+    """Return a dictionary column with distinct texts and signed indices, as pandas categories need; others unchanged.
 
-    Arrow does without both; up to pyarrow 21 it does not convert unsigned numbers of texts to categories of pandas.
+    Arrow needs neither; up to pyarrow 21 it does not convert unsigned dictionary indices to pandas categories.
     """
     pyarrow = required("pyarrow")
     if not pyarrow.types.is_dictionary(column.type) or not column.num_chunks:
@@ -200,9 +200,9 @@ def arrow_array(values: Values, *, is_nullable: bool, known: NDArray[np.bool_] |
     """Return a column as an Arrow array.
 
     Args:
-        values: (n,).
+        values: The column, (n,).
         is_nullable: -1, or the empty text, becomes null.
-        known: bool (n,), instead: what is not null.
+        known: bool (n,), whether each value is not null; None = decided by `is_nullable`.
     """
     pyarrow = required("pyarrow")
     if isinstance(values, Partial):
@@ -225,7 +225,7 @@ def _dictionary(texts: tuple[str, ...]) -> Any:
     return _strings(texts) if len(texts) > _MOST_CACHED else _cached_strings(texts)
 
 
-@lru_cache(maxsize=16)  # names of all codes take some milliseconds
+@lru_cache(maxsize=16)  # converting the names of all codes takes some milliseconds
 def _cached_strings(texts: tuple[str, ...]) -> Any:
     return _strings(texts)
 
@@ -236,12 +236,12 @@ def _strings(texts: tuple[str, ...]) -> Any:
 
 
 def as_utf8(text: str) -> str:
-    """Return a text that can be written as UTF-8: half a surrogate pair, which a damaged name may hold, as `?`."""
+    """Return a text that can be written as UTF-8: lone surrogates, which a damaged name may contain, become `?`."""
     return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
 
 
 def _narrowed(values: Texts) -> NDArray[Any]:
-    """Return the codes of texts in a type that Arrow takes for indices."""
+    """Return the codes of texts as unsigned integers, for Arrow's dictionary indices."""
     code = values.code
     return code if code.dtype.kind == "u" else code.astype(np.uint32)
 

@@ -1,9 +1,9 @@
-"""In which functions do programs spend their time? Those that log their calls, and samples of the profiler.
+"""The functions in which programs spend their time, from functions that log their calls and from profiler samples.
 
     table = function_table(trace).sorted_by("running").head(20)
 
-A row is a function below its callers, of one thread. After `formats.symbols.add_symbols` functions have names, else
-addresses.
+A row is a function of one thread with a certain stack of callers. Functions have names after
+`formats.symbols.add_symbols`, before that addresses.
 """
 
 from __future__ import annotations
@@ -72,16 +72,16 @@ QUESTION: Final = Question(
 
 @dataclass(frozen=True, slots=True)
 class _Nodes:
-    """Functions below their callers, callers first, shape (n,).
+    """Nodes of the call tree, callers before the functions they call; columns of shape (n,).
 
     Attributes:
         thread: int64, row of the thread table.
-        address: int64.
-        above: int64, position of the caller; -1 = none.
+        address: int64, address of the function.
+        above: int64, index of the caller's node; -1 = none.
         count: int64, calls or samples.
-        total, own, running, longest: int64, cycles; -1 = samples do not say.
+        total, own, running, longest: int64, cycles; -1 for samples.
         event: int64, row of the entry of the longest call, or of the first sample.
-        is_cut: bool, calls go on behind the end.
+        is_cut: bool, whether some calls begin before or end after the range.
     """
 
     thread: _Ints
@@ -97,18 +97,19 @@ class _Nodes:
 
 
 def function_table(trace: Trace, window: TimeWindow | None = None) -> Table:
-    """Return the functions of all threads, each below its callers.
+    """Return the call tree of all threads as a table, each function below its callers.
 
     Args:
         trace: The events.
-        window: Only the parts of calls within it; None = all.
+        window: Count only the parts of calls within this range; None = all.
     """
     calls, is_too_deep = _of_calls(trace, window)
     samples = _of_samples(trace, window)
-    nodes = _Nodes(*(np.concatenate((getattr(calls, one.name), getattr(samples, one.name))) for one in fields(_Nodes)))
+    columns = [column.name for column in fields(_Nodes)]
+    nodes = _Nodes(*(np.concatenate((getattr(calls, name), getattr(samples, name))) for name in columns))
     order = _below_callers(nodes)
     rank = np.argsort(order)
-    nodes = _Nodes(*(getattr(nodes, one.name)[order] for one in fields(_Nodes)))
+    nodes = _Nodes(*(getattr(nodes, name)[order] for name in columns))
     nodes.above[nodes.above >= 0] = rank[nodes.above[nodes.above >= 0]]
     process = trace.threads.process[nodes.thread].astype(np.int64)
     functions, places = _named(trace, process, nodes.address)
@@ -144,7 +145,7 @@ def function_table(trace: Trace, window: TimeWindow | None = None) -> Table:
 
 
 def _stacks(functions: Sequence[str], above: _Ints) -> list[str]:
-    """Return each function behind its callers, which come before it."""
+    """Return each function's call stack as text, the outermost caller first; callers come before their functions."""
     stacks: list[str] = []
     for row, caller in enumerate(above.tolist()):
         stacks.append(f"{stacks[caller]}{SEPARATOR}{functions[row]}" if caller >= 0 else functions[row])
@@ -153,14 +154,14 @@ def _stacks(functions: Sequence[str], above: _Ints) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class CallStacks:
-    """Every call of a function that logs its calls, shape (n,) each, with the stack that it is on.
+    """The calls of functions that log their calls, with the call stack of each; columns of shape (n,).
 
     Attributes:
         entry_row: int64, row of the entry event.
-        start_cycles, end_cycles: int64, of the entry and the exit; the end of the trace if it has not returned.
-        parent: int64, position of the call that it is in, -1 = none.
-        stack: int64, index in `stacks`; -1 = nested too deeply to distinguish.
-        stacks: Functions with their callers, the outermost first; several threads may have the same.
+        start_cycles, end_cycles: int64, times of entry and exit; the end of the trace if the call has not returned.
+        parent: int64, index of the enclosing call, -1 = none.
+        stack: int64, index in `stacks`; -1 = nested too deeply.
+        stacks: The function with its callers, the outermost first; different threads may have equal stacks.
     """
 
     entry_row: _Ints
@@ -172,7 +173,7 @@ class CallStacks:
 
 
 def call_stacks(trace: Trace) -> CallStacks:
-    """Return the calls of all functions of a trace that log them."""
+    """Return the calls of all functions of a trace that log their calls."""
     entry_row, end, thread, address, parent, node, above, head = trace.cached("answers.call_stacks", _call_nodes)
     functions, _ = _named(trace, trace.threads.process[thread[head]].astype(np.int64), address[head])
     return CallStacks(
@@ -181,7 +182,7 @@ def call_stacks(trace: Trace) -> CallStacks:
 
 
 def _call_nodes(trace: Trace) -> tuple[_Ints, ...]:
-    """Return the arrays of `CallStacks` without function names, which symbols may add later."""
+    """Return what `CallStacks` is made from except function names, which change when symbols are added."""
     entry_row, exit_row = function_calls(trace)
     end = np.full(len(entry_row), trace.window.end, np.int64)
     end[exit_row != OPEN] = trace.events.time_cycles[exit_row[exit_row != OPEN]]
@@ -191,7 +192,7 @@ def _call_nodes(trace: Trace) -> tuple[_Ints, ...]:
 
 
 def _below_callers(nodes: _Nodes) -> _Ints:
-    """Return nodes in the order of rows: each followed by what it calls, the longest first, those sampled most last."""
+    """Return the order of nodes in the table: depth first, the longest first, then those of samples by count."""
     below: dict[int, list[int]] = defaultdict(list)
     for node in np.lexsort((-nodes.count, -nodes.total)).tolist():
         below[int(nodes.above[node])].append(node)
@@ -205,15 +206,15 @@ def _below_callers(nodes: _Nodes) -> _Ints:
 def _named(trace: Trace, process: _Ints, address: _Ints) -> tuple[list[str], list[str]]:
     """Return names of functions, or addresses where names are unknown, and their positions in source files."""
     symbols, functions, places = symbols_of(trace), [], []
-    for of, where in zip(process.tolist(), address.tolist(), strict=True):
-        place = Place() if symbols is None else symbols.place(of, where)
-        functions.append(place.function.replace(SEPARATOR, ":") or f"0x{where:x}")
+    for process_row, pc in zip(process.tolist(), address.tolist(), strict=True):
+        place = Place() if symbols is None else symbols.place(process_row, pc)
+        functions.append(place.function.replace(SEPARATOR, ":") or f"0x{pc:x}")
         places.append(place.source)
     return functions, places
 
 
 def _of_calls(trace: Trace, window: TimeWindow | None) -> tuple[_Nodes, bool]:
-    """Return the functions that log their calls, and whether calls are too deep to be told apart."""
+    """Return the call tree of functions that log their calls, and whether some calls are nested too deeply for it."""
     entry_row, exit_row = function_calls(trace)
     bounds, time = window or trace.window, trace.events.time_cycles
     start, end = time[entry_row], np.full(len(entry_row), trace.window.end, np.int64)
@@ -248,7 +249,7 @@ def _of_calls(trace: Trace, window: TimeWindow | None) -> tuple[_Nodes, bool]:
 
 
 def _nesting(thread: _Ints, entry_row: NDArray[np.uint32], exit_row: NDArray[np.uint32]) -> tuple[_Ints, _Ints]:
-    """Return how many calls each call is in, and the position of the innermost of them, -1 = none."""
+    """Return how many calls enclose each call, and the index of the innermost of these, -1 = none."""
     count = len(entry_row)
     rows = np.concatenate((entry_row, exit_row)).astype(np.int64)
     step = np.repeat(np.array((1, -1)), count)
@@ -271,7 +272,7 @@ def _nesting(thread: _Ints, entry_row: NDArray[np.uint32], exit_row: NDArray[np.
 
 
 def _numbered(thread: _Ints, address: _Ints, depth: _Ints, parent: _Ints) -> tuple[_Ints, _Ints, _Ints]:
-    """Return the node of each call, -1 = too deep; for each node its caller's node, -1 = none, and one of its calls."""
+    """Return each call's node, -1 = too deep; and for each node its caller's node, -1 = none, and one of its calls."""
     node = np.full(len(thread), -1, np.int64)
     above: list[_Ints] = []
     head: list[_Ints] = []
@@ -292,7 +293,7 @@ def _numbered(thread: _Ints, address: _Ints, depth: _Ints, parent: _Ints) -> tup
 
 
 def _running(trace: Trace, thread: _Ints, start: _Ints, end: _Ints) -> _Ints:
-    """Return for how long threads had a CPU between two moments each, cycles."""
+    """Return for how long each thread ran between its start and end, cycles."""
     running = np.zeros(len(thread), np.int64)
     if not len(thread):
         return running
@@ -306,7 +307,7 @@ def _running(trace: Trace, thread: _Ints, start: _Ints, end: _Ints) -> _Ints:
 
 
 def _of_samples(trace: Trace, window: TimeWindow | None) -> _Nodes:
-    """Return the functions in which threads were at ticks of the profiler."""
+    """Return the functions in which threads were at profiler samples, as nodes without callers."""
     rows = rows_of_codes(trace, *_PROFILE) if trace.has_slots else np.empty(0, np.uint32)
     if window is not None:
         inside = trace.rows_between(window)
@@ -315,9 +316,9 @@ def _of_samples(trace: Trace, window: TimeWindow | None) -> _Nodes:
     named = thread_rows(trace, pid.astype(np.uint32), tid.astype(np.uint32))
     thread = np.where(has_pid & has_tid & (named > 0), named, trace.events.thread[rows])
     address, symbols = ip.copy(), symbols_of(trace)
-    if symbols is not None:  # samples of one function are one row
+    if symbols is not None:  # samples in the same function are counted together
         keys, inverse = np.unique(np.stack((trace.threads.process[thread], ip)), axis=1, return_inverse=True)
-        begins = [where - symbols.place(of, where).offset for of, where in keys.T.tolist()]
+        begins = [pc - symbols.place(process_row, pc).offset for process_row, pc in keys.T.tolist()]
         address = np.array(begins, np.int64)[inverse.reshape(-1)] if begins else address
     keys, head, count = np.unique(np.stack((thread, address)), axis=1, return_index=True, return_counts=True)
     none = np.full(len(head), -1, np.int64)

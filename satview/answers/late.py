@@ -1,4 +1,4 @@
-"""Why was this cycle late? Activities with their figures, each of their instances, its blame, and slow against fast."""
+"""Why activities are late: their figures, their instances, the blame of each, and slow compared with fast instances."""
 
 from __future__ import annotations
 
@@ -59,8 +59,8 @@ from satview.store.trace import Trace
 from satview.timeline.state_lanes import contradicted_runs, run_slices
 
 _Ints = NDArray[np.int64]
-_LONG: Final = 1 << 20  # events: for fewer, another thread gains nothing
-_NAMED_PARTS: Final = 4  # in a sentence
+_LONG: Final = 1 << 20  # events: with fewer, a second thread gains nothing
+_NAMED_PARTS: Final = 4  # most parts named in a sentence
 _SQL_INSTANCES: Final = 100
 _SHARES: Final = (0.0, 0.5, 0.99, 1.0)
 _WORDS: Final = ", ".join(f"`{word}`" for word in BLAME_WORDS.values())
@@ -193,7 +193,7 @@ class Late:
 
     @property
     def _deadline(self) -> _Ints:
-        """The deadline of each activity, -1 = none."""
+        """The deadline of each activity, cycles, -1 = none."""
         return np.array([activity.deadline_cycles for activity in self.learned.activities], np.int64)
 
     @property
@@ -202,7 +202,7 @@ class Late:
         return "\n".join(filter(None, (STATES.advice(self.trace), more if self.learned.left_out else "")))
 
     def worst(self, activity: int | None = None, count: int | None = None) -> _Ints:
-        """Return positions of instances: the latest first, then the longest; those that are not known come last."""
+        """Return indices of instances, sorted by overrun of the deadline, then by response; unknown ones are last."""
         instances = self.learned.instances
         ranked = np.arange(len(instances)) if activity is None else np.flatnonzero(instances.activity == activity)
         overrun = self.learned.overrun_cycles[ranked]
@@ -210,10 +210,11 @@ class Late:
         return ranked[order][:count]
 
     def most_telling(self) -> int | None:
-        """Return the activity that exceeds its deadline by the largest share, else comes closest; None without any.
+        """Return the activity with the largest ratio of longest response to deadline; None if there are no activities.
 
-        Without deadlines it is the one with the largest ratio of longest instance to median. Activities of the program
-        that writes the trace come last.
+        If no activity has a deadline, it is the one with the largest ratio of longest response to median response.
+        Kernel calls and functions, and activities of the program that writes the trace, are taken only if there are no
+        others.
         """
         instances, count = self.learned.instances, len(self.learned.activities)
         if not count:
@@ -283,7 +284,7 @@ class Late:
         )  # fmt: skip
 
     def _running(self) -> _Ints:
-        """Return how long threads run within the instances of each activity, interrupts included, cycles."""
+        """Return for each activity how long its threads run within its instances, interrupts included, cycles."""
         instances, (rows, ends) = self.learned.instances, run_slices(self.trace)
         threads, starts = self.trace.events.thread[rows], self.trace.events.time_cycles[rows]
         order, by_thread = stable_order(threads), stable_order(instances.thread)
@@ -327,10 +328,10 @@ class Late:
         )
 
     def chains(self) -> Table:
-        """Return the chains of the file of timing: how long they react, and how old their input is.
+        """Return the reaction times and input ages of the chains in the timing file.
 
         Raises:
-            UsageError: One names what is no activity.
+            UsageError: A chain names an activity that does not exist.
         """
         names, times, bounds = list[str](), list[ChainTimes](), list[int]()
         for name, said in self.timing.items():
@@ -367,9 +368,10 @@ class Late:
         )
 
     def explained(self, chosen_rows: _Ints) -> tuple[Table, tuple[str, ...]]:
-        """Return the parts of some instances, in their order, and for each a text on what took most of its time.
+        """Return the blame of instances, in their order, and for each instance a text about what took most of its time.
 
-        Parts of holders and servers are below the part they explain. Instances too long to be split have no text.
+        Parts that holders and servers spent are nested below the part they explain. Instances that are too long to be
+        split have no text.
         """
         count, parts = split(self.trace, self.learned.instances.at(chosen_rows))
         bounds = np.searchsorted(parts.interval, np.arange(count + 1)).tolist()
@@ -378,11 +380,11 @@ class Late:
         return self._blame_table(chosen_rows, count, parts), tuple(says)
 
     def blame(self, chosen_rows: _Ints) -> Table:
-        """Return the parts of some instances, in their order, parts of holders and servers below the part explained."""
+        """Return the blame of instances, in their order; parts of holders and servers are below what they explain."""
         return self._blame_table(chosen_rows, *split(self.trace, self.learned.instances.at(chosen_rows)))
 
     def says(self, instance: int) -> str:
-        """Return a text on how long an instance took and what took most of its time."""
+        """Return a text about how long an instance took and what took most of its time."""
         return self.explained(np.array([instance]))[1][0]
 
     def _blame_table(self, chosen_rows: _Ints, count: int, parts: BlameParts) -> Table:
@@ -410,7 +412,7 @@ class Late:
         )
 
     def slow_against_fast(self, activity: int) -> Table:
-        """Return the differences of an activity's slowest tenth from its faster half, by how much they explain."""
+        """Return what an activity's slowest tenth spends more time with than its faster half, the largest first."""
         return self.compared(activity).times
 
     def compared(
@@ -420,8 +422,10 @@ class Late:
 
         Args:
             activity: The activity.
-            others: More traces: the slowest tenth of the instances of all is compared with the faster half of all.
-            against: Traces that are fast: all instances of all are compared with all of theirs; none = as above.
+            others: More traces; the instances of all traces are put together before the slowest tenth is compared with
+                the faster half.
+            against: Fast traces; if given, all instances of this trace and `others` count as slow, and all of these as
+                fast.
 
         Raises:
             UsageError: One of the other traces has no activity of that name.
@@ -449,7 +453,7 @@ class Late:
                        for pair in zip(one.samples(*rows), (True, False), strict=True))  # fmt: skip
 
     def measured(self, name: str) -> Measured:
-        """Return the instances of an activity that are known and done.
+        """Return those instances of an activity that are known and done when the trace ends.
 
         Raises:
             UsageError: There is no such activity.
@@ -460,7 +464,7 @@ class Late:
         return _Instances(self.trace, instances.at(is_done))
 
     def every_comparison(self) -> SlowAgainstFast:
-        """Return the differences between slow and fast instances of each activity; a column names the activity."""
+        """Return the differences between slow and fast instances of all activities; a column names the activity."""
         by_name = {activity.name: self.compared(number) for number, activity in enumerate(self.learned.activities)}
         by_name = by_name or {"": compared(self.trace, (), is_by_name=False, cannot_tell=self._cannot_tell)}
         return SlowAgainstFast(*(
@@ -504,12 +508,12 @@ class _Instances:
 
 
 def _jitter(number: _Ints, moments: _Ints, count: int) -> _Ints:
-    """Return the longest less the shortest time between neighbouring moments of each activity; -1 for fewer than 3.
+    """Return the longest minus the shortest interval between successive times of each activity; -1 for fewer than 3.
 
     Args:
-        number: int64 (n,), which activity, ascending.
-        moments: int64 (n,), cycles.
-        count: Of activities.
+        number: int64 (n,), the activity of each time, ascending.
+        moments: int64 (n,), times, cycles.
+        count: Number of activities.
     """
     out = np.full(count, -1, np.int64)
     edges = np.searchsorted(number, np.arange(count + 1)).tolist()
@@ -522,9 +526,9 @@ def _jitter(number: _Ints, moments: _Ints, count: int) -> _Ints:
 
 
 def responses(answers: Late, activity: int) -> Histogram | None:
-    """Return the histogram of the responses of an activity, divided at its deadline; None if none is known.
+    """Return the histogram of an activity's response times, split at its deadline; None if no response is known.
 
-    Its durations are those of `Late.worst`, but for the last of these, which are not known.
+    Its durations are in the order of `Late.worst`, without the unknown ones at the end.
     """
     instances = answers.learned.instances.at(answers.worst(activity))
     instances = instances.at(instances.is_known)
@@ -540,10 +544,10 @@ def late(trace: Trace, timing: Mapping[str, Timing] | None = None) -> Late:
 
     Args:
         trace: The events.
-        timing: What a user says of activities, as of `analysis.timing.read_timing`.
+        timing: The user's settings for activities, from `analysis.timing.read_timing`.
 
     Raises:
-        UsageError: An expression is wrong, or no learned activity has the name.
+        UsageError: An expression is wrong, or there is no activity of a name.
     """
     if len(trace.events) < _LONG:
         return Late(trace, activities(trace, timing), timing or {})
@@ -551,7 +555,7 @@ def late(trace: Trace, timing: Mapping[str, Timing] | None = None) -> Late:
         beside = Begun(partial(_make_links, trace), "satview-late")
         try:
             learned = activities(trace, timing)
-            for make in (contradicted_runs, deliveries, STATES.reason):  # what the tables ask for first
+            for make in (contradicted_runs, deliveries, STATES.reason):  # the tables need these first
                 make(trace)
             for cpu in range(trace.cpu_count - 1, 0, -1):  # the other thread begins with the first one
                 cpu_timeline(trace, cpu)
@@ -561,7 +565,7 @@ def late(trace: Trace, timing: Mapping[str, Timing] | None = None) -> Late:
 
 
 def _make_links(trace: Trace) -> None:
-    """Make on another processor what blame needs, and some of what activities do."""
+    """Compute the links and CPU timelines that blame needs, some of which activities need too, in another thread."""
     for make in (waits, wake_ups, blockers):
         make(trace)
     for cpu in range(trace.cpu_count):
@@ -569,6 +573,6 @@ def _make_links(trace: Trace) -> None:
 
 
 def blame_table(trace: Trace, timing: Mapping[str, Timing] | None = None) -> Table:
-    """Return the parts of the worst hundred instances of a trace; arguments as for `late`."""
+    """Return the blame of the worst hundred instances of a trace; arguments as for `late`."""
     answers = late(trace, timing)
     return answers.blame(answers.worst(count=_SQL_INSTANCES))

@@ -29,17 +29,17 @@ from satview.timeline.state_lanes import run_slices
 
 _Ints = NDArray[np.int64]
 MOST_COMPARED: Final = 1000
-"""Slow instances, and as many fast ones."""
-_MOST_EVENTS: Final = 1 << 24  # in the instances that are split: bounds time and memory, whatever the trace
+"""Most slow instances, and most fast instances, that are compared."""
+_MOST_EVENTS: Final = 1 << 24  # in the instances that are split; bounds time and memory
 _MOST_CAUSES: Final = 100
-_SURE: Final = 4.0  # differences of so many standard errors
+_SURE: Final = 4.0  # standard errors
 _LIKELY: Final = 2.0
 _HOW_SURE: Final = ("sure", "likely", "unsure")
 _SURE_COLUMN: Final = Column("sure", Kind.TEXT, f"`sure`: the difference is {_SURE:g} standard errors or more; "
                              f"`likely`: {_LIKELY:g}; `unsure`: less", "Sure")  # fmt: skip
 _WHOM: Final = Column("whom", Kind.THREAD, "with whom", "Whom", is_nullable=True)
 OF_ACTIVITY: Final = Column("activity", Kind.TEXT, "of which activity", "Activity")
-"""What SQL has before the columns of these tables, which are of all activities there."""
+"""First column of these tables in SQL, where they have the rows of all activities."""
 COMPARISON: Final = Question(
     "slow_against_fast",
     "Slow against fast",
@@ -107,11 +107,11 @@ _VIA: Final = ("waits", "functions")
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """Some instances of one trace.
+    """Instances of one trace that are to be compared.
 
     Attributes:
         trace: The events.
-        instances: Those to be compared.
+        instances: The instances.
     """
 
     trace: Trace
@@ -119,14 +119,14 @@ class Sample:
 
 
 class Measured(Protocol):
-    """Instances of one activity of one trace, which need not be open yet."""
+    """The instances of one activity in one trace; the trace may be opened only when `samples` is called."""
 
     @property
     def response_s(self) -> NDArray[np.float64]:
-        """How long each took, float64 (n,)."""
+        """Response time of each instance, seconds, float64 (n,)."""
 
     def samples(self, *chosen: _Ints) -> tuple[Sample, ...]:
-        """Return several times some of them, int64 (k,) positions each."""
+        """Return a sample of the instances for each array of their indices, int64 (k,)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,9 +134,9 @@ class SlowAgainstFast:
     """Differences between slow and fast instances.
 
     Attributes:
-        times: What slow instances spend more time with.
-        causes: Events that happen more often in them.
-        paths: Their paths through awaited threads and through their own functions.
+        times: Parts of the time that are longer in slow instances.
+        causes: Events that happen more often in slow instances.
+        paths: Paths through awaited threads, and through the instances' own functions, that take longer.
     """
 
     times: Table
@@ -145,7 +145,7 @@ class SlowAgainstFast:
 
 
 def split(trace: Trace, instances: Instances) -> tuple[int, BlameParts]:
-    """Return the parts of some instances, of as many of the first ones as the bounds allow, and how many these are."""
+    """Return how many of the first instances can be split within `_MOST_EVENTS`, and their parts."""
     begin, over = (np.searchsorted(trace.events.time_cycles, times) for times in
                    (instances.start_cycles, instances.end_cycles))  # fmt: skip
     count = max(1, int(np.searchsorted(np.cumsum(over - begin), _MOST_EVENTS, side="right")))
@@ -154,12 +154,12 @@ def split(trace: Trace, instances: Instances) -> tuple[int, BlameParts]:
 
 
 def thinned(positions: _Ints, most: int = MOST_COMPARED) -> _Ints:
-    """Return some of many positions, evenly: all where there are no more."""
+    """Return at most `most` of the positions, evenly distributed."""
     return positions[np.unique(np.linspace(0, len(positions) - 1, min(most, len(positions))).astype(np.int64))]
 
 
 def part_columns(trace: Trace, kind: _Ints, thread: _Ints, value: _Ints) -> dict[str, Texts | _Ints]:
-    """Return the columns that describe what parts were spent with."""
+    """Return the columns `part`, `whom` and `what`, which describe how time was spent."""
     return {
         "part": Texts(kind.astype(np.uint8), tuple(BLAME_WORDS.values())),
         "whom": np.where(thread > 0, thread, -1),
@@ -168,19 +168,19 @@ def part_columns(trace: Trace, kind: _Ints, thread: _Ints, value: _Ints) -> dict
 
 
 def name_whom(trace: Trace, whom: _Ints) -> dict[str, Callable[[int], str]]:
-    """Return a function that writes the thread or server of a part: an empty text if there is none."""
+    """Return the text function of column `whom`: the name of the thread or server, empty if there is none."""
     return {"whom": lambda row: trace.thread_name(int(whom[row])) if whom[row] > 0 else ""}
 
 
 @dataclass(slots=True)
 class _Pool:
-    """Instances of several traces, slow ones or fast ones, with what they have.
+    """Collects the parts, events and paths of all slow, or all fast, instances of several traces.
 
     Attributes:
-        names: Numbers of what traces call alike, for both pools.
-        ways: The same of paths.
-        trace: That of the tables: events of others have no place in them.
-        is_by_name: Threads are numbers of `names`, as there are several traces; else rows.
+        names: Number of each name of a thread or event; shared by both pools.
+        ways: Number of each path; shared by both pools.
+        trace: The trace of the tables; they cannot refer to events of other traces.
+        is_by_name: With several traces threads are numbers of `names`; with one they are rows of its thread table.
     """
 
     names: dict[str, int]
@@ -195,7 +195,7 @@ class _Pool:
     cycles: list[_Ints] = field(default_factory=list)
     instance: list[_Ints] = field(default_factory=list)
     happens: list[_Ints] = field(default_factory=list)
-    start_row: list[_Ints] = field(default_factory=list)  # of instances; -1 = of another trace
+    start_row: list[_Ints] = field(default_factory=list)  # of instances; -1 = in another trace
     happens_row: list[_Ints] = field(default_factory=list)
     way: list[_Ints] = field(default_factory=list)
     way_instance: list[_Ints] = field(default_factory=list)
@@ -230,12 +230,12 @@ class _Pool:
         self.count += count
 
     def _on_own_clock(self, trace: Trace, cycles: _Ints) -> _Ints:
-        """Return lengths of a trace in cycles of the clock of the tables."""
+        """Convert durations from cycles of another trace to cycles of the trace of the tables."""
         rate, own_rate = trace.clock.cycles_per_s, self.trace.clock.cycles_per_s
         return cycles if rate == own_rate else np.rint(cycles * (own_rate / rate)).astype(np.int64)
 
     def _waits(self, trace: Trace, parts: BlameParts) -> tuple[_Ints, _Ints, _Ints]:
-        """Return the way of each part that others spend while an instance waits, its instance, and its cycles."""
+        """Return path, instance and cycles of each part that other threads spend while an instance waits for them."""
         inner = np.flatnonzero(parts.parent >= 0)
         value = np.where(np.isin(parts.kind, (Blame.LOCK, Blame.MESSAGE)) & self.is_by_name, -1, parts.value)
         steps = np.stack((parts.kind, parts.thread, value))
@@ -246,7 +246,7 @@ class _Pool:
         return number[which.reshape(-1)], parts.interval[inner], parts.cycles[inner]
 
     def _calls(self, trace: Trace, instances: Instances) -> tuple[_Ints, _Ints, _Ints]:
-        """Return the same of the functions that are entered within instances, without those that they call."""
+        """Return path, instance and own cycles of each function call that begins within an instance."""
         calls = call_stacks(trace)
         is_own = np.isin(trace.events.thread[calls.entry_row], np.unique(instances.thread))
         of_threads = np.flatnonzero(is_own & (calls.stack >= 0))
@@ -265,7 +265,7 @@ class _Pool:
 
 
 def _numbers(names: dict[str, int], values: _Ints, name: Callable[[int], str]) -> _Ints:
-    """Return the number of the name of each of some values, from `names` or new there."""
+    """Return for each value the number of its name in `names`; new names are added."""
     kinds, which = np.unique(values, return_inverse=True)
     numbers = [names.setdefault(name(kind), len(names)) for kind in kinds.tolist()]
     return np.array(numbers, np.int64)[which.reshape(-1)]
@@ -283,7 +283,7 @@ def _step(trace: Trace, kind: int, thread: int, value: int) -> str:
 
 
 def _happenings(trace: Trace, threads: _Ints) -> list[tuple[_Ints, tuple[_Ints, Callable[[int], str]]]]:
-    """Return rows of events of some threads that may make work slow, with what they are: numbers, and their names."""
+    """Return the events of threads that may slow them down, by sort: rows, and a number with its name for each row."""
     is_wanted = np.zeros(len(trace.threads), np.bool_)
     is_wanted[threads] = True
 
@@ -313,7 +313,7 @@ def _happenings(trace: Trace, threads: _Ints) -> list[tuple[_Ints, tuple[_Ints, 
 
 
 def _within(trace: Trace, instances: Instances, rows: _Ints) -> tuple[_Ints, _Ints]:
-    """Return which events of its thread are within each instance: positions of instances, and of the events."""
+    """Return all pairs of an instance and an event of its thread within it, as indices of both."""
     key = trace.events.thread[rows].astype(np.int64) << 32 | rows
     order = np.argsort(key, kind="stable")
     begin = np.searchsorted(trace.events.time_cycles, instances.begin_cycles)
@@ -326,15 +326,15 @@ def _within(trace: Trace, instances: Instances, rows: _Ints) -> tuple[_Ints, _In
 def compared(
     trace: Trace, samples: Iterable[tuple[Sample, bool]], *, is_by_name: bool, cannot_tell: str = "", note: str = ""
 ) -> SlowAgainstFast:
-    """Return what slow instances have that fast ones have not.
+    """Return the differences between slow and fast instances.
 
     Args:
-        trace: That of the tables, whose clock they have.
-        samples: Some instances each, and whether they are slow ones; used one after the other, so that the traces of
-            many need not be open at once.
-        is_by_name: They are of several traces: what these call alike is the same.
-        cannot_tell: What else the tables say they cannot tell.
-        note: Which instances are compared; empty = the slowest tenth against the faster half.
+        trace: The trace to whose events and clock the tables refer.
+        samples: Instances of one trace, and whether they are slow; used one after the other, so that only one of many
+            traces need be open at a time.
+        is_by_name: The samples are of several traces: threads and servers are matched by name.
+        cannot_tell: More reasons to show as `cannot_tell` of the tables.
+        note: Text about which instances are compared; empty = the slowest tenth against the faster half.
     """
     names, ways, wanted = {"": 0}, dict[str, int](), 0
     slow, fast = pools = _Pool(names, ways, trace, is_by_name), _Pool(names, ways, trace, is_by_name)
@@ -350,11 +350,11 @@ def compared(
 
 @dataclass(frozen=True, slots=True)
 class _Longer:
-    """Kinds of time that slow instances have more of than fast ones, those that explain most first.
+    """Sorts of time (parts or paths) of which slow instances have more than fast ones, the largest difference first.
 
     Attributes:
-        sort: int64 (n,), with what.
-        columns: Those that all tables of times have, by name.
+        sort: int64 (n,), number of the sort.
+        columns: The columns that all tables of times have, by name.
     """
 
     sort: _Ints
@@ -365,9 +365,9 @@ class _Longer:
         """Compare two pools.
 
         Args:
-            pools: The slow ones, and the fast ones.
-            parts: Of each the sort, the instance and the cycles of some parts, int64 (n,) each.
-            count: How many sorts there are.
+            pools: The pool of slow and that of fast instances.
+            parts: For each pool the sort, instance and cycles of its parts, int64 (n,) each.
+            count: Number of sorts.
         """
         in_slow, in_fast = (_Sums.of(*part, count, pool.count) for part, pool in zip(parts, pools, strict=True))
         longer = in_slow.mean - in_fast.mean
@@ -430,7 +430,7 @@ def _causes(trace: Trace, pools: tuple[_Pool, _Pool], note: str) -> Table:
         sums.append(_Sums.of(sort, instance, np.ones(len(sort), np.int64), len(names), pool.count))
     in_slow, in_fast = sums
     more = in_slow.mean - in_fast.mean
-    # One instance more or less is no difference that is sure: the least error of a mean.
+    # A difference of one instance is never sure: this is the least error of a mean.
     error = np.maximum(np.sqrt(in_slow.error + in_fast.error), 1 / max(1, pools[0].count))
     ratio = more / error
     order = np.lexsort((-more, -np.minimum(ratio, _SURE)))
@@ -463,13 +463,13 @@ def _causes(trace: Trace, pools: tuple[_Pool, _Pool], note: str) -> Table:
 
 
 def _events(sort: _Ints, sorts: int, rank: _Ints, row: _Ints) -> _Ints:
-    """Return for each sort the event with the least rank, of equal ones the first; -1 = this trace has none.
+    """Return for each sort the event with the lowest rank, the first of equal ones; -1 = none in this trace.
 
     Args:
-        sort: int64 (n,), which sort each event is of.
-        sorts: How many sorts there are.
+        sort: int64 (n,), sort of each event.
+        sorts: Number of sorts.
         rank: int64 (n,).
-        row: int64 (n,), the events; -1 = of another trace.
+        row: int64 (n,), rows of the events; -1 = in another trace.
     """
     order = np.lexsort((row, rank, sort))
     order = order[row[order] >= 0]
@@ -492,11 +492,11 @@ def _how_sure(ratio: NDArray[np.float64], slow_count: int) -> Texts:
 
 @dataclass(frozen=True, slots=True)
 class _Sums:
-    """Sums over some instances for each sort; every column has shape (sorts,).
+    """Statistics over instances for each sort; every column has shape (sorts,).
 
     Attributes:
-        times: int64, in how many instances it is.
-        mean: float64; of those without it 0 counts.
+        times: int64, number of instances that have this sort.
+        mean: float64, mean over all instances; those without the sort count as 0.
         error: float64, squared standard error of the mean.
     """
 

@@ -1,4 +1,4 @@
-"""How long do pulses and interrupts take until a thread answers? One by one, and how they are distributed by source."""
+"""How long pulses and interrupts take until a thread answers: a table of all, and their distribution by source."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from satview.store.trace import Trace
 
 _Ints = NDArray[np.int64]
 _KnownValues = NDArray[np.uint8]
-_UNKNOWN, _INTERRUPT, _TIMER, _CALL = range(4)  # what sorts of sources there are
+_UNKNOWN, _INTERRUPT, _TIMER, _CALL = range(4)  # sorts of sources
 _REASONS: Final = {
     Known.AT_LEAST: "not over when the trace ends, or its cause or its receipt is not known",
     Known.INFERRED: "it follows from the order of events; no event names both ends",
@@ -67,7 +67,7 @@ _LEG_COLUMNS: Final = (
     _leg("receipt", "To receipt", "from there until it has received the pulse"),
     _leg("total", "Total", "from what causes it to the last moment that is known"),
 )
-LEGS: Final = tuple(column.name for column in _LEG_COLUMNS)  # the others add up to the last
+LEGS: Final = tuple(column.name for column in _LEG_COLUMNS)  # the last is the sum of the others
 _SOURCE: Final = Column("source", Kind.TEXT, "the interrupt, the timer, or the thread that sends the pulse", "Source",
                         sql="")  # fmt: skip
 _THREAD: Final = Column("thread", Kind.THREAD, "the thread that receives it, or is made ready by it", "Thread",
@@ -124,12 +124,12 @@ FIGURES: Final = Question(
 
 @dataclass(frozen=True, slots=True)
 class LatencyFilter:
-    """Which latencies are requested.
+    """Conditions that selected latencies meet.
 
     Attributes:
-        interrupt: Number of the interrupt, as its entry or delivery gives it; None = any source.
-        thread: Part of the label of the thread that answers, a pid or `PID:TID`; empty = any.
-        window: When they began; None = at any time.
+        interrupt: Number of the interrupt, as its entry or delivery shows it; None = any source.
+        thread: Part of the label of the answering thread, its pid or `PID:TID`; empty = any.
+        window: Range in which latencies begin; None = at any time.
     """
 
     interrupt: int | None = None
@@ -142,7 +142,7 @@ def latency_table(trace: Trace, requested: LatencyFilter | None = None) -> Table
 
     Args:
         trace: The events.
-        requested: Which; None = all.
+        requested: The filter; None = all.
     """
     links = latencies(trace)
     legs = trace.cached("answers.latency_legs", _legs)
@@ -185,7 +185,7 @@ def _matching(trace: Trace, links: Latencies, requested: LatencyFilter) -> NDArr
 
 
 def _sources(trace: Trace, links: Latencies) -> Texts:
-    """Return the sources of pulses and interrupts: interrupts by number, then the timer, then threads."""
+    """Return the source of each latency as text; in the order of codes: interrupts by number, timer, threads."""
     known = np.flatnonzero(links.cause_row >= 0)
     code = trace.events.code[links.cause_row[known]]
     kind, value = np.zeros(len(links), np.int64), np.zeros(len(links), np.int64)
@@ -203,10 +203,10 @@ def _sources(trace: Trace, links: Latencies) -> Texts:
 
 
 def _legs(trace: Trace) -> dict[str, tuple[_Ints, _KnownValues]]:
-    """Return the legs of all latencies: cycles, -1 for none, and `Known`.
+    """Return by leg the cycles of all latencies, -1 for none, and their `Known`.
 
-    The first leg that is not over when the trace ends counts up to there, as a lower bound; where events are missing
-    before that, it is unknown. A total of which a part is not known is a lower bound.
+    A leg that is not over when the trace ends is counted up to there, as a lower bound; it is unknown if events are
+    missing before that. A total is a lower bound if one of its parts is not known.
     """
     links = latencies(trace)
     legs = {name: (getattr(links, f"{name}_cycles").copy(), _of_links(trace, links, name)) for name in LEGS}
@@ -240,7 +240,7 @@ def _legs(trace: Trace) -> dict[str, tuple[_Ints, _KnownValues]]:
 
 
 def _of_links(trace: Trace, links: Latencies, leg: str) -> _KnownValues:
-    """Return how a leg is known from the links that it rests on; the leg of a READY thread rests on none."""
+    """Return the `Known` of a leg from the links that it is computed from; `scheduling` needs no link."""
     exact = np.zeros(len(links), np.uint8)
     is_pulse = links.pulse_row >= 0
     by_handler = np.where(links.handler_row >= 0, Known.INFERRED, Known.EXACT).astype(np.uint8)
@@ -260,7 +260,7 @@ def _of_links(trace: Trace, links: Latencies, leg: str) -> _KnownValues:
 
 
 def _of_ends(table: LinkTable, rows: _Ints) -> _KnownValues:
-    """Return how the links that end at some events (-1 = no event) are known; where there is no link, exact."""
+    """Return the `Known` of the links that end at the rows (-1 = no event); exact where there is no link."""
     known, ends = np.zeros(len(rows), np.uint8), np.flatnonzero(rows >= 0)
     link = table.ended_by(rows[ends].astype(np.uint32))
     known[ends[link >= 0]] = known_by_certainty(table.certainty[link[link >= 0]])
@@ -268,13 +268,13 @@ def _of_ends(table: LinkTable, rows: _Ints) -> _KnownValues:
 
 
 def latency_figures(trace: Trace, table: Table) -> Table:
-    """Return how the legs of some latencies are distributed: one row per source, thread and leg that occurs there.
+    """Return the distribution of the legs of latencies: one row for each source, thread and leg that occurs there.
 
-    Every time counts, however it is known; a figure is as known as the least known of its times.
+    All durations count, however they are known; a figure has the `Known` of its least known duration.
 
     Args:
         trace: The events.
-        table: The latencies that count, as of `latency_table`.
+        table: The latencies, a result of `latency_table`.
     """
     links, rows = latencies(trace), table.positions
     legs = trace.cached("answers.latency_legs", _legs)

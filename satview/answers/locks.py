@@ -1,7 +1,7 @@
-"""Contention of locks: how often each was requested, how often and how long threads waited, how long it was held.
+"""Lock contention: how often each lock was requested, how often and how long threads waited, how long it was held.
 
-Works on traces whose records name the object of a call, as those of a threads library do. Kernel event traces show only
-the contended part of a lock, the kernel calls; they have no table here.
+Needs a trace of a threads library, whose records name the object of each call. Kernel event traces show a lock only
+where threads wait for it, so that they have no such table.
 """
 
 from __future__ import annotations
@@ -94,9 +94,9 @@ WAITS: Final = Question(
 
 
 def lock_tables(trace: Trace) -> tuple[Table, Table]:
-    """Return every lock of a trace, those that threads waited longest for first, and every wait, in time order.
+    """Return the table of locks, those that threads waited longest for first, and that of waits, in time order.
 
-    A trace whose records name no locks has none of them, and says so.
+    For a trace whose records name no locks both are empty, with the reason as `cannot_tell`.
     """
     if isinstance(trace.payloads, RecordPayloads):
         return _tables(_records(trace, trace.payloads))
@@ -115,9 +115,9 @@ class _LockRecords:
 
     Attributes:
         trace: The trace.
-        payloads: Its arguments.
-        code: uint16, of begin and end alike.
-        partner: int64, the other record of the call, `_NONE` for none.
+        payloads: Arguments of the records.
+        code: uint16, code of the call, the same for its first and second record.
+        partner: int64, row of the call's other record, `_NONE` for none.
         time: int64, nanoseconds.
         thread: int64, row in the thread table.
         process: int64, row in the process table.
@@ -132,15 +132,15 @@ class _LockRecords:
     process: Ints
 
     def rows(self, interfaces: tuple[str, ...], which: int) -> Ints:
-        """Return the records of some interfaces, in time order, int64 (n,)."""
+        """Return the rows of all records of the interfaces, in time order, int64 (n,)."""
         return np.flatnonzero(np.isin(self.code, [record_code(name, which) for name in interfaces]))
 
     def argument(self, number: int, rows: Ints) -> Ints:
-        """Return argument `number` (from 1) of some records."""
+        """Return argument `number` (from 1) of the given records."""
         return self.payloads.arguments[number - 1][rows].astype(np.int64)
 
     def results(self, firsts: Ints) -> Ints:
-        """Return the results of calls by first records, int64 (n,); 0 where the end is missing or shows none."""
+        """Return the result of each call by its first record, int64 (n,); 0 where the trace does not show it."""
         ended = self.partner[firsts] != _NONE
         out = np.zeros(len(firsts), np.int64)
         out[ended] = self.argument(1, self.partner[firsts[ended]])
@@ -148,18 +148,18 @@ class _LockRecords:
         return out
 
     def is_open(self, firsts: Ints) -> NDArray[np.bool_]:
-        """Return which calls have not ended when the trace does, bool (n,)."""
+        """Return whether each call is still open when the trace ends, bool (n,)."""
         return np.asarray(self.partner[firsts] == _NONE)
 
     def lengths(self, firsts: Ints) -> Ints:
-        """Return how long calls took, cycles, int64 (n,); those still open last to the end of the trace."""
+        """Return how long calls took, cycles, int64 (n,); open calls are counted to the end of the trace."""
         ended = ~self.is_open(firsts)
         end = np.full(len(firsts), self.trace.window.end, np.int64)
         end[ended] = self.time[self.partner[firsts[ended]]]
         return np.asarray(end - self.time[firsts], np.int64)
 
     def waited(self, firsts: Ints) -> NDArray[np.bool_]:
-        """Return which calls waited, bool (n,): by their state, and spinning ones by their second record."""
+        """Return whether each call waited, bool (n,): from its outcome, for spinning calls from the second record."""
         event = self.trace.events.code[firsts]
         out = (event & wire.EVENT_MASK) >> 7 == RecordOutcome.BLOCKS
         spin = (self.code[firsts] == record_code("_spin_lock", 1)) & (self.partner[firsts] != _NONE)
@@ -169,7 +169,7 @@ class _LockRecords:
         return np.asarray(out, np.bool_)
 
     def kinds(self, rows: Ints) -> Ints:
-        """Return the kind of object that records are about, int64 (n,): category less two."""
+        """Return the kind of object of each record, int64 (n,), an index of `KINDS`: its category less two."""
         return (self.code[rows] >> wire.CLASS_SHIFT).astype(np.int64) - wire.class_of(record_code("mutex_lock", 1))
 
 
@@ -187,7 +187,7 @@ def _records(trace: Trace, payloads: RecordPayloads) -> _LockRecords:
 
 
 def _tables(records: _LockRecords) -> tuple[Table, Table]:
-    """Return the table of locks and that of waits."""
+    """Return the table of locks and the table of waits."""
     trace = records.trace
     requests, tries = records.rows(_REQUESTING, 1), records.rows(_TRYING, 0)
     calls = np.concatenate((requests, tries))
@@ -257,7 +257,7 @@ def _tables(records: _LockRecords) -> tuple[Table, Table]:
 
 
 def _holds(records: _LockRecords, objects: Ints) -> tuple[Ints, Ints, Ints, NDArray[np.bool_]]:
-    """Return lock, begin and end of every hold, and whether it goes on at the end of the trace.
+    """Return lock, start and end of every hold, and whether it is still open at the end of the trace.
 
     Nested holds of one thread count as one.
     """
@@ -284,9 +284,9 @@ def _holds(records: _LockRecords, objects: Ints) -> tuple[Ints, Ints, Ints, NDAr
 
 
 def _steps(records: _LockRecords) -> tuple[Ints, tuple[Ints, Ints, Ints], Ints]:
-    """Return record, object and +1 or -1 for every record that begins or ends a hold.
+    """Return row, object and step for every record that begins (+1) or ends (-1) a hold.
 
-    Waiting on a condition lets go of its mutex at the first record and has it again at the second.
+    A wait for a condition variable unlocks its mutex at the first record and locks it again at the second.
     """
     firsts = records.rows(_HELD_BY, 1)
     firsts = firsts[(records.partner[firsts] != _NONE) & (records.results(firsts) == 0)]
@@ -312,14 +312,14 @@ def _steps(records: _LockRecords) -> tuple[Ints, tuple[Ints, Ints, Ints], Ints]:
 
 
 def _kind_of_mutex(records: _LockRecords, rows: Ints) -> Ints:
-    """Return the kind of the lock a condition is used with: recursive if a recursive mutex has that address."""
+    """Return the kind of the mutex of condition variable waits: `rmutex` if a recursive mutex has that address."""
     recursive = records.rows(("rmutex_lock",), 1)
     known = np.unique(records.argument(1, recursive))
     return np.where(np.isin(records.argument(2, rows), known), KINDS.index("rmutex"), KINDS.index("mutex"))
 
 
 def _depth(step: Ints, group: Ints) -> Ints:
-    """Return how often a lock is held after every step, per group; an unlock without its lock is ignored."""
+    """Return the nesting depth after every step, counted per group; an unlock without its lock is ignored."""
     out = np.empty(len(step), np.int64)
     raw = np.cumsum(step)
     begin = np.searchsorted(group, np.arange(int(group[-1]) + 1))
@@ -331,7 +331,7 @@ def _depth(step: Ints, group: Ints) -> Ints:
 
 
 def _find(objects: Ints, keys: Ints) -> Ints:
-    """Return the row of every key in the sorted table of objects, -1 for those that are not in it."""
+    """Return the row of every key in the table of objects, -1 for keys that are not in it."""
     if not len(keys) or not len(objects):
         return np.full(len(keys), -1, np.int64)
     both, number = np.unique(np.concatenate((objects, keys)), axis=0, return_inverse=True)

@@ -1,4 +1,4 @@
-"""The critical path of a thread as tables: its pieces, folded where they repeat, and their totals."""
+"""Tables of a thread's critical path: its pieces, with repeated steps folded, and the totals by thread."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from satview.linkage.table import Certainty
 from satview.store.trace import Trace
 
 _NONE: Final = -1
-_CHECK_EVERY: Final = 256  # pieces put into words between two looks at whether they are cancelled
+_CHECK_EVERY: Final = 256  # pieces between two calls of `is_cancelled`
 _KINDS: Final = tuple(PIECE_WORDS[kind] for kind in PieceKind)
 _PIECES: Final = Question(
     "path",
@@ -64,9 +64,9 @@ class PathAnswer:
     Attributes:
         path: The path.
         pieces: One row for each piece, in time order.
-        folded: The same; where four rounds of the same steps or more follow each other one row in place of all but the
-            first and the last, with these pieces below it.
-        totals: Time that the path spends with each thread, the longest first; adds up to the interval.
+        folded: The same, but where the same steps repeat four times or more, all rounds except the first and the last
+            are below one row that sums them up.
+        totals: Time that the path spends in each thread, the longest first; adds up to the interval.
     """
 
     path: CriticalPath
@@ -80,11 +80,11 @@ def path_answer(trace: Trace, path: CriticalPath, is_cancelled: Callable[[], boo
 
     Args:
         trace: The events.
-        path: Its path.
-        is_cancelled: Called now and then.
+        path: The critical path.
+        is_cancelled: Called repeatedly during the work.
 
     Raises:
-        Cancelled: It said so.
+        Cancelled: `is_cancelled` returned true.
     """
     words, says = PathWords(trace), list[str]()
     for piece in range(len(path)):
@@ -94,21 +94,21 @@ def path_answer(trace: Trace, path: CriticalPath, is_cancelled: Callable[[], boo
         says.append(words.describe(path, piece) + ("" if sure is Certainty.EXACT else f" ({sure.name.lower()})"))
     process = trace.threads.process[path.on_thread]
     steps = list(zip(path.depth.tolist(), process.tolist(), path.kind.tolist(), path.value.tolist(), strict=True))
-    every_round = find_rounds(steps)
-    # A row for the rounds is in front of the first piece that is below it.
-    starts = np.array([rounds.folded.start for rounds in every_round], np.int64)
+    repeats = find_rounds(steps)
+    # The row that sums up rounds comes before the first piece below it.
+    starts = np.array([rounds.folded.start for rounds in repeats], np.int64)
     of_row = np.insert(np.arange(len(path)), starts, starts)
-    heads = starts + np.arange(len(every_round))
+    heads = starts + np.arange(len(repeats))
     parent = np.full(len(of_row), _NONE, np.int64)
-    for head, rounds in zip(heads.tolist(), every_round, strict=True):
+    for head, rounds in zip(heads.tolist(), repeats, strict=True):
         parent[head + 1 : head + 1 + len(rounds.folded)] = head
     is_piece = np.ones(len(of_row), np.bool_)
     is_piece[heads] = False
     end = path.end_cycles[of_row]
-    end[heads] = [path.end_cycles[rounds.folded.stop - 1] for rounds in every_round]
+    end[heads] = [path.end_cycles[rounds.folded.stop - 1] for rounds in repeats]
     start = path.start_cycles[of_row]
     texts = np.array(says, np.object_)[of_row]
-    texts[heads] = [_rounds_words(trace, path, rounds) for rounds in every_round]
+    texts[heads] = [_rounds_words(trace, path, rounds) for rounds in repeats]
     folded = Table(
         _PIECES,
         trace,

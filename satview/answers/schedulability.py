@@ -1,4 +1,4 @@
-"""Can it be late? The bound of the response of each activity, beside the longest measured, and the longest replayed."""
+"""Whether activities can be late: the bound of each response time, the longest measured and the longest replayed."""
 
 from __future__ import annotations
 
@@ -53,15 +53,15 @@ _MEASURED: Final = [column.name for column in QUESTION.columns].index("measured"
 WITH_REPLAY: Final = replace(
     QUESTION, columns=(*QUESTION.columns[: _MEASURED + 1], _REPLAYED, *QUESTION.columns[_MEASURED + 1 :])
 )
-"""The same with what a replay gives."""
+"""`QUESTION` with a column for the replay."""
 
 
 @dataclass(frozen=True, slots=True)
 class Replayed:
-    """The unchanged replay of a trace, which a layer above makes.
+    """The result of the unchanged replay of a trace, which a layer above computes.
 
     Attributes:
-        longest_ns: The longest response of activities by their names in the trace; without those that it does not have.
+        longest_ns: Longest response of each activity in the replay, by its name in the trace.
         why_none: Why there is no replay; empty if there is one.
     """
 
@@ -72,24 +72,25 @@ class Replayed:
 def schedulability(
     trace: Trace, timing: Mapping[str, Timing] | None = None, only: str = "", replayed: Replayed | None = None
 ) -> Table:
-    """Return the bounds of all activities; those whose deadline does not hold first, then undecided ones.
+    """Return the response bounds of activities; those that may miss their deadline first, then undecided ones.
 
     Args:
         trace: The events.
-        timing: What a user says of activities, as of `analysis.timing.read_timing`.
+        timing: The user's settings for activities, from `analysis.timing.read_timing`.
         only: The name of the activity to return, or a part of it; empty = all.
-        replayed: What the unchanged replay gives, for a column of its own; None = without the column.
+        replayed: Result of the unchanged replay, for the column `replayed`; None = without that column.
 
     Raises:
-        UsageError: As `analysis.activities.activities`; or no activity, or several, have the name.
+        UsageError: An entry of `timing` is wrong, see `analysis.activities.activities`; or `only` matches no activity
+            or several.
     """
-    learned, said = activities(trace, timing), timing or {}
+    learned, settings = activities(trace, timing), timing or {}
     periods = np.full(len(learned.activities), -1, np.int64)
-    for name, one in said.items():
-        if one.period:
-            periods[learned.named(name)] = bound_cycles(trace, one.period)
-    cpus = {learned.named(name): one.cpus for name, one in said.items() if one.cpus}
-    if wrong := [cpu for some in cpus.values() for cpu in some if not 0 <= cpu < trace.cpu_count]:
+    for name, entry in settings.items():
+        if entry.period:
+            periods[learned.named(name)] = bound_cycles(trace, entry.period)
+    cpus = {learned.named(name): entry.cpus for name, entry in settings.items() if entry.cpus}
+    if wrong := [cpu for own_cpus in cpus.values() for cpu in own_cpus if not 0 <= cpu < trace.cpu_count]:
         raise UsageError(f"the file of timing names CPU {wrong[0]}; the trace has CPUs 0 to {trace.cpu_count - 1}")
     bounds = response_bounds(trace, learned, periods.tolist(), cpus)
     deadlines = [activity.deadline_cycles for activity in learned.activities]

@@ -1,4 +1,4 @@
-"""What does every thread do at one moment? Grouped by state and by awaited object.
+"""The state of every thread at one time, grouped by state and by the object waited for.
 
     for row in satview.snapshot(trace, trace.clock.cycles(50_000_000)):
         print(row["state"], row["thread"], row["waits_for"], row["holder"])
@@ -33,7 +33,7 @@ _NONE: Final = -1
 _ON_A_CPU: Final = (RUNNING, IDLE)
 _RECEIVE: Final = STATE_BY_NAME["RECEIVE"].value
 _Ints = NDArray[np.int64]
-_Group = tuple[int, int, str, int]  # state, CPU, what it waits for, who holds that
+_Group = tuple[int, int, str, int]  # state, CPU, object waited for, holder of the object
 QUESTION: Final = Question(
     "snapshot",
     "Snapshot",
@@ -68,25 +68,26 @@ def snapshot(
     *,
     by_state: bool = False,
 ) -> Table:
-    """Return what every thread does at a moment. The first one makes the links of the trace.
+    """Return the state of every thread at a time. The first call makes the links of the trace.
 
-    Those that wait for somebody come first (MUTEX, SEND, REPLY, ...); then RUNNING, by CPU, and READY; then other
-    waits, those first in which somebody is that another one waits for; RECEIVE, IDLE and unknown last. States of one
-    rank are in the order of how many threads they have. Those that do the same for one reason stand together, those
-    that do so longest first. Of idle threads it has those that run on a CPU.
+    Waits for another thread come first (MUTEX, SEND, REPLY, ...); then RUNNING, by CPU, and READY; then other waits,
+    beginning with those of threads that others wait for; RECEIVE, IDLE and unknown come last. Within this order, states
+    with more threads come first. Threads in the same state for the same reason are neighbours, the longest first. Idle
+    threads are left out unless they run on a CPU.
 
-    Events at the very moment count. Where events are missing a thread is `UNKNOWN` until its next one, as on its lane.
+    Events at exactly that time have happened. Where events are missing a thread is `UNKNOWN` until its next state
+    event, as on its lane.
 
     Args:
         trace: The events.
-        moment_cycles: The moment in cycles of the trace's clock; `trace.clock.cycles(ns)`.
-        basis: What statistics of the trace are made of, if at hand.
-        cancelled: Called now and then; `Cancelled` is raised when it says so.
-        by_state: One row for each state, and the threads below them.
+        moment_cycles: The time in cycles of the trace's clock: `trace.clock.cycles(ns)`.
+        basis: Data for statistics of the trace, if the caller has it; None = it is computed.
+        cancelled: Called repeatedly during the work.
+        by_state: Add a row for each state, with its threads below it.
 
     Raises:
-        UsageError: The moment is outside the trace.
-        Cancelled: Somebody said so.
+        UsageError: The time is outside the trace.
+        Cancelled: `cancelled` returned true.
     """
     if not trace.window.contains(moment_cycles):
         raise UsageError("that moment is outside the trace")
@@ -113,7 +114,7 @@ def snapshot(
     states = list(dict.fromkeys(value[order].tolist())) if by_state else []
     sizes = np.bincount(value, minlength=len(NAMES_BY_VALUE))
 
-    of_states = np.full(len(states), _NONE, np.int64)  # what rows of states have in columns of threads
+    of_states = np.full(len(states), _NONE, np.int64)  # rows of states have no value in columns about threads
 
     def column(of_threads: NDArray[np.integer[Any]]) -> _Ints:
         return np.append(of_states, of_threads[order])
@@ -146,30 +147,30 @@ def snapshot(
 
 
 class _Moment:
-    """What threads do at one moment, column by column."""
+    """Computes the columns of a snapshot at one time."""
 
-    def __init__(self, scope: Scope, now: int) -> None:
-        self._scope, self._trace, self._at = scope, scope.trace, now
-        self._bound = int(np.searchsorted(self._trace.events.time_cycles, now, side="right"))
+    def __init__(self, scope: Scope, time_cycles: int) -> None:
+        self._scope, self._trace, self._time_cycles = scope, scope.trace, time_cycles
+        self._bound = int(np.searchsorted(self._trace.events.time_cycles, time_cycles, side="right"))
         self._evidence = Evidence(self._trace)
 
     def states(self) -> tuple[_Ints, NDArray[np.uint8]]:
-        """Return the threads that exist then and their states; of idle threads those that have a CPU."""
+        """Return the threads that exist then and their states; idle threads only if they run on a CPU."""
         parts = [(np.empty(0, np.int64), np.empty(0, np.uint8))]
         for spans in state_spans(self._scope):
-            now = np.flatnonzero((spans.start <= self._at) & (self._at < spans.end))
-            parts.append((spans.thread[now].astype(np.int64), spans.value[now]))
+            current = np.flatnonzero((spans.start <= self._time_cycles) & (self._time_cycles < spans.end))
+            parts.append((spans.thread[current].astype(np.int64), spans.value[current]))
         thread, value = (np.concatenate(columns) for columns in zip(*parts, strict=True))
         is_there = (value != ABSENT) & (value != WAITING) & (self._trace.threads.tid[thread] > 0)
         return thread[is_there], value[is_there]
 
     def rows(self, thread: _Ints, value: NDArray[np.uint8]) -> tuple[_Ints, _Ints]:
-        """Return the last event of state of each thread, and the one by which it entered that state; -1 for none.
+        """Return each thread's last state event, and the event by which it entered that state; -1 for none.
 
-        An event may repeat a state: it shows a new priority, or is in the opening dump.
+        The two differ where events repeat a state, as for a new priority or in the opening dump.
         """
         trace, states = self._trace, self._trace.states
-        # A search in each thread: keys of all events of a long trace would take longer than all else.
+        # One search per thread, as computing keys for all events of a long trace would take far longer.
         position = np.array([states.start[row] + np.searchsorted(states.of(row), self._bound) - 1
                           for row in thread.tolist()], np.int64)  # fmt: skip
         known = (value != UNKNOWN) & (position >= states.start[thread])
@@ -191,7 +192,7 @@ class _Moment:
         return last, begin
 
     def waits(self, thread: _Ints, last: _Ints) -> _Ints:
-        """Return the row of `waits` that the last event of each thread begins, -1 for none."""
+        """Return the row of `waits` that begins with the last event of each thread, -1 for none."""
         waiting = blockers(self._trace).waits
         left, right = (np.searchsorted(waiting.thread, thread, side=side) for side in ("left", "right"))
         position = np.array([begin + np.searchsorted(waiting.row[begin:stop], row) for begin, stop, row in
@@ -201,7 +202,7 @@ class _Moment:
         return np.where(fits, position, _NONE)
 
     def holders(self, wait: _Ints) -> tuple[_Ints, _Ints]:
-        """Return the holder or server of each wait's object at the moment, -1 for none, and the certainty."""
+        """Return the holder or server of each wait's object at that time, -1 for none, and the certainty."""
         known = blockers(self._trace)
         holder, certainty = np.full(len(wait), _NONE, np.int64), np.zeros(len(wait), np.int64)
         waiting = np.flatnonzero(wait >= 0)
@@ -212,7 +213,7 @@ class _Moment:
         return holder, certainty
 
     def words(self, wait: int, value: int) -> str:
-        """Return what a thread waits for; a channel with its process, as threads of several have one of that number."""
+        """Return a text about what a thread waits for; a channel with its process, as chids are per process."""
         known = blockers(self._trace)
         if wait < 0 or not _says_more(known, wait, value):
             return ""
@@ -224,13 +225,13 @@ class _Moment:
 
 
 def _says_more(known: Blockers, wait: int, value: int) -> bool:
-    """Return whether words about a wait say more than its state does: an object, a server, a thread."""
+    """Return whether more than the state of a wait is known: an object, a server, a thread."""
     waiting = known.waits
     return bool(waiting.has_object[wait] or (value in (SEND, REPLY, JOIN) and known.pid[wait] > 0))
 
 
 def _order(groups: dict[_Group, list[int]], thread: _Ints) -> Callable[[_Group], tuple[int, int, int, int, int, str]]:
-    """Return the sort key of groups of threads."""
+    """Return the function that computes the sort key of a group of threads."""
     of_state: dict[int, int] = {}
     for (value, *_), rows in groups.items():
         of_state[value] = of_state.get(value, 0) + len(rows)

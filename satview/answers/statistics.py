@@ -1,4 +1,4 @@
-"""Statistics as tables: use of CPUs, states, kernel calls, messages; their columns and the meaning of these."""
+"""Tables of statistics: use of CPUs, states, kernel calls, messages and others, with the meaning of each column."""
 
 from __future__ import annotations
 
@@ -36,19 +36,19 @@ Shown = NDArray[np.bool_] | None
 Numbers = NDArray[np.integer] | NDArray[np.floating]
 
 
-# What the tables have in common: their columns begun, their rows selected, the table made.
+# Shared by all tables: collecting columns, selecting rows, and making the table.
 
 
 @dataclass
 class Columns:
-    """Makes the columns of one table for some of the rows of its statistics.
+    """Collects the columns of one table, which shows selected rows of the statistics.
 
     Attributes:
         statistics: The statistics.
         rows: Rows of the statistics that the table shows, in its order.
-        described: The columns.
-        values: Their values by name.
-        moments, events: As of a table.
+        described: Descriptions of the columns.
+        values: Values of the columns by name.
+        moments, events: When and at which event values happened, see `Table`.
     """
 
     statistics: Statistics
@@ -70,7 +70,7 @@ class Columns:
         moments: NDArray[np.int64] | None = None,
         events: NDArray[np.int64] | None = None,
     ) -> None:
-        """Add a column of values of the rows that the table shows."""
+        """Add a column; `values` are for the rows that the table shows, for all other methods for all rows."""
         self.described.append(Column(name, kind, meaning, title, is_nullable=not kind.is_words, follows_filter=follows))
         self.values[name] = values
         if moments is not None:
@@ -79,7 +79,7 @@ class Columns:
             self.events[name] = events
 
     def text(self, name: str, title: str, of: Callable[[int], str], meaning: str) -> None:
-        """Add names, each made from the number of the row in the statistics."""
+        """Add a column of texts; `of` returns the text of a row of the statistics."""
         texts = [of(row) for row in self.rows.tolist()]
         names = sorted(set(texts), key=lambda text: (text.lower(), text))
         code_of = {text: number for number, text in enumerate(names)}
@@ -87,20 +87,20 @@ class Columns:
         self.add(name, title, Kind.TEXT, Texts(code, tuple(names)), meaning)
 
     def number(self, name: str, title: str, values: Numbers, meaning: str) -> None:
-        """Add numbers that are names."""
+        """Add a column of numbers that are names, such as pids."""
         self.add(name, title, Kind.NUMBER, values[self.rows], meaning)
 
     def count(self, name: str, title: str, values: Numbers, meaning: str, **more: Any) -> None:
-        """Add numbers."""
+        """Add a column of counts."""
         self.add(name, title, Kind.COUNT, values[self.rows], meaning, **more)
 
     def rate(self, values: Numbers, meaning: str, *, follows: bool = True) -> None:
-        """Add how often something happened per second."""
+        """Add a column of counts per second of the range."""
         values = values[self.rows] / self.statistics.length_s
         self.add("per_s", "Per second", Kind.RATE, values, meaning, follows=follows)
 
     def share(self, name: str, title: str, part: Numbers, whole: float | Numbers, meaning: str, **more: Any) -> None:
-        """Add shares of a whole: one for all rows of the statistics, or one for each."""
+        """Add a column of shares of a whole, which is the same for all rows of the statistics or one for each."""
         wholes = np.broadcast_to(np.asarray(whole, np.float64), part.shape)[self.rows]
         values = np.where(wholes > 0, part[self.rows] / np.maximum(wholes, 1), -1.0)
         self.add(name, title, Kind.SHARE, values, meaning, **more)
@@ -115,16 +115,16 @@ class Columns:
         start: NDArray[np.int64] | None = None,
         **more: Any,
     ) -> None:
-        """Add lengths of time.
+        """Add a column of durations.
 
         Args:
-            name: As of the column.
-            title: As of the column.
-            cycles: The lengths.
-            meaning: As of the column.
-            known: False where there is no value; None = known where the length is above 0.
-            start: When they begin, for navigation.
-            more: As of `add`.
+            name: Name of the column.
+            title: Title of the column.
+            cycles: The durations.
+            meaning: Meaning of the column.
+            known: Whether each row has a value; None = if its duration is above 0.
+            start: Start times of the durations, for navigation.
+            more: More arguments of `add`.
         """
         selected = cycles[self.rows]
         is_known = selected > 0 if known is None else known[self.rows]
@@ -134,7 +134,7 @@ class Columns:
     def mean(
         self, name: str, title: str, total: NDArray[np.int64], count: NDArray[np.int64], meaning: str, **more: Any
     ) -> None:
-        """Add mean lengths."""
+        """Add a column of mean durations."""
         self.duration(name, title, total // np.maximum(count, 1), meaning, count > 0, **more)
 
 
@@ -142,17 +142,17 @@ def table_of(
     key: str, subject: Kind | None, columns: Columns, sort_name: str, empty: str, note: str = "",
     subjects: NDArray[np.int64] | None = None, title: str = "",
 ) -> Table:  # fmt: skip
-    """Return a table of columns, which says how far each can be trusted.
+    """Return the table of the columns, with how the values of each are known.
 
     Args:
-        key: Name of its question.
-        subject: What the rows are about: THREAD, PROCESS, CPU or EVENT; None = nothing that a lane or event represents.
+        key: Name of the question.
+        subject: What rows are about: THREAD, PROCESS, CPU or EVENT; None = nothing that has a lane or event.
         columns: The columns.
-        sort_name: As of its question.
-        empty: As of its question.
-        note: As of its question.
-        subjects: What the rows of the statistics are about; None = the rows themselves.
-        title: As of its question, of a table that is not in `TITLES`.
+        sort_name: Column to sort by, see `Question`.
+        empty: Text for a table without rows, see `Question`.
+        note: Note of the question, see `Question`.
+        subjects: The thread, process, CPU or event of each row of the statistics; None = the number of the row.
+        title: Title of the question; empty = the one in `TITLES`.
     """
     statistics, about = (
         columns.statistics,
@@ -181,10 +181,10 @@ def table_of(
 
 
 def threads_shown(statistics: Statistics, shown: Shown) -> NDArray[np.intp]:
-    """Return the threads that exist in the range and are to be shown, idle threads left out; row 0 if it has events.
+    """Return the threads to show: those that exist in the range, without idle threads.
 
     Returns:
-        intp (n,), rows of the thread table, ascending.
+        intp (n,), rows of the thread table, ascending; row 0 (unknown thread) is included if it has events.
     """
     absent = statistics.states.of_state(ABSENT, statistics.states.total_cycles, len(statistics.threads))
     is_shown = (absent < statistics.covered.threads) & ~statistics.basis.is_idle
@@ -198,7 +198,7 @@ def thread_columns(columns: Columns, threads: NDArray[np.int64]) -> None:
     """Add the columns that name a thread: its name, process number and thread number.
 
     Args:
-        columns: Where they go.
+        columns: The columns to add to.
         threads: int64, row of the thread table for each row of the statistics.
     """
     trace = columns.statistics.trace
@@ -207,11 +207,11 @@ def thread_columns(columns: Columns, threads: NDArray[np.int64]) -> None:
     columns.number("tid", "tid", trace.threads.tid[threads], "thread number within the process")
 
 
-# What goes from one CPU to another: threads that migrate, and messages.
+# Tables of what goes from one CPU to another: migrating threads and messages.
 
 
 def migration_table(statistics: Statistics, shown: Shown = None) -> Table:
-    """Return one row per thread and pair of CPUs that it went between."""
+    """Return one row per thread and pair of CPUs between which it migrated."""
     trace, moves = statistics.trace, statistics.migrations
     cpus = trace.cpu_count + 1  # from -1 on
     chosen = np.flatnonzero(np.isin(moves.thread, threads_shown(statistics, shown)))
@@ -239,7 +239,7 @@ def migration_table(statistics: Statistics, shown: Shown = None) -> Table:
 
 
 def cpu_matrix_table(statistics: Statistics, _shown: Shown = None) -> Table:
-    """Return one row per CPU that messages are sent on, one column per CPU that they are received on."""
+    """Return one row per CPU on which messages are sent, with one column per CPU on which they are received."""
     trace, table = statistics.trace, statistics.cpu_messages
     sent = table.count.sum(axis=1) + table.unknown
     columns = Columns(statistics, np.flatnonzero(sent))
@@ -268,7 +268,7 @@ def cpu_matrix_table(statistics: Statistics, _shown: Shown = None) -> Table:
                     "Messages by the CPU that sent and the CPU that received; replies do not count.")  # fmt: skip
 
 
-# Partitions: what each may use of the CPUs against what it uses.
+# Partitions: the CPU budget of each, and its use.
 
 
 _NAMES: Final = {IDLE_PARTITION: "System Idle", NOT_LOGGED: "not logged"}
@@ -279,7 +279,7 @@ _NEEDS_WIDE: Final = ("Thread events do not show in which partition threads run;
 
 
 def partition_table(statistics: Statistics, _shown: Shown = None) -> Table:
-    """Return one row per configuration of budgets and partition."""
+    """Return one row per partition and configuration of budgets."""
     trace, table = statistics.trace, statistics.partitions
     names = partition_names(trace) | _NAMES
     columns = Columns(statistics, np.arange(len(table)))
@@ -309,7 +309,7 @@ def partition_table(statistics: Statistics, _shown: Shown = None) -> Table:
 
 
 def _observed(columns: Columns, statistics: Statistics) -> None:
-    """Add columns on the use by partitions; none if thread events do not show it."""
+    """Add columns about the CPU use of partitions, without values where thread events do not show it."""
     table = statistics.partitions
     known = np.full(len(table), logs_partitions(statistics.basis))
     known |= np.isin(table.partition, (IDLE_PARTITION, NOT_LOGGED))
@@ -333,7 +333,7 @@ def _culprits(statistics: Statistics, row: int) -> str:
     return ", ".join(statistics.trace.thread_name(int(thread)) for thread in dict.fromkeys(chosen.tolist()))
 
 
-# Client and server time: what threads ran themselves, had servers run, and what all that adds up to.
+# Client and server time: how long threads ran themselves, and how long servers ran for them.
 
 
 _NOTE = ("Own and caused times add up to the time that threads ran; imposed times may add up to more, "
@@ -343,12 +343,12 @@ _LOST = " Events were lost: self and imposed are lower bounds, and some of what 
 
 
 def client_server_table(statistics: Statistics, shown: Shown = None, per_server: bool = False) -> Table:
-    """Return one row per thread that ran, or for which others ran.
+    """Return one row per thread that ran or for which other threads ran.
 
     Args:
         statistics: The statistics.
-        shown: bool (threads,), those to show; None = all.
-        per_server: True for one more column per server.
+        shown: bool (threads,), threads to show; None = all.
+        per_server: Add a column for each server.
     """
     trace, table = statistics.trace, statistics.client_server
     rows = threads_shown(statistics, shown)
@@ -375,7 +375,7 @@ def client_server_table(statistics: Statistics, shown: Shown = None, per_server:
 
 
 def _most(columns: Columns, statistics: Statistics) -> None:
-    """Add the server on which each thread imposed most."""
+    """Add columns for the server on which each thread imposed most."""
     trace, imposed = statistics.trace, statistics.client_server.imposed
     order = np.lexsort((imposed.cycles, imposed.client))
     is_last = np.append(np.diff(imposed.client[order]) != 0, True)[: len(order)]
@@ -388,7 +388,7 @@ def _most(columns: Columns, statistics: Statistics) -> None:
 
 
 def _servers(columns: Columns, statistics: Statistics) -> None:
-    """Add a column for each server on which any thread imposed something, those imposed on most first."""
+    """Add a column for each server on which threads imposed time, the one with the most time first."""
     trace, imposed = statistics.trace, statistics.client_server.imposed
     total = np.bincount(imposed.server, imposed.cycles, len(trace.threads))
     for server in np.argsort(-total, kind="stable")[: np.count_nonzero(total)].tolist():
@@ -424,7 +424,7 @@ def state_table(statistics: Statistics, shown: Shown = None) -> Table:
 
 
 def state_total_table(statistics: Statistics, shown: Shown = None) -> Table:
-    """Return one row per state: all threads together, idle ones left out."""
+    """Return one row per state, for all threads except idle ones together."""
     trace, lengths = statistics.trace, statistics.state_lengths
     keep = np.isin(lengths.thread, threads_shown(statistics, shown)) & ~np.isin(lengths.value, _LEFT_OUT)
     value, cycles = lengths.value[keep].astype(np.int64), lengths.cycles[keep]
@@ -678,29 +678,29 @@ def statistics_keys() -> tuple[str, ...]:
 
 
 def statistics_titles() -> dict[str, str]:
-    """Return key to title of all tables; a plug-in's is the attribute `title` of what it names, else its name."""
+    """Return the titles of all tables by key; for a plug-in its attribute `title`, else its name."""
     plugged = {plugin.name: plugin for plugin in plugins(PluginKind.ANALYSIS) if plugin.name not in TITLES}
     return TITLES | {key: str(getattr(plugin.value(), "title", key)) for key, plugin in plugged.items()}
 
 
 def statistics_table(key: str, statistics: Statistics, shown: Shown = None) -> Table:
-    """Return a table by its key; that of a plug-in that fails is empty and says so.
+    """Return a table by its key. If its plug-in fails, the table is empty and its text names the fault.
 
     Args:
         key: One of `statistics_keys()`.
         statistics: The statistics.
-        shown: bool (threads,), which threads; None = all.
+        shown: bool (threads,), threads to show; None = all.
     """
     if key in TABLES:
         return TABLES[key](statistics, shown)
-    by = plugin(PluginKind.ANALYSIS, key)
-    assert by is not None
-    table = by.run(lambda analysis: analysis(statistics, shown), None)
+    maker = plugin(PluginKind.ANALYSIS, key)
+    assert maker is not None
+    table = maker.run(lambda analysis: analysis(statistics, shown), None)
     if isinstance(table, Table):
         return table
-    if not by.fault:
-        by.switch_off(TypeError(f"it returned {type(table).__name__}, no Table"))
-    why = f"The plug-in {by.name} of {by.package} is switched off: {by.fault}"
+    if not maker.fault:
+        maker.switch_off(TypeError(f"it returned {type(table).__name__}, no Table"))
+    why = f"The plug-in {maker.name} of {maker.package} is switched off: {maker.fault}"
     return table_of(key, Kind.THREAD, Columns(statistics, np.zeros(0, np.intp)), "", why)
 
 

@@ -1,12 +1,11 @@
-"""One answer as a table: described once, read by the window, the command line, files, SQL and data frames alike.
+"""The table type of all answers, which the window, the command line, files, SQL and data frames read alike.
 
-A `Question` describes its columns without a trace. A `Table` binds them to arrays of one trace, made when they are
-first needed, and to the rows that are shown, in their order. Filters and orders make other tables over the same arrays;
-a text is made for a row that is printed or drawn, never for all of them.
+A `Question` describes columns without a trace. A `Table` binds them to arrays of one trace, which are made when they
+are first needed, and to a selection and order of rows. Filtering and sorting return tables over the same arrays. Texts
+are made only for rows that are printed or drawn.
 
-Where a value is not known exactly the table says how it is known (`Known`), per row. What a value cannot say at all is
-either absent (below 0 or the empty text, and `EXACT`: there is none, such as the reply of a message that timed out) or
-`UNKNOWN` (there may be one, but the trace does not show it).
+For each row a table says how a value is known (`Known`). A value may be absent (below 0 or the empty text, and `EXACT`:
+there is none, such as the reply of a message that timed out) or `UNKNOWN` (the trace does not show it).
 """
 
 from __future__ import annotations
@@ -38,37 +37,37 @@ if TYPE_CHECKING:
 
 Positions = NDArray[np.int64]
 Source = Values | Several | Callable[[], Values]
-SCHEMA_VERSION: Final = 1  # of the form in JSON, described in docs/transactions.md
+SCHEMA_VERSION: Final = 1  # of the JSON documents described in docs/transactions.md
 SUBJECT: Final = "subject"  # column for programs: the thread, process, CPU or event that a row is about
-_SHOWN_ROWS: Final = 10
-_LOOKED_AT_ROWS: Final = 1 << 10
+_SHOWN_ROWS: Final = 10  # in notebooks and `repr`
+_LOOKED_AT_ROWS: Final = 1 << 10  # rows searched for a value before all rows are
 _CACHED_NAMES: Final = 4096
 _DECIMALS: Final = 6  # of shares and rates, for programs
-_LEAST_SHARE: Final = 0.0005  # that is written as a number
-_MOST_LISTED: Final = 8  # values of one cell, in text
+_LEAST_SHARE: Final = 0.0005  # smaller shares are written as `<0.1 %`
+_MOST_LISTED: Final = 8  # values in the text of one cell
 
 
 class Known(IntEnum):
-    """How a value is known."""
+    """How well a value is known."""
 
     EXACT = 0
-    """The trace shows it, or shows that there is none."""
+    """The trace shows the value, or shows that there is none."""
     AT_LEAST = 1
-    """It is not less: it goes on when the trace ends, or a part of it is not known."""
+    """A lower bound: it goes on when the trace ends, or a part of it is not known."""
     AT_MOST = 2
-    """It is not more."""
+    """An upper bound."""
     INFERRED = 3
-    """It follows from the order of events; no event says so."""
+    """It follows from the order of events; no event shows it directly."""
     GUESS = 4
     """One of several possibilities that the trace does not distinguish."""
     UNKNOWN = 5
     """The trace does not show it."""
     ESTIMATE = 6
-    """It may be more or less: something that it rests on is missing."""
+    """It may be more or less, as data that it is computed from is missing."""
 
     @property
     def word(self) -> str:
-        """Its name in JSON, CSV and SQL: `at least`."""
+        """The name in JSON, CSV and SQL: `at least`."""
         return self.name.lower().replace("_", " ")
 
     @property
@@ -88,7 +87,7 @@ _OF_CERTAINTY: Final = {Certainty.GUESS: Known.GUESS, Certainty.INFERRED: Known.
 
 
 def known_by_certainty(certainty: NDArray[np.uint8]) -> NDArray[np.uint8]:
-    """Return how values that rest on links are known, `Known` as uint8 (n,).
+    """Return the `Known` of values that are computed from links, uint8 (n,).
 
     Args:
         certainty: uint8 (n,), `Certainty`.
@@ -100,7 +99,7 @@ def known_by_certainty(certainty: NDArray[np.uint8]) -> NDArray[np.uint8]:
 
 
 def least_known(*parts: NDArray[np.uint8]) -> NDArray[np.uint8]:
-    """Return how sums and maxima are known: as their least known part. Takes and returns `Known` as uint8 (n,)."""
+    """Return the `Known` of sums and maxima: that of the least known part. Takes and returns uint8 (n,)."""
     worst = parts[0].copy()
     for part in parts[1:]:
         worst = np.where(_DOUBT[part] > _DOUBT[worst], part, worst)
@@ -108,7 +107,7 @@ def least_known(*parts: NDArray[np.uint8]) -> NDArray[np.uint8]:
 
 
 class Kind(StrEnum):
-    """Kinds of values of a column, which decide how they are written."""
+    """The kind of the values of a column, which decides how they are written."""
 
     TIME = "time"  # cycles of the trace's clock; written as nanoseconds since the start of the trace
     DURATION = "duration"  # cycles; written as nanoseconds
@@ -116,25 +115,25 @@ class Kind(StrEnum):
     SHARE = "share"  # of a whole, from 0 to 1, or more than 1 of one CPU; written as percent for people
     RATE = "rate"  # per second
     FLAG = "flag"  # bool
-    FIGURE = "figure"  # float64 of any sign, nan = none; the table says how it is written
+    FIGURE = "figure"  # float64 of any sign, nan = none; the table has a function that writes it
     NUMBER = "number"  # a name that is a number, such as a pid
-    HEX = "hex"  # a number that people know in hexadecimal
+    HEX = "hex"  # a number that is usually written in hexadecimal
     CPU = "cpu"
     THREAD = "thread"  # row of the thread table; written as its label
     PROCESS = "process"  # row of the process table
     EVENT = "event"  # row of the event table; written as its number from 1
-    TEXT = "text"  # `Texts`, in the order that they sort by
+    TEXT = "text"  # `Texts`, sorted by their codes
     STATE = "state"  # `Texts` of `events.states.NAMES_BY_VALUE`: with the colour of its lane in windows
     SENTENCE = "sentence"  # `Texts` that are read as a whole: wrapped in windows, below the row on the command line
 
     @property
     def is_words(self) -> bool:
-        """Written from the left, and sorted from the first to the last at first."""
+        """Whether values are text-like: aligned left, and sorted in ascending order at first."""
         return self in (Kind.TEXT, Kind.STATE, Kind.SENTENCE, Kind.THREAD, Kind.HEX)
 
     @property
     def is_cycles(self) -> bool:
-        """Held in cycles, shown in nanoseconds."""
+        """Whether values are held in cycles and written in nanoseconds."""
         return self in (Kind.TIME, Kind.DURATION)
 
 
@@ -143,18 +142,18 @@ FRACTIONS: Final = (Kind.SHARE, Kind.RATE, Kind.FIGURE)  # held as float64
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """One column, without its values.
+    """The description of a column, without its values.
 
     Attributes:
-        name: Stable name without a unit: `queued`; with it where another column has the name.
-        kind: What the values are.
+        name: Stable name without a unit: `queued`; with the unit where another column has the name.
+        kind: Kind of the values.
         meaning: One sentence that begins in lower case and has no full stop.
-        title: For people; empty = a column for programs, which window, text, CSV and JSON leave out.
-        sql: Its name in SQL, Arrow and data frames, without a unit; None = as `name`, empty = not there.
-        is_nullable: A value may be absent: null in SQL and Arrow.
-        reasons: Why a value is known less than exactly, by how it is known; none = all values are exact.
-        follows_filter: It counts what passes the filter, or times that this begins.
-        trust: Why its values are not all exact, where that is one thing for the column; None = it is not.
+        title: Title for people; empty = only for programs: the window, text, CSV and JSON leave the column out.
+        sql: Name in SQL, Arrow and data frames, without a unit; None = `name`, empty = the column is left out there.
+        is_nullable: Whether a value may be absent: null in SQL and Arrow.
+        reasons: Why a value is not exact, by its `Known`; empty = all values are exact.
+        follows_filter: Whether it counts only events that pass the filter, or times that begin with these.
+        trust: Why values are not exact, if there is one reason for the whole column; else None.
     """
 
     name: str
@@ -169,39 +168,39 @@ class Column:
 
     @property
     def marked_title(self) -> str:
-        """The title, with the sign of how the column is known behind it if that is one thing for the column."""
+        """The title, followed by the sign of `Known` if the whole column has one reason not to be exact."""
         return " ".join((self.title, *(known.sign for known in self.reasons if self.trust is not None)))
 
     @property
     def key(self) -> str:
-        """Its name in CSV and JSON: `queued_ns`."""
+        """The name in CSV and JSON: `queued_ns`."""
         return f"{self.name.removesuffix('_ns')}_ns" if self.kind.is_cycles else self.name
 
     @property
     def sql_name(self) -> str:
-        """Its name in SQL and Arrow without a unit; empty = not there."""
+        """The name in SQL and Arrow without a unit; empty = the column is left out there."""
         return self.name.removesuffix("_ns") if self.sql is None else self.sql
 
     @property
     def tip(self) -> str:
-        """What it means, as a sentence, and how its values may be known."""
+        """Text of the tool tip: the meaning as a sentence, and the reasons why values may not be exact."""
         doubts = (f"{known.sign or known.word}: {reason}." for known, reason in self.reasons.items())
         return "\n".join((f"{self.meaning[:1].upper()}{self.meaning[1:]}.", *doubts))
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What a table answers, and its columns.
+    """The question that a table answers, and the table's columns.
 
     Attributes:
         name: Stable name: `transactions`.
-        title: For people.
+        title: Title for people.
         text: The question: `Which messages took longest?`.
-        columns: In order; those with a title are what people see.
-        sort_name: Column by which it is sorted at first, largest first; empty = in the order of its rows.
-        empty: What to say when there is no row.
-        tone: Column of texts of which `error` and `warning` colour a row; empty = none.
-        note: What else is to be known of it; may be empty.
+        columns: The columns in order; people see those with a title.
+        sort_name: Column by which the table is sorted at first, largest first; empty = in the order of its rows.
+        empty: Text for a table without rows.
+        tone: Column of texts; its values `error` and `warning` colour the row; empty = none.
+        note: Additional remark; may be empty.
     """
 
     name: str
@@ -215,14 +214,14 @@ class Question:
 
     @property
     def names_rows(self) -> Column:
-        """The first column for people."""
+        """The column that names rows: the first one with a title."""
         return next(column for column in self.columns if column.title)
 
     def column(self, name: str) -> Column:
         """Return a column by its name without a unit.
 
         Raises:
-            UsageError: There is none.
+            UsageError: There is no such column.
         """
         for column in self.columns:
             if column.name == name:
@@ -234,17 +233,18 @@ class Question:
 
 
 class Outcome(StrEnum):
-    """Outcomes of a question."""
+    """The outcome of a question."""
 
     FOUND = "found"
+    """There are rows."""
     NOTHING = "nothing"
-    """The trace could show it, and there is none."""
+    """There are no rows, and the trace would show them."""
     CANNOT_TELL = "cannot tell"
-    """The trace does not have what it takes."""
+    """There are no rows, but the trace lacks the data to be sure."""
 
 
 class _Data:
-    """The values of all rows of an answer, made when they are first needed and shared by tables of some of the rows."""
+    """The values of all rows of an answer, made when first needed; tables with selected rows share them."""
 
     def __init__(self, trace: Trace | None, sources: Mapping[str, Source]) -> None:
         self.trace, self.clock = trace, Clock(NS_PER_S) if trace is None else trace.clock
@@ -254,15 +254,15 @@ class _Data:
         self.parent: Positions | None = None
         self.moments: Mapping[str, Positions] = {}
         self.events: Mapping[str, Positions] = {}
-        self._made: dict[str, Any] = {}
+        self._cache: dict[str, Any] = {}
         self._writers: dict[str, Callable[[int], str]] = {}
         self.thread_name = lru_cache(_CACHED_NAMES)(str if trace is None else trace.thread_name)
 
     def once(self, name: str, make: Callable[[], Any]) -> Any:
-        """Return the result of a function, which runs only at the first call under that name."""
-        if name not in self._made:
-            self._made[name] = make()
-        return self._made[name]
+        """Return the cached result of a function, which runs only at the first call with that name."""
+        if name not in self._cache:
+            self._cache[name] = make()
+        return self._cache[name]
 
     def values(self, name: str) -> Any:
         """Return the values of a column: an array, `Texts` or `Several`, (n,)."""
@@ -270,7 +270,7 @@ class _Data:
         return source if not callable(source) else self.once(f"values {name}", source)
 
     def writer(self, column: Column) -> Callable[[int], str]:
-        """Return a function from a row to the display text of a column's value, empty without a value."""
+        """Return a function that returns the display text of a column in a row, empty without a value."""
         write = self._writers.get(column.name)
         if write is None:
             write = self._writers[column.name] = self.texts.get(column.name) or self._make_writer(column)
@@ -304,13 +304,13 @@ class _Data:
         return lambda row: write(int(values[row])) if values[row] >= 0 else ""
 
     def shown_one(self, column: Column) -> Callable[[Any], Any]:
-        """Return a function that converts one of several values in a row for programs."""
+        """Return a function that converts one of the values of a `Several` column for programs."""
         if column.kind is Kind.THREAD:
             return self.thread_name
         return (lambda event: event + 1) if column.kind is Kind.EVENT else lambda value: value
 
     def keys(self, column: Column) -> NDArray[np.integer[Any]]:
-        """Return integers (n,) in whose order a column is sorted; below 0 = last."""
+        """Return the sort keys of a column, integers (n,); rows with keys below 0 come last."""
         values = self.values(column.name)
         if isinstance(values, Several):
             return values.counts
@@ -323,13 +323,13 @@ class _Data:
         return np.where(values > 0, self.once("name ranks", self._name_ranks)[values], -1)
 
     def _name_ranks(self) -> Positions:
-        """Return for every thread the rank of its label in the order of all labels."""
+        """Return the rank of every thread in the alphabetical order of labels."""
         assert self.trace is not None
         labels = [self.thread_name(row).casefold() for row in range(len(self.trace.threads))]
         return np.unique(np.array(labels), return_inverse=True)[1].astype(np.int64)
 
     def children(self) -> tuple[Positions, Positions]:
-        """Return the rows that have a parent, by parent, and where those of each row begin there, (n + 1,)."""
+        """Return the rows that have a parent, sorted by parent, and the start index of each row's children (n + 1)."""
         assert self.parent is not None
         child = np.flatnonzero(self.parent >= 0)
         child = child[np.argsort(self.parent[child], kind="stable")]
@@ -337,14 +337,14 @@ class _Data:
 
 
 class Table(Frames):
-    """An answer: rows of one trace in an order.
+    """The answer to a question: a selection of rows in an order.
 
         slow = satview.answers.transactions.transaction_table(trace).sorted_by("round_trip").head(20)
         slow["round_trip_ns"], slow.text(0, "round_trip"), slow.to_pandas()
 
     Attributes:
-        question: What it answers, and its columns.
-        cannot_tell: Why the trace cannot answer it, or not in full, and what to capture, a line each; empty = it can.
+        question: The question that the table answers, with its columns.
+        cannot_tell: Reasons why the trace cannot answer it in full, and what to capture, a line each; may be empty.
     """
 
     def __init__(
@@ -366,16 +366,16 @@ class Table(Frames):
 
         Args:
             question: The columns.
-            trace: The events; None = of many traces, with times in nanoseconds.
-            values: By name of each column arrays (n,), or functions that make them; cycles for times and durations.
-            known: `Known` as uint8 (n,) of columns with reasons; columns that are not here are exact.
-            texts: By name of a column what writes the value of a row, where its kind does not say enough.
-            parent: int64 (n,), the row that each row is below, -1 for none; None = no row is below another.
-            has_parts: Rows below others are parts of these, which count as one row.
-            place: Column of kind EVENT that says where a row is; below 0 = nowhere.
-            cannot_tell: As of the table.
-            moments: By name of a column when its values happened, cycles, int64 (n,); below 0 = nobody knows.
-            events: By name of a column at which events its values happened, int64 (n,); below 0 = nobody knows.
+            trace: The events; None = the table is about many traces, with times in nanoseconds.
+            values: By column name, arrays (n,) or functions that make them; cycles for times and durations.
+            known: By column name, `Known` as uint8 (n,); columns that are not here are exact.
+            texts: By column name, a function that returns the text of a row, where the kind is not enough to write it.
+            parent: int64 (n,), the row that each row is nested below, -1 for none; None = no row is nested.
+            has_parts: Whether nested rows are parts of their parent and do not count as rows of their own.
+            place: Column of kind EVENT with the position of a row in the trace; below 0 = none.
+            cannot_tell: Attribute of the table.
+            moments: By column name, when the values happened, cycles, int64 (n,); below 0 = not known.
+            events: By column name, the events at which the values happened, int64 (n,); below 0 = not known.
         """
         self._data = _Data(trace, values)
         self._data.moments, self._data.events = moments or {}, events or {}
@@ -387,7 +387,7 @@ class Table(Frames):
 
     @property
     def trace(self) -> Trace:
-        """The events; not of a table of many traces."""
+        """The trace; a table about many traces has none."""
         assert self._data.trace is not None, f"{self.question.name} is about many traces"
         return self._data.trace
 
@@ -395,7 +395,7 @@ class Table(Frames):
 
     @property
     def positions(self) -> Positions:
-        """Which of all rows of the answer it has, in its order, int64 (rows,)."""
+        """Indices of the selected rows among all rows of the answer, in the table's order, int64 (rows,)."""
         every: Positions = self._data.once("every row", lambda: np.arange(self._count))
         return every if self._positions is None else self._positions
 
@@ -411,16 +411,16 @@ class Table(Frames):
 
     @property
     def total(self) -> int:
-        """How many rows the answer has without filters."""
+        """Number of rows that the answer has without filters."""
         return self._count if self._whole is None else len(self._whole)
 
     def whole(self) -> Table:
-        """Return all rows of the answer, in its own order."""
+        """Return the table of all rows of the answer, in their original order."""
         return self._with(self._whole)
 
     @property
     def outcome(self) -> Outcome:
-        """Whether there are rows, there are none, or the trace cannot tell."""
+        """Whether there are rows, or none, or the trace cannot tell."""
         if len(self):
             return Outcome.FOUND
         return Outcome.CANNOT_TELL if self.cannot_tell else Outcome.NOTHING
@@ -432,11 +432,11 @@ class Table(Frames):
 
     @property
     def missing(self) -> list[str]:
-        """Deficits of the trace that prevent a full answer, a sentence each without a full stop."""
+        """The lines of `cannot_tell`: deficits of the trace, each a sentence without a full stop."""
         return self.cannot_tell.splitlines()
 
     def at(self, positions: Positions) -> Table:
-        """Return the same answer with other rows of it, int64 (k,), in that order."""
+        """Return the table of the rows of the answer with the given indices, int64 (k,), in that order."""
         return self._with(positions)
 
     def _with(self, positions: Positions | None) -> Table:
@@ -445,21 +445,21 @@ class Table(Frames):
         return other
 
     def rows(self, mask: NDArray[np.bool_]) -> Table:
-        """Return the rows for which a mask, bool (rows,), is true."""
+        """Return the table of the rows for which a mask, bool (rows,), is true."""
         return self.at(self.positions[mask])
 
     def head(self, count: int | None) -> Table:
-        """Return the first rows; None = all."""
+        """Return the table of the first `count` rows; None = all."""
         return self.at(self.positions[:count])
 
     def sorted_by(self, name: str, descending: bool = True) -> Table:
-        """Return the rows in the order of a column: bounds by their value; absent and unknown values come last.
+        """Return the table sorted by a column: bounds by their value; absent and unknown values come last.
 
-        Rows of one value keep their order.
+        The sort is stable.
 
         Args:
-            name: Of the column, without a unit.
-            descending: The largest first.
+            name: Name of the column, without a unit.
+            descending: Sort the largest value first.
 
         Raises:
             UsageError: There is no such column.
@@ -469,22 +469,22 @@ class Table(Frames):
         return self.at(self.positions[np.argsort(keys, kind="stable")])
 
     def sort_keys(self, name: str) -> Positions:
-        """Return integers in whose order a column is sorted, int64 (rows,): equal ones for equal values, below 0 last.
+        """Return the sort keys of a column, int64 (rows,): equal for equal values; rows with keys below 0 come last.
 
         Raises:
             UsageError: There is no such column.
         """
         return self._data.keys(self.question.column(name))[self.positions].astype(np.int64)
 
-    # ---- what is below another row ------------------------------------------------------------------------------
+    # ---- nested rows --------------------------------------------------------------------------------------------
 
     @property
     def is_tree(self) -> bool:
-        """Whether rows may be below others."""
+        """Whether rows may be nested below others."""
         return self._data.parent is not None
 
     def children(self, row: int) -> Positions:
-        """Return the positions of the rows below a row, in their own order, int64."""
+        """Return the `positions` of the rows directly below a row, in their original order, int64."""
         if not self.is_tree:
             return np.empty(0, np.int64)
         child, start = self._data.once("children", self._data.children)
@@ -492,17 +492,17 @@ class Table(Frames):
         return np.asarray(child[start[position] : start[position + 1]])
 
     def parent(self, row: int) -> int:
-        """Return the position of the row that a row is below, -1 for none."""
+        """Return the index, as in `positions`, of the row that a row is nested below, -1 for none."""
         return -1 if self._data.parent is None else int(self._data.parent[self.positions[row]])
 
     def unfolded(self) -> Table:
-        """Return the rows, below each all rows that are below it, with a column that says how deep.
+        """Return the table with all nested rows after each row, and a column for the depth of nesting.
 
-        A row that is below another of these shows there only.
+        A selected row that is also nested below another selected row appears only there.
         """
         parent = self._data.parent
         assert parent is not None
-        rank = np.full(len(parent) + 1, -1, np.int64)  # the last one is that of no parent
+        rank = np.full(len(parent) + 1, -1, np.int64)  # the last element is for parent -1
         rank[self.positions] = np.arange(len(self))
         root, depth = np.where(rank[:-1] >= 0, np.arange(len(parent)), -1), np.zeros(len(parent), np.int64)
         above, level = parent.copy(), 1
@@ -524,11 +524,11 @@ class Table(Frames):
         return isinstance(self._data.values(column.name), Several)
 
     def several(self, row: int, name: str) -> tuple[Any, ...]:
-        """Return the values of a row in a column of which `is_list` is true, as they are held."""
+        """Return the values of a row, as stored, in a column for which `is_list` is true."""
         return tuple(self._data.values(name).rows[self.positions[row]])
 
     def tone(self, row: int) -> str:
-        """Return how much a row matters, such as `error`; empty for parts of others and where the question has none."""
+        """Return the severity that colours a row, such as `error`; empty for nested rows and questions without tone."""
         position = int(self.positions[row])
         if not self.question.tone or (self._data.parent is not None and self._data.parent[position] >= 0):
             return ""
@@ -537,32 +537,32 @@ class Table(Frames):
     # ---- one value ----------------------------------------------------------------------------------------------
 
     def event(self, row: int, name: str = "") -> int:
-        """Return the event that a row is about, or at which its value of a column happened; -1 for none."""
+        """Return the event that a row is about or, with `name`, at which its value of a column happened; or -1."""
         if name:
             return int(self._data.events[name][self.positions[row]]) if name in self._data.events else -1
         return int(self._data.values(self._place)[self.positions[row]]) if self._place else -1
 
     def moment(self, row: int, name: str) -> int:
-        """Return when the value of a row in a column happened, in cycles; -1 if only its event is known, or nothing."""
+        """Return when the value of a row in a column happened, in cycles; -1 if that is not known."""
         return int(self._data.moments[name][self.positions[row]]) if name in self._data.moments else -1
 
     def has_place(self, row: int, name: str) -> bool:
-        """Return whether the moment or the event of a value is known."""
+        """Return whether `moment` or `event` of a value is known."""
         return max(self.moment(row, name), self.event(row, name)) >= 0
 
     def is_placed(self, name: str) -> bool:
-        """Return whether a column says where its values happened."""
+        """Return whether a column has the times or events at which its values happened."""
         return name in self._data.moments or name in self._data.events
 
     def held(self, row: int, name: str) -> int:
-        """Return a value as it is held: cycles of times, rows of threads, codes of texts; below 0 for none."""
+        """Return a value as stored: cycles of times, rows of threads, codes of texts; below 0 for none."""
         values = self._data.values(name)
         return int((values.code if isinstance(values, Texts) else values)[self.positions[row]])
 
     def bar(self, row: int, column: Column) -> float | None:
-        """Return how much of its bar a share fills, from 0 to 1; None if the column is no share.
+        """Return how much of its bar a share fills, from 0 to 1; None if the column is not of kind SHARE.
 
-        A full bar is the whole, or the largest share where several CPUs make it more.
+        A full bar is a share of 1, or the largest share of the column if that is more, as with several CPUs.
         """
         if column.kind is not Kind.SHARE:
             return None
@@ -571,7 +571,7 @@ class Table(Frames):
         return max(0.0, float(values[self.positions[row]])) / float(full)
 
     def span(self, row: int) -> tuple[int, int] | None:
-        """Return begin and end of a row, in cycles; None without `start` and `end`, or without a time."""
+        """Return start and end of a row, in cycles; None if the table or the row has none."""
         position = int(self.positions[row])
         if not {"start", "end"} <= self._data.sources.keys():
             return None
@@ -579,14 +579,14 @@ class Table(Frames):
         return (start, end) if end > start >= 0 else None
 
     def known(self, row: int, name: str) -> Known:
-        """Return how a value is known."""
+        """Return the `Known` of a value."""
         known = self._data.known.get(name)
         return Known.EXACT if known is None else Known(int(known[self.positions[row]]))
 
     def text(self, row: int, name: str) -> str:
-        """Return a value for people with the sign of how it is known; empty where there is none."""
+        """Return a value as text for people, with the sign of its `Known`; empty where there is no value."""
         position, by_row = int(self.positions[row]), self._data.known.get(name)
-        known = 0 if by_row is None else int(by_row[position])  # a number: made for every cell that shows
+        known = 0 if by_row is None else int(by_row[position])  # an int for speed: this runs for every shown cell
         if known == Known.UNKNOWN:
             return Known.UNKNOWN.word
         text = self._data.writer(self.question.column(name))(position)
@@ -595,19 +595,19 @@ class Table(Frames):
         return f"{Known(known).sign} {text}" if known and text else text
 
     def plain(self, row: int, name: str) -> str | int | float | None:
-        """Return a value for programs: nanoseconds of times, names of threads; None where there is none."""
+        """Return a value for programs: nanoseconds for times, names for threads; None where there is no value."""
         plain: str | int | float | None = self.at(self.positions[row : row + 1])._plain(self.question.column(name))[0]
         return plain
 
     def doubt(self, row: int, name: str) -> str:
-        """Return why a value is not exact, as a sentence; empty if it is."""
+        """Return a sentence about why a value is not exact; empty if it is exact."""
         known = self.known(row, name)
         return f"{known.word.capitalize()}: {self.question.column(name).reasons[known]}." if known else ""
 
     # ---- for people and for files -------------------------------------------------------------------------------
 
     def filled(self) -> tuple[Column, ...]:
-        """Return the columns with a title in which at least one of these rows has something to show."""
+        """Return the columns with a title in which at least one row has something to show."""
         return tuple(column for column in self.question.columns if column.title and self._says_something(column))
 
     def _says_something(self, column: Column) -> bool:
@@ -627,10 +627,10 @@ class Table(Frames):
         return bool(np.any(values[self.positions] >= 0))
 
     def doubts(self, names: Sequence[str] = ()) -> list[str]:
-        """Return how many values of which columns are not exact and why, a sentence each; for below a table.
+        """Return the footnotes of a table: how many values of which columns are not exact, and why.
 
         Args:
-            names: The columns that show; none = all.
+            names: The columns that are shown; empty = all.
         """
         titles: dict[tuple[Known, int, str], list[str]] = {}
         for column in self.filled():
@@ -644,9 +644,9 @@ class Table(Frames):
                 for (known, count, reason), names in titles.items()]  # fmt: skip
 
     def records(self) -> list[dict[str, Any]]:
-        """Return the rows as dictionaries of plain values by key, `known` with the words of values that are not exact.
+        """Return the rows as dictionaries of plain values by key; `known` has words for values that are not exact.
 
-        Columns for programs alone are left out.
+        Columns without a title are left out.
         """
         columns = [column for column in self.question.columns if column.title]
         keys = [column.key for column in columns]
@@ -658,13 +658,13 @@ class Table(Frames):
         return rows
 
     def document(self, key: str) -> dict[str, Any]:
-        """Return it as JSON has it: version of the form, outcome, why it cannot be told, and rows under a key."""
-        said = {"reason" if self.outcome is Outcome.CANNOT_TELL else "incomplete": ". ".join(self.missing)}
+        """Return the JSON document: schema version, outcome, reason or deficits if any, and the rows under `key`."""
+        deficits = {"reason" if self.outcome is Outcome.CANNOT_TELL else "incomplete": ". ".join(self.missing)}
         return {"schema_version": SCHEMA_VERSION, "outcome": str(self.outcome),
-                **{name: text for name, text in said.items() if text}, key: self.records()}  # fmt: skip
+                **{name: text for name, text in deficits.items() if text}, key: self.records()}  # fmt: skip
 
     def csv_rows(self) -> Iterator[Sequence[object]]:
-        """Yield the keys, then every row as cells; a column with values that are not exact has one of words behind."""
+        """Yield the header, then the cells of every row; a column `NAME_known` follows where values are not exact."""
         keys, cells = [], []
         for column in self.question.columns:
             if not column.title:
@@ -684,7 +684,7 @@ class Table(Frames):
         return "\n".join(["\t".join(column.marked_title for column in columns), *texts])
 
     def _plain(self, column: Column) -> list[Any]:
-        """Return the values of a column for programs, None where there is none; lists where a row has several."""
+        """Return the values of a column for programs, None for none; lists where rows may have several values."""
         values = self._data.values(column.name)
         if isinstance(values, Several):
             shown = self._data.shown_one(column)
@@ -707,7 +707,7 @@ class Table(Frames):
                 for value, absent in zip(part.tolist(), is_absent, strict=True)]  # fmt: skip
 
     def _known_words(self, column: Column) -> list[str]:
-        """Return how the column's value in each row is known, empty if exact; an empty list if all are exact."""
+        """Return the word of `Known` for each row, empty if exact; an empty list if all rows are exact."""
         known = self._data.known.get(column.name)
         if known is None or not np.any(known[self.positions]):
             return []
@@ -717,11 +717,11 @@ class Table(Frames):
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The names of its columns in numpy, Arrow and SQL: `queued_cycles`, `queued_ns`, `queued_known`."""
+        """Names of the columns in numpy, Arrow and SQL: `queued_cycles`, `queued_ns`, `queued_known`."""
         return tuple(name for column in self.question.columns if column.sql_name for name in names_in_sql(column))
 
     def __getitem__(self, name: str) -> NDArray[Any]:
-        """Return one column in numpy, (rows,): -1 for what is absent or unknown; texts, `_known` too, as objects.
+        """Return one column as a numpy array, (rows,): -1 = absent or unknown; texts, also of `_known`, as objects.
 
         Raises:
             UsageError: There is no such column.
@@ -730,9 +730,9 @@ class Table(Frames):
         return values if isinstance(values, np.ndarray) else values.numpy()
 
     def column_values(self, name: str) -> Values:
-        """Return one column of SQL: an array of (rows,), -1 for none, or texts as numbers of these.
+        """Return one column by its name in SQL: an array (rows,), -1 for none, or dictionary-encoded `Texts`.
 
-        What is held is not copied where all rows are there in their own order.
+        The stored array is not copied if the table has all rows in their original order.
 
         Raises:
             UsageError: There is no such column.
@@ -766,10 +766,10 @@ class Table(Frames):
         return np.where(cycles < 0, -1, ns) if column.is_nullable else ns
 
     def arrow(self, names: Collection[str] | None = None) -> pa.Table:
-        """Return it as a table of Arrow, null where a value is absent or unknown; columns that are held are not copied.
+        """Return the table in Arrow, null where a value is absent or unknown; stored columns are not copied.
 
         Args:
-            names: Only these columns; None = all.
+            names: The columns to include; None = all.
 
         Raises:
             UsageError: The package pyarrow is not installed.
@@ -789,7 +789,7 @@ class Table(Frames):
         return "\n".join((f"<Table {self.question.name}{name}: {len(self):,} of {self.total:,} rows>", *lines))
 
     def _repr_html_(self) -> str:
-        """Return the first rows for notebooks."""
+        """Return the first rows as HTML for notebooks."""
         columns, head = self.filled(), self.head(_SHOWN_ROWS)
         rows = ((head.text(row, column.name) for column in columns) for row in range(len(head)))
         tips = [column.tip for column in columns]
@@ -797,12 +797,12 @@ class Table(Frames):
 
 
 def below_each_other(question: Question, by: Column, tables: Mapping[str, Table]) -> Table:
-    """Return the rows of several tables of one trace, below each other.
+    """Concatenate the rows of several tables of one trace.
 
     Args:
-        question: Of all of them; it has columns of arrays and `Texts` only.
-        by: The column of texts that says of which table each row is, the first one.
-        tables: By what that column says; one at least.
+        question: The question of all tables; its columns must be arrays or `Texts`.
+        by: A text column that is added as the first one: the key of the row's table.
+        tables: The tables by key; at least one.
     """
     parts = list(tables.values())
     bounds = np.cumsum([0, *map(len, parts)])
@@ -837,7 +837,7 @@ def _is_absent(column: Column, values: NDArray[Any]) -> NDArray[np.bool_]:
 
 
 def number_text(kind: Kind, value: float) -> str:
-    """Return a number of a kind for people, of lengths in nanoseconds."""
+    """Return a number of a kind as text for people; durations are given in nanoseconds."""
     if kind is Kind.SHARE:
         return f"{100 * value:.1f} %" if value == 0 or value >= _LEAST_SHARE else "<0.1 %"
     if kind is Kind.RATE:
@@ -846,19 +846,19 @@ def number_text(kind: Kind, value: float) -> str:
 
 
 def _listed(texts: Sequence[str]) -> str:
-    """Return values of one cell as text, the first ones if there are many."""
+    """Return the values of one cell as text: the first ones, and how many more there are."""
     more = len(texts) - _MOST_LISTED
     return ", ".join(texts[:_MOST_LISTED]) + (f" and {more} more" if more > 0 else "")
 
 
 def _csv_cell(value: Any) -> Any:
-    """Return a value as CSV has it: several as one text, and no text that a spreadsheet takes for a formula."""
+    """Return a value for CSV: a list as one text, and texts so that a spreadsheet does not take them for formulas."""
     text = "; ".join(map(str, value)) if isinstance(value, list) else value
     return csv_text(text) if isinstance(text, str) else text
 
 
 def names_in_sql(column: Column) -> tuple[str, ...]:
-    """Return the names of the columns that a column becomes in SQL, Arrow and numpy: cycles, nanoseconds, known."""
+    """Return the names that a column has in SQL, Arrow and numpy: one each for cycles, nanoseconds and `Known`."""
     name = column.sql_name
     plain = (f"{name}_cycles", f"{name}_ns") if column.kind.is_cycles else (name,)
     return (*plain, f"{name}_known") if column.reasons else plain

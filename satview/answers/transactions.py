@@ -1,4 +1,4 @@
-"""Which messages took longest? Messages from send to reply: of some clients and servers, of one type, nested ones."""
+"""The table of messages from send to reply, with filters for client, server and type, and with nested messages."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ from satview.linkage.whole import is_whole
 from satview.store.trace import Trace
 
 _Ints = NDArray[np.int64]
-_OFF_NODE, _FAILED = 0, -1  # as process of the server
+_OFF_NODE, _FAILED = 0, -1  # values of the server's pid
 _OVER, _OPEN, _UNDECIDED = range(3)  # whether a client still waits at the end of the trace
 _IS_STATE: Final = np.ones(LANE_VALUES, np.bool_)
-_IS_END: Final = np.isin(np.arange(LANE_VALUES), (ABSENT, DEAD, NOT_A_STATE))  # as the last state of a thread: it ended
+_IS_END: Final = np.isin(np.arange(LANE_VALUES), (ABSENT, DEAD, NOT_A_STATE))  # last states of threads that ended
 _OUTCOMES: Final = ("", "sent", "received", "replied", "ended without reply", "done")
 _REASONS: Final = {
     Known.AT_LEAST: "not over when the trace ends, or when its client does; counted up to there",
@@ -42,7 +42,7 @@ def _leg(name: str, title: str, meaning: str) -> Column:
     return Column(name, Kind.DURATION, meaning, title, is_nullable=True, reasons=_REASONS)
 
 
-LEGS: Final = ("queued", "service", "reply", "round_trip")  # names of columns; the first three add up to the last
+LEGS: Final = ("queued", "service", "reply", "round_trip")  # columns; the last is the sum of the others
 QUESTION: Final = Question(
     "transactions",
     "Transactions",
@@ -85,14 +85,13 @@ QUESTION: Final = Question(
 
 @dataclass(frozen=True, slots=True)
 class TransactionFilter:
-    """Which transactions are requested.
+    """Conditions that selected transactions meet.
 
     Attributes:
-        client: Part of the client's label, a pid or `PID:TID`, or, where its thread is not known, its process; empty =
-            any.
-        server: The same for the thread that received the message, or, while none did, the process it was sent to.
-        message_type: First word of the message; None = any. Only calls whose events have it show it.
-        window: When they were sent; None = at any time.
+        client: Part of the client's label, a pid or `PID:TID`; if its thread is not known, its process; empty = any.
+        server: The same for the thread that received the message or, if none did, the process it was sent to.
+        message_type: First word of the message; None = any. Only some kernel calls show it.
+        window: Range in which messages are sent; None = at any time.
     """
 
     client: str = ""
@@ -102,11 +101,11 @@ class TransactionFilter:
 
 
 def transaction_table(trace: Trace, requested: TransactionFilter | None = None) -> Table:
-    """Return the transactions that pass a filter, in time order; those sent on behalf of others are below these.
+    """Return the transactions that pass a filter, in time order; one sent on behalf of another is nested below it.
 
     Args:
         trace: The events.
-        requested: Which; None = all.
+        requested: The filter; None = all.
     """
     links, events = transactions(trace), trace.events
     legs = trace.cached("answers.transaction_legs", _legs)
@@ -166,13 +165,13 @@ def _matching(trace: Trace, links: Transactions, requested: TransactionFilter) -
 
 
 def _are_of(trace: Trace, name: str, thread: _Ints, pid: _Ints) -> NDArray[np.bool_]:
-    """Return which threads match a name; unknown threads match by their process."""
+    """Return whether each thread matches a name, bool (n,); threads that are not known match by their process."""
     of_process = np.isin(pid, processes_named(trace, name)) & (pid > 0)
     return np.where(thread > 0, are_named(trace, name, thread), of_process)
 
 
 def _blocked(trace: Trace) -> Mapping[str, _Ints]:
-    """Return times in SEND and in REPLY, and sizes; a format that pairs its records itself has none of them."""
+    """Return the times in SEND and REPLY and the sizes of messages, by transaction."""
     sent = sent_messages(scope_of(trace, None, None, Basis(trace), None))
     rows = np.searchsorted(sent.row, transactions(trace).send_row)
     return {"send": sent.send_blocked_cycles[rows], "reply": sent.reply_blocked_cycles[rows],
@@ -180,10 +179,10 @@ def _blocked(trace: Trace) -> Mapping[str, _Ints]:
 
 
 def _legs(trace: Trace) -> dict[str, tuple[_Ints, NDArray[np.uint8]]]:
-    """Return the legs of all transactions: cycles, -1 for none, and `Known`.
+    """Return by leg the cycles of all transactions, -1 for none, and their `Known`.
 
-    A leg that has begun and is not over counts up to the end of the trace, or to that of its client, as a lower bound;
-    where events are missing before that, it is unknown. A leg that the transaction ended without is absent.
+    A leg that is not over at the end of the trace, or of its client, is counted up to there, as a lower bound; it is
+    unknown if events are missing before that. A leg that never began before the transaction ended is absent.
     """
     links = transactions(trace)
     fate, end_cycles = _fates(trace, links)
@@ -208,10 +207,10 @@ def _legs(trace: Trace) -> dict[str, tuple[_Ints, NDArray[np.uint8]]]:
 
 
 def _fates(trace: Trace, links: Transactions) -> tuple[NDArray[np.uint8], _Ints]:
-    """Return whether each client is over with its message, waits at the end or cannot be followed; until when it waits.
+    """Return whether each client still waits for its message at the end of the trace, and until when it waits.
 
     Returns:
-        uint8 (n,), `_OVER`, `_OPEN`, `_UNDECIDED`; int64 (n,), cycles, of use where it waits.
+        uint8 (n,), `_OVER`, `_OPEN` or `_UNDECIDED`; int64 (n,), cycles, the end of the wait for `_OPEN`.
     """
     events, states = trace.events, trace.states
     fate = np.full(len(links), _OVER, np.uint8)
@@ -229,13 +228,13 @@ def _fates(trace: Trace, links: Transactions) -> tuple[NDArray[np.uint8], _Ints]
     is_dead = (last_row > sends) & _IS_END[state_values(trace)[last]]
     end_cycles[rows[is_dead]] = events.time_cycles[last_row[is_dead]]
     is_clear = is_whole(trace, sends, np.where(is_dead, last_row, len(events) - 1))
-    is_free = (links.blocked_row[rows] < 0) & (changes >= 0)  # its next state is no wait: the send did not block it
+    is_free = (links.blocked_row[rows] < 0) & (changes >= 0)  # the next state is no wait: the send did not block
     fate[rows[is_clear]] = np.where(is_free[is_clear], _OVER, _OPEN)
     return fate, end_cycles
 
 
 def _outcomes(links: Transactions) -> Texts:
-    """Return how far transactions are known to have come."""
+    """Return the last step that the trace shows of each transaction."""
     code = np.where(links.receive_row >= 0, 2, 1)
     code[links.reply_row >= 0] = 3
     is_done = links.done_row >= 0
@@ -251,7 +250,7 @@ def _parent_events(links: Transactions) -> _Ints:
 
 
 def _client_name(trace: Trace, links: Transactions, position: int) -> str:
-    """Return the sender of a message: the thread, else the process that its reply names."""
+    """Return the name of a message's sender: the thread, else the process that its reply names."""
     if links.client[position] > 0:
         return trace.thread_name(int(links.client[position]))
     pid = int(links.client_pid[position])
@@ -259,12 +258,12 @@ def _client_name(trace: Trace, links: Transactions, position: int) -> str:
 
 
 def _how_clients_are_known(links: Transactions) -> NDArray[np.uint8]:
-    """Return `Known` of clients: inferred where a reply names them, as it is found without their thread."""
+    """Return the `Known` of clients: inferred where only the reply, itself found by its rcvid, names the process."""
     return np.where((links.client < 0) & (links.client_pid > 0), Known.INFERRED, Known.EXACT).astype(np.uint8)
 
 
 def _server_name(trace: Trace, links: Transactions, position: int) -> str:
-    """Return the receiver of a message: the thread, else the process it was sent to."""
+    """Return the name of a message's receiver: the thread, else the process it was sent to."""
     if links.server[position] > 0:
         return trace.thread_name(int(links.server[position]))
     pid = int(links.server_pid[position])

@@ -1,4 +1,4 @@
-"""Verdicts on a trace as tables, with their cases and evidence, and the kinds that it cannot show."""
+"""Tables of the verdicts on a trace with their cases and evidence, and of the kinds of verdicts it cannot show."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ from satview.events.spec import arguments_text
 from satview.events.states import DEAD, NOT_A_STATE, READY, RUNNING
 from satview.store.trace import Trace
 
-_MOST_CASES: Final = 200  # rows below one verdict
-_ARGUMENT_WORDS, _ARGUMENT_LETTERS = 40, 120  # of an event of the evidence
-_MOST_KINDS: Final = 2  # that a summary names
+_MOST_CASES: Final = 200  # most rows of cases below one verdict
+_ARGUMENT_WORDS, _ARGUMENT_LETTERS = 40, 120  # bounds for the arguments of an event of the evidence
+_MOST_KINDS: Final = 2  # most kinds that a summary names
 _SEVERITIES: Final = (*(str(severity) for severity in Severity), "")
 _GOES_ON: Final = {Known.AT_LEAST: "it is still so when the trace ends"}
 
@@ -76,11 +76,11 @@ class Verdicts:
     """The verdicts on a trace, as records and as tables.
 
     Attributes:
-        verdicts: The records, the most severe first: the rows of `table`.
-        table: The verdicts; below each advice, what would prove it, its cases and events.
+        verdicts: The verdicts, the most severe first, in the order of the rows of `table`.
+        table: The verdicts; advice, proof, cases and events are nested below each.
         undecided: The requested kinds that the trace cannot show, or not fully.
-        capture: How to capture the target again, wide, so that those can be told, and what is inferred shows; None if
-            no capture would show more.
+        capture: The capture (in wide mode) that would decide those kinds and prove what is inferred; None if no
+            capture would show more.
     """
 
     verdicts: tuple[Verdict, ...]
@@ -89,7 +89,7 @@ class Verdicts:
     capture: CaptureLine | None = None
 
     def within(self, window: TimeWindow | None) -> Verdicts:
-        """Return the verdicts with any case in a range; None = all."""
+        """Return the verdicts that have a case in a range; None = all."""
         if window is None:
             return self
         mask = np.array([_is_in(verdict, window) for verdict in self.verdicts], np.bool_)
@@ -98,14 +98,14 @@ class Verdicts:
 
     @property
     def severities(self) -> str:
-        """How many verdicts there are of each severity: `2 errors, 1 warning`; empty if there is none."""
+        """Number of verdicts of each severity: `2 errors, 1 warning`; empty if there are none."""
         counts = [(severity, sum(verdict.severity is severity for verdict in self.verdicts)) for severity in Severity]
         return ", ".join(f"{count} info" if severity is Severity.INFO else counted(count, severity)
                          for severity, count in counts if count)  # fmt: skip
 
     @property
     def summary(self) -> str:
-        """How many verdicts there are and the kinds of the most severe ones, or how many kinds cannot be decided."""
+        """Number of verdicts and the kinds of the most severe ones, or the number of kinds that cannot be decided."""
         kinds, unknown = list(dict.fromkeys(verdict.kind for verdict in self.verdicts)), len(self.undecided)
         if not kinds:
             return "No verdicts" + (f", {counted(unknown, 'kind')} cannot be decided" if unknown else "")
@@ -127,10 +127,10 @@ def find(
     Args:
         trace: The events.
         thresholds: Thresholds of the rules; None = the defaults.
-        kinds: Only these; None = all. Kinds that the thresholds switch off are never searched for.
-        cancelled: As for `find_verdicts`.
-        progress: As of `find_verdicts`.
-        everything: As of `find_verdicts`.
+        kinds: Kinds to search for; None = all. Kinds that the thresholds switch off are never searched for.
+        cancelled: See `find_verdicts`.
+        progress: See `find_verdicts`.
+        everything: See `find_verdicts`.
 
     Raises:
         Cancelled: `cancelled` returned true.
@@ -147,13 +147,13 @@ def find(
 
 
 def undecided_table(trace: Trace, kinds: Collection[str] | None = None) -> Table:
-    """Return the kinds of verdicts that cannot be found in a trace, or not all of them.
+    """Return the kinds of verdicts that a trace cannot show, or not fully.
 
-    Silence must not look like health: they are part of every answer.
+    They are part of every answer, so that a trace without data does not look like a trace without faults.
 
     Args:
         trace: The events.
-        kinds: Only these; None = all without a file of timing. Those of plug-ins say nothing of what they need.
+        kinds: Kinds to check; None = all that need no timing file. Kinds of plug-ins do not say what they need.
     """
     if kinds is None:
         kinds = [kind for kind in rules() if default_thresholds().has_timing_for(kind)]
@@ -168,11 +168,11 @@ def undecided_table(trace: Trace, kinds: Collection[str] | None = None) -> Table
 
 
 def verdict_table(trace: Trace, verdicts: Sequence[Verdict], undecided: Table) -> Table:
-    """Return verdicts as a table: below each advice, proof, its cases if there are several, the worst first, events.
+    """Return verdicts as a table; nested below each are advice, proof, cases (if several, the worst first) and events.
 
     Args:
         trace: The events.
-        verdicts: In their order.
+        verdicts: The verdicts, in the order of the rows.
         undecided: The kinds that the trace cannot show.
     """
     rows, parent = [_row_of(trace, verdict) for verdict in verdicts], [-1] * len(verdicts)
@@ -217,8 +217,8 @@ def verdict_table(trace: Trace, verdicts: Sequence[Verdict], undecided: Table) -
 
 def _capture_again(trace: Trace, verdicts: Sequence[Verdict], undecided: Table) -> CaptureLine | None:
     kinds = dict.fromkeys(undecided.text(row, "kind") for row in range(len(undecided)))
-    if not len(trace.events) or PRIORITIES.reason(trace):  # events are not wide: what is inferred may have been logged
-        # What goes through a chain, and where other work begins, is in no event of a kernel.
+    if not len(trace.events) or PRIORITIES.reason(trace):  # not wide mode, which may log what is now inferred
+        # Verdicts about timing files are left out: no kernel event shows what goes through a chain.
         proven = {kind for kind, rule in rules().items() if not rule.timing}
         kinds |= dict.fromkeys(verdict.kind for verdict in verdicts if verdict.proof and verdict.kind in proven)
     needs = dict.fromkeys(need for kind in kinds if kind in ANALYSES for need in ANALYSES[kind].all_needs)
@@ -227,7 +227,7 @@ def _capture_again(trace: Trace, verdicts: Sequence[Verdict], undecided: Table) 
 
 @dataclass(frozen=True, slots=True)
 class _VerdictRow:
-    """One row of the table: a verdict or a part of one; `says` of an event is its role."""
+    """One row of the table: a verdict or a part of one; for an event `says` is its role in the verdict."""
 
     kind: str
     severity: str = ""
@@ -272,7 +272,7 @@ def _parts(trace: Trace, verdict: Verdict) -> list[_VerdictRow]:
 
 
 def _case_text(trace: Trace, verdict: Verdict, case: Occurrence, *, is_longest: bool) -> str:
-    """Return a text on one of several cases: the affected threads, its first event, and its special features."""
+    """Return a text about one of several cases: the affected thread, its first event, and whether it is the longest."""
     texts = ["the longest"] if is_longest else []
     if case.row >= 0:
         thread = int(trace.events.thread[case.row]) or next(iter(verdict.threads), 0)
@@ -285,7 +285,7 @@ def _case_text(trace: Trace, verdict: Verdict, case: Occurrence, *, is_longest: 
 
 
 def _event_text(trace: Trace, row: _VerdictRow) -> str:
-    """Return a text on an event of the evidence: its role in the verdict, its thread, and its arguments."""
+    """Return a text about an event of the evidence: its role in the verdict, its thread, and its arguments."""
     thread = int(trace.events.thread[row.event])
     arguments = arguments_text(trace.payloads.decode(row.event, _ARGUMENT_WORDS).arguments, _ARGUMENT_LETTERS)
     says = f"{trace.spec(row.event).name}  {arguments}"
@@ -293,7 +293,7 @@ def _event_text(trace: Trace, row: _VerdictRow) -> str:
 
 
 def _shown_event(trace: Trace, verdict: Verdict) -> int:
-    """Return the most telling event of the evidence: the one that begins the affected thread's wait or ready state."""
+    """Return the event to show for a verdict: the begin of the affected thread's longest wait, or of a READY state."""
     own = [event for event in verdict.evidence if int(trace.events.thread[event]) in verdict.threads[:1]]
     state = {event: int(trace.catalogue.state_value_of_code[trace.events.code[event]]) for event in own}
     waits = [event for event in own if state[event] not in (NOT_A_STATE, RUNNING, READY, DEAD)]
@@ -306,7 +306,7 @@ def _shown_event(trace: Trace, verdict: Verdict) -> int:
 
 
 def _undecided_words(undecided: Table) -> str:
-    """Return the undecided kinds and what is missing, those of one reason together; no full stop."""
+    """Return the undecided kinds, grouped by what is missing, a line each without a full stop."""
     kinds: dict[str, list[str]] = {}
     for row in range(len(undecided)):
         kinds.setdefault(undecided.text(row, "reason"), []).append(undecided.text(row, "kind"))
@@ -314,6 +314,6 @@ def _undecided_words(undecided: Table) -> str:
 
 
 def _is_in(verdict: Verdict, window: TimeWindow) -> bool:
-    """Return whether any of the times at which it happens is in a range."""
+    """Return whether any case of a verdict is in a range."""
     return any(case.start_cycles < window.end and window.start < max(case.end_cycles, case.start_cycles + 1)
                for case in verdict.occurrences)  # fmt: skip

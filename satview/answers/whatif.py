@@ -1,4 +1,4 @@
-"""What would have happened if: the activities of a trace, of its unchanged replay, and of a replay with changes."""
+"""Tables that compare the activities of a trace with those of its unchanged replay and of a replay with changes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from satview.store.trace import Trace
 _Floats = NDArray[np.float64]
 GOOD: Final = 0.02
 POOR: Final = 0.1
-"""Errors of the unchanged replay up to which it fits well, and above which it does not fit."""
+"""The unchanged replay fits well up to the error `GOOD`, and poorly above the error `POOR`."""
 
 
 class Direction(StrEnum):
@@ -26,20 +26,23 @@ class Direction(StrEnum):
     SHORTER = "shorter"
     LONGER = "longer"
     SAME = "same"
-    """By less than the unchanged replay may be off."""
+    """The change is smaller than the error of the unchanged replay."""
     CANNOT_TELL = "cannot tell"
-    """It rests on chance, as there are too few rounds or they differ too much; or on what the trace leaves open."""
+    """It may be chance, as there are too few rounds or they differ too much, or it depends on what is not traced."""
     NONE = "none"
-    """It was not replayed, or never comes."""
+    """The activity was not replayed, or never comes in the prediction."""
 
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """Responses of one activity, in ns: median and 99 % recorded, replayed unchanged, and predicted; -1 = none.
+    """Responses of one activity; each tuple has the value recorded, replayed unchanged, and predicted, -1 = none.
 
     Attributes:
-        median_ranges_ns: Range of the median of each, from chance and from open properties; empty if unknown.
-        p99_ranges_ns: The same for the 99 % quantile.
+        activity: Name of the activity.
+        counts: Number of instances.
+        medians_ns, p99s_ns: Median and 99 % quantile of the responses.
+        median_ranges_ns, p99_ranges_ns: Ranges in which median and 99 % quantile may be, by chance and by properties
+            that the trace leaves open; empty if unknown.
     """
 
     activity: str
@@ -51,12 +54,12 @@ class Compared:
 
     @property
     def errors(self) -> tuple[float, float]:
-        """Relative errors of the unchanged replay in the median and the 99th percentile; nan if it has no instance."""
+        """Relative errors of the unchanged replay in the median and the 99 % quantile; nan if it has no instance."""
         return _error(self.medians_ns), _error(self.p99s_ns)
 
     @property
     def directions(self) -> tuple[Direction, Direction]:
-        """Direction of the prediction, shorter or longer, for the median and for the 99 % quantile."""
+        """Direction in which the prediction differs from the unchanged replay, for median and 99 % quantile."""
         return (_direction(self.medians_ns, self.median_ranges_ns, self.errors[0]),
                 _direction(self.p99s_ns, self.p99_ranges_ns, self.errors[1]))  # fmt: skip
 
@@ -125,7 +128,7 @@ PREDICTION: Final = Question(
 SHOWN: Final = tuple(
     column.name for column in PREDICTION.columns if column.name not in ("predicted_count", "replayed_p99")
 )
-"""Columns of a prediction that people see; programs see all."""
+"""Columns of a prediction that are shown to people; programs get all."""
 SEARCH: Final = Question(
     "whatif_search",
     "Candidates",
@@ -161,7 +164,7 @@ SENSITIVITY: Final = Question(
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """One candidate of a search; `margin_ns` is negative where a deadline is missed."""
+    """One candidate change of a search, with its result; `margin_ns` is negative if a deadline is missed."""
 
     change: str
     outcome: str
@@ -173,7 +176,7 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class Leverage:
-    """Effect on an activity if a process works a tenth less."""
+    """The effect on an activity if a process works a tenth less."""
 
     process: str
     saved_ns: int
@@ -196,7 +199,7 @@ def candidates_table(trace: Trace, candidates: Sequence[Candidate]) -> Table:
 
 
 def sensitivity_table(trace: Trace, leverages: Sequence[Leverage]) -> Table:
-    """Return the processes in which saved work helps an activity, the best first."""
+    """Return the processes in which saved work shortens an activity, the most effective first."""
     ordered = sorted(leverages, key=lambda entry: -entry.mean_gain_ns * entry.count / max(entry.saved_ns, 1))
     figures = {
         "gain": np.array([entry.mean_gain_ns / 1e3 for entry in ordered], np.float64),
@@ -212,7 +215,7 @@ def sensitivity_table(trace: Trace, leverages: Sequence[Leverage]) -> Table:
 
 
 def comparison(trace: Trace, compared: Sequence[Compared], *, has_prediction: bool) -> Table:
-    """Return the recorded figures beside those of the unchanged replay, and of the prediction if there is one."""
+    """Return a table of the recorded figures, those of the unchanged replay, and of the prediction if there is one."""
 
     def cycles(times_ns: list[int]) -> NDArray[np.int64]:
         return np.array([trace.clock.cycles_of(ns) if ns >= 0 else -1 for ns in times_ns], np.int64)

@@ -1,4 +1,4 @@
-"""The argument lists, notes and occasions of events, read class by class when first requested."""
+"""The argument lists, notes and emission conditions of events; the file of a class is read at its first request."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ _LISTING_FILES = {"KER_CALL": "ker_call", "KER_EXIT": "ker_exit", "SYSTEM": "sys
 def lists_of(name: CodeName, release: Release) -> Lists:
     """Return the arguments of an event in fast and in wide mode; None where a list is not known.
 
-    6.x uses the lists of the 6.4 printer, which were checked against what the 6.4 kernel emits; later releases those
-    of the 7.x guide, and 8.0 its additions before those.
+    For 6.x these are the lists of the 6.4 printer, checked against what the 6.4 kernel emits; for later releases those
+    of the 7.x guide, for 8.0 with its own additions.
     """
     if name.class_name == "INT_CALL":
         return _INTERRUPTED, _INTERRUPTED
@@ -37,7 +37,7 @@ def lists_of(name: CodeName, release: Release) -> Lists:
 
 
 def read_ahead() -> None:
-    """Read the lists that nearly all traces need, ahead of time: that takes 20 ms."""
+    """Read the lists that nearly all traces need ahead of time; this takes 20 ms."""
     for file in (*_KERNEL, "thread"):
         rows.lists(file, "lists")
 
@@ -62,9 +62,9 @@ def _kernel_lists(name: CodeName, release: Release) -> Lists:
 
 
 def old_lists(name: str, class_name: str) -> Lists:
-    """Return the lists of a kernel call in the 6.4 table, marked unsure; for calls whose later list does not fit.
+    """Return the lists of a kernel call in the 6.4 table, marked unsure, for payloads that later lists do not fit.
 
-    Some lists of the 7.x guide name single values where the kernel still emits seconds and nanoseconds.
+    Some lists of the 7.x guide name one value where the kernel still emits seconds and nanoseconds.
     """
     if class_name not in ("KER_CALL", "KER_EXIT"):
         return UNKNOWN_LISTS
@@ -73,10 +73,10 @@ def old_lists(name: str, class_name: str) -> Lists:
 
 
 def listing_lists(spec: EventSpec, release: Release) -> Lists:
-    """Return the lists by which the vendor's printer of a release writes an event.
+    """Return the argument lists with which the vendor's printer of a release lists an event.
 
-    Up to 6.x these are the wire's lists. The 7.1 printer spells some arguments unlike the guide; where its listing was
-    never seen the guide's lists are taken.
+    Up to 6.x these are the lists of `lists_of`. The 7.1 printer spells some arguments differently; where no listing of
+    it was available, the lists of the guide are used.
     """
     file = _LISTING_FILES.get(spec.class_name)
     if release == Release.QNX_6 or file is None:
@@ -86,7 +86,7 @@ def listing_lists(spec: EventSpec, release: Release) -> Lists:
 
 
 def seen_lists(spec: EventSpec, release: Release) -> Lists:
-    """Return the lists of an event as seen in listings of other people; no text of the vendor confirms them."""
+    """Return the lists of an event as found in listings published by others, which no vendor document confirms."""
     if release is not Release.QNX_8 or spec.class_name not in ("KER_CALL", "KER_EXIT"):
         return UNKNOWN_LISTS
     return rows.lists(spec.class_name.lower(), "seen_8").get(spec.name, UNKNOWN_LISTS)
@@ -105,7 +105,7 @@ def label_of(name: CodeName, release: Release) -> str:
 
 
 def notes_of(name: CodeName, release: Release) -> tuple[str, ...]:
-    """Return notes on an event that a reader of its raw numbers needs."""
+    """Return notes that are needed to read the raw numbers of an event."""
     if not name.file:
         return ()
     if release == Release.QNX_6 and name.file in _KERNEL:
@@ -121,7 +121,7 @@ def when_of(name: CodeName) -> str:
 
 
 def calls_of(name: CodeName) -> tuple[str, ...]:
-    """Return the public calls behind a kernel call."""
+    """Return the public functions that make a kernel call."""
     return _public_calls().get(name.name, ()) if name.symbol.startswith("__KER_") else ()
 
 

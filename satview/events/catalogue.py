@@ -1,6 +1,6 @@
-"""Look-up of events, states and errors by number and by name: a catalogue per release, and one of several releases.
+"""Catalogues of events, states and errors, by number and by name: one per release, and combined ones.
 
-The rows are data under `resources/events`; this module only reads and arranges them.
+The data is under `resources/events`; this module only reads and indexes it.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from satview.events.wire import WireClass
 
 
 class _Events(Protocol):
-    """A module with the events of another system."""
+    """What a module with the events of another operating system provides."""
 
     def names(self) -> dict[int, naming.CodeName]: ...
 
@@ -41,7 +41,7 @@ _FOREIGN: Final[dict[Release, _Events]] = {Release.UNIXWARE: unixware, Release.L
 
 
 _LEARNING: Final = Lock()
-_CLASS_BEFORE: Final = re.compile(r"(\w+)(?: *: *| +)(?=[^\W\d])")  # as listings and tables print it
+_CLASS_BEFORE: Final = re.compile(r"(\w+)(?: *: *| +)(?=[^\W\d])")  # a class before a name, as listings print it
 _NUMBERED: Final = re.compile(r"(.+)/(\d{1,3})")  # a kernel call with its number, as listings print it
 FREE_CLASSES: Final = range(wire.CLASS_MASK, 11, -1)  # internal classes that no release of QNX defines
 _MOST_LEARNED: Final = 1 << 12
@@ -50,13 +50,13 @@ _MOST_CLASSES: Final = 200  # the index of a class has eight bits
 
 
 class Catalogue:
-    """All events of one release; look-ups are cheap.
+    """All events of one release.
 
     Attributes:
-        release: Whose numbers, names and lists these are.
-        classes: Printed classes in table order, then one entry `CLASS 12` ... per internal class nobody defines.
+        release: The release.
+        classes: Printed classes in table order, then one entry (`CLASS 12`) for each undefined internal class.
         class_index_of_code: Shape (32768,), uint8, row in `classes` of every code.
-        learned: (class, event) -> code of what listings showed; empty but for a `ListedCatalogue`.
+        learned: (class, event) -> code of events that listings showed; empty except in a `ListedCatalogue`.
         state_value_of_code: Shape (32768,), uint8, lane value of thread state events, `states.NOT_A_STATE` otherwise;
             virtual threads, CREATE and DESTROY are no states.
     """
@@ -102,12 +102,13 @@ class Catalogue:
         return self.classes[int(self.class_index_of_code[code])].name
 
     def find(self, name: str) -> tuple[int, ...]:
-        """Return the codes that a name represents, ascending; empty if there are none.
+        """Return the codes of the events with a name, ascending; empty if there are none.
 
-        A name is that of listings (`MSG_SENDV`, `THRUNNING`, `SND_MESSAGE`), with a class before it to narrow it
-        (`KER_CALL/MSG_SENDV`, `COMM SND_MESSAGE`, `KER_CALL:MSG_SENDV/11`), the spelling of TraceEvent()
-        (`_NTO_TRACE_COMM_SMSG`, `__KER_MSG_SENDV`), or a public call behind a kernel call (`MsgSendv`, `MsgSend()`).
-        A kernel call's name represents its entry, exit and interrupted event, in both widths. Case does not matter.
+        Accepted are names of listings (`MSG_SENDV`, `THRUNNING`, `SND_MESSAGE`), optionally after a class
+        (`KER_CALL/MSG_SENDV`, `COMM SND_MESSAGE`, `KER_CALL:MSG_SENDV/11`), names for TraceEvent()
+        (`_NTO_TRACE_COMM_SMSG`, `__KER_MSG_SENDV`), and public functions that make a kernel call (`MsgSendv`,
+        `MsgSend()`). The name of a kernel call finds its entry, exit and interrupted event, in both widths. Case does
+        not matter.
         """
         if not self._by_name:
             self._by_name = self._index_names()
@@ -125,15 +126,15 @@ class Catalogue:
         return self._by_name.get(key, ())
 
     def find_shown(self, name: str) -> tuple[int, ...]:
-        """Return the codes that a name represents or that are printed as it (`EventSpec.label`), ascending."""
+        """Return the codes with a name, or with that label in listings (`EventSpec.label`), ascending."""
         if not self._by_label:
             self._by_label = self._index_labels()
-        # Events that a listing taught may be called `EVENT 5` in other classes than that of user events.
+        # Events learned from a listing may be named `EVENT 5` in classes other than that of user events.
         codes, key = self.find(name), name.strip().upper()
         return tuple(sorted({*codes, *self._by_name.get(key, ()), *self._by_label.get(key, ())}))
 
     def suggest(self, name: str) -> tuple[str, ...]:
-        """Return up to five known names near one that `find` does not know."""
+        """Return up to five known names that are similar to an unknown one."""
         self.find("")
 
         near = get_close_matches(name.strip().upper(), self._by_name, n=5, cutoff=0.6)
@@ -228,9 +229,9 @@ class Catalogue:
 
 
 class ListedCatalogue(Catalogue):
-    """The events of one release, and further events that listings showed, under free numbers.
+    """The events of one release and, under unused codes, events that listings showed.
 
-    Traces of listings and filters look up here. Of a .kev file such a number says nothing.
+    Used for traces read from listings and for filters; in a .kev file such a code has no meaning.
     """
 
     def __init__(self, release: Release) -> None:
@@ -238,15 +239,15 @@ class ListedCatalogue(Catalogue):
         self._spare = (wire.code(free, event) for free in FREE_CLASSES for event in range(wire.EVENT_MASK, -1, -1))
 
     def learn(self, class_name: str, name: str, number: int | None = None) -> int | None:
-        """Return the code of an event that a listing shows and no table names: a number of its class that is free.
+        """Add an event that a listing shows, if it is not known, and return its code, which is an unused one.
 
         Args:
-            class_name: As printed; one that no table has becomes a class of its own.
-            name: Of the event.
-            number: Of a kernel call, as printed.
+            class_name: Class as printed; an unknown one is added as a new class.
+            name: Name of the event.
+            number: Number of the kernel call as printed; None for other events.
 
         Returns:
-            None if too many were learned.
+            The code; None if too many events were added.
         """
         class_name, name = class_name[:_LONGEST_NAME], name[:_LONGEST_NAME]
         with _LEARNING:
@@ -259,7 +260,7 @@ class ListedCatalogue(Catalogue):
             own = (code for code in self._own_codes(class_name, name, number) if code not in self._names)
             code = next(own, None)
             if code is None:
-                code, name = next(self._spare, None), full_name  # its number may be that of another call
+                code, name = next(self._spare, None), full_name  # the number may belong to another call
             if code is None:
                 return None
             rows = [spec.name for spec in self.classes]
@@ -271,10 +272,10 @@ class ListedCatalogue(Catalogue):
             table = self.class_index_of_code.copy()
             table[code] = rows.index(class_name)
             table.setflags(write=False)
-            # Others look up meanwhile: they see the old tables or the new ones.
+            # Other threads may read the tables meanwhile, so that these are replaced, never changed.
             self.class_index_of_code = table
             if not self.learned:
-                self._names = dict(self._names)  # until now that of all catalogues of the release
+                self._names = dict(self._names)  # all catalogues of the release shared it until now
             self._names[code] = naming.CodeName(class_name, name, "", "", name)
             self._codes = tuple(sorted((*self._codes, code)))
             self.learned[class_name, name] = code
@@ -284,17 +285,17 @@ class ListedCatalogue(Catalogue):
             return code
 
     def learned_call(self, name: str, offset: int) -> int | None:
-        """Return the code of a kernel call that listings showed and no table has, None if there is none of that name.
+        """Return the code of a kernel call that was added by `learn`, None if there is none of that name.
 
         Args:
-            name: As printed.
-            offset: Of entries, exits or interrupted calls.
+            name: Name as printed.
+            offset: Offset of the event number for entries, exits or interrupted calls.
         """
-        class_name = next(class_name for class_name, its in naming.KER_CLASSES if its == offset)
+        class_name = next(name for name, class_offset in naming.KER_CLASSES if class_offset == offset)
         return self.learned.get((class_name, name))
 
     def _own_codes(self, class_name: str, name: str, number: int | None) -> Iterator[int]:
-        """Yield the codes that an event of a known class may get, used or not, last first."""
+        """Yield the codes that a new event of a known class may get, the last first, including used ones."""
         known = next((spec.internal for spec in self.classes if spec.name == class_name), None)
         offset = dict(naming.KER_CLASSES).get(class_name)
         if offset is not None and number is not None:
@@ -317,7 +318,7 @@ def catalogue(release: Release) -> Catalogue:
 
 @cache
 def listed_catalogue(release: Release) -> ListedCatalogue:
-    """Return the catalogue of a release with the events that its listings showed so far in this process; made once."""
+    """Return the catalogue of a release that collects the events of all listings read by this process; made once."""
     return ListedCatalogue(release)
 
 
@@ -327,7 +328,7 @@ def _errno() -> dict[int, str]:
 
 
 def release_of(sys_release: str) -> Release | None:
-    """Return the release behind TRACE_SYS_RELEASE: `6.4.1` is 6.x, `7.1.0` is 7.x; None if it is no known one."""
+    """Return the release for a value of TRACE_SYS_RELEASE: `6.4.1` is 6.x, `7.1.0` is 7.x; None if it is unknown."""
     version = re.match(r"\s*([0-9]{1,4})\.([0-9]{1,4})(?![0-9])", sys_release)
     if not version:
         return None
@@ -338,16 +339,16 @@ def release_of(sys_release: str) -> Release | None:
 
 
 class CombinedCatalogue(Catalogue):
-    """The catalogue of one release, with events of others under codes that this one does not use.
+    """The catalogue of one release, with events of other releases under codes that it does not use.
 
-    An event that both have, by class and name, keeps the code of the first release.
+    Events with the same class and name in both have the code of the first release.
     """
 
     def __init__(self, base: Catalogue) -> None:
-        """Begin with one release.
+        """Create the catalogue with the events of one release.
 
         Args:
-            base: Whose codes stay as they are.
+            base: The catalogue whose codes stay as they are.
         """
         super().__init__(base.release)
         self._base = base
@@ -362,11 +363,14 @@ class CombinedCatalogue(Catalogue):
         self.state_value_of_code = base.state_value_of_code.copy()
 
     def take(self, other: Catalogue, logged: NDArray[np.integer]) -> NDArray[np.uint16]:
-        """Add another release; return its codes in this catalogue, uint16 (32768,), 0 for codes that are not logged.
+        """Add the events of another catalogue that a trace has; return the table from its codes to the combined ones.
 
         Args:
             other: The other catalogue.
-            logged: Its codes that a trace has.
+            logged: The codes that the trace has.
+
+        Returns:
+            uint16 (32768,); 0 for codes that are not logged.
 
         Raises:
             ValueError: There is no code left.
@@ -404,13 +408,13 @@ class CombinedCatalogue(Catalogue):
         return super().name(code)
 
     def find(self, name: str) -> tuple[int, ...]:
-        """Return the codes that a name represents in any of the releases, ascending."""
+        """Return the codes of the events with a name in any of the releases, ascending."""
         more = [code for code, (other, own) in self._more.items() if own in other.find(name)]
         return tuple(sorted({*super().find(name), *more}))
 
     @staticmethod
     def _key(catalogue: Catalogue, code: int) -> tuple[int, str, str, bool]:
-        # With the internal class: foreign formats have their own, and several codes of one name.
+        # The internal class is part of the key: foreign formats have classes of their own and several codes per name.
         spec = catalogue.spec(code)
         return wire.class_of(code), spec.class_name, spec.name, spec.is_64bit
 
@@ -421,7 +425,7 @@ class CombinedCatalogue(Catalogue):
                 yield wire.code(number, event)
 
     def _add(self, other: Catalogue, own: int) -> int:
-        # Its own code where that is free: what looks for a class of events by its number finds it.
+        # Keep the code where that is free, so that searches for a class by its number find the event.
         code = own if own not in self._used else next((spare for spare in self._free if spare not in self._used), None)
         if code is None:
             raise ValueError("no code is left")

@@ -1,7 +1,7 @@
-"""The classes of events: what the header word, TraceEvent() and listings call them, since when, and in which colour.
+"""The classes of events: numbers in the header word and for TraceEvent(), printed names, first releases, colours.
 
-Rows of `resources/events/classes.toml`. A class that has one name everywhere and whose events differ by number
-alone is one row there (`plain`); the enumerations of `wire` and `filters.external` take it over.
+The data is `resources/events/classes.toml`. A class with one name everywhere, whose events differ only by their number,
+is one row there (block `plain`); the enumerations of `wire` and `filters.external` include these classes.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _LAST = Release.QNX_8
 
 @dataclass(frozen=True, slots=True)
 class PlainClass:
-    """A class that is the same in the header word, for TraceEvent() and in listings.
+    """A class with the same name in headers, for TraceEvent() and in listings.
 
     Attributes:
         name: `SEC`.
@@ -46,7 +46,7 @@ class PlainClass:
 
 @cache
 def plain_classes() -> tuple[PlainClass, ...]:
-    """Return the classes whose events differ by number alone, in table order."""
+    """Return the classes whose events differ only by their number, in table order."""
     classes = []
     for line in rows.lines("classes", "plain"):
         name, internal, external, since, light, dark, title = line.split(None, 6)
@@ -57,7 +57,7 @@ def plain_classes() -> tuple[PlainClass, ...]:
 
 @cache
 def printed_classes() -> tuple[ClassSpec, ...]:
-    """Return the classes that listings of QNX print, in table order; the empty slot is the last."""
+    """Return the classes that listings of QNX print, in table order; EMPTY is the last."""
     specs = []
     for line in rows.lines("classes", "printed"):
         name, internal, external, light, dark, title = line.split(None, 5)
@@ -82,7 +82,7 @@ def mark_colours(class_name: str) -> tuple[int, int]:
 
 @cache
 def external_classes(release: Release) -> dict[str, int]:
-    """Return the classes that TraceEvent() and the traceparser library know, without prefix, and their numbers."""
+    """Return the classes of TraceEvent() and the traceparser library: name without prefix to number."""
     numbers = {
         name: int(number)
         for number, name, since, until in rows.columns("classes", "external")
@@ -93,7 +93,7 @@ def external_classes(release: Release) -> dict[str, int]:
 
 @cache
 def internal_classes(release: Release) -> dict[str, int]:
-    """Return the classes of the header word and their numbers."""
+    """Return the classes of the header word: name to number."""
     numbers = {name: int(number) for number, name in rows.columns("classes", "internal")}
     return numbers | {plain.name: plain.internal for plain in plain_classes() if plain.is_in(release)}
 

@@ -1,7 +1,7 @@
-"""Names of the trace interface as the C headers spell them, with their numbers, for one release.
+"""The constants of the C headers of the trace interface, with their values, for one release.
 
-What programs pass to TraceEvent() and to the traceparser library: modes, classes, events, bits, and how many features
-(`_NTO_TRACE_FI_NUM`) an event handler gets.
+These are what programs pass to TraceEvent() and to the traceparser library: modes, classes, events, bits, and the
+indices of an event handler's features (`_NTO_TRACE_FI_NUM`).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from satview.events.spec import Release
 
 @cache
 def flag_names(table: str) -> dict[int, str]:
-    """Return a table of bits or values of `flags.toml`: `power`, `runstate`, `able`, `path_attach`, `timer`, ..."""
+    """Return a table of `flags.toml` such as `power`, `runstate`, `able` or `timer`: bits or values to names."""
     return rows.numbers("flags", table)
 
 
@@ -49,7 +49,7 @@ _BIT_CLASSES: Final = ("PROCESS", "THREAD", "VTHREAD")
 
 @cache
 def header_names(release: Release) -> dict[str, int]:
-    """Return every name of a release and its number; `_NTO_TRACE_THRUNNING` is a bit up to 7.x, a number in 8.0."""
+    """Return all constants of a release by name; `_NTO_TRACE_THRUNNING` is a bit up to 7.x, a number in 8.0."""
     known = naming.names(release)
     numbers = {
         name.symbol: wire.event_of(code)
@@ -77,10 +77,9 @@ def header_names(release: Release) -> dict[str, int]:
 
 
 def number_of(name: str, release: Release) -> int | None:
-    """Return the number behind a name, None if the release has no such name.
+    """Return the value of a constant, None if the release has no such name.
 
-    Within a class Python puts the name of the class before names that begin with two underscores: `__KER_MSG_READV`
-    arrives as `_Watch__KER_MSG_READV`.
+    Python's name mangling is undone: within a class `Watch`, `__KER_MSG_READV` arrives as `_Watch__KER_MSG_READV`.
     """
     names = header_names(release)
     if name not in names and "__KER_" in name:

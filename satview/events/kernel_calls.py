@@ -1,4 +1,4 @@
-"""Properties of kernel calls beyond names and arguments."""
+"""Kernel calls by release: numbers and whether they block; and the sizes of the kernel's trace buffers."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ class BufferSizes:
 
     Attributes:
         slots: Slots that fit behind its header.
-        mark_linear, mark_ring: Slots at which it is closed.
-        has_end: It ends with BUFFER_END, and belongs to one CPU (8.0).
+        mark_linear, mark_ring: Number of slots at which the kernel closes it in linear and in ring mode.
+        has_end: Whether it ends with BUFFER_END and belongs to one CPU (8.0).
     """
 
     slots: int
@@ -59,7 +59,7 @@ def never_block(release: Release) -> NDArray[np.bool_]:
 
 @cache
 def call_numbers(release: Release) -> dict[str, int]:
-    """Return name to number of the kernel calls of a release, 64-bit forms left out; empty for other formats."""
+    """Return the numbers of the kernel calls of a release by name, without 64-bit forms; empty for other systems."""
     if release not in rows.RELEASE_ORDER:
         return {}
     book = catalogue(release)

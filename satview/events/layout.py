@@ -1,7 +1,7 @@
-"""Which words of a payload are which argument, by release, code and word count: decided here and nowhere else.
+"""Decides which words of a payload are which argument, by release, code and word count.
 
-Filters, listings, the details of an event, the simulated kernel and the readers of listings use this. Source: kernel
-event trace format, section 8; the lists themselves are data (`arguments`).
+Filters, listings, the details of an event, the simulated kernel and the readers of listings use it. Source: kernel
+event trace format, section 8; the argument lists themselves are data (`arguments`).
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from satview.events.wire import CODE_COUNT, KER_64BIT, THREAD_CREATE, THREAD_DES
 from satview.events.words import Plan
 
 SIGEVENT_WORDS: Final = 4  # of 6.x; later layouts are not known
-_SIGEVENT: Final = (  # member, its word, its first byte there, its bytes if these are less than the word
+_SIGEVENT: Final = (  # member, word, first byte within the word, size in bytes (0 = the whole word)
     ("notify", 0, 0, 0), ("number", 1, 0, 0), ("value", 2, 0, 0), ("code", 3, 0, 2), ("priority", 3, 2, 2)
 )  # fmt: skip
-_USER_WORDS: Final = 2  # that every user event has
+_USER_WORDS: Final = 2  # payload words of the shortest user event
 _REST: Final = re.compile(r"(word |d)(0|[1-9][0-9]{0,4})")
-USER_TEXT: Final = "text"  # what a user event holds if it is a text
+USER_TEXT: Final = "text"  # name of the argument of a user event whose payload is a text
 _OPEN: Final = (Show.STRING, Show.STRUCT)
 _MESSAGES: Final = {"msg": "msg[0]", "smsg": "smsg[0]", "rmsg": "rmsg[0]"}
 _RESPELLED: Final = ("itime", "oitime", "otime", "ntime", "param")
@@ -36,20 +36,20 @@ _RESPELLED: Final = ("itime", "oitime", "otime", "ntime", "param")
 
 @dataclass(frozen=True, slots=True)
 class PayloadPart:
-    """One argument in a payload.
+    """The position of one argument in a payload.
 
     Attributes:
-        name: As the list spells it.
-        word: Its first payload word.
+        name: Name as the list spells it.
+        word: First payload word.
         words: 1 or 2, 4 for a sigevent of 6.x; 0 = text up to its NUL or the end of the payload, or a structure whose
             layout is not known.
         show: Notation; decimal numbers are signed, all others unsigned.
         is_sure: False if the notation was inferred.
-        text_index: Of several texts one after the other, which; 0 for the first.
-        template: `%` template of the value in a listing that prints it unlike the notation; empty = as that has it.
-        byte: Of what is not made of whole words, its first byte in its first word, in the order of the file.
-        size: Bytes of such a number, or at most of such a text; 0 = all its words, up to the end.
-        texts: What values of it are called by the file that describes it.
+        text_index: Index among several consecutive texts.
+        template: `%` template with which a listing prints the value; empty = it follows the notation.
+        byte: First byte within the first word, in the order of the file; not 0 only if it does not start with a word.
+        size: Bytes of a number that is not whole words, or most bytes of a text; 0 = all words, up to the end.
+        texts: Texts for values, from a file of event descriptions.
     """
 
     name: str
@@ -75,26 +75,26 @@ class PayloadPart:
 
     @property
     def start(self) -> int:
-        """Its first byte in the payload."""
+        """First byte in the payload."""
         return 4 * self.word + self.byte
 
     def from_bytes(self, payload: bytes, byte_order: str) -> int:
-        """Return a number that is not made of whole words, from the bytes of a payload that holds it."""
+        """Return the value of a number that is not whole words from the bytes of a payload."""
         order = cast(Literal["little", "big"], byte_order)
         return int.from_bytes(payload[self.start : self.start + self.size], order, signed=self.is_signed)
 
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """Where the arguments of a payload are.
+    """The positions of all arguments of a payload.
 
     Attributes:
         form: `fast`, `wide`, `same` (both lists are equal), `failed` (a call that returned an error), `raw` (the list
-            is not known, or the word count fits none), `listed` (what a line of a listing shows).
-        parts: In payload order, without gaps; of a listed one with gaps where the line lacks an argument.
-        end: The first word that no part describes; the number of words where a text goes on to the end.
-        rest_name: What the words from there on are called, before their number.
-        described: What a file that describes events says of the payload beside these.
+            is not known, or the word count fits none), `listed` (from a line of a listing).
+        parts: The arguments in payload order; without gaps, except for `listed` where the line lacks an argument.
+        end: The first word that no part describes; the number of words if a text reaches to the end.
+        rest_name: Prefix for the names of the words from `end` on, before their number.
+        described: Additional parts from a file of event descriptions.
     """
 
     form: str
@@ -104,16 +104,16 @@ class Layout:
     described: tuple[PayloadPart, ...] = ()
 
     def rest_part(self, index: int) -> PayloadPart:
-        """Return a payload word behind `end` as an argument: `word 3`, `d0`."""
+        """Return the argument for a payload word from `end` on: `word 3`, `d0`."""
         return PayloadPart(f"{self.rest_name}{index}", index, 1, Show.HEX)
 
     def rest_index(self, name: str) -> int | None:
-        """Return the payload word that a name such as `word 3` means in this layout; None for other names."""
+        """Return the index of the payload word with a name such as `word 3` in this layout; None for other names."""
         rest = _REST.fullmatch(name)
         return int(rest[2]) if rest is not None and rest[1] == self.rest_name and int(rest[2]) >= self.end else None
 
     def message_words(self, index: int) -> int:
-        """Return how many words a message has that begins with a part, its continuations included."""
+        """Return the number of words of the message that begins with a part, continuations included."""
         end = index + 1
         while end < len(self.parts) and self.parts[end].show is Show.MSG_MORE:
             end += 1
@@ -121,7 +121,7 @@ class Layout:
 
 
 def canonical(name: str) -> str:
-    """Return one spelling for an argument that the lists of several releases spell differently."""
+    """Return the canonical name of an argument that the lists of different releases spell differently."""
     name = _MESSAGES.get(name, name)
     if not name.startswith(_RESPELLED):
         return name
@@ -129,7 +129,7 @@ def canonical(name: str) -> str:
 
 
 def is_same_name(one: str, other: str) -> bool:
-    """Return whether two spellings name one argument: `msg` and `msg[0]`, `ntime(sec)` and `ntime_sec`."""
+    """Return whether two names mean the same argument: `msg` and `msg[0]`, `ntime(sec)` and `ntime_sec`."""
     return one == other or one_spelling(one) == one_spelling(other)
 
 
@@ -139,17 +139,17 @@ def one_spelling(name: str) -> str:
 
 
 def plan_of(fields: Sequence[Field]) -> Plan:
-    """Return a list ready for `words.encode`, names in their canonical spelling."""
+    """Return an argument list in the form for `words.encode`, with canonical names."""
     return tuple((canonical(field.name), field.words) for field in fields)
 
 
 def word_count(fields: Sequence[Field]) -> int:
-    """Return the words of the fixed part of a list."""
+    """Return the number of words of the fixed part of a list."""
     return sum(field.words for field in fields)
 
 
 def is_open(fields: Sequence[Field]) -> bool:
-    """Return whether a list goes on to the end of the payload."""
+    """Return whether the last argument of a list reaches to the end of the payload."""
     return any(field.show in _OPEN for field in fields)
 
 
@@ -160,21 +160,22 @@ def _fits(fields: tuple[Field, ...] | None, count: int) -> bool:
     return count >= need if is_open(fields) else need > 0 and count in (need, need + need % 2)
 
 
-# ---- payloads that are there -------------------------------------------------------------------------------------
+# ---- reading payloads --------------------------------------------------------------------------------------------
 
 
 @lru_cache(maxsize=1 << 14)
 def layout_of(release: Release, code: int, count: int, variant: int = BY_COUNT) -> Layout:
-    """Return where the arguments of a payload are.
+    """Return the layout of a payload.
 
-    Rules of section 8.1: two words are the fast form; else the wide list counts first, rounded up to even, then the
-    fast one, then what the printers of 7.1 and 6.4 use; a payload longer than the wide list begins like it.
+    Rules of section 8.1: two words are the fast form. Otherwise the first list that fits, with its length rounded up to
+    even, is used: wide, fast, then the lists of the 7.1 and 6.4 printers. A payload longer than the wide list begins
+    with that list.
 
     Args:
-        release: Whose lists apply.
+        release: The release whose lists apply.
         code: Event code.
         count: Payload words, with padding or without.
-        variant: What the words say, see `variants`.
+        variant: Variant of the layout, see `variants`.
     """
     if variant >= variants.LISTED:
         return _listed(variant)
@@ -203,9 +204,9 @@ def _failed(variant: int) -> Layout:
 def _choose(spec: EventSpec, release: Release, count: int, variant: int) -> tuple[str, tuple[Field, ...]]:
     wide = spec.wide
     if spec.class_name == "THREAD" and wide is not None and count == 4 and word_count(wide) > 4:
-        return "wide", wide[:4]  # no adaptive partitioning: its two words are missing
+        return "wide", wide[:4]  # without adaptive partitioning the last two words are missing
     if BY_COUNT < variant < variants.FAILED and wide is not None:
-        return "wide", wide[:variant]  # TRACE_EVENT: as many words as the call has arguments
+        return "wide", wide[:variant]  # TRACE_EVENT: the variant is the number of the call's arguments
     for form, fields in _candidates(spec, release, count):
         if fields is not None and _fits(fields, count):
             return form, fields
@@ -215,7 +216,7 @@ def _choose(spec: EventSpec, release: Release, count: int, variant: int) -> tupl
 
 
 def _candidates(spec: EventSpec, release: Release, count: int) -> Iterator[tuple[str, tuple[Field, ...] | None]]:
-    """Yield the lists that may describe a payload of that many words, the likelier first."""
+    """Yield the lists that may describe a payload of `count` words, the likeliest first."""
     is_same = spec.fast == spec.wide
     fast = "same" if is_same else "fast", spec.fast
     if count == 2:
@@ -230,12 +231,12 @@ def _candidates(spec: EventSpec, release: Release, count: int) -> Iterator[tuple
 
 
 def _laid_out(form: str, fields: Sequence[Field], count: int, release: Release) -> Layout:
-    """Return the parts of a list as far as they have words."""
+    """Return the layout of a list, without arguments for which the payload has no words left."""
     parts: list[PayloadPart] = []
     word = texts = 0
     for field in fields:
         if field.show in _OPEN and word >= count:
-            break  # MMAP of no file ends before its name
+            break  # MMAP without a file has no name
         if field.show is Show.STRING:
             parts.append(PayloadPart(field.name, word, 0, field.show, field.is_sure, texts))
             texts += 1
@@ -254,7 +255,7 @@ def _laid_out(form: str, fields: Sequence[Field], count: int, release: Release) 
 
 @lru_cache(maxsize=1 << 14)
 def argument_part(release: Release, code: int, count: int, name: str, variant: int = BY_COUNT) -> PayloadPart | None:
-    """Return where a number or text of a given name is, None if such events have none."""
+    """Return the part with a name in a payload, None if such payloads have none."""
     layout = layout_of(release, code, count, variant)
     for part in named_parts(layout):
         if is_same_name(part.name, name):
@@ -265,9 +266,10 @@ def argument_part(release: Release, code: int, count: int, name: str, variant: i
 
 @lru_cache(maxsize=1 << 14)
 def named_parts(layout: Layout) -> tuple[PayloadPart, ...]:
-    """Return the numbers and texts of a layout, each with a name of its own: the second `empty` is `empty_2`.
+    """Return the numbers and texts of a layout with unique names: the second `empty` is `empty_2`.
 
-    A sigevent of 6.x is its members, `sigevent.notify` and so on; of other structures no member is known.
+    A sigevent of 6.x is replaced by its members, `sigevent.notify` and so on; other structures are left out, as their
+    members are not known.
     """
     names = iter(part_names(layout))
     named: list[PayloadPart] = []
@@ -286,7 +288,7 @@ def named_parts(layout: Layout) -> tuple[PayloadPart, ...]:
 
 
 def text_name(part: PayloadPart, parts: Sequence[PayloadPart]) -> str:
-    """Return the name for the texts of a field's values: `state_text`, with a number if it is taken."""
+    """Return the name for the texts of a field's values: `state_text`, with a number if that name is taken."""
     names, name, number = {other.name for other in parts}, f"{part.name}_text", 1
     while name in names:
         number += 1
@@ -295,7 +297,7 @@ def text_name(part: PayloadPart, parts: Sequence[PayloadPart]) -> str:
 
 
 def part_names(layout: Layout) -> tuple[str, ...]:
-    """Return the names of a layout's parts made unique: the second `empty` becomes `empty_2`."""
+    """Return unique names for all parts of a layout: the second `empty` is `empty_2`."""
     parts = (*layout.parts, *layout.described)
     seen = {part.name: 1 for part in layout.described if layout.rest_index(part.name) is not None}
     own = {part.name for part in parts}
@@ -312,7 +314,7 @@ def part_names(layout: Layout) -> tuple[str, ...]:
 
 @lru_cache(maxsize=1 << 12)
 def text_offset(release: Release, code: int, count: int, variant: int = BY_COUNT) -> PayloadPart | None:
-    """Return where the text of an event is; user events may be text from their first word on."""
+    """Return the part that holds the text of an event, None if there is none; a long user event is text as a whole."""
     if variant < variants.LISTED:
         variant = variants.TEXT if variants.is_user(code) and count > 2 else BY_COUNT
     return next((part for part in layout_of(release, code, count, variant).parts if part.is_text), None)
@@ -327,10 +329,10 @@ def text_at(payload: bytes, part: PayloadPart) -> str | None:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Taught:
-    """Descriptions of events that a trace brings and no table has: from its listing, and from a file of descriptions.
+    """Arguments that a trace's listing or a file of event descriptions adds to those of the tables.
 
     Attributes:
-        parts: By code, more numbers and texts that payloads hold.
+        parts: Additional numbers and texts of payloads, by code.
     """
 
     parts: Mapping[int, tuple[PayloadPart, ...]]
@@ -340,9 +342,9 @@ def arguments_of(release: Release, code: int, taught: Taught | None = None) -> t
     """Return the numbers and texts that payloads of a code can hold in any of their layouts, each name once.
 
     Args:
-        release: Whose lists apply.
+        release: The release whose lists apply.
         code: Event code.
-        taught: What a trace brings beside the tables; None = what all traces have brought so far.
+        taught: Arguments that a trace adds to the tables; None = those that all traces have added so far.
     """
     known = _known_arguments(release, code)
     if taught is not None:
@@ -376,25 +378,25 @@ def _known_arguments(release: Release, code: int) -> tuple[PayloadPart, ...]:
 
 
 def argument_names(release: Release, taught: Taught | None = None) -> dict[str, tuple[int, ...]]:
-    """Return every argument name of a release and the codes that have it; `taught` as of `arguments_of`.
+    """Return all argument names of a release with the codes that have them; `taught` as in `arguments_of`.
 
-    Words that no list describes have names too, which are too many to be listed: `codes_of_argument` knows them.
+    Names such as `word 3`, for words that no list describes, are left out; `codes_of_argument` handles them.
     """
     return _argument_names(release, len(_LEARNED.layouts) if taught is None else taught)
 
 
 def is_rest(name: str) -> bool:
-    """Return whether a name is that of a word that no list describes."""
+    """Return whether a name is one for words that no list describes: `word 3`, `d0`."""
     return _REST.fullmatch(name) is not None
 
 
 def codes_of_argument(release: Release, name: str, taught: Taught | None = None) -> tuple[int, ...]:
-    """Return the codes whose events may have an argument of a name; none if there is no such argument.
+    """Return the codes whose events may have an argument with a name; empty if there is no such argument.
 
     Args:
-        release: Whose lists apply.
-        name: Of the argument.
-        taught: As of `arguments_of`.
+        release: The release whose lists apply.
+        name: Name of the argument.
+        taught: See `arguments_of`.
     """
     codes = argument_names(release, taught).get(name, ())
     rest = _REST.fullmatch(name)
@@ -409,7 +411,7 @@ def codes_of_argument(release: Release, name: str, taught: Taught | None = None)
 def _argument_names(release: Release, learned: int | Taught) -> dict[str, tuple[int, ...]]:
     book = catalogue(release)
     codes_of_name: dict[str, list[int]] = {}
-    # Any kernel call can fail, those without a name too.
+    # Any kernel call can fail, also one without a name.
     exits = (code for code in range(CODE_COUNT) if variants.is_exit(code))
     taught = learned if isinstance(learned, Taught) else None
     more = taught.parts if taught is not None else [code for of, code in list(_LEARNED.by_code) if of is release]
@@ -419,24 +421,24 @@ def _argument_names(release: Release, learned: int | Taught) -> dict[str, tuple[
     for name in [name for name in codes_of_name if name.endswith("[0]") or f"{name}[1]" in codes_of_name]:
         codes_of_name.setdefault(name.removesuffix("[0]") if name.endswith("[0]") else f"{name}[0]", [])
     alike: dict[str, list[int]] = {}
-    # Lists spell an argument differently; each spelling is understood everywhere.
+    # Lists spell an argument differently; each spelling means all codes that have the argument.
     for name, codes in codes_of_name.items():
         alike.setdefault(one_spelling(name), []).extend(codes)
     return {name: tuple(sorted(set(alike[one_spelling(name)]))) for name in codes_of_name}
 
 
-# ---- lists that listings show ------------------------------------------------------------------------------------
+# ---- layouts learned from listings and descriptions --------------------------------------------------------------
 
 
 @dataclass(slots=True)
 class _Learned:
-    """Lists of arguments that lines of listings showed and no table has; a list keeps its number.
+    """Layouts learned from listings and event descriptions; a layout keeps its variant number.
 
     Attributes:
-        layouts: By number, from `variants.LISTED` on.
-        number: Of each list.
-        by_code: The lists of each release and code.
-        events: The description of each release and code that was read last.
+        layouts: The layouts; the first has the variant number `variants.LISTED`.
+        number: The variant number of each layout.
+        by_code: The layouts of each release and code.
+        events: The last description read for each release and code.
     """
 
     layouts: list[Layout] = column(default_factory=list)
@@ -447,29 +449,29 @@ class _Learned:
 
 
 _LEARNED: Final = _Learned()
-_MOST_LEARNED: Final = 1 << 14  # of one process; each is a kind of line that fits no row
+_MOST_LEARNED: Final = 1 << 14  # layouts in one process
 
 
 def learn_list(release: Release, code: int, parts: Sequence[PayloadPart], count: int) -> int | None:
-    """Return the variant of payloads that have the arguments of a listing's line.
+    """Return the variant number for payloads with the arguments of a line of a listing.
 
     Args:
-        release: Of the listing.
+        release: Release of the listing.
         code: Event code.
         parts: The arguments of the line.
         count: Payload words.
 
     Returns:
-        At least `variants.LISTED`; None if too many kinds of lines have been learned, unless the line is one text.
+        At least `variants.LISTED`; None if too many layouts have been learned, unless the line is a single text.
     """
     return _learn(release, code, Layout("listed", tuple(parts), count))
 
 
 @lru_cache(maxsize=1 << 13)
 def describe_layout(release: Release, code: int, count: int, variant: int, event: UserEvent) -> int:
-    """Return the variant of payloads with the layout of `variant` and the fields that a description adds.
+    """Return the variant number for payloads with the layout of `variant` and the fields of a description.
 
-    Return `variant` itself if too many layouts have been learned.
+    Returns `variant` itself if too many layouts have been learned.
     """
     layout = layout_of(release, code, count, variant)
     is_wide = not variants.is_user(code) and count > _USER_WORDS
@@ -478,18 +480,18 @@ def describe_layout(release: Release, code: int, count: int, variant: int, event
 
 
 def note_description(release: Release, event: UserEvent) -> None:
-    """Make the fields of a described event known to rules and captures, which belong to no trace."""
+    """Store the description of an event for rules and captures, which belong to no trace."""
     _LEARNED.events[release, event.code] = event
 
 
 def described_part(release: Release, code: int, count: int, name: str) -> PayloadPart | None:
-    """Return where a field that a file describes is in a payload, None if such events have no such field.
+    """Return the part for a field that a file of descriptions names, None if such payloads have no such field.
 
     Args:
-        release: Of the events.
+        release: Release of the events.
         code: Event code.
         count: Payload words.
-        name: Of the field.
+        name: Name of the field.
     """
     event = _LEARNED.events.get((release, code))
     if event is None:
@@ -499,9 +501,9 @@ def described_part(release: Release, code: int, count: int, name: str) -> Payloa
 
 
 def _described(event: UserEvent, size: int, is_wide: bool) -> Iterator[PayloadPart]:
-    """Yield the fields of a description that a payload of some bytes has; each value of several on its own.
+    """Yield a part for each value of a description's fields that a payload of `size` bytes holds.
 
-    What is behind a text begins where that ends, in every event elsewhere: the details show it, no argument can.
+    Fields behind a text are left out, as their position differs from event to event; only the details show them.
     """
     for index, (field, start) in enumerate(event.placed(is_wide=is_wide)):
         name, show = field.label or f"field {index}", Show.DEC if field.is_signed else Show.HEX
@@ -520,7 +522,7 @@ def _described(event: UserEvent, size: int, is_wide: bool) -> Iterator[PayloadPa
 
 
 def _learn(release: Release, code: int, layout: Layout) -> int | None:
-    """Return the variant of a layout that no table has; arguments of `learn_list`."""
+    """Return the variant number of a layout, a new one if the layout was not known; see `learn_list`."""
     with _LEARNED.lock:
         known = _LEARNED.number.get((release, code, layout))
         is_one_text = len(layout.parts) == 1 and layout.parts[0].is_text and not layout.described
@@ -533,7 +535,7 @@ def _learn(release: Release, code: int, layout: Layout) -> int | None:
 
 
 def learned_lists() -> int:
-    """Return how many lists of arguments listings have shown so far."""
+    """Return how many layouts have been learned so far."""
     return len(_LEARNED.layouts)
 
 
@@ -542,19 +544,19 @@ def _listed(variant: int) -> Layout:
     return _LEARNED.layouts[position] if position < len(_LEARNED.layouts) else Layout("raw", (), 0)
 
 
-# ---- payloads to be written --------------------------------------------------------------------------------------
+# ---- writing payloads --------------------------------------------------------------------------------------------
 
 
 def logged_list(release: Release, code: int, *, is_wide: bool) -> tuple[int, tuple[Field, ...] | None]:
-    """Return the code and the list with which a kernel logs an event; None if the list is not known.
+    """Return the code and the argument list with which a kernel logs an event; None if the list is not known.
 
-    A kernel call with 64-bit values whose table has no such list is logged without the flag in its number (section
-    8.2). Where the guide's fast list is longer than two words and the printer's is not, two words are on the wire.
+    A kernel call with 64-bit values for which there is no list is logged without the flag in its number (section 8.2).
+    Where the fast list has more than two words in the guide but not in the printer, two words are logged.
 
     Args:
-        release: Of the kernel.
+        release: Release of the kernel.
         code: Event code, with the flag for 64-bit values if its process has 64 bits.
-        is_wide: The mode of the event.
+        is_wide: True for wide mode, False for fast mode.
     """
     spec = catalogue(release).spec(code)
     if release is Release.QNX_6 and code in (THREAD_CREATE, THREAD_DESTROY):
@@ -573,10 +575,10 @@ def _two_words(spec: EventSpec, release: Release) -> tuple[Field, ...] | None:
 
 
 def printed_layout(release: Release, code: int, count: int, variant: int = BY_COUNT) -> Layout | None:
-    """Return which words the vendor's printer of a release shows as which argument; None if it has no list.
+    """Return the layout with which the vendor's printer of a release lists a payload; None if it has no list.
 
-    The printer of 6.4 goes through its list until the payload is used up, whatever the word count; later ones do that
-    with wide lists that end in text, and where none fits what the other listings and the details show is shown.
+    The 6.4 printer applies its list up to the end of the payload, whatever the word count; later printers do so with
+    wide lists that end in text. Where no list of the printer fits, the result is `layout_of`.
     """
     if variant >= variants.LISTED:
         return _listed(variant)

@@ -1,9 +1,9 @@
-"""Events of traces of Linux: changes of the states of threads, and tracepoints.
+"""Events of Linux traces: state changes of threads, and tracepoints.
 
-A switch of threads is two events here, one for the thread that leaves the CPU and one for the thread that gets it, as a
-change of state is one in QNX; a wake-up is two as well, what the waker did and the thread that is ready. A code has the
-layout of kernel events, so every table over codes works: states are in the class of threads, with the number of RUNNING
-where QNX has it, tracepoints in a class that no release of QNX has.
+As QNX has one event per state change, a context switch is two events here: one for the thread that leaves the CPU and
+one for the thread that gets it. A wake-up is two events as well: the waker's tracepoint and the READY event of the
+woken thread. Codes have the layout of QNX codes, so that all tables over codes work: states are in class PR_TH, with
+RUNNING under its number in QNX; tracepoints are in a class that no release of QNX has.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ POINT_CLASS: Final = 16
 POINT: Final = wire.code(POINT_CLASS, 0)  # any tracepoint without a name of its own
 WAKING: Final = "sched_waking"
 FIRST_TID: Final = 2_000_000_000  # of thread row 0 in exports for Perfetto; no process of QNX has a number that high
-GONE: Final = wire.code(wire.WireClass.PR_TH, 51)  # a thread is off its CPU, nothing says since when or in which state
+GONE: Final = wire.code(wire.WireClass.PR_TH, 51)  # a thread has left its CPU at an unknown time, in an unknown state
 _FILE: Final = "linux"
 _STATES: Final = "sched"
 _POINTS: Final = "tracepoint"
@@ -31,7 +31,7 @@ _TAKEN: Final = tuple(wire.event_of(code) for code in (wire.THREAD_CREATE, wire.
 
 @cache
 def state_codes() -> dict[int, int]:
-    """Return the code of the event that puts a thread into a state, by the state's lane value."""
+    """Return the code of the event that begins each thread state, by lane value."""
     free = [number for number in range(wire.event_of(GONE)) if number not in _TAKEN]
     running = wire.event_of(wire.THREAD_RUNNING)
     free.remove(running)
@@ -44,19 +44,19 @@ def state_codes() -> dict[int, int]:
 
 @cache
 def point_codes() -> dict[str, int]:
-    """Return the codes of the tracepoints that have a name of their own."""
+    """Return the codes of the tracepoints with a code of their own, by name."""
     return {row[1]: wire.code(POINT_CLASS, int(row[0])) for row in rows.columns(_FILE, "tracepoints")}
 
 
 @cache
 def value_of_letter() -> dict[str, int]:
-    """Return the lane value of a state as /proc spells it: `S`, `D`, ..."""
+    """Return the lane values of thread states by their letter in /proc: `S`, `D`, ..."""
     return {letter: states.STATE_BY_NAME[name].value for letter, name in rows.columns(_FILE, "states")}
 
 
 @cache
 def classes() -> tuple[ClassSpec, ...]:
-    """Return the two classes."""
+    """Return the class of thread states and that of tracepoints."""
     return (
         ClassSpec(_STATES, "States of threads", None, wire.WireClass.PR_TH),
         ClassSpec(_POINTS, "Tracepoints", None, POINT_CLASS),
@@ -84,7 +84,7 @@ def class_indices() -> NDArray[np.uint8]:
 
 
 def state_values() -> NDArray[np.uint8]:
-    """Return the state into which every code puts a thread, shape (32768,), uint8."""
+    """Return the lane value of the state that every code begins, shape (32768,), uint8."""
     table = np.full(wire.CODE_COUNT, states.NOT_A_STATE, np.uint8)
     for value, code in state_codes().items():
         table[code] = value
@@ -97,7 +97,7 @@ def unnamed(code: int) -> str:
 
 
 def fields_of(code: int) -> tuple[Field, ...]:
-    """Return the numbers that are stored of an event; empty where its arguments are in the file only."""
+    """Return the arguments of an event that are held in memory; empty where they are only in the file."""
     known = names().get(code)
     table = rows.lists(_FILE, "lists")
     if known is None:

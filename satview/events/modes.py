@@ -1,4 +1,4 @@
-"""The modes of TraceEvent(): numbers, arguments, first release. The one table that everything else reads.
+"""The modes of TraceEvent(): numbers, arguments and first releases.
 
 Source: description of the capture side, section 1.1; headers of 6.4 to 8.0.
 """
@@ -25,8 +25,8 @@ class Mode(IntEnum):
     Attributes:
         since: First release that has it.
         kind: `filter` (sets which events are logged), `run` (buffers and running) or `insert` (writes an event).
-        arguments: What follows the mode in a call, by name; those in `NOT_NUMBERS` are pointers.
-        is_documented: False where no manual says what the mode does: it is accepted without effect.
+        arguments: Names of the arguments after the mode in a call; those in `NOT_NUMBERS` are pointers.
+        is_documented: False if no manual describes the mode: it is accepted without effect.
     """
 
     since: Release
@@ -96,12 +96,12 @@ class Mode(IntEnum):
 
     @property
     def argc(self) -> int:
-        """Words of a call, the mode included."""
+        """Number of arguments of a call, the mode included."""
         return 1 + len(self.arguments)
 
     @property
     def word(self) -> int:
-        """What a program passes as first argument: the number with the argument count above it."""
+        """The first argument that a program passes: the number, with the argument count in the top four bits."""
         return self.argc << ARGC_SHIFT | self
 
     @property
@@ -111,7 +111,7 @@ class Mode(IntEnum):
 
     @property
     def rule_arguments(self) -> tuple[str, ...]:
-        """What follows the mode in a rule: as in a call, but a handler brings its data along."""
+        """Names of the arguments after the mode in a rule: as in a call, but without `data`, part of a handler."""
         return tuple(name for name in self.arguments if name != "data")
 
     def is_in(self, release: Release) -> bool:
@@ -120,7 +120,7 @@ class Mode(IntEnum):
 
 
 RULE_MODES: Final = tuple(mode for mode in Mode if mode.kind == _FILTER)
-"""The modes that change a filter: those that rules are made of."""
+"""The modes that change which events are logged; rules consist of these."""
 
 
 def mode_of(value: int | str) -> Mode | None:

@@ -1,6 +1,6 @@
-"""The name of every event code of a release: what listings print, what headers call it, and its class.
+"""The names of all event codes of a release: in listings and in headers, and the class.
 
-This is the part of the catalogue that every start needs; argument lists (`arguments.py`) are read on demand.
+Every start needs this part of the catalogue; argument lists (`arguments.py`) are read on demand.
 """
 
 from __future__ import annotations
@@ -31,16 +31,16 @@ STRAY_SYSTEM_CLASS = 13
 STRAY_SYSTEM_EVENTS = (9, 10, 11)
 
 
-class CodeName(NamedTuple):  # two thousand are made at each start, which a dataclass takes three times as long for
-    """What one code is called.
+class CodeName(NamedTuple):  # 2,000 are made at each start; a dataclass would take three times as long
+    """The names of one event code.
 
     Attributes:
         class_name: Printed class.
         name: Name in listings.
-        symbol: Spelling of the headers and of TraceEvent(): `_NTO_TRACE_COMM_SMSG`, `__KER_MSG_SENDV`.
+        symbol: Constant in the headers, for TraceEvent(): `_NTO_TRACE_COMM_SMSG`, `__KER_MSG_SENDV`.
         file: File under `resources/events` with its arguments; empty = there is none.
-        key: Name of its rows there, without `/64`.
-        is_64bit: Form with 64-bit values of an event that has two forms.
+        key: Name of its rows in that file, without `/64`.
+        is_64bit: Whether it is the form with 64-bit values of an event that has two forms.
     """
 
     class_name: str
@@ -78,7 +78,7 @@ def _threads(release: Release) -> dict[int, CodeName]:
 
 
 def thread_name(state: str) -> str:
-    """Return what headers and listings call a state: `THRUNNING`."""
+    """Return the name of a state in headers and listings: `THRUNNING`."""
     return "THREADY" if state == "READY" else f"TH{state}"  # one H less than the rule would give
 
 
@@ -104,7 +104,7 @@ def state_numbers(release: Release) -> dict[str, int]:
 
 @cache
 def names(release: Release) -> dict[int, CodeName]:
-    """Return every code that a table of the release names; user events, whose names are numbers, are included."""
+    """Return the names of all codes in the tables of a release; user events are included as `EVENT 37`."""
     name_of_code = _kernel_calls(release) | _threads(release) | _tables(release)
     for event in range(wire.EVENT_MASK + 1):
         name_of_code[wire.code(WireClass.USER, event)] = CodeName("USREVENT", f"EVENT {event}", "", "user", "EVENT")
@@ -129,7 +129,7 @@ def class_of_unnamed(code: int, release: Release) -> str:
 
 
 def class_starts(number: int) -> range | tuple[int]:
-    """Return the event numbers of an internal class from which on `class_of_unnamed` may say something else."""
+    """Return the event numbers of an internal class at which the result of `class_of_unnamed` may change."""
     if number == WireClass.KER_CALL:
         return range(0, wire.EVENT_MASK + 1, wire.KER_EXIT_OFFSET)
     return range(65) if number == WireClass.PR_TH else (0,)

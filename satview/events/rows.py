@@ -1,7 +1,7 @@
 """Reads the tables under `resources/events`: TOML files whose values are blocks of rows.
 
-A block is a literal text, one row per line; it stays readable in columns, and TOML's parser, which runs in Python,
-passes over it in one step. So all names are there within milliseconds of the start.
+A block is a literal string with one row per line, which is readable in columns and fast to load: Python's TOML parser
+skips a string in one step, so that reading all names takes milliseconds.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def columns(file: str, key: str) -> Iterator[list[str]]:
 
 
 def texts(file: str, key: str) -> dict[str, tuple[str, ...]]:
-    """Return a block of `NAME NAME ...: text` rows as the texts of each name, in order."""
+    """Return the texts of each name in a block of `NAME NAME ...: text` rows, in order."""
     texts_of_name: dict[str, tuple[str, ...]] = {}
     for line in lines(file, key):
         names, _, text = line.partition(": ")
@@ -57,7 +57,7 @@ def texts(file: str, key: str) -> dict[str, tuple[str, ...]]:
 
 
 def admits(releases: str, release: Release) -> bool:
-    """Return whether `all`, `6.x`, `7.x-` (from there on) or `-7.x` (up to there) includes a release."""
+    """Return whether a range of releases, `all`, `6.x`, `7.x-` (7.x and later) or `-7.x` (up to 7.x), includes one."""
     if releases == "all":
         return True
     rank = RELEASE_ORDER.index(release)
@@ -88,7 +88,7 @@ def fields(text: str) -> tuple[Field, ...] | None:
 
 @cache
 def lists(file: str, key: str) -> dict[str, Lists]:
-    """Return a block of `NAME: fast | wide` rows, by name."""
+    """Return the argument lists in a block of `NAME: fast | wide` rows, by name."""
     lists_of_name: dict[str, Lists] = {}
     for line in lines(file, key):
         name, _, rest = line.partition(": ")
@@ -99,7 +99,7 @@ def lists(file: str, key: str) -> dict[str, Lists]:
 
 @cache
 def marked_lists(file: str, key: str) -> dict[str, Lists]:
-    """Return a block of `NAME words words: list` rows in which `*` marks the members of the fast set, by name."""
+    """Return the argument lists in a block of `NAME words words: list` rows, by name; `*` marks those of fast mode."""
     lists_of_name: dict[str, Lists] = {}
     for line in lines(file, key):
         head, _, rest = line.partition(": ")
@@ -111,7 +111,7 @@ def marked_lists(file: str, key: str) -> dict[str, Lists]:
 
 @cache
 def word_counts(file: str, key: str) -> dict[str, tuple[int | None, int | None]]:
-    """Return the payload words in fast and wide mode that the rows of `marked_lists` state; None = not fixed."""
+    """Return the numbers of payload words in fast and wide mode from the rows of `marked_lists`; None = not fixed."""
     counts_of_name: dict[str, tuple[int | None, int | None]] = {}
     for line in lines(file, key):
         name, fast, wide = line.partition(":")[0].split()

@@ -1,4 +1,4 @@
-"""The description of one kind of event: its names and the lists of its arguments."""
+"""Types that describe events: releases, classes, names, argument lists, and decoded payloads."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Field:
     """One argument of an event.
 
     Attributes:
-        name: As the vendor's table spells it.
+        name: Name as the vendor's table spells it.
         words: 1 or 2 payload words of 32 bits; 0 = everything up to the end of the payload.
         show: Notation.
         is_sure: False if the notation was inferred from elsewhere, not given for this event.
@@ -67,7 +67,7 @@ class EventSpec:
         when: When the kernel emits the event, one short sentence; may be empty.
         is_64bit: True for the form with 64-bit values of an event that has two forms.
         is_known: False for a code that no table of the release names; such events show raw words.
-        notes: What a reader of the raw numbers has to know.
+        notes: Notes that are needed to read the raw numbers.
     """
 
     code: int
@@ -85,11 +85,11 @@ class EventSpec:
 
 @dataclass(frozen=True, slots=True)
 class ClassSpec:
-    """A class as users know it: the printed one, finer than the internal class.
+    """A class as listings print it, finer than the internal class.
 
     Attributes:
         name: Printed name without padding, such as `KER_EXIT`.
-        title: What it holds, for people: `Kernel call exit`.
+        title: Title for people: `Kernel call exit`.
         external: Number that TraceEvent() and the traceparser library use; None where there is none.
         internal: Internal class number of its events.
         mark_colours: Colours 0xRRGGBB of its marks, in the light and in the dark theme.
@@ -112,7 +112,7 @@ class Argument:
         text: The value in its notation: `0x00000003`, `-1`, `"abc" (0x00636261)`, `ETIMEDOUT (260)`.
         first_word: Index of its first payload word.
         words: Payload words it takes.
-        note: What a reader should know: `unsure`, `flag names`, `meaning of the number`; may be empty.
+        note: Additional information, such as `unsure`, names of flags, or the meaning of the number; may be empty.
     """
 
     name: str

@@ -1,7 +1,7 @@
-"""Thread states of all releases on one scale, and the values that lanes are made of.
+"""Thread states of all releases with common numbers, and the other values that lanes show.
 
-The number of a state on the wire depends on the release (7 is STACK up to 7.x and MQ_SEND in 8.0); a lane value does
-not, so colours, legends and filters mean the same in every trace.
+The number of a state in events depends on the release (7 is STACK up to 7.x and MQ_SEND in 8.0); its lane value does
+not, so that colours, legends and filters mean the same in every trace.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from satview.events import wire
 
 
 class StateGroup(StrEnum):
-    """Reasons why a thread is not running, in the few kinds that matter at a glance."""
+    """Groups of thread states, mostly by what a thread waits for."""
 
     RUNNING = "running"
     READY = "ready"
@@ -88,9 +88,9 @@ _ROWS: Final = (
     ("STOPPED", "STP", StateGroup.STOPPED, "stopped by SIGSTOP, a debugger or a CONT that has not come"),
     ("SUSPENDED", "SUS", StateGroup.STOPPED, "suspended by another thread"),
     ("DEAD", "DED", StateGroup.DEAD, "ended, not yet cleaned up"),
-    # No state of the kernel, where a thread waits for a server: Python programs traced by satview.threadtrace.
+    # No state of the kernel: Python programs traced by satview.threadtrace.
     ("IO", "IO", StateGroup.MESSAGE, "waiting for input, output or another process"),
-    # Of Linux, which does not say what for.
+    # States of Linux, which does not show what a thread waits for.
     ("SLEEPING", "SLP", StateGroup.TIME, "waiting for anything at all (S of Linux)"),
     (
         "UNINTERRUPTIBLE",
@@ -127,7 +127,7 @@ NAMES_BY_VALUE: Final = tuple(  # of what lanes of threads show; empty of other 
     or (STATE_BY_VALUE[value].name if value in STATE_BY_VALUE else "")
     for value in range(VALUE_COUNT)
 )
-IS_BUSY: Final = np.zeros(VALUE_COUNT, np.bool_)  # values of which even a moment must stay visible: something ran
+IS_BUSY: Final = np.zeros(VALUE_COUNT, np.bool_)  # values that must stay visible however short: something ran
 IS_BUSY[[RUNNING, INTERRUPT, KERNEL_CALL, *range(FIRST_PROCESS, VALUE_COUNT)]] = True
 IS_BUSY.setflags(write=False)
 NOT_A_STATE: Final = 255  # in tables over event codes: the event is no change of thread state
@@ -138,7 +138,7 @@ _NAME_SALT: Final = "87619:"
 
 
 def process_value(name: str) -> int:
-    """Return the lane value of a process on CPU lanes: the same in every trace. Two names may share one.
+    """Return the lane value of a process on CPU lanes, the same in every trace; several names may share one.
 
     Args:
         name: Name of the process, or path of its program, whose last part counts unless it is a number (`kworker/1`).
@@ -148,7 +148,7 @@ def process_value(name: str) -> int:
     return FIRST_PROCESS + zlib.crc32((_NAME_SALT + counts).encode()) % PROCESS_HUES
 
 
-STEP_OF_CODE: Final = np.zeros(wire.CODE_COUNT, np.int8)  # how deep a CPU is in interrupts: 1 for entries, -1 for exits
+STEP_OF_CODE: Final = np.zeros(wire.CODE_COUNT, np.int8)  # change of interrupt depth: 1 for entries, -1 for exits
 STEP_OF_CODE[[wire.code(wire.WireClass.INT, event) for event in (1, 5)]] = 1  # 32 and 64 bits
 STEP_OF_CODE[wire.code(wire.WireClass.INT, 2)] = -1
 STEP_OF_CODE.setflags(write=False)

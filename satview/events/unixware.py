@@ -1,10 +1,10 @@
-"""Events of UnixWare thread_trace files: how a record's three numbers become a code, and what that code means.
+"""Events of UnixWare thread_trace files: the codes made from the three numbers of a record, and their meaning.
 
-A code has the layout of kernel events, class and event in 15 bits, so every table over codes works. Class 16 +
-category; event = interface, `which`, and a `RecordOutcome` that the reader adds: what the record does to its thread
-cannot be decided by its numbers alone (a lock may or may not have blocked). Two records share codes with the kernel
-events that mean the same, so views need not know the format: a successful thr_create is a thread's creation, thr_exit
-its end.
+Codes have the layout of QNX codes, class and event in 15 bits, so that all tables over codes work. The class is 16 +
+category; the event is made of interface, `which`, and a `RecordOutcome` that the reader adds, as the numbers of a
+record do not show its effect on the thread (a lock may or may not have blocked). Two records have the codes of the QNX
+events with the same meaning, so that views need not know the format: a successful thr_create is the creation of a
+thread, thr_exit its end.
 """
 
 from __future__ import annotations
@@ -20,23 +20,23 @@ from satview.events import rows, states, wire
 from satview.events.naming import CodeName
 from satview.events.spec import ClassSpec, EventSpec, Field
 
-FIRST_CLASS: Final = 16  # category 0 does not exist: class 16 holds what fits no other code
+FIRST_CLASS: Final = 16  # category 0 does not exist: class 16 holds records of unknown kind
 INTERFACE_MASK: Final = 0x1F
 WHICH_SHIFT: Final = 5
 OUTCOME_SHIFT: Final = 7
 ARGUMENTS: Final = 5
 OTHER: Final = wire.code(FIRST_CLASS, 0)
-OWN_CATEGORY: Final = 10  # of records in files of times, which thread_trace(4) does not know
+OWN_CATEGORY: Final = 10  # of records of processor times, which thread_trace(4) does not define
 _FILE: Final = "unixware"
 
 
 class RecordOutcome(IntEnum):
-    """What a record does to a thread's state."""
+    """The effect of a record on a thread's state."""
 
     RUNS = 0  # its thread runs, before and after
     BLOCKS = 1  # first record of a call in which its thread waits
-    ENDS = 2  # the last that is heard of its thread
-    OTHER = 3  # it changes the state of the thread it names, not of its own
+    ENDS = 2  # the last record of its thread
+    OTHER = 3  # it changes the state of the thread that it names, not of its own thread
 
 
 _OUTCOME_STATE: Final = {"thr_suspend 2": "SUSPENDED", "thr_continue 0": "READY"}
@@ -44,18 +44,18 @@ _OUTCOME_STATE: Final = {"thr_suspend 2": "SUSPENDED", "thr_continue 0": "READY"
 
 @cache
 def categories() -> dict[str, int]:
-    """Return the words of THR_TRACE_EVENTS and their numbers (event1)."""
+    """Return the category numbers (event1) by their word in THR_TRACE_EVENTS."""
     return {row[1]: int(row[0]) for row in rows.columns(_FILE, "categories")}
 
 
 def cpu_time_codes() -> tuple[int, ...]:
-    """Return the codes of records that show the processor time of a thread: in passing, and as the last of it."""
+    """Return the codes of records that show the processor time of a thread: all but the last, and the last."""
     return record_code("cpu_time"), record_code("cpu_time", 0, RecordOutcome.ENDS)
 
 
 @cache
 def interfaces() -> dict[str, tuple[int, int]]:
-    """Return every interface with its category and number: `mutex_lock` is (2, 2)."""
+    """Return the category and number of every interface by name: `mutex_lock` is (2, 2)."""
     return {name: (int(category), int(number)) for category, number, name in rows.columns(_FILE, "interfaces")}
 
 
@@ -67,7 +67,7 @@ def argument_lists() -> dict[str, tuple[Field, ...]]:
 
 @cache
 def waiting_states() -> dict[str, int]:
-    """Return the lane value of threads that wait in an interface."""
+    """Return the lane value of the state in which a thread waits in an interface, by interface."""
     return {name: states.STATE_BY_NAME[state].value for name, state in rows.columns(_FILE, "states")}
 
 
@@ -78,10 +78,10 @@ def record_code(interface: str, which: int = 0, outcome: int = RecordOutcome.RUN
 
 
 def plain(codes: NDArray[np.uint16]) -> NDArray[np.uint16]:
-    """Return codes without begin or end, the two shared ones as records: equal for equal interface and `which`.
+    """Return codes without their `RecordOutcome`, so that records with equal interface and `which` have equal codes.
 
     Returns:
-        uint16 (n,).
+        uint16 (n,); the two codes shared with QNX are replaced by those of their records.
     """
     out = codes & np.uint16(wire.CODE_MASK ^ 3 << OUTCOME_SHIFT)
     out[codes == wire.THREAD_CREATE] = record_code("thr_create", 2)
@@ -137,7 +137,7 @@ def class_indices() -> NDArray[np.uint8]:
 
 
 def state_values() -> NDArray[np.uint8]:
-    """Return the state into which every code puts a thread, shape (32768,), uint8; most records show that it runs."""
+    """Return the lane value of the state that every code begins, shape (32768,), uint8; RUNNING for most records."""
     codes = np.arange(wire.CODE_COUNT)
     table = np.full(wire.CODE_COUNT, states.NOT_A_STATE, np.uint8)
     is_record = codes >= OTHER

@@ -1,4 +1,4 @@
-"""Descriptions of event payloads, and the rules of users for lanes of user events. Imports no numpy."""
+"""Descriptions of event payloads, and users' rules for lanes of user events. Imports no numpy."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from satview.base.safe_text import visible_line
 from satview.events.wire import WireClass, code
 
 SIZES: Final = (1, 2, 4, 8)
-_LAST: Final = 1023  # number of a user event
+_LAST: Final = 1023  # largest number of a user event
 _MOST_RULES: Final = 1000
-_MOST_VALUES: Final = 16  # of an array that a text names
+_MOST_VALUES: Final = 16  # values of an array that are written
 _RULE: Final = re.compile(r"(\d{1,9})(?::(\d{1,9}|[^\W\d]\w{0,79}))?(?:\.\.(\d{1,9}))?\s+(\w+)\s*(.*)")
 
 
@@ -29,15 +29,15 @@ class UserRuleKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class UserRule:
-    """The rule of a user for the lane of an event.
+    """A user's rule for the lane of a user event.
 
     Attributes:
-        number: Of the event; of an interval, of the one that begins it.
-        kind: What the lane makes of it.
-        end_number: Of the event that ends an interval.
-        field: Which number of the payload a counter shows: of the description, else the word.
-        name: Of the lane; empty = as the event is called.
-        label: Of that number instead of which it is.
+        number: Number of the event; for an interval, of the event that begins it.
+        kind: What the lane shows.
+        end_number: Number of the event that ends an interval.
+        field: Index of the payload field that a counter shows, or of the word if the event has no description.
+        name: Name of the lane; empty = the name of the event.
+        label: Label of the field that a counter shows, instead of its index.
     """
 
     number: int
@@ -50,13 +50,13 @@ class UserRule:
 
 @dataclass(frozen=True, slots=True)
 class ValueText:
-    """A text for some values of a field.
+    """A text for the values of a field that are equal to `value` in the bits of `mask`.
 
     Attributes:
-        value: Those whose bits in `mask` are these.
-        text: What they are called.
-        mask: Bits of the value that count; -1 = all.
-        when: Only where another field has a value: its label, mask and value; None = always.
+        value: The value.
+        text: The text.
+        mask: Bits that are compared; -1 = all.
+        when: Label, mask and value of another field that must match too; None = no condition.
     """
 
     value: int
@@ -68,8 +68,8 @@ class ValueText:
         """Return whether a value has this text.
 
         Args:
-            value: Of the field.
-            numbers: The values of all fields of the event, by label.
+            value: Value of the field.
+            numbers: Values of all fields of the event, by label.
         """
         if self.when is not None:
             label, mask, wanted = self.when
@@ -80,19 +80,19 @@ class ValueText:
 
 @dataclass(frozen=True, slots=True)
 class UserField:
-    """A part of a payload.
+    """A described field of a payload.
 
     Attributes:
-        label: Its name.
+        label: Name of the field.
         size: Bytes of one value: 1, 2, 4 or 8.
         is_signed: Values may be negative.
-        count: How many there are; 0 = a text that ends with a zero byte.
-        base: How it is written: `d`, `x`, `o`, `b`, or `c` for characters.
-        names: Names of values, shown in place of them.
-        texts: Texts of values, shown beside them.
-        shows_number: False if a value that has texts is not shown beside these.
-        offsets: Its first byte in the payload, and in that of a wide event of another class than USER; None = behind
-            the field before.
+        count: Number of values; 0 = a text that ends with a zero byte.
+        base: Notation: `d`, `x`, `o`, `b`, or `c` for characters.
+        names: Names of values, shown instead of the values.
+        texts: Texts of values, shown beside the values.
+        shows_number: False if the value itself is not shown where it has texts.
+        offsets: First byte in the payload, and in that of a wide event of a class other than USER; None = behind the
+            field before.
     """
 
     label: str
@@ -107,7 +107,7 @@ class UserField:
 
     @property
     def is_counter(self) -> bool:
-        """True if its value may be drawn as a height: one number that is neither an address nor a name."""
+        """True if its value can be plotted: a single decimal number without names or texts."""
         return self.is_number and self.base == "d" and not self.names and not self.texts
 
     @property
@@ -117,7 +117,7 @@ class UserField:
 
     @property
     def is_number(self) -> bool:
-        """True if it is one number."""
+        """True if it is a single number."""
         return self.count == 1 and self.base != "c"
 
     def number(self, raw: bytes, byte_order: str) -> int:
@@ -125,7 +125,7 @@ class UserField:
         return int.from_bytes(raw, cast(Literal["little", "big"], byte_order), signed=self.is_signed)
 
     def text(self, raw: bytes, byte_order: str, numbers: Mapping[str, int] | None = None) -> str:
-        """Return the values in the bytes of this field as text; `numbers` as of `ValueText.fits`."""
+        """Return the values in the bytes of this field as text; `numbers` as in `ValueText.fits`."""
         if self.count == 0 or self.base == "c":
             return visible_line(raw.split(b"\0")[0].decode("utf-8", "replace"))
         values = (
@@ -147,9 +147,9 @@ class UserEvent:
     """The description of an event, of class USER or any other.
 
     Attributes:
-        number: In its class, 0 to 1023.
-        name: What it is called; may be empty.
-        fields: The parts of its payload.
+        number: Number in its class, 0 to 1023.
+        name: Name of the event; may be empty.
+        fields: The fields of its payload.
         class_number: Its internal class.
     """
 
@@ -164,10 +164,10 @@ class UserEvent:
         return code(self.class_number, self.number)
 
     def placed(self, *, is_wide: bool = False) -> list[tuple[UserField, int]]:
-        """Return every field with its first byte in the payload; -1 behind a text, which ends where its zero byte is.
+        """Return every field with its first byte in the payload; -1 for fields behind a text, whose length varies.
 
         Args:
-            is_wide: It is a wide event of another class than USER.
+            is_wide: Whether it is a wide event of a class other than USER.
         """
         fields, byte = list[tuple[UserField, int]](), 0
         for user_field in self.fields:
@@ -177,27 +177,27 @@ class UserEvent:
         return fields
 
     def number_at(self, index: int) -> tuple[int, UserField] | None:
-        """Return at which byte a field begins, and the field; None if it is no number, or where it is differs."""
+        """Return the first byte of a field, and the field; None if it is no number or has no fixed position."""
         placed = self.placed()
         if index >= len(placed) or placed[index][1] < 0 or not placed[index][0].is_number:
             return None
         return placed[index][1], placed[index][0]
 
     def texts(self, raw: bytes, byte_order: str) -> list[str]:
-        """Return `label=value` of every field of a payload, as far as it goes."""
+        """Return `label=value` of every field that a payload is long enough to hold."""
         return [f"{label}={text}" if label else text for label, text in self.values(raw, byte_order)]
 
     def values(self, raw: bytes, byte_order: str) -> list[tuple[str, str]]:
-        """Return label and value of every field of a payload, as far as it goes."""
+        """Return label and value of every field that a payload is long enough to hold."""
         return [(user_field.label, text) for user_field, _, _, text in self.shown(raw, byte_order)]
 
     def shown(self, raw: bytes, byte_order: str, *, is_wide: bool = False) -> list[tuple[UserField, int, bytes, str]]:
-        """Return every field of a payload, as far as it goes: the field, its first byte, its bytes, its value as text.
+        """Return every field that a payload is long enough to hold: the field, its first byte, bytes, and text.
 
         Args:
             raw: The payload.
             byte_order: `little` or `big`.
-            is_wide: As of `placed`.
+            is_wide: See `placed`.
         """
         present, behind = list[tuple[UserField, int, bytes]](), 0
         for user_field, start in self.placed(is_wide=is_wide):
@@ -225,7 +225,7 @@ class Descriptions:
 
     Attributes:
         events: The events by code.
-        notes: What in the file is not understood and was passed over; a sentence each.
+        notes: Parts of the file that were not understood and skipped; a sentence each.
     """
 
     events: Mapping[int, UserEvent] = field(default_factory=dict)
@@ -241,7 +241,7 @@ def parse_rules(text: str) -> tuple[UserRule, ...]:
     """Return rules such as `7 counter queue; 8:1 counter; 41..42 interval request; 9 moment`.
 
     Raises:
-        UsageError: One of them is no rule; names it.
+        UsageError: A part is no rule; the message names it.
     """
     parts = [part.strip() for part in re.split(r"[;\n]", text) if part.strip()]
     if len(parts) > _MOST_RULES:

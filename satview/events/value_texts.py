@@ -1,6 +1,6 @@
-"""Texts for numbers in arguments: from the tables here, and from files that describe events.
+"""Texts for the values of arguments, from the tables and from files of event descriptions.
 
-The details of an event show these texts, and conditions compare with them.
+The details of an event show these texts, and filter expressions compare with them.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _NONE: Final = {
 
 @cache
 def table_texts(release: Release, code: int, name: str) -> tuple[ValueText, ...]:
-    """Return the texts that the tables of a release have for values of an argument; empty for most arguments."""
+    """Return the texts for the values of an argument in the tables of a release; empty for most arguments."""
     if name == "errno":
         return error_texts(release)
     if name == "policy":
@@ -47,7 +47,7 @@ def table_texts(release: Release, code: int, name: str) -> tuple[ValueText, ...]
 
 @cache
 def error_texts(release: Release) -> tuple[ValueText, ...]:
-    """Return the names of the error numbers of a release, by number."""
+    """Return the names of the error numbers of a release, in the order of the numbers."""
     book = catalogue(release)
     named = ((number, book.errno_name(number)) for number in range(_ERRORS))
     return tuple(ValueText(number, text) for number, text in named if text is not None)
@@ -59,22 +59,22 @@ def _values(table: str) -> tuple[ValueText, ...]:
 
 
 def _power() -> Iterator[ValueText]:
-    """Yield the bits of POWER; what those behind the first ones mean depends on IDLE."""
+    """Yield the texts of the bits of POWER; the meaning of some bits depends on the bit IDLE."""
     yield from (ValueText(bit, text, bit) for bit, text in flag_names("power").items())
     for table, idle in (("power_idle", _POWER_IDLE), ("power_frequency", 0)):
         yield from (ValueText(bit | idle, text, bit | _POWER_IDLE) for bit, text in flag_names(table).items())
 
 
 def shown_texts(texts: Sequence[ValueText], value: int, numbers: Mapping[str, int]) -> str | None:
-    """Return the texts of a value, one behind the other; None if it has none; `numbers` as of `ValueText.fits`."""
+    """Return all texts of a value, separated by spaces; None if it has none; `numbers` as in `ValueText.fits`."""
     return " ".join(visible_line(text.text) for text in texts if text.fits(value, numbers)) or None
 
 
 def called(texts: Sequence[ValueText], wanted: str) -> list[tuple[ValueText, ...]]:
-    """Return which texts a value must have to be shown as `wanted`: one of several groups, all of a group.
+    """Return the alternatives by which a value is shown as `wanted`; for each, the texts that the value must have.
 
-    `late` is a text, `ALLOW IS_ROOT` two of them, one after the other; the number may be shown with them, before or
-    behind: `5 key`, `ETIMEDOUT (260)`.
+    `wanted` may be one text (`late`), several (`ALLOW IS_ROOT`), or have the number before or behind it (`5 key`,
+    `ETIMEDOUT (260)`).
     """
     single: list[tuple[ValueText, ...]] = [(text,) for text in texts if text.text == wanted]
     if single:

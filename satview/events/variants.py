@@ -1,7 +1,7 @@
-"""What the words of a payload say about their own layout, where code and word count do not show it.
+"""Variants of a payload's layout that depend on its words, where code and word count do not determine the layout.
 
 Source: kernel event trace format, sections 8.2 (TRACE_EVENT), 8.3 (exits that failed) and 8.9 (text of user events).
-The same rules for one event and for columns of events; a test holds the two together.
+The rules exist for one event and for columns of events; a test compares both.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ MINUS_ONE: Final = 0xFFFFFFFF
 LAST_ERRNO: Final = 1023
 
 # Variants of a layout. From 1 to 15: a TRACE_EVENT call with that many arguments.
-BY_COUNT: Final = 0  # code and word count alone decide
+BY_COUNT: Final = 0  # code and word count alone determine the layout
 FAILED: Final = 16  # -1 and errno
 FAILED_64: Final = 17  # -1 in 64 bits, then errno
 FAILED_UNKNOWN: Final = 18  # -1 in 64 bits, no errno that can be reported
 DOUBTFUL: Final = 19  # begins with -1; neither a value nor an errno can be reported
 TEXT: Final = 20  # a user event whose payload is a text
-FAILED_FOR_VENDOR: Final = 21  # -1 first, however long the payload: a failed call to the printer of 6.x
+FAILED_FOR_VENDOR: Final = 21  # the first word is -1, which the printer of 6.x takes for a failed call
 LISTED: Final = 32  # from here on: the arguments that a line of a listing shows (`layout.learn_list`)
 FAILURES: Final = (FAILED, FAILED_64, FAILED_UNKNOWN)
-FAILED_ARGUMENTS: Final = ("ret_val", "errno")  # of a call that failed
+FAILED_ARGUMENTS: Final = ("ret_val", "errno")  # arguments of the exit of a failed call
 ERRNO_WORD: Final = {FAILED: 1, FAILED_64: 2}
 USER_CLASSES: Final = (WireClass.USER, WireClass["QUIP"])
 
@@ -53,7 +53,7 @@ def is_exit(code: int) -> bool:
 
 @cache
 def _kinds(release: Release) -> NDArray[np.uint8]:
-    """Return which codes have variants at all, (32768,): exits, and the call whose first word counts its arguments."""
+    """Return for each code its sort of variants, (32768,): `_EXIT`, `_COUNTED` (TRACE_EVENT) or 0 for none."""
     table = np.zeros(CODE_COUNT, np.uint8)
     if release.is_qnx:
         table[EXITS] = _EXIT
@@ -65,7 +65,7 @@ def _kinds(release: Release) -> NDArray[np.uint8]:
 
 @cache
 def wide_exits(release: Release) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """Return which exits hold 64-bit values, and which of these have one as their first value; bool (32768,) each."""
+    """Return whether each exit has 64-bit values, and whether its first value is one; bool (32768,) each, by code."""
     is_64bit, is_first_64bit = np.zeros(CODE_COUNT, np.bool_), np.zeros(CODE_COUNT, np.bool_)
     book = catalogue(release)
     for code in book.codes():
@@ -76,7 +76,7 @@ def wide_exits(release: Release) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
 
 
 def counted_call(release: Release) -> tuple[int, int]:
-    """Return the code of the call whose first word counts its arguments, and how many arguments its wide form lists."""
+    """Return the code of TRACE_EVENT, whose first word counts its arguments, and the length of its wide list."""
     code = int(np.flatnonzero(_kinds(release) == _COUNTED)[0])
     return code, len(catalogue(release).spec(code).wide or ())
 
@@ -113,7 +113,7 @@ def error_of(release: Release, code: int, words: Sequence[int]) -> int | None:
     return words[errno_word] - (1 << 32) if words[errno_word] >> 31 else words[errno_word]
 
 
-# Payload word number n of the events at some positions: `word(positions, n)`, uint32.
+# Function that returns payload word n of the events at the given positions, uint32: `word(positions, n)`.
 WordColumn = Callable[[NDArray[np.intp], int], NDArray[np.uint32]]
 
 
@@ -123,10 +123,11 @@ def variants(
     """Return the variants of many events, as `variant_of` does for one.
 
     Args:
-        release: Of the trace.
+        release: Release of the trace.
         code: (n,), event codes.
         count: (n,), payload words, padding included.
-        word: Gives payload words; requested only for words that are there, of the few events that may have variants.
+        word: Function that returns payload words; called only for the few events that may have variants, and only for
+            words that they have.
 
     Returns:
         uint8 (n,).
@@ -159,14 +160,15 @@ def _failures(
 
 
 def is_user(code: int) -> bool:
-    """Return whether the payload of a code is the user's own: words or text; for QNX's releases."""
+    """Return whether a code, of a QNX release, is that of a user event, whose payload is words or text."""
     return class_of(code) in USER_CLASSES
 
 
 def user_text(payload: bytes) -> str | None:
     """Return the text of a user event; None if its payload is no text (section 8.9).
 
-    The file does not show: more than two words, printable up to the first NUL, and only zeros behind it are a text.
+    The event does not show which it is. A payload is taken for a text if it has more than two words, is printable up to
+    the first NUL, and has only zeros behind that.
     """
     text, _, rest = payload.partition(b"\0")
     if len(payload) < _SHORTEST_TEXT or not text or any(rest):
@@ -179,7 +181,7 @@ def user_text(payload: bytes) -> str | None:
 
 
 def user_texts(data: NDArray[np.uint8]) -> NDArray[np.bool_]:
-    """Return which payloads of user events are texts, as `user_text` finds for one, bool (n,).
+    """Return whether each payload of a user event is a text, by the rule of `user_text`, bool (n,).
 
     Args:
         data: uint8 (n, bytes), payloads of one length.
@@ -197,9 +199,9 @@ def user_texts(data: NDArray[np.uint8]) -> NDArray[np.bool_]:
 
 
 def has_letters(payload: bytes) -> bool:
-    """Return whether a payload that is no clean text may begin with one all the same.
+    """Return whether a payload that `user_text` rejects may still begin with a text.
 
-    By the rule of `strings`: four printable characters of ASCII in a row before the first NUL. So a text in another
-    encoding, with control characters, or with more behind its NUL shows, and numbers hardly ever do.
+    The rule is that of the program `strings`: four consecutive printable ASCII characters before the first NUL. Texts
+    in another encoding, with control characters, or with data after the NUL pass; numbers hardly ever do.
     """
     return _LETTERS.search(payload.partition(b"\0")[0]) is not None

@@ -1,7 +1,6 @@
-"""The bits of a slot and the numbers of the internal classes: what every reader and writer of events agrees on.
+"""The bits of a trace slot, and the numbers of internal classes and of events that code refers to.
 
-Source: kernel event trace format, sections 3 and 7. Names of events and their arguments are data, in
-`resources/events`; here is only what code must know by number.
+Source: kernel event trace format, sections 3 and 7. Names and arguments of all events are data in `resources/events`.
 """
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ class Struct(IntEnum):
 
 
 class WireClass(IntEnum):
-    """Internal classes, as they are in the header word; those of `class_table.plain_classes` too."""
+    """Internal classes of the header word, including those of `class_table.plain_classes`."""
 
     _ignore_ = "plain"
     EMPTY = 0
@@ -71,7 +70,7 @@ def event_of(event_code: int) -> int:
 
 
 def are_of_threads(codes: NDArray[np.integer[Any]]) -> NDArray[np.bool_]:
-    """Return which codes are events of threads, bool of the same shape: below 64, where those of processes begin.
+    """Return whether each code is a thread event, bool of the same shape: class PR_TH with a number below 64.
 
     Source: section 7.1.
     """
@@ -87,7 +86,7 @@ BUFFER_END_COOKIE: Final = 0xE6E6E6E6
 
 KER_EXIT_OFFSET: Final = 128  # event number of a kernel call's exit = call number + 128
 KER_INT_OFFSET: Final = 256  # ... of its interrupted form
-KER_FORM: Final = KER_EXIT_OFFSET | KER_INT_OFFSET  # of the code of an event of a kernel call; 0 = entry
+KER_FORM: Final = KER_EXIT_OFFSET | KER_INT_OFFSET  # mask for exit and interrupted form of a kernel call; 0 = entry
 KER_64BIT: Final = 0x200  # 7.x on: payload holds 64-bit values
 
 THREAD_RUNNING: Final = code(WireClass.PR_TH, 1)

@@ -1,7 +1,7 @@
-"""How values fall into the 32-bit words of a payload: 64-bit numbers, text, whole argument lists.
+"""Encodes values as 32-bit payload words: 64-bit numbers, text, whole argument lists.
 
 Source: kernel event trace format, sections 2 and 8. The words of a payload are numbers in host order; a 64-bit value
-takes two of them in the memory order of the target, text its bytes in the order of the file.
+takes two words in the target's memory order, text keeps its bytes in the order of the file.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 WORD_MASK: Final = 0xFFFFFFFF
-NAME_BYTES: Final = 126  # as far as the kernel writes names
+NAME_BYTES: Final = 126  # the kernel cuts names after this length
 
-# A list ready for `encode`: name and words of each argument; 0 words = text up to the end.
+# An argument list for `encode`: name and number of words of each argument; 0 words = text up to the end.
 Plan = tuple[tuple[str, int], ...]
 Halves = TypeVar("Halves", int, NDArray[np.uint64], NDArray[np.int64])
 
@@ -34,7 +34,7 @@ def join64(word_0: Halves, word_1: Halves, byte_order: str) -> Halves:
 
 
 def text_words(text: bytes, byte_order: str) -> list[int]:
-    """Return a text with its NUL, zero-filled to a whole word."""
+    """Return the words of a text with its NUL, zero-filled to a whole word."""
     raw = text + b"\0"
     raw += bytes(-len(raw) % 4)
     order = cast(Literal["little", "big"], byte_order)
@@ -50,9 +50,9 @@ def encode(plan: Plan, values: Mapping[str, int | bytes], byte_order: str) -> li
     """Return the words of a payload, without padding.
 
     Args:
-        plan: Names and widths in payload order, as `layout.plan_of` makes them.
-        values: By name, texts as bytes; a number without a value is 0, a text without one is left out.
-        byte_order: Of the target.
+        plan: Names and widths in payload order, from `layout.plan_of`.
+        values: Values by name, texts as bytes; a missing number is 0, a missing text is left out.
+        byte_order: Byte order of the target.
     """
     words: list[int] = []
     get = values.get
@@ -68,7 +68,7 @@ def encode(plan: Plan, values: Mapping[str, int | bytes], byte_order: str) -> li
 
 
 def sigevent_words(notify: int, number: int, value: int, code: int, priority: int, byte_order: str) -> list[int]:
-    """Return the event structure of 6.x: code and priority share the last word, in memory order (section 8.6)."""
+    """Return the words of a sigevent of 6.x: code and priority share the last word, in memory order (section 8.6)."""
     halves = (code & 0xFFFF, priority & 0xFFFF)
     low, high = halves if byte_order == "little" else halves[::-1]
     return [notify & WORD_MASK, number & WORD_MASK, value & WORD_MASK, low | high << 16]

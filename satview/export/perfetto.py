@@ -456,7 +456,7 @@ def _lanes(part: TracePart) -> Iterator[MessageBytes]:
                 )
                 parent = np.array([0 if kind is None else int(uuid_of(kind, track.owner))])
                 yield from _lane(part, track, np.array([uuid]), title, parent, named)
-                named += len(track.found)
+                named += len(track.content)
 
 
 def _names_of(part: TracePart, track: Track, event: Ints) -> Texts:
@@ -471,7 +471,7 @@ def _event_names(trace: Trace, event: Ints) -> Texts:
 
 
 def _lane(part: TracePart, track: Track, uuid: Ints, title: str, parent: Ints, named: int) -> Iterator[MessageBytes]:
-    spans, event = track.found, track.found.event.astype(np.int64)
+    spans, event = track.content, track.content.event.astype(np.int64)
     track_of = np.full(len(event), uuid[0])
     if spans.number is not None:
         name = text(2, _none(1), [title])

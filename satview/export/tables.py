@@ -16,7 +16,7 @@ from satview.base.new_file import NewFile, new_folder
 from satview.base.safe_text import csv_text
 from satview.formats.registry import source_files
 from satview.store.trace import Trace
-from satview.tables.arguments import argument_made, argument_table, kinds
+from satview.tables.arguments import argument_columns, argument_table, kinds
 from satview.tables.result import beyond_python, texts_of
 from satview.tables.table import table, table_of
 
@@ -266,7 +266,7 @@ def _arrow_of(trace: Trace, name: str, rows: NDArray[np.bool_] | None, timing: M
     if name in kinds(trace):
         return argument_table(trace, name, selected).arrow()
     if name == "argument" and selected is not None:
-        return table_of(trace, name, argument_made(trace, selected)).arrow()
+        return table_of(trace, name, argument_columns(trace, selected)).arrow()
     columns = table(trace, name, timing).arrow()
     return columns if rows is None else columns.filter(required("pyarrow").array(rows))
 

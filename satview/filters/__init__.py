@@ -1,1 +1,1 @@
-"""Rules that choose events, for views (vectorised over a table) and for capture (one event at a time)."""
+"""Filters and rules that select events, for views (vectorised over a table) and captures (one event at a time)."""

@@ -1,4 +1,4 @@
-"""Builds rule sets from rules, for scripts: the documented way to `satview.filters.rules.building`."""
+"""Builds rule sets from rules in scripts: the documented import path of `satview.filters.rules.building`."""
 
 from satview.filters.rules.building import BuiltRules, build
 

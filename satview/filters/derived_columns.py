@@ -1,4 +1,4 @@
-"""Columns that no single event holds: durations, state lengths, priorities; and events one by one."""
+"""Columns that are computed from several events: durations, state lengths, priorities; and events one by one."""
 
 from __future__ import annotations
 
@@ -20,44 +20,44 @@ from satview.store.trace import Trace
 
 UNKNOWN: Final = -1
 _Rows = NDArray[np.integer]
-_PRIORITY_WORD: Final = 2  # of a wide thread state event: pid, tid, priority, policy
+_PRIORITY_WORD: Final = 2  # payload word in a wide thread state event: pid, tid, priority, policy
 _BLOCK: Final = 1 << 16
-_MANY: Final = 8  # of so few parts of all states the priorities are read one by one
-_SOME: Final = 1 << 8  # states; one of them mostly shows whether priorities are logged
+_MANY: Final = 8  # below one of this many state events, priorities are read without building the table
+_SOME: Final = 1 << 8  # state events that are sampled first for whether priorities are logged
 
 
 class DerivedColumns(Protocol):
-    """Where derived columns come from. Every method takes event rows and returns int64 of the same shape."""
+    """A source of derived columns. Every method takes event rows and returns int64 of the same shape."""
 
     def duration_ns(self, rows: _Rows) -> NDArray[np.int64]:
-        """Length of the kernel call or interrupt that an event enters or leaves; -1 = no pair, or no such event.
+        """Return the length of the kernel call or interrupt that each event enters or leaves; -1 = none, or not known.
 
-        Where events are missing in between, the pair is not known.
+        It is not known where events are missing in between.
 
         Returns:
             int64 (len(rows),), nanoseconds.
         """
 
     def state_length_ns(self, rows: _Rows) -> NDArray[np.int64]:
-        """How long the thread stays in the state it enters, at most to the end of the trace; -1 = no state event.
+        """Return how long the thread stays in the state that each event begins, at most to the end of the trace.
 
-        -1 too if events are missing before the thread's next one.
+        -1 for events that begin no state, and where events are missing before the thread's next state event.
 
         Returns:
             int64 (len(rows),), nanoseconds.
         """
 
     def priority(self, rows: _Rows) -> NDArray[np.int64]:
-        """Priority of the event's thread as last logged by a wide state event; -1 = not known.
+        """Return the priority of each event's thread as last logged by a wide state event; -1 = not known.
 
-        For the creation of a thread without a priority, that of the next state.
+        For a thread's creation that shows no priority, it is that of the thread's next state event.
 
         Returns:
             int64 (len(rows),).
         """
 
     def latency_ns(self, rows: _Rows) -> NDArray[np.int64]:
-        """Time between the two events of the pair that a trigger compares (`rules.triggers`); -1 = not known.
+        """Return the time between the two events that a trigger compares (`rules.triggers`); -1 = not known.
 
         Returns:
             int64 (len(rows),), nanoseconds.
@@ -65,7 +65,7 @@ class DerivedColumns(Protocol):
 
 
 class TraceDerivedColumns:
-    """Columns worked out from a trace and its links; priorities are found on first use and cached."""
+    """Derived columns computed from a trace and its links; priorities are read at the first use and cached."""
 
     def __init__(self, trace: Trace) -> None:
         self._trace = trace
@@ -103,14 +103,14 @@ class TraceDerivedColumns:
         thread = self._trace.events.thread[rows].astype(np.int64)
         position = np.searchsorted(keys, thread << 32 | rows.astype(np.int64), side="right") - 1
         known = (position >= 0) & (keys[position] >> 32 == thread) & (thread != 0)
-        # Up to 6.5 the creation of a thread has no priority; the state that it enters at once has.
+        # Up to 6.5 the creation of a thread shows no priority, but the state event that follows at once does.
         created = np.flatnonzero(~known & (thread != 0) & (self._trace.events.code[rows] == THREAD_CREATE))
         position[created] = np.minimum(position[created] + 1, len(keys) - 1)
         known[created] = keys[position[created]] >> 32 == thread[created]
         return np.where(known, values[position], UNKNOWN)
 
     def _own_priorities(self, rows: _Rows) -> NDArray[np.int64] | None:
-        """Return the priorities that the events log if all are wide thread states, else None; needs no table."""
+        """Return the priorities that the events themselves log if all are wide state events, else None."""
         events = self._trace.events
         codes = events.code[rows]
         is_own = (events.slot_count[rows] >= 2) & (events.thread[rows] != 0)
@@ -120,7 +120,7 @@ class TraceDerivedColumns:
         return self._trace.payloads.column(rows, _PRIORITY_WORD).astype(np.int64)
 
     def latency_ns(self, rows: _Rows) -> NDArray[np.int64]:
-        """See `DerivedColumns.latency_ns`; without a pair none is known.
+        """See `DerivedColumns.latency_ns`; always -1, as there is no pair.
 
         Returns:
             int64 (len(rows),), nanoseconds.
@@ -128,15 +128,15 @@ class TraceDerivedColumns:
         return np.full(len(rows), UNKNOWN, np.int64)
 
     def has_priorities(self) -> bool:
-        """Return whether any event of a thread shows a priority."""
+        """Return whether any thread event shows a priority."""
         return self._trace.cached("links.has_priorities", _has_priorities)
 
     def make_ready(self) -> None:
-        """Build the links now, so that the first question for a duration or length need not wait."""
+        """Build the links now, so that the first call for a duration or length is fast."""
         _ = partners(self._trace), state_ends(self._trace)
 
     def _last_rows(self, rows: _Rows) -> NDArray[np.uint32]:
-        """Return the last event of the file that each event is from, uint32 (len(rows),)."""
+        """Return the last event of each event's file, uint32 (len(rows),)."""
         files = files_of(self._trace)
         if files is None:
             return np.full(len(rows), max(len(self._trace.events) - 1, 0), np.uint32)
@@ -145,7 +145,7 @@ class TraceDerivedColumns:
         ]
 
     def _lengths_ns(self, rows: _Rows, others: NDArray[np.uint32]) -> NDArray[np.int64]:
-        """Return the times between events and others, -1 where there is no other."""
+        """Return the times between `rows` and `others`, ns, -1 where there is no other event."""
         times, clock = self._trace.events.time_cycles, self._trace.clock
         result = np.full(len(rows), UNKNOWN, np.int64)
         known = np.flatnonzero(others != NO_EVENT)
@@ -159,7 +159,7 @@ class TraceDerivedColumns:
 
 
 def _has_priorities(trace: Trace) -> bool:
-    """Search until the first event that shows a priority."""
+    """Return whether any thread event shows a priority; stops at the first one."""
     events, states = trace.events, trace.states.event
     some = states[:: max(len(states) // _SOME, 1)]  # of all threads: the first may be idle ones, of priority 0
     for rows in (some, *(states[start : start + _BLOCK] for start in range(0, len(states), _BLOCK))):
@@ -185,7 +185,7 @@ def logged_priorities(trace: Trace) -> tuple[NDArray[np.int64], NDArray[np.int64
 
 
 def state_rows(trace: Trace) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
-    """Return the rows of all changes of state, uint32 (changes,), by thread and ascending within, and their threads."""
+    """Return the rows of all state events, uint32 (n,), by thread, then ascending; and the thread of each."""
     rows = trace.states.event
     owner = np.repeat(np.arange(len(trace.threads)), np.diff(trace.states.start))
     # The index also holds creation and end, which are no states.
@@ -194,7 +194,7 @@ def state_rows(trace: Trace) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
 
 
 def event_contexts(trace: Trace, rows: _Rows, derived: DerivedColumns | None = None) -> Iterator[EventContext]:
-    """Yield some events one by one with all that is known of each, for handlers and tests; in the order of `rows`."""
+    """Yield the contexts of events one by one, in the order of `rows`, for event handlers and tests."""
     derived = derived or TraceDerivedColumns(trace)
     events, threads, processes = trace.events, trace.threads, trace.processes
     for start in range(0, len(rows), _BLOCK):

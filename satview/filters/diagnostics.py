@@ -1,4 +1,4 @@
-"""What is wrong with a rule or an expression, with the position in its text."""
+"""Faults in rules and expressions, with their position in the text."""
 
 from __future__ import annotations
 
@@ -51,15 +51,15 @@ class RuleError(UsageError):
 
 
 class ExpressionPart(Protocol):
-    """A part of an expression: where in its text it begins and ends."""
+    """A part of an expression, with its position in the text."""
 
     @property
     def start(self) -> int:
-        """First character."""
+        """Position of the first character."""
 
     @property
     def end(self) -> int:
-        """Behind the last character."""
+        """Position after the last character."""
 
 
 class ExpressionError(RuleError):
@@ -83,14 +83,14 @@ class ExpressionError(RuleError):
 def nearest(word: str, known: Iterable[str], count: int = 3) -> tuple[str, ...]:
     """Return the known names closest to a misspelt one, nearest first; case does not matter."""
     names = {name.upper(): name for name in known}
-    # A word from a stranger's file may be a megabyte long; no name is.
+    # A word from an untrusted file may be a megabyte long; names are short.
     return tuple(
         names[spelling] for spelling in difflib.get_close_matches(word[:64].upper(), names, n=count, cutoff=0.55)
     )
 
 
 def named_by(text: str, names: Sequence[str]) -> list[int]:
-    """Return which names a text means, whatever its case: those that it is, else those that it is a part of."""
+    """Return the indices of names that equal a text, without regard to case, else of those that contain it."""
     requested, folded = text.casefold(), [name.casefold() for name in names]
     return [row for row, name in enumerate(folded) if name == requested] or [
         row for row, name in enumerate(folded) if requested in name

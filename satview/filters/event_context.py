@@ -1,4 +1,4 @@
-"""One event as a rule sees it, in capture and in a view, and whose pid and tid the kernel tests for it."""
+"""One event as rules see it, in captures and views, and the pid and tid that the kernel compares for it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from satview.events.spec import Release
 from satview.events.wire import CPU_SHIFT, PROC_CREATE, VTHREAD_OFFSET, WireClass, class_of, event_of
 from satview.events.words import WORD_MASK
 
-NOT_TESTED: Final = -1  # instead of a tid: the kernel does not look at it, or the trace does not have it
+NOT_TESTED: Final = -1  # instead of a tid: the kernel does not compare it, or the trace does not have it
 
 _RECEIVED: Final = (2, 3)  # COMM RMSG, RPULSE
 _KERNEL_PULSES: Final = range(4, 9)
@@ -19,27 +19,27 @@ _ANSWERED: Final = (10, 11)  # COMM REPLY, ERROR: word 0 is the client's tid, wo
 
 @dataclass(slots=True)
 class EventContext:
-    """What is known of one event.
+    """One event with all that is known about it.
 
     Attributes:
         code: Internal class and event, 15 bits.
-        pid: Process the event belongs to: of a thread state event that thread's, else that of the thread running
-            on the CPU. -1 = not known.
-        tid: Thread in the same sense, from 1. -1 = not known.
+        pid: Process of the event: for a thread state event that of the thread, else that of the thread running on the
+            CPU. -1 = not known.
+        tid: Number of that thread, from 1. -1 = not known.
         words: Payload words in host order, padding included.
         cpu: CPU that logged it.
         time_ns: Nanoseconds since the start of the trace.
-        tested: (pid, tid) that a static pid or tid rule looks at, where the caller knows it better than the payload
-            shows (the receiving thread of a message); None = `tested_thread()` decides.
+        tested: (pid, tid) that a static pid or tid rule compares, where the caller knows more than the payload shows
+            (the receiving thread of a message); None = the result of `tested_thread`.
         process_name: Path or name of the process; empty if not known.
         thread_name: Name of the thread; empty if it has none.
-        priority: Priority of the thread at that moment; None = not known.
+        priority: Priority of the thread at that time; None = not known.
         duration_ns: Length of the kernel call that the event enters or leaves; None = not known (yet).
-        length_ns: How long the thread stayed in the state it enters; None = not known (yet).
+        length_ns: How long the thread stays in the state that the event begins; None = not known (yet).
         raw: Payload bytes as they are in the file; None = made from the words.
         word_count: Payload words without the padding of the last slot, at least 2; 0 = not known.
         latency_ns: Time between the two events of the pair that a trigger compares; None = not known.
-        is_little_endian: Byte order of the target: decides text and 64-bit values.
+        is_little_endian: Byte order of the target, for text and 64-bit values.
     """
 
     code: int
@@ -61,7 +61,7 @@ class EventContext:
 
     @property
     def el_num(self) -> int:
-        """Payload words that an event handler gets: without padding where that is known."""
+        """Number of payload words that an event handler gets, without padding if that is known."""
         return self.word_count or len(self.words)
 
     @property
@@ -71,7 +71,7 @@ class EventContext:
 
     @property
     def payload(self) -> bytes:
-        """The payload bytes, made from the words where no file is behind the event."""
+        """The payload bytes; made from the words if the event is not from a file."""
         if self.raw is not None:
             return self.raw
         order: Literal["little", "big"] = "little" if self.is_little_endian else "big"
@@ -89,7 +89,7 @@ _APS_BANKRUPTCY: Final = 5
 
 @cache
 def has_feature(code: int) -> bool:
-    """Return whether an event handler is reported a pid and a tid for events of a code (capture side, section 3.4)."""
+    """Return whether an event handler gets a pid and a tid for events of a code (capture side, section 3.4)."""
     wire_class, event = class_of(code), event_of(code)
     if wire_class == WireClass.COMM:
         return event not in _KERNEL_PULSES
@@ -114,10 +114,10 @@ def signed_word(word: int) -> int:
 def tested_thread(context: EventContext, release: Release) -> tuple[int, int]:
     """Return the pid and tid that a static pid or tid rule compares for one event.
 
-    The calling thread for kernel calls; the thread that changes state for THREAD and VTHREAD; for COMM the sending or
-    receiving thread, of REPLY and ERROR the client that is answered, of the kernel's own pulses only the pid of the
-    target. The receiver of a message is known by pid alone unless it is the thread that runs: then the tid is
-    `NOT_TESTED` and the pid decides. Source: description of the capture side, section 3.3.
+    For kernel calls it is the calling thread; for THREAD and VTHREAD the thread whose state changes; for COMM the
+    sending or receiving thread, for REPLY and ERROR the answered client, for the kernel's own pulses the pid of the
+    target. Of a receiver that is not the running thread only the pid is known: the tid is then `NOT_TESTED` and only
+    the pid is compared. Source: description of the capture side, section 3.3.
     """
     if context.tested is not None:
         return context.tested

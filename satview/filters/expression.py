@@ -1,4 +1,4 @@
-"""Expressions over events, for scripts: the documented way to `satview.filters.expressions.expression`."""
+"""Expressions over events in scripts: the documented import path of `satview.filters.expressions.expression`."""
 
 from satview.filters.expressions.expression import Expression, select, validate
 

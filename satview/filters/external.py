@@ -1,4 +1,4 @@
-"""Classes, events and modes as TraceEvent() numbers them, and how they map to the codes in a slot.
+"""Classes and events with their numbers for TraceEvent(), and the mapping to the codes in trace slots.
 
 Programs use *external* classes and events; slots hold *internal* ones (`satview.events.wire`). Sources: kernel event
 trace format, section 7.1; description of the capture side, section 1.1. Up to 7.x the events of CONTROL, PROCESS,
@@ -17,7 +17,7 @@ from satview.events.wire import KER_64BIT, VTHREAD_OFFSET, WireClass, class_of, 
 
 
 class ExternalClass(IntEnum):
-    """Class numbers of TraceEvent() and of the traceparser library; the names are those after `_NTO_TRACE_`."""
+    """Class numbers of TraceEvent() and the traceparser library; names are without `_NTO_TRACE_`."""
 
     _ignore_ = "plain"
     EMPTY = 0
@@ -41,7 +41,7 @@ class ExternalClass(IntEnum):
         vars()[plain.name] = plain.external
 
 
-NO_RING0: Final = 11  # a number of `-F` that the logger of 6.4 knows, but no manual; it is read, not written
+NO_RING0: Final = 11  # undocumented number for `-F` of the 6.4 logger; it is read, but not written
 RING0: Final = 2  # kernel call number
 KER_CLASSES: Final = frozenset({ExternalClass.KERCALL, ExternalClass.KERCALLENTER, ExternalClass.KERCALLEXIT})
 INT_CLASSES: Final = frozenset({
@@ -57,7 +57,7 @@ CALL_COUNT: Final = 128  # kernel call numbers that have a switch
 VECTOR_COUNT: Final = 256  # interrupt vectors that have a switch
 USER_COUNT: Final = 1024
 STATE_COUNT: Final = 64  # upper limit of thread state numbers, 8.0
-OTHER_VECTOR: Final = VECTOR_COUNT  # index of "all vectors above the switchable ones"
+OTHER_VECTOR: Final = VECTOR_COUNT  # index for all vectors that have no switch of their own
 
 COMM_NAMES: Final = (
     "SMSG", "SPULSE", "RMSG", "RPULSE", "SPULSE_EXE", "SPULSE_DIS", "SPULSE_DEA", "SPULSE_UN", "SPULSE_QUN", "SIGNAL",
@@ -70,17 +70,17 @@ SYSTEM_COUNT: Final = {
     Release.QNX_8: 33,
     Release.UNIXWARE: 0,
     Release.LINUX: 0,
-}  # one above the last SYSTEM event of a release
+}  # number of SYSTEM events of a release
 PROCESS_NAMES: Final = ("PROCCREATE", "PROCDESTROY", "PROCCREATE_NAME", "PROCDESTROY_NAME", "PROCTHREAD_NAME")
 
 
 def classes_of(release: Release) -> tuple[ExternalClass, ...]:
-    """Return the classes that TraceEvent() of a release knows, ascending."""
+    """Return the classes of TraceEvent() in a release, ascending."""
     return tuple(ExternalClass(number) for number in sorted(external_classes(release).values()))
 
 
 def has_event_masks(external: ExternalClass, release: Release) -> bool:
-    """Return whether the event argument of a class is a bit mask: several events at once."""
+    """Return whether the event argument of a class is a bit mask, which may select several events."""
     if external is ExternalClass.THREAD:
         return release is not Release.QNX_8
     return external in MASK_CLASSES
@@ -88,10 +88,10 @@ def has_event_masks(external: ExternalClass, release: Release) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class ExternalEvent:
-    """An event as TraceEvent() addresses it.
+    """Class and number of an event for TraceEvent().
 
     Attributes:
-        external: The most specific class (KERCALLENTER, never KERCALL); None for a class without a switch.
+        external: The most specific class (KERCALLENTER, never KERCALL); None if TraceEvent() has no class for it.
         number: Index of the event in its class: call number, state number, bit number of PROCESS, bit value of
             CONTROL, event number; 0 for interrupts, whose vector is in the payload.
         vector_word: Payload word that holds the interrupt vector; -1 for all other events.
@@ -133,7 +133,7 @@ def _process_or_thread(event: int, release: Release) -> ExternalEvent:
 
 
 def external_of(event_code: int, release: Release) -> ExternalEvent:
-    """Return how TraceEvent() addresses the event of a code; class None if it has no switch of its own."""
+    """Return class and number of a code for TraceEvent(); the class is None if TraceEvent() has none for it."""
     wire_class, event = class_of(event_code), event_of(event_code)
     if wire_class == WireClass.KER_CALL:
         kind = event >> 7 & 3
@@ -156,12 +156,12 @@ def external_of(event_code: int, release: Release) -> ExternalEvent:
 
 
 def internal_codes(external: ExternalClass, number: int, release: Release) -> tuple[int, ...]:
-    """Return the codes that one switch governs, both widths of a kernel call included.
+    """Return the codes of an event of TraceEvent(), including both widths of a kernel call.
 
     Args:
-        external: The class; KERCALL and INT represent all their parts.
-        number: Index in the class as in `ExternalEvent.number`; ignored for interrupts.
-        release: Which numbers apply.
+        external: The class; KERCALL and INT include all their subclasses.
+        number: Index in the class, see `ExternalEvent.number`; ignored for interrupts.
+        release: Release that the numbers are for.
     """
     flags = (0, KER_64BIT) if release in _HAS_64BIT else (0,)
     if external in (*_KERNEL, ExternalClass.KERCALL):

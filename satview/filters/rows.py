@@ -1,4 +1,4 @@
-"""Rows of the event table in chunks, masks over them, and tests by code and by thread."""
+"""Masks over the rows of the event table, computed in chunks, and tests by code and by thread."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from satview.events.wire import CODE_COUNT
 from satview.store.tables import EventTable
 from satview.store.trace import Trace
 
-# Names of processes as rules and conditions may write them.
+# Names of processes in rules and conditions.
 
 
 LABEL: Final = re.compile(r"(?P<name>.+)\[(?P<numbered>[0-9]{1,10})\]|pid (?P<pid>[0-9]{1,10})")  # as views show them
 
 
 def process_names(trace: Trace) -> dict[str, tuple[int, ...]]:
-    """Return the pids behind every process name of a trace, with and without its folders."""
+    """Return the pids of every process name of a trace, with and without its folders."""
     pids_of_name: dict[str, list[int]] = {}
     for pid, name in zip(trace.processes.pid.tolist(), trace.processes.names, strict=True):
         for spelling in {name, name.rsplit("/", 1)[-1]} if name and pid > 0 else ():
@@ -32,22 +32,22 @@ def process_names(trace: Trace) -> dict[str, tuple[int, ...]]:
     return {name: tuple(pids) for name, pids in pids_of_name.items()}
 
 
-CHUNK_ROWS: Final = 1 << 16  # measured best between 2^16 and 2^17: scratch stays in the second-level cache
+CHUNK_ROWS: Final = 1 << 16  # fastest between 2^16 and 2^17, as temporary arrays stay in the second-level cache
 Rows = slice | NDArray[np.integer]
 Bools = NDArray[np.bool_]
 
-_MOST_RUNS: Final = 3  # up to here comparisons beat a look-up in a table: 0.2 against 1 ns per event and run
+_MOST_RUNS: Final = 3  # up to this number, comparisons (0.2 ns per event and run) are faster than a table (1 ns)
 
 
 class TableTest:
     """A table of results by code or by thread, in the cheapest form for the values that occur.
 
-    Selected values side by side (a class, one event, the threads of a process) become one or two comparisons;
-    values that never occur may fall on either side, so that runs are as long as possible.
+    A few runs of consecutive selected values (a class, one event, the threads of a process) become comparisons. Values
+    that never occur may have either result, so that runs are as long as possible.
 
     Args:
-        table: bool, result per value.
-        occurs: bool of the same shape, values that the column holds; None = any.
+        table: bool, result for each value.
+        occurs: bool of the same shape, whether each value occurs in the column; None = any may.
     """
 
     def __init__(self, table: Bools, occurs: Bools | None = None) -> None:
@@ -66,11 +66,11 @@ class TableTest:
         self._table = table
 
     def of(self, column: NDArray[np.unsignedinteger]) -> Bools:
-        """Return the results for a column, bool, the caller's to change."""
+        """Return the results for a column, bool (n,); the caller may change the array."""
         if self.is_true or self.is_false:
             return np.full(len(column), self.is_true)
         if self._runs is None:
-            # A take that clips needs no second look at the numbers; none is ever too large.
+            # With "clip", numpy need not check the indices, none of which is too large.
             return self._table.take(column, mode="clip")
         result = self._in_run(column, *self._runs[0])
         for run in self._runs[1:]:
@@ -103,11 +103,11 @@ class EventMask:
         return cls(np.ones(CODE_COUNT, np.bool_), np.ones(len(trace.threads), np.bool_))
 
     def test(self, events: EventTable, occurs: Bools | None = None) -> Callable[[Rows], Bools]:
-        """Return a function from rows to which of them pass, bool (n,); made once, used per chunk.
+        """Return a function that returns for rows whether they pass, bool (n,); made once and used for every chunk.
 
         Args:
             events: The events.
-            occurs: Codes that occur in them (`trace.code_counts > 0`), which makes some masks cheaper; None = any.
+            occurs: Codes that occur (`trace.code_counts > 0`), which makes some masks cheaper; None = any may.
         """
         by_code, by_thread = TableTest(self.codes, occurs), TableTest(self.threads)
 
@@ -127,10 +127,10 @@ def chunks(count: int, size: int = CHUNK_ROWS) -> Iterator[slice]:
 
 
 def event_mask(events: EventTable, mask: EventMask, cancelled: Callable[[], bool] | None = None) -> Bools:
-    """Return which events pass a class/event and thread selection, bool (events,).
+    """Return for each event whether it passes a selection, bool (events,).
 
     Raises:
-        Cancelled: `cancelled()` said so.
+        Cancelled: `cancelled()` returned True.
     """
     passes = np.empty(len(events), np.bool_)
     test = mask.test(events)
@@ -142,15 +142,15 @@ def event_mask(events: EventTable, mask: EventMask, cancelled: Callable[[], bool
 
 
 def rows(events: EventTable, mask: EventMask, cancelled: Callable[[], bool] | None = None) -> NDArray[np.uint32]:
-    """Return the event rows that pass a class/event and thread selection, uint32, ascending.
+    """Return the rows of the events that pass a selection, uint32, ascending.
 
     Raises:
-        Cancelled: `cancelled()` said so.
+        Cancelled: `cancelled()` returned True.
     """
     return rows_of(event_mask(events, mask, cancelled))
 
 
 def rows_of(passes: Bools) -> NDArray[np.uint32]:
-    """Return the rows of a mask, uint32, ascending; the 8-byte row numbers of the whole trace are never made."""
+    """Return the rows for which a mask is true, uint32, ascending; works in chunks to save memory."""
     parts = [np.flatnonzero(passes[part]).astype(np.uint32) + np.uint32(part.start) for part in chunks(len(passes))]
     return np.concatenate(parts) if parts else np.empty(0, np.uint32)

@@ -1,4 +1,4 @@
-"""Rules as text, for scripts: the documented way to `satview.filters.rules.text`."""
+"""Rules as text, for scripts: the documented import path of `satview.filters.rules.text`."""
 
 from satview.filters.rows import process_names
 from satview.filters.rules.text import Rule, check_rules, parse_rules, rules_text

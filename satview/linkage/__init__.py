@@ -1,5 +1,5 @@
-"""Links between events: call and exit, state and next state, interrupt and handler. Columns of event rows, built once.
+"""Links between events: call and exit, state and next state, interrupt and handler, message and receipt, ...
 
-Every kind of link is one `LinkTable`, made from the columns of a trace when it is first requested and cached with the
+Each kind of link is one `LinkTable`, computed from the columns of a trace at the first request and cached with the
 trace. A link never crosses a range in which events are missing.
 """

@@ -1,4 +1,4 @@
-"""The links of a trace for scripts: one table per kind, made when first requested."""
+"""The links of a trace for scripts: one table per kind, computed at the first request."""
 
 from __future__ import annotations
 
@@ -11,16 +11,15 @@ from satview.store.trace import Trace
 
 
 def links(trace: Trace) -> Links:
-    """Return what belongs together in a trace: causes and effects, one table of event rows per kind."""
+    """Return the links between the events of a trace: one table of event rows per kind of link."""
     return Links(trace)
 
 
 class Links:
-    """What belongs together in a trace: tables of event rows, each computed at the first use and cached with the trace.
+    """The links between the events of a trace: tables of event rows, computed at the first use and cached with it.
 
-        found = satview.links(trace)
-        woken = found.wake_ups
-        waker = woken.from_row[woken.ended_by(rows)]
+        wake_ups = satview.links(trace).wake_ups
+        waker = wake_ups.from_row[wake_ups.ended_by(rows)]
 
     Every table has `from_row`, `to_row` and `certainty` (`satview.linkage.table.LinkTable`); no link crosses a range
     in which events are missing.
@@ -73,7 +72,7 @@ class Links:
 
     @property
     def round_trips(self) -> LinkTable:
-        """Messages that are sent and the ends of their clients' calls."""
+        """Messages that are sent and the ends of the kernel calls that sent them."""
         return self.of(LinkKind.ROUND_TRIP)
 
     @property
@@ -93,25 +92,25 @@ class Links:
 
     @property
     def holds(self) -> LinkTable:
-        """Calls that get a mutex and those that give it up."""
+        """Kernel calls that lock a mutex and the calls that unlock it."""
         return self.of(LinkKind.HOLD)
 
     @property
     def creations(self) -> LinkTable:
-        """Kernel calls and the threads and processes that are created in them."""
+        """Kernel calls and the threads and processes that they create."""
         return self.of(LinkKind.CREATION)
 
     @property
     def blockers(self) -> Blockers:
-        """Every wait of every thread, and whom it is for."""
+        """Every wait of every thread, and the thread or process that it waits for."""
         return blockers(self.trace)
 
     @property
     def transactions(self) -> Transactions:
-        """Every message with its receipt, reply, times, server and the transaction it is part of."""
+        """Every message with its receipt, reply, times, server and parent transaction."""
         return transactions(self.trace)
 
     @property
     def latencies(self) -> Latencies:
-        """Every pulse, and every interrupt that ends InterruptWait(), from its cause to the thread that answers."""
+        """The times from cause to answering thread, for each pulse and each interrupt that ends InterruptWait()."""
         return latencies(self.trace)

@@ -1,4 +1,4 @@
-"""The kernel call in which a CPU is when an event is logged, and the last interrupt before it."""
+"""For each event, the kernel call that was open on its CPU and the last interrupt before it."""
 
 from __future__ import annotations
 
@@ -29,23 +29,23 @@ INTERRUPTS: Final = tuple(wire.code(wire.WireClass.INT, event) for event in (1, 
 
 
 def open_calls(trace: Trace, rows: NDArray[np.uint32]) -> NDArray[np.uint32]:
-    """Return the kernel call that the CPU of each event is in then, of any thread.
+    """Return the kernel call, of any thread, that is open on the CPU of each event.
 
-    That is its last kernel call event, if it is an entry and no other thread began to run on the CPU since.
+    That is the CPU's last kernel call event, if it is an entry and no other thread has begun to run on the CPU since.
 
     Returns:
-        uint32 (n,), rows of entries; `NO_EVENT` for none, as within an interrupt.
+        uint32 (n,), rows of entries; `NO_EVENT` where no call is open.
     """
     return scanned(trace).entry[rows]
 
 
 def last_switch(trace: Trace, rows: NDArray[np.uint32]) -> NDArray[np.uint32]:
-    """Return the last event before each at which its CPU began something else, uint32 (n,); `NO_EVENT` for none."""
+    """Return the last kernel call event or thread switch on the CPU before each event, uint32 (n,), or `NO_EVENT`."""
     return last_in_table(trace, _SWITCHES, rows)
 
 
 def interrupt_rows(trace: Trace) -> NDArray[np.uint32]:
-    """Return the entries of interrupts, and their deliveries in 8.0, uint32, ascending."""
+    """Return the rows of interrupt entries and, from 8.0 on, of interrupt deliveries, uint32, ascending."""
     return rows_of_codes(trace, *INTERRUPTS)
 
 
@@ -55,27 +55,27 @@ def interrupt_numbers(trace: Trace) -> NDArray[np.uint32]:
 
 
 def numbers_of_interrupts(trace: Trace, rows: NDArray[np.uint32]) -> NDArray[np.uint32]:
-    """Return the interrupt numbers of some of `interrupt_rows`, uint32 (n,), without reading the file again."""
+    """Return the interrupt number of each row, uint32 (n,), from the cached numbers; rows are of `interrupt_rows`."""
     return interrupt_numbers(trace)[positions(interrupt_rows(trace), rows)]
 
 
 def last_of_usual(
     trace: Trace, rows: NDArray[np.uint32], group: NDArray[np.int64], since: NDArray[np.uint32],
 ) -> tuple[NDArray[np.uint32], NDArray[np.bool_]]:  # fmt: skip
-    """Return the interrupt that each event most likely follows from.
+    """Return the interrupt that most likely caused each event.
 
     Interrupts nest, and the effects of one that comes while the kernel runs are delayed, so the last interrupt is not
-    always the cause. Among several since a moment, the function takes the last one with the number that most often is
-    the last before events of the group.
+    always the cause. Where several interrupts came after `since`, the result is the last one with the usual number of
+    the group: the number that is most often the last before events of this group.
 
     Args:
         trace: The events.
-        rows: uint32 (n,), events that follow from interrupts.
-        group: int64 (n,), what has its interrupts from one source: a thread, a connection.
+        rows: uint32 (n,), events that are caused by interrupts.
+        group: int64 (n,), a number for each source of events that has one interrupt: a thread, a connection.
         since: uint32 (n,), rows before which the interrupt cannot have come.
 
     Returns:
-        uint32 (n,), rows of entries, `NO_EVENT` for none; and bool (n,): there is only one since then.
+        uint32 (n,), rows of entries, `NO_EVENT` for none; and bool (n,), whether only one interrupt came after `since`.
     """
     entries = interrupt_rows(trace)
     interrupt = last_of_codes(trace, INTERRUPTS, rows)
@@ -103,13 +103,13 @@ def last_of_usual(
 
 
 def _vectors(trace: Trace) -> tuple[NDArray[np.intp], int]:
-    """Return which interrupt each of `interrupt_rows` is, and how many different ones there are."""
+    """Return an index of the interrupt number for each of `interrupt_rows`, and how many numbers there are."""
     vectors, which = distinct(interrupt_numbers(trace).astype(np.int64))
     return which, len(vectors)
 
 
 def _most_frequent(group: NDArray[np.int64], number: NDArray[np.intp], count: int) -> NDArray[np.intp]:
-    """Return for each element the number that is most frequent in its group, the smallest of several.
+    """Return for each element the most frequent number of its group; the smallest if several are equally frequent.
 
     Args:
         group: int64 (n,).
@@ -125,12 +125,12 @@ def _most_frequent(group: NDArray[np.int64], number: NDArray[np.intp], count: in
 
 
 def quiet_between(trace: Trace, begin: NDArray[np.uint32], end: NDArray[np.uint32]) -> NDArray[np.bool_]:
-    """Return for pairs of events of one CPU whether that CPU logs nothing but interrupts in between.
+    """Return whether the CPU logs only INT and CONTROL events between the two events of each pair, bool (n,).
 
     Args:
         trace: The events.
         begin: uint32 (n,), rows.
-        end: uint32 (n,), rows behind them, on the same CPUs.
+        end: uint32 (n,), later rows of the same CPUs.
     """
     if not len(end):
         return np.ones(0, np.bool_)

@@ -1,7 +1,7 @@
-"""Whom a thread waits for: the holder of a mutex, the server, the process it sends to, the thread it joins.
+"""Finds whom a thread waits for: the holder of a mutex, the server, the process it sends to, the thread it joins.
 
-Owners of mutexes: the word of a mutex has the thread and the low part of its process in its two halves, in one order up
-to 6.x and in the other from 7.x on (7.1 listing: THREAD_CREATE shows tid 1 and 0x0001000a); bit 31 shows that threads
+The word of a mutex names its owner: one half holds the thread, the other the low part of the process. The order of the
+halves changed between 6.x and 7.x (7.1 listing: THREAD_CREATE shows tid 1 and 0x0001000a). Bit 31 is set while threads
 wait.
 """
 
@@ -30,7 +30,7 @@ OWNER_MASK: Final = 0x7FFFFFFF
 
 
 def owners_within(trace: Trace, word: _Ints, pid: _Ints) -> _Ints:
-    """Return the threads of some processes that words name as owners, if only one of the two orders makes sense.
+    """Return the owners that mutex words name within the given processes, if only one order of the halves fits.
 
     Args:
         trace: The threads.
@@ -38,7 +38,7 @@ def owners_within(trace: Trace, word: _Ints, pid: _Ints) -> _Ints:
         pid: int64 (n,), process of each.
 
     Returns:
-        int64 (n,), rows of the thread table; 0 for none, -1 where two threads fit.
+        int64 (n,), rows of the thread table; 0 where no thread fits, -1 where two do.
     """
     high, low = word >> 16, word & 0xFFFF
     logged = []
@@ -50,7 +50,7 @@ def owners_within(trace: Trace, word: _Ints, pid: _Ints) -> _Ints:
 
 
 def owners_anywhere(trace: Trace, word: _Ints) -> _Ints:
-    """Return the threads of any process that words fit: mutexes may be in shared memory.
+    """Return the owners that mutex words name in any process, for mutexes in shared memory.
 
     Args:
         trace: The threads.
@@ -72,11 +72,11 @@ def owners_anywhere(trace: Trace, word: _Ints) -> _Ints:
 
 
 def owner_of(trace: Trace, word: int, pid: int) -> tuple[int, Certainty] | None:
-    """Return the thread that the word of one mutex names and how certain that is; None for nobody, or not known.
+    """Return the thread that the word of one mutex names and how certain that is; None if no thread fits.
 
     Args:
         trace: The threads.
-        word: As the event has it.
+        word: The word as the event shows it.
         pid: Process of the thread that uses the mutex.
     """
     words = np.array([word & OWNER_MASK], np.int64)
@@ -99,12 +99,12 @@ class Blockers:
     """Whom threads wait for, one row for each row of `waits`; every column has shape (n,).
 
     Attributes:
-        waits: The waits: who, in which state, from when to when, for which object.
-        thread: int32, row of the thread table of who can end the wait, as it begins: who holds the mutex, has received
-            the message, or is joined. -1 where nobody does (condition variables, semaphores, barriers, time) or the
-            trace does not show.
-        pid: int32, process of that thread; of a wait in SEND the process whose threads may receive the message, any of
-            them. -1 as above.
+        waits: The waiting thread, its state, begin and end of the wait, and the object waited for.
+        thread: int32, row of the thread table: the thread that can end the wait when it begins. It holds the mutex, has
+            received the message, or is joined. -1 where there is no such thread (condition variables, semaphores,
+            barriers, time) or the trace does not show it.
+        pid: int32, process of that thread; for a wait in SEND the process to which the message goes, any thread of
+            which may receive it. -1 where it is not known.
         certainty: uint8, `Certainty`; 0 where `pid` is -1.
     """
 
@@ -120,12 +120,12 @@ class Blockers:
 def blockers(trace: Trace) -> Blockers:
     """Return whom every wait of a trace is for; computed at the first call and cached with it.
 
-    The holder of a mutex is exact where the call shows the owner's word of the mutex (fast with 32 bits, and wide).
-    A mutex in shared memory may be held in another process, of which the word has a part only: that is inferred.
-    Without the word it is inferred too: while a thread waits, only its holder can give the mutex up, and needs the
-    kernel for that; in shared memory, where the address differs, whose call ended the wait. So it is of read/write
-    locks, kernel objects from 8.0 on: of several readers the last one to give the lock up is named. Source: formula 5
-    of the reference.
+    The holder of a mutex is exact where the call shows the mutex's owner word (fast mode with 32 bits, and wide mode).
+    It is inferred where the owner is in another process (shared memory), as the word has only a part of the pid.
+    Without the word the holder is inferred from the unlock: while a thread waits, only the holder can unlock the mutex,
+    and needs a kernel call for that. In shared memory, where addresses differ, it is the thread whose call ended the
+    wait. The same goes for read/write locks (kernel objects from 8.0 on): of several readers, the last to unlock is
+    named. Source: formula 5 of the reference.
     """
     return trace.cached("links.blockers", _blockers)
 
@@ -160,7 +160,7 @@ def _blockers(trace: Trace) -> Blockers:
 
 
 def _of_messages(trace: Trace, all_waits: Waits) -> tuple[NDArray[np.intp], _Ints, _Ints]:
-    """Return waits for messages, the thread that received each message (-1 in SEND), and the pid it went to (or -1)."""
+    """Return the waits in SEND and REPLY, each message's receiving thread (-1 in SEND), and the pid it was sent to."""
     wait = np.flatnonzero((all_waits.value == SEND) | (all_waits.value == REPLY))
     sent = last_sends(trace, all_waits.thread[wait], all_waits.row[wait])
     # The send is part of the call that the thread waits in.
@@ -177,15 +177,15 @@ def _of_messages(trace: Trace, all_waits: Waits) -> tuple[NDArray[np.intp], _Int
 
 
 def _owner_words(trace: Trace, all_waits: Waits, wait: NDArray[np.intp]) -> tuple[_Ints, NDArray[np.bool_]]:
-    """Return the words of mutexes that threads wait for without bit 31, and whether they are known."""
+    """Return the owner words (without bit 31) of the mutexes that threads wait for, and whether they are known."""
     word, known = argument(trace, all_waits.call_row[wait], "owner")
-    # Within SYNC_CONDVAR_WAIT it is the word of another object.
+    # Within SYNC_CONDVAR_WAIT the word is that of another object.
     known &= all_waits.first_row[wait] == all_waits.row[wait]
     return word & OWNER_MASK, known
 
 
 def _owners(trace: Trace, all_waits: Waits, wait: NDArray[np.intp], word: _Ints, known: NDArray[np.bool_]) -> _Ints:
-    """Return the threads that the words of mutexes name as owners in the process that waits, -1 for none."""
+    """Return the owners that the words name in the waiting thread's own process; 0 or -1 for none."""
     who = owners_within(trace, word, trace.threads.pid[all_waits.thread[wait]].astype(np.int64))
     return np.where(known, who, 0)
 
@@ -193,14 +193,14 @@ def _owners(trace: Trace, all_waits: Waits, wait: NDArray[np.intp], word: _Ints,
 def _owners_elsewhere(
     trace: Trace, all_waits: Waits, wait: NDArray[np.intp], word: _Ints, known: NDArray[np.bool_]
 ) -> _Ints:
-    """Return for each wait the thread, of any process, that the mutex's word names; -1 if none or several fit."""
+    """Return for each wait the owner, in any process, that the mutex's word names; -1 if none or several fit."""
     out = np.where(known, owners_anywhere(trace, word), -1)
     out[out == all_waits.thread[wait]] = -1
     return out
 
 
 def _next_to_give(trace: Trace, wait: NDArray[np.intp]) -> _Ints:
-    """Return for waits for a mutex the thread that gives it up next while they last, -1 for none."""
+    """Return for each wait for a mutex the thread that next unlocks it during the wait, -1 for none."""
     all_waits, known = waits(trace), mutexes(trace)
     gives = known.gives
     order = stable_order(gives.mutex + 1)
@@ -214,7 +214,7 @@ def _next_to_give(trace: Trace, wait: NDArray[np.intp]) -> _Ints:
     gives_next = gives.mutex[give] == mutex[fits]
     gives_next &= (all_waits.end_row[waiting] == OPEN) | (gives.row[give] < all_waits.end_row[waiting])
     gives_next &= gives.thread[give] != all_waits.thread[waiting]
-    # A wait for a condition of which the mutex is not known may have given it up before.
+    # A condition variable wait whose mutex is not known may have unlocked this mutex before.
     unclear = gives.row[gives.mutex < 0]
     process = trace.threads.process
     owner, unclear_owner = process[all_waits.thread[waiting]].astype(np.int64), process[gives.thread[gives.mutex < 0]]
@@ -227,10 +227,10 @@ def _next_to_give(trace: Trace, wait: NDArray[np.intp]) -> _Ints:
 
 
 def _who_let_in(trace: Trace, all_waits: Waits, wait: NDArray[np.intp]) -> _Ints:
-    """Return for waits for a lock the thread that held it and whose call ended the wait, -1 for none.
+    """Return for each wait for a lock the thread whose unlock ended the wait, -1 for none.
 
-    Only a thread that holds the lock can let others in, from another process too. One that itself got a lock by a wait
-    that ended during this one may not have held it as this one began.
+    Only a thread that holds the lock can unlock it, in another process too. A thread that itself waited for a lock
+    until after this wait began is left out: it may not have held the lock when this wait began.
     """
     out = np.full(len(wait), -1, np.int64)
     if not len(wait):
@@ -254,19 +254,19 @@ def _who_let_in(trace: Trace, all_waits: Waits, wait: NDArray[np.intp]) -> _Ints
 
 
 def holders_at(trace: Trace, all_blockers: Blockers, wait: _Ints, bound: int) -> tuple[_Ints, _Ints]:
-    """Return the holders of the mutexes for which threads wait in state MUTEX just before an event.
+    """Return the holders, just before an event, of the mutexes for which threads wait in state MUTEX.
 
-    That is the holder at the begin of the wait, unless it has released the mutex since: then the thread that got it in
-    the kernel meanwhile. A thread that had to wait holds a mutex from the end of its wait on, before its call returns.
+    That is the holder when the wait began or, if it has unlocked the mutex since, the thread that then got it by a
+    kernel call. A thread that had to wait holds the mutex from the end of its wait on, before its call returns.
 
     Args:
         trace: The events.
-        all_blockers: Whom its waits are for.
-        wait: int64 (n,), rows of `all_blockers`, all in that state.
-        bound: Row of the event table, or their number.
+        all_blockers: The `blockers` of the trace.
+        wait: int64 (n,), rows of `all_blockers`, all in state MUTEX.
+        bound: Row of the event, or the number of events for the end of the trace.
 
     Returns:
-        int64 (n,), rows of the thread table, -1 where it is not known; and int64 (n,), `Certainty`, 0 for those.
+        int64 (n,), rows of the thread table, -1 where not known; and int64 (n,), `Certainty`, 0 where not known.
     """
     known = mutexes(trace)
     holder, certainty = all_blockers.thread[wait].astype(np.int64), all_blockers.certainty[wait].astype(np.int64)
@@ -283,7 +283,7 @@ def holders_at(trace: Trace, all_blockers: Blockers, wait: _Ints, bound: int) ->
 
 
 def _have_given(known: Mutexes, holder: _Ints, mutex: _Ints, row: _Ints, bound: int) -> NDArray[np.bool_]:
-    """Return for threads whether they may have given a mutex up between an event and the bound."""
+    """Return whether each holder may have unlocked its mutex between its row and the bound, bool (n,)."""
     gives, out = known.gives, np.zeros(len(holder), np.bool_)
     stop = int(np.searchsorted(gives.row, bound))
     for i, start in enumerate(np.searchsorted(gives.row, row, side="right").tolist()):
@@ -294,7 +294,7 @@ def _have_given(known: Mutexes, holder: _Ints, mutex: _Ints, row: _Ints, bound: 
 
 
 def _held(trace: Trace, all_blockers: Blockers, known: Mutexes, bound: int) -> tuple[_Ints, _Ints, _Ints]:
-    """Return the mutexes that threads got by waiting and have at the bound: mutex, thread and certainty of each."""
+    """Return the mutexes that threads got after a wait and still hold at the bound: mutex, thread and certainty."""
     table, waiting = holds(trace), all_blockers.waits
     held = np.flatnonzero((table.from_row < bound) & (table.to_row >= bound))
     over = waiting.call_row[(waiting.value == MUTEX) & (waiting.end_row < bound)]

@@ -1,4 +1,4 @@
-"""Kernel calls and their exits; of each event that enters or exits, calls and interrupts alike, its partner."""
+"""Kernel calls and their exits, and the partner of every event that enters or exits a call, interrupt or handler."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ _AT_ONCE: Final = 1 << 20  # calls: 8 bytes for each of them
 
 
 def calls(trace: Trace) -> tuple[tuple[_Rows, _Rows], tuple[_Rows, _Rows]]:
-    """Return entries and exits of the kernel calls of which the trace holds both: of known threads, and of others.
+    """Return entries and exits of the kernel calls that the trace holds whole: those of known threads, then the others.
 
-    The exit is the thread's next event of any kernel call, if it is one of the same call: a call that is entered again
-    before (restarted) ends once. Where the thread is not known, as in a capture without THREAD events, the exit has to
-    be the next kernel call event of the CPU, and the call one that never blocks: a thread that enters another gives way
-    to one that may well come back from the same call.
+    The exit is the thread's next kernel call event, if it is of the same call; a restarted call, which is entered again
+    before it exits, ends once. Where the thread is not known, as in a capture without THREAD events, the exit must be
+    the CPU's next kernel call event and the call one that never blocks: after a call that blocks, another thread may
+    run and exit from a call of the same kind.
     """
     known, unknown = trace.cached("links.call_ends", _call_ends)
     if not len(losses(trace)):
@@ -50,12 +50,12 @@ def _call_ends(trace: Trace) -> tuple[tuple[_Rows, _Rows], tuple[_Rows, _Rows]]:
 
 
 def scanned(trace: Trace) -> links.KernelCallTable:
-    """Return what the compiled core finds in one pass over the events; cached with the trace, 4 bytes per event."""
+    """Return the kernel calls that the compiled core finds in one pass; cached with the trace, 4 bytes per event."""
     return trace.cached("links.scanned_calls", _scanned)
 
 
 def forget_calls_of_events(trace: Trace) -> None:
-    """Free the column with 4 bytes per event, once all calls of events have been queried; keep the ends of calls."""
+    """Free the column of `scanned` (4 bytes per event), which is no longer needed; the ends of calls stay cached."""
     calls(trace)
     trace.forget("links.scanned_calls")
 
@@ -82,7 +82,7 @@ def _scanned(trace: Trace) -> links.KernelCallTable:
 
 
 def partners(trace: Trace) -> NDArray[np.uint32]:
-    """Return for every event the one that ends or begins the same kernel call, interrupt or handler.
+    """Return for every event its partner: the event that ends or begins the same kernel call, interrupt or handler.
 
     Computed at the first call and cached with the trace; 4 bytes per event.
 
@@ -93,7 +93,7 @@ def partners(trace: Trace) -> NDArray[np.uint32]:
 
 
 def exits_of(trace: Trace, entries: NDArray[np.uint32]) -> NDArray[np.uint32]:
-    """Return the event that ends each of some kernel calls, as `partners`, but without its column of all events.
+    """Return the event that ends each of the given kernel calls, without computing `partners` for all events.
 
     Args:
         trace: The events.
@@ -106,7 +106,7 @@ def exits_of(trace: Trace, entries: NDArray[np.uint32]) -> NDArray[np.uint32]:
 
 
 def ends_of_interrupts(trace: Trace, entries: NDArray[np.uint32]) -> NDArray[np.uint32]:
-    """Return the event that ends each of some interrupts; arguments and result as for `exits_of`."""
+    """Return the event that ends each of the given interrupts; arguments and result as for `exits_of`."""
     return _ends_of(trace, entries, lambda trace: (_interrupts(trace),))
 
 
@@ -130,17 +130,17 @@ def _ends_of(
 
 
 def beginnings(trace: Trace) -> NDArray[np.uint32]:
-    """Return the events that begin what their `partners` end, uint32, ascending; cached with the trace."""
+    """Return the events that begin a call, interrupt or handler with a known end, uint32, ascending; cached."""
     return trace.cached("links.beginnings", _beginnings)
 
 
 def are_made(trace: Trace) -> bool:
-    """Return whether `partners` answers at once: it takes 30 ns an event the first time."""
+    """Return whether `partners` is cached; computing it takes 30 ns per event."""
     return trace.is_cached("links.partners")
 
 
 def partner(trace: Trace, event: int) -> int | None:
-    """Return the event that ends or begins what an event begins or ends, None if there is none or it is not known."""
+    """Return the partner of an event as in `partners`, None if there is none or it is not known."""
     other = int(partners(trace)[event])
     return None if other == NO_EVENT else other
 
@@ -151,7 +151,7 @@ def _beginnings(trace: Trace) -> NDArray[np.uint32]:
 
 
 def _partners(trace: Trace) -> NDArray[np.uint32]:
-    if trace.pairs is not None:  # the format shows them itself
+    if trace.pairs is not None:  # the file format itself names the pairs
         return trace.pairs
     column = np.full(len(trace.events), NO_EVENT, np.uint32)
     for enters, exits in (*calls(trace), _interrupts(trace)):
@@ -163,14 +163,14 @@ _CALL_NUMBER: Final = 0x7F  # in the codes of all events of a kernel call
 
 
 class Fate(Enum):
-    """Fates of kernel calls whose exit is not in the trace."""
+    """Why the exit of a kernel call is not in the trace."""
 
     NEVER = "never"
-    """It did not return before the trace ends."""
+    """The call did not return before the trace ends."""
     RESTARTED = "restarted"
-    """The thread enters a kernel call again: this one was restarted, or ended without a trace."""
+    """The thread's next kernel call event is another entry: this call was restarted, or its exit was not logged."""
     LOST = "lost"
-    """Events are missing after it, or the end of such a call follows of which the thread is not known."""
+    """Events are missing after the entry, or an exit from such a call follows whose thread is not known."""
 
 
 def fate_of_call(trace: Trace, event: int) -> Fate | None:

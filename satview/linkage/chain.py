@@ -1,4 +1,4 @@
-"""From an event to its cause and its effects: one step along the links that the event is an end of."""
+"""Finds the causes and effects of an event: one step along the links that begin or end with it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from satview.linkage.table import NO_EVENT, OPEN, Certainty, LinkKind
 from satview.linkage.trace_links import link_table
 from satview.store.trace import Trace
 
-_EVENTS_IN_A_CALL: Final = 64  # of class COMM that are looked at for those of one call
+_EVENTS_IN_A_CALL: Final = 64  # events of class COMM after an entry that may belong to its call
 
 
 class Relation(StrEnum):
@@ -65,11 +65,11 @@ class WaitedFor:
 
     Attributes:
         value: The state of the wait, as lane value (`events.states`).
-        thread: Row of the thread table, -1 for any thread of the process, or where nobody is known.
-        pid: Its process, or the one that a message was sent to; -1 = not known.
-        object: Address, channel or thread number, by state; None = not known.
+        thread: Row of the thread table; -1 for any thread of the process, or not known.
+        pid: Process of that thread, or the process that a message was sent to; -1 = not known.
+        object: Address, channel or thread number, depending on the state; None = not known.
         is_open: The trace ends before the wait does.
-        certainty: Of thread and process; None where neither is known.
+        certainty: Certainty of thread and process; None where neither is known.
     """
 
     value: int
@@ -82,7 +82,7 @@ class WaitedFor:
 
 @dataclass(frozen=True, slots=True)
 class Hop:
-    """One step of a way from cause to effect: two rows of the event table."""
+    """One step of a path from cause to effect: two rows of the event table."""
 
     from_row: int
     to_row: int
@@ -94,7 +94,7 @@ class NamedHop(Hop):
     """A step of a known kind.
 
     Attributes:
-        name: What it is: `message`, `reply`, `pulse`, `wake-up`.
+        name: The kind of step: `message`, `reply`, `pulse`, `wake-up`.
     """
 
     name: str
@@ -105,10 +105,10 @@ class Connections:
     """The connections of one event.
 
     Attributes:
-        causes: Events it follows from, the nearest first.
-        effects: Events that follow from it.
-        waits_for: Whom and what the thread waits for whose wait it begins; None if it begins none.
-        fate: Why the kernel call that it enters has no exit; None if it has one, or it enters none.
+        causes: Events that caused it, the nearest first.
+        effects: Events that it caused.
+        waits_for: Whom and what its thread waits for, if the event begins a wait; else None.
+        fate: Why there is no exit, if the event enters a kernel call without one; else None.
     """
 
     causes: tuple[Step, ...]
@@ -117,7 +117,8 @@ class Connections:
     fate: Fate | None = None
 
 
-# By kind of link: what its end is to its begin, and what its begin is to its end; in the order in which to follow them.
+# By kind of link: the label of its end as seen from its begin, and of its begin as seen from its end; in the order in
+# which links are followed.
 _RELATIONS: Final = {
     LinkKind.MESSAGE: (Relation.RECEIVED_BY, Relation.SENT_BY),
     LinkKind.PULSE: (Relation.RECEIVED_BY, Relation.SENT_BY),
@@ -136,17 +137,17 @@ def connections(trace: Trace, event: int) -> Connections:
 
 
 def are_linked(trace: Trace) -> bool:
-    """Return whether `connections` answers at once: the first time it takes half a microsecond an event."""
+    """Return whether all links that `connections` needs are cached; making them takes 0.5 us per event of the trace."""
     return all(trace.is_cached(name) for name in ("links.wake_up", "links.blockers", "links.creation"))
 
 
 def are_waits_known(trace: Trace) -> bool:
-    """Return whether `waits_for` answers at once."""
+    """Return whether the links that `waits_for` needs are cached."""
     return trace.is_cached("links.blockers")
 
 
 def causes(trace: Trace, event: int) -> tuple[Step, ...]:
-    """Return the events that an event follows from, the nearest cause first. The first question makes all links.
+    """Return the events that caused an event, the nearest first. The first call makes all links of the trace.
 
     Args:
         trace: The events.
@@ -173,7 +174,7 @@ def causes(trace: Trace, event: int) -> tuple[Step, ...]:
 
 
 def effects(trace: Trace, event: int) -> tuple[Step, ...]:
-    """Return the events that follow from an event, at most 16 of a kind. The first question makes all links.
+    """Return the events that an event caused, at most 16 of a kind. The first call makes all links of the trace.
 
     Args:
         trace: The events.
@@ -200,12 +201,12 @@ def effects(trace: Trace, event: int) -> tuple[Step, ...]:
 
 
 def way(trace: Trace, event: int, most: int = 12) -> tuple[Hop, ...]:
-    """Return the way that leads to an event and on from it, in time order, always along the first cause or effect.
+    """Return the chain of causes before an event and of effects after it, in time order, following the first of each.
 
     Args:
         trace: The events.
         event: Row of the event table.
-        most: Steps in each direction.
+        most: Most steps in each direction.
     """
     before, after = list[Hop](), list[Hop]()
     row = event
@@ -214,7 +215,7 @@ def way(trace: Trace, event: int, most: int = 12) -> tuple[Hop, ...]:
         row = steps[0].row
     row = event
     while len(after) < most and (steps := effects(trace, row)):
-        # Others that it wakes too belong to the way, which goes on along the first.
+        # Other effects of the same kind are shown too, but the chain follows the first.
         after += [Hop(row, step.row, step.certainty) for step in steps if step.relation is steps[0].relation]
         row = steps[0].row
     return tuple(before[::-1] + after)
@@ -223,7 +224,7 @@ def way(trace: Trace, event: int, most: int = 12) -> tuple[Hop, ...]:
 def waits_for(trace: Trace, event: int) -> WaitedFor | None:
     """Return whom a thread waits for in the state that an event begins, or in the kernel call that it enters.
 
-    None where it begins no wait. The first question makes all links.
+    None where the event begins no wait. The first call makes the links that this needs.
     """
     known = blockers(trace)
     waits = known.waits

@@ -21,7 +21,7 @@ from satview.store.trace import Trace
 _Rows = NDArray[np.uint32]
 _Positions = NDArray[np.intp]
 _Kinds = NDArray[np.integer]
-_Maker = Callable[[Trace, int, _Rows, _Kinds], tuple[_Rows, _Rows]]  # of the events of class INT of a CPU
+_Maker = Callable[[Trace, int, _Rows, _Kinds], tuple[_Rows, _Rows]]  # makes pairs of the INT events of a CPU
 _ENTRIES: Final = (1, 5)  # 32 and 64 bits
 _EXIT: Final = 2
 _HANDLER_ENTRIES: Final = (3, 6)
@@ -38,11 +38,11 @@ class Nesting:
 
     Attributes:
         rows: uint32, rows of the event table.
-        part: Losses of the CPU before each; where events are missing nesting begins again at 0.
+        part: intp, number of losses of the CPU before the event; depth begins again at 0 after each loss.
         step: int8, 1 for an entry, -1 for an exit.
-        depth: int64, how many interrupts the CPU is in afterwards; an exit without entry leaves it at 0.
-        time_cycles: int64, when they are.
-        is_stray: bool, exits whose entries came before the part began: up to there the CPU was in an interrupt.
+        depth: int64, number of open interrupts after the event; an exit without an entry leaves it at 0.
+        time_cycles: int64, times of the events.
+        is_stray: bool, whether it is an exit whose entry came before the part began: the CPU was in an interrupt.
     """
 
     rows: _Rows
@@ -62,26 +62,27 @@ def nesting(trace: Trace, cpu: int) -> Nesting:
 
 
 def interrupts(trace: Trace) -> tuple[_Rows, _Rows]:
-    """Return entries and exits of the interrupts and handlers of which the trace holds both, in any order.
+    """Return entries and exits of the interrupts and handlers that the trace holds whole, in any order.
 
-    The exit of an interrupt is the CPU's next one at the same depth. Both events of a handler are within one interrupt,
-    at the same depth: an exit that is missing does not make the handlers of other interrupts pair wrongly.
+    The exit of an interrupt is the CPU's next one at the same depth. Handlers are paired within their interrupt, so
+    that a missing exit does not make the handlers of other interrupts pair wrongly.
     """
     if len(losses(trace)):
         return _on_every_cpu(trace, (_interrupts, _handlers))
-    rows = rows_where(trace, _STEP_OF_CODE != 0)  # not kept: nobody else needs them where nothing is lost
+    rows = rows_where(trace, _STEP_OF_CODE != 0)  # not cached: no other function needs them where nothing is lost
     return links.nested(trace.events.code, trace.events.cpu, _STEP_OF_CODE, rows)
 
 
 def handlers(trace: Trace) -> tuple[_Rows, _Rows]:
-    """Return rows of entries and exits of the handlers alone, each (n,), in any order."""
+    """Return rows of entries and exits of interrupt handlers only, each (n,), in any order."""
     return _on_every_cpu(trace, (_handlers,))
 
 
 def dispatches(trace: Trace) -> tuple[_Rows, _Rows]:
-    """Return rows of interrupts and of their first handlers, each (n,): the CPU's next event of the class.
+    """Return rows of interrupt entries and of their first handlers' entries, each (n,).
 
-    Handlers after the first run one by one: what they wait for is the handlers before them.
+    The first handler is the CPU's next event of class INT. Later handlers of the interrupt run one after the other, so
+    that the time before them is not that of the dispatch.
     """
     return _on_every_cpu(trace, (_dispatches,))
 
@@ -110,7 +111,7 @@ def _steps(kind: NDArray[np.integer], entries: tuple[int, ...], leave: int) -> N
 
 
 def _entries_and_exits(trace: Trace, cpu: int, rows: _Rows, kind: _Kinds) -> tuple[_Rows, _Positions, NDArray[np.int8]]:
-    """Return rows, part and step, as `Nesting` has them, of the events of class INT of a CPU."""
+    """Return the columns `rows`, `part` and `step` of `Nesting` for the INT events of a CPU."""
     step = _steps(kind, _ENTRIES, _EXIT)
     borders = np.flatnonzero(step)
     return rows[borders], part_of(trace, cpu, rows[borders]), step[borders]
@@ -128,8 +129,8 @@ def _handlers(trace: Trace, cpu: int, rows: _Rows, kind: _Kinds) -> tuple[_Rows,
         return rows[:0], rows[:0]
     part = part_of(trace, cpu, rows)
     depth = depth_within(of_interrupt, part)
-    # At one depth an interrupt's handlers are between its entry and the next entry there. An exit without entry ends
-    # an interrupt too: what was handled before belongs to that.
+    # At one depth, the handlers of an interrupt are between its entry and the next entry. An exit without an entry ends
+    # an interrupt too: the handlers before it belong to that one.
     is_border = (of_interrupt > 0) | ((of_interrupt < 0) & (np.append(0, depth[:-1]) == 0))
     borders = np.flatnonzero(is_border | (of_handler != 0))
     deepest = int(depth.max(initial=0)) + 1

@@ -1,4 +1,4 @@
-"""Combines links and waits of several files into those of the axis trace.
+"""Combines links and waits of several files that share one time axis.
 
 Links are found in each file alone: two targets know nothing of each other's messages, mutexes and interrupts.
 """
@@ -29,7 +29,7 @@ _MOMENTS: Final = frozenset({"start", "end"})
 
 
 def _column(part: AxisPart, name: str, own: _Column) -> _Column:
-    """Return a column of a file's table as it is on the axis; what the column holds follows from its name."""
+    """Convert a column of one file's rows, threads, pids or times, as its name tells, to those of the axis."""
     if name in _ROWS or name.endswith("_row"):
         return part.axis_rows(own)
     if name in _THREADS:
@@ -73,7 +73,7 @@ def _table(axis: FileAxis, per_file: list[LinkTable]) -> LinkTable:
 
 
 def _waits(axis: FileAxis, per_file: list[Waits]) -> Waits:
-    return Waits(**_columns(axis, per_file, _names(Waits)))  # by thread: those of a later file have larger rows
+    return Waits(**_columns(axis, per_file, _names(Waits)))  # stays sorted by thread: later files have larger rows
 
 
 def _blockers(axis: FileAxis, per_file: list[Blockers]) -> Blockers:
@@ -116,7 +116,7 @@ def _services(axis: FileAxis, per_file: list[Services], sent: list[Transactions]
 
 
 def _positions(axis: FileAxis, per_file: list[Transactions]) -> list[NDArray[np.int64]]:
-    """Return for each file the positions of its transactions among all transactions, int64."""
+    """Return for each file the positions of its transactions among those of all files, int64."""
     sends = _columns(axis, per_file, ("send_row",))["send_row"]
     position = np.empty(len(sends), np.int64)
     position[np.argsort(sends, kind="stable")] = np.arange(len(sends))
@@ -153,4 +153,4 @@ JOINERS: Final[dict[str, Joiner]] = {
     "links.services": _services_of,
     "links.latencies": _latencies,
 }
-"""By name of what a trace keeps (`Trace.cached`), as `FileAxis.joiners` takes them."""
+"""By name in the cache of a trace (`Trace.cached`), the function that combines the values of its files."""

@@ -1,4 +1,4 @@
-"""Latencies of pulses and interrupts: from what causes them to the thread that answers, moment by moment."""
+"""Latencies of pulses and interrupts, leg by leg: from the cause to the thread that answers."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from satview.store.arguments import argument
 from satview.store.tables import UNKNOWN_THREAD
 from satview.store.trace import Trace
 
-# Where pulses and signals come from, and who creates threads and processes.
+# Links from kernel calls, timers and interrupts to the pulses, signals, threads and processes that they cause.
 
 
 _SIGNAL: Final = wire.code(wire.WireClass.COMM, 9)
@@ -33,18 +33,19 @@ DEATH_PULSE: Final = wire.code(wire.WireClass.COMM, 6)
 def deliveries(trace: Trace) -> LinkTable:
     """Return the event that sent each pulse or signal: a kernel call, the expiry of a timer, or an interrupt.
 
-    Exact where a call of the CPU was open, or the expiry is what the CPU logged last. An interrupt is inferred: it is
-    the last one with the number that pulses of the connection usually follow, the CPU having done nothing else since.
-    Up to 6.x, which logs no expiry, that of the clock represents timers. Source: building block M6 of the reference.
+    Exact where a kernel call is open on the CPU, or the expiry is the CPU's last event apart from interrupts. An
+    interrupt is inferred: the last one since the CPU's last kernel call event or thread switch, with the number that
+    pulses of the connection usually follow. Up to 6.x, which logs no expiries, pulses of timers are linked to the clock
+    interrupt. Source: building block M6 of the reference.
     """
     return trace.cached("links.delivery", lambda trace: LinkTable.of(LinkKind.DELIVERY, _deliveries(trace)))
 
 
 def creations(trace: Trace) -> LinkTable:
-    """Return the kernel call within which each thread or process was created behind the opening dump.
+    """Return the kernel call in which each thread or process was created, apart from those of the opening dump.
 
-    Exact are threads that a thread of their own process created by THREAD_CREATE; others are inferred from what the CPU
-    was doing: processes are created by the process manager, on behalf of the client whose message it serves.
+    Exact for threads that a thread of their own process created by THREAD_CREATE. Others are inferred from the call
+    that was open on the CPU: the process manager creates processes on behalf of the client whose message it serves.
     """
     return trace.cached("links.creation", lambda trace: LinkTable.of(LinkKind.CREATION, _creations(trace)))
 
@@ -62,7 +63,7 @@ def _deliveries(trace: Trace) -> Pairs:
     free = np.flatnonzero((cause == NO_EVENT) & (trace.events.code[rows] != _SIGNAL))
     scoid, pid = comm_words(trace, rows[free])
     to = pid.astype(np.int64) << 32 | scoid
-    # What an interrupt delivers is sent before the CPU begins something else: one before that is not its source.
+    # An interrupt sends its pulse before the CPU's next kernel call event or thread switch.
     since = actors.last_switch(trace, rows[free])
     interrupt, _ = actors.last_of_usual(trace, rows[free], to, np.where(since == NO_EVENT, np.uint32(0), since))
     cause[free], certainty[free] = interrupt, Certainty.INFERRED
@@ -103,31 +104,31 @@ _MOMENTS: Final = ("cause_row", "handler_row", "handler_exit_row", "pulse_row", 
 
 @dataclass(frozen=True, slots=True)
 class Latencies(ReadOnlyColumns):
-    """Pulses, and interrupts that end InterruptWait(), in time order; every column has shape (n,) and is read-only.
+    """Latencies of pulses and of interrupts that end InterruptWait(), in time order; read-only columns of shape (n,).
 
-    A moment that the trace does not have, or that events are missing before, is -1; so is one that there is not: an
-    interrupt of 8.0 has no handler, the end of InterruptWait() no pulse and no receipt, a pulse that finds no thread
-    waiting makes none ready. A leg ends at its moment and begins at the last one before that is known, so that legs
-    always add up to the total. Source: "Interrupt timing" of the reference.
+    A row of an event is -1 where the trace lacks that event, or events before it are missing, or where there can be no
+    such event: an interrupt of 8.0 has no handler, the end of InterruptWait() no pulse and no receipt, a pulse that
+    finds no waiting thread makes none ready. Each leg begins at the last known event before it, so that legs always add
+    up to the total. Source: "Interrupt timing" of the reference.
 
     Attributes:
         cause_row: int64, entry of the interrupt (8.0: its delivery), expiry of the timer, or entry of the kernel call
             that sends the pulse.
-        handler_row: int64, entry of the handler whose event it is.
-        handler_exit_row: int64, its exit.
+        handler_row: int64, entry of the interrupt handler that returned the event.
+        handler_exit_row: int64, exit of that handler.
         pulse_row: int64, SND_PULSE*.
         ready_row: int64, the event by which the waiting thread becomes ready, or runs at once.
-        running_row: int64, the event by which it runs first.
+        running_row: int64, the first event after that by which the thread runs.
         received_row: int64, REC_PULSE.
         thread: int64, the thread that is made ready or receives; -1 = not known.
-        number: int64, number of the interrupt as its entry gives it, in 8.0 that of its delivery; -1 = no interrupt.
-        handler_entry_cycles: int64, from the cause to the handler; -1 like every leg without its moment.
+        number: int64, number of the interrupt as its entry (8.0: its delivery) shows it; -1 = no interrupt.
+        handler_entry_cycles: int64, from the cause to the handler; like every leg -1 where its end is not known.
         handler_cycles: int64, in the handler.
         delivery_cycles: int64, until the pulse is sent.
         ready_cycles: int64, until the thread is ready.
-        scheduling_cycles: int64, until it runs.
-        receipt_cycles: int64, until it has received the pulse.
-        total_cycles: int64, from the first known moment to the last one; -1 where nothing follows the pulse.
+        scheduling_cycles: int64, until the thread runs.
+        receipt_cycles: int64, until the thread has received the pulse.
+        total_cycles: int64, from the first known event to the last one; -1 where only one is known.
         certainty: uint8, `Certainty` of the least certain link in the row.
     """
 
@@ -154,12 +155,12 @@ class Latencies(ReadOnlyColumns):
 
     @property
     def first_row(self) -> _Ints:
-        """The first known moment of each, int64 (n,): its cause, else the pulse."""
+        """Row of the first known event of each latency, int64 (n,): the cause, else the pulse."""
         return np.where(self.cause_row >= 0, self.cause_row, self.pulse_row)
 
     @property
     def last_row(self) -> _Ints:
-        """The last known moment of each, int64 (n,)."""
+        """Row of the last known event of each latency, int64 (n,)."""
         return np.asarray(np.max(np.stack([getattr(self, name) for name in _MOMENTS]), axis=0))
 
 
@@ -186,7 +187,7 @@ def _join(*parts: dict[str, _Ints]) -> dict[str, _Ints]:
 
 
 def _of_pulses(trace: Trace) -> dict[str, _Ints]:
-    """Return cause, wake-up and receipt of every pulse, death pulses left out: these come with the end of a process."""
+    """Return cause, wake-up and receipt of every pulse except death pulses, which the end of a process causes."""
     rows = rows_of_codes(trace, *(code for code in pulses.SENDS if code != DEATH_PULSE))
     if trace.pairs is not None:
         rows = rows[:0]
@@ -238,7 +239,7 @@ def _other(column: NDArray[np.uint32], table: LinkTable, link: NDArray[np.intp],
 
 
 def _running(trace: Trace, ready: _Ints) -> _Ints:
-    """Return the events by which threads that were made ready run first, -1 for none or not sure."""
+    """Return for each `ready` row the first event by which the thread runs after it, -1 for none or not sure."""
     out, known = np.full(len(ready), -1, np.int64), np.flatnonzero(ready >= 0)
     thread = trace.events.thread[ready[known]].astype(np.int64)
     runs = first_that_fits(trace, state_positions(trace, ready[known], thread), thread, IS_RUN)
@@ -249,7 +250,7 @@ def _running(trace: Trace, ready: _Ints) -> _Ints:
 
 
 def _numbers(trace: Trace, cause: _Ints) -> _Ints:
-    """Return the numbers of the interrupts among causes, -1 for others."""
+    """Return the interrupt number of each cause, -1 for causes that are no interrupts."""
     out, of_interrupt = np.full(len(cause), -1, np.int64), np.flatnonzero(cause >= 0)
     of_interrupt = of_interrupt[trace.events.code[cause[of_interrupt]] >> wire.CLASS_SHIFT == wire.WireClass.INT]
     out[of_interrupt] = trace.payloads.column(cause[of_interrupt], 0)
@@ -257,10 +258,10 @@ def _numbers(trace: Trace, cause: _Ints) -> _Ints:
 
 
 def _add_handlers(trace: Trace, columns: dict[str, _Ints]) -> None:
-    """Add entry and exit of the handler whose event each consequence of an interrupt is; lower the certainty to it.
+    """Add the columns of the handler that caused each pulse or wake-up; lower the certainty to INFERRED there.
 
-    Of the handlers of the interrupt those count that return an event. Of several it is the one of the process that is
-    answered; where that leaves several still, none is named.
+    Only handlers that return an event are candidates. Of several handlers of one interrupt, the one of the process that
+    gets the pulse or wake-up is taken; if that process has several, none is named.
     """
     cause = columns["cause_row"]
     enter, leave = (np.full(len(cause), -1, np.int64) for _ in range(2))
@@ -291,7 +292,7 @@ def _handlers(trace: Trace) -> tuple[_Ints, _Ints, _Ints, _Ints]:
     enters, exits = interrupts.handlers(trace)
     returned = np.zeros(len(exits), np.bool_)
     counts = trace.payloads.word_counts(exits)
-    for word in range(1, int(counts.max(initial=0))):  # the event behind the number; all zero is none in any layout
+    for word in range(1, int(counts.max(initial=0))):  # words after the number: the event; all zero means no event
         longer = np.flatnonzero(counts > word)
         returned[longer] |= trace.payloads.column(exits[longer], word) != 0
     keep = np.flatnonzero(returned | (counts < 2))
@@ -304,7 +305,7 @@ def _handlers(trace: Trace) -> tuple[_Ints, _Ints, _Ints, _Ints]:
 
 
 def _answered(trace: Trace, columns: dict[str, _Ints], latency: NDArray[np.intp]) -> _Ints:
-    """Return the process that a pulse is sent to, or whose thread is made ready, int64 (n,)."""
+    """Return for each latency the pid that the pulse is sent to, else that of the thread made ready, int64 (n,)."""
     pulse, thread = columns["pulse_row"][latency], columns["thread"][latency]
     pid = trace.threads.pid[np.maximum(thread, 0)].astype(np.int64)
     is_pulse = pulse >= 0
@@ -313,7 +314,7 @@ def _answered(trace: Trace, columns: dict[str, _Ints], latency: NDArray[np.intp]
 
 
 def _only(start: NDArray[np.intp], stop: NDArray[np.intp], pid: _Ints, requested: _Ints) -> NDArray[np.int64]:
-    """Return the only position from `start` up to `stop`, or the only one there with the pid requested; -1 for none."""
+    """Return the only position in `start:stop`, or the only one there with the requested pid; -1 otherwise."""
     count = stop - start
     selected = np.where(count == 1, start, -1)
     fits = np.zeros(len(start), np.int64)
@@ -328,7 +329,7 @@ def _only(start: NDArray[np.intp], stop: NDArray[np.intp], pid: _Ints, requested
 
 
 def _legs(trace: Trace, moments: list[_Ints]) -> dict[str, _Ints]:
-    """Return the time between each moment and the last known one before it, and all of them together."""
+    """Return the legs by column name, each from the last known event before it to its own event, and their total."""
     time = trace.events.time_cycles
     names = [column.name for column in fields(Latencies) if column.name.endswith("_cycles")]
     legs, total = {}, np.full(len(moments[0]), -1, np.int64)

@@ -1,4 +1,4 @@
-"""Messages: their receipts, replies, and the ends of their clients' calls."""
+"""Links of messages to their receipts, to their replies, and to the ends of the calls that sent them."""
 
 from __future__ import annotations
 
@@ -21,31 +21,31 @@ from satview.store.trace import Trace
 
 _ANSWERS: Final = "links.answers"
 SEND: Final = wire.code(wire.WireClass.COMM, 0)  # rcvid, pid of the receiver
-RECEIPT: Final = wire.code(wire.WireClass.COMM, 2)  # rcvid, pid of the receiver: its own
+RECEIPT: Final = wire.code(wire.WireClass.COMM, 2)  # rcvid, pid of the receiver
 REPLY: Final = wire.code(wire.WireClass.COMM, 10)  # tid, pid of the client
-ERROR: Final = wire.code(wire.WireClass.COMM, 11)  # the same
+ERROR: Final = wire.code(wire.WireClass.COMM, 11)  # tid, pid of the client
 FAILED: Final = 0xFFFFFFFF  # in both words of a receipt: nothing was received
 
 
 def messages(trace: Trace) -> LinkTable:
-    """Return SND_MESSAGE and REC_MESSAGE of the messages of which the trace holds both.
+    """Return the links from SND_MESSAGE to REC_MESSAGE.
 
-    The receipt is the next one of the receiver with the rcvid, unless another message with that rcvid is sent to it
+    The receipt is the receiver's next one with the same rcvid, unless another message with that rcvid is sent to it
     before. Source: format description, section on class 7.
     """
     return trace.cached("links.message", lambda trace: LinkTable.of(LinkKind.MESSAGE, _messages(trace)))
 
 
 def replies(trace: Trace) -> LinkTable:
-    """Return REC_MESSAGE and the REPLY_MESSAGE or MSG_ERROR that answers it, where the trace holds the send too.
+    """Return the links from REC_MESSAGE to the REPLY_MESSAGE or MSG_ERROR that answers it, if the send is known too.
 
-    A reply names the client's thread, and a client has one message under way.
+    A reply names the client's thread, and a client has one open message at a time.
     """
     return trace.cached("links.reply", lambda trace: LinkTable.of(LinkKind.REPLY, _replies(trace)))
 
 
 def round_trips(trace: Trace) -> LinkTable:
-    """Return SND_MESSAGE and the exit, or interrupted form, of the call by which the client sent it."""
+    """Return the links from SND_MESSAGE to the exit, or interrupted form, of the kernel call that sent it."""
     return trace.cached("links.round_trip", lambda trace: LinkTable.of(LinkKind.ROUND_TRIP, _round_trips(trace)))
 
 
@@ -57,10 +57,10 @@ def sends_of(trace: Trace) -> NDArray[np.uint32]:
 def answers(trace: Trace) -> Pairs:
     """Return SND_MESSAGE and the reply or error that its client gets before it sends again, in any order.
 
-    Exact where the reply names the client that sent. In a trace without events of threads no event shows who sends;
-    there the rcvid of the call that replies picks the one open message, which is inferred.
+    Exact where the reply names the client that sent the message. Where the sender is not known, as in a trace without
+    THREAD events, the reply is inferred from the rcvid of the replying call, if only one open message has this rcvid.
 
-    Computed at the first call and cached with the trace until `replies` are made of it.
+    Computed at the first call and cached with the trace until `replies` has used it.
     """
     return trace.cached(_ANSWERS, _answers)
 
@@ -90,9 +90,9 @@ def _answers_by_client(trace: Trace) -> tuple[NDArray[np.uint32], NDArray[np.uin
 
 
 def _answers_by_number(trace: Trace) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
-    """Return the messages of unknown senders and the replies that pick them by their rcvid.
+    """Return the messages of unknown senders and the replies whose calls have the same rcvid.
 
-    After such a message was received no other one with that number was, by any server.
+    Only messages are used after whose receipt no other open message has that rcvid, on any server.
     """
     table = messages(trace)
     is_open = trace.events.thread[table.from_row] == UNKNOWN_THREAD
@@ -137,7 +137,7 @@ def receiver_keys(
     trace: Trace, rows: NDArray[np.uint32], is_receipt: NDArray[np.bool_], number: NDArray[np.uint32],
     pid: NDArray[np.uint32],
 ) -> NDArray[np.int64]:  # fmt: skip
-    """Return the common key of a send and its receipt: process of the receiver << 32 | rcvid or scoid, int64 (n,).
+    """Return a key that each send shares with its receipt, int64 (n,): pid of the receiver << 32 | rcvid or scoid.
 
     Args:
         trace: The events.
@@ -147,10 +147,10 @@ def receiver_keys(
         pid: uint32 (n,), their second payload words.
 
     Returns:
-        -1 for receipts that failed.
+        The keys; -1 for receipts that failed.
     """
     thread = trace.events.thread[rows]
-    # Who receives is the thread that runs; the payload shows it too, but only of that thread's process.
+    # The running thread receives. Where it is not known, the payload still shows the process.
     own = is_receipt & (thread != UNKNOWN_THREAD)
     receiver = np.where(own, trace.threads.pid[thread].astype(np.uint32), pid)
     key = receiver.astype(np.int64) << 32 | number

@@ -1,4 +1,4 @@
-"""Mutexes that threads had to wait for: their holders, and until when they hold."""
+"""Kernel calls on mutexes: which call locked each mutex, and which call unlocked it."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ _Ints = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class MutexCalls:
-    """Kernel calls that get or give up a mutex; every column has shape (n,), in time order.
+    """Kernel calls that lock or unlock mutexes, in time order; every column has shape (n,).
 
-    SYNC_CONDVAR_WAIT does both: it is in both tables.
+    SYNC_CONDVAR_WAIT unlocks the mutex and locks it again: it is in both tables of `Mutexes`.
 
     Attributes:
         row: uint32, entry of the call.
         thread: int64, row of the thread table.
-        mutex: int64, number of the mutex within the trace: process and address; -1 where the event does not show it.
+        mutex: int64, a number for each process and address of a mutex; -1 where the event does not show the address.
     """
 
     row: NDArray[np.uint32]
@@ -48,9 +48,9 @@ class Mutexes:
     """Calls and waits on the mutexes of a trace.
 
     Attributes:
-        gets: Calls that got a mutex.
-        gives: Calls that gave one up.
-        of_wait: int32, the mutex of each of the `waits` in state MUTEX, -1 for others and where it is not known.
+        gets: Calls that locked a mutex.
+        gives: Calls that unlocked a mutex.
+        of_wait: int32, number of the mutex for each row of `waits` in state MUTEX; -1 for others and where not known.
     """
 
     gets: MutexCalls
@@ -58,7 +58,7 @@ class Mutexes:
     of_wait: NDArray[np.int32]
 
     def may_be_given(self, begin: _Ints, end: _Ints) -> NDArray[np.bool_]:
-        """Return for pairs of rows whether an unknown thread releases a mutex in between, which may be any mutex.
+        """Return for pairs of rows whether a thread that is not known unlocks some mutex in between.
 
         Returns:
             bool (n,).
@@ -68,28 +68,28 @@ class Mutexes:
 
 
 def mutexes(trace: Trace) -> Mutexes:
-    """Return the calls on mutexes that returned no error; computed at the first call and cached with the trace."""
+    """Return the kernel calls on mutexes that did not fail; computed at the first call and cached with the trace."""
     return trace.cached("links.mutexes", _mutexes)
 
 
 def holds(trace: Trace) -> LinkTable:
-    """Return the calls by which threads got a mutex in the kernel, each with the thread's next one that gives it up.
+    """Return the links from the kernel call by which a thread locked a mutex to its next call that unlocks the mutex.
 
-    A mutex that is free is locked without the kernel, and one for which nobody waits is unlocked so: neither shows.
-    Exact is a hold during which another thread waited all the time, so that the kernel had to be called to give the
-    mutex up. Others are inferred: the thread may have given it up and got it again in between.
+    Locking a free mutex and unlocking one that nobody waits for need no kernel call, so that the trace shows neither.
+    A hold is exact if another thread waited all the time, as the unlock then needs the kernel. Other holds are
+    inferred: the thread may have unlocked the mutex and locked it again in between.
     """
     return trace.cached("links.hold", lambda trace: LinkTable.of(LinkKind.HOLD, _holds(trace)))
 
 
 def entries_of(trace: Trace, *names: str) -> NDArray[np.uint32]:
-    """Return the entries of some kernel calls by name, uint32, ascending; none of those that the release lacks."""
+    """Return the entries of the named kernel calls, uint32, ascending; names that the release lacks are skipped."""
     codes = codes_of_entries(trace, *names)
     return rows_of_codes(trace, *codes) if codes else np.empty(0, np.uint32)
 
 
 def codes_of_entries(trace: Trace, *names: str) -> list[int]:
-    """Return the codes of the events that enter some kernel calls; none of those that the release lacks."""
+    """Return the entry codes of the named kernel calls; names that the release lacks are skipped."""
     numbers = call_numbers(trace.release)
     return [wire.code(wire.WireClass.KER_CALL, numbers[name] | form)
             for name in names if name in numbers for form in (0, wire.KER_64BIT)]  # fmt: skip
@@ -101,7 +101,7 @@ def _mutexes(trace: Trace) -> Mutexes:
     all_waits = waits(trace)
     pauses = entries_of(trace, "SYNC_CONDVAR_WAIT")
     in_pause = all_waits.call == call_numbers(trace.release).get("SYNC_CONDVAR_WAIT", -1)
-    pauses = pauses[np.isin(pauses, all_waits.call_row[in_pause])]  # one that is refused does not touch the mutex
+    pauses = pauses[np.isin(pauses, all_waits.call_row[in_pause])]  # a call that fails does not touch the mutex
     parts = [argument(trace, locks, "sync_p"), argument(trace, unlocks, "sync_p"), argument(trace, pauses, "mutex_p")]
     waiting = np.flatnonzero((all_waits.value == MUTEX) & all_waits.has_object)
     address = np.concatenate([*(part[0] for part in parts), all_waits.object[waiting]])
@@ -129,12 +129,12 @@ def _together(
 
 
 def succeeded(trace: Trace, entries: NDArray[np.uint32], is_open_fine: bool = False) -> NDArray[np.uint32]:
-    """Return the calls that came back without an error, or also those of which the trace has no end.
+    """Return those of some kernel calls that exited without an error.
 
     Args:
         trace: The events.
         entries: uint32 (n,), entries of kernel calls.
-        is_open_fine: Return those without an end too.
+        is_open_fine: Also return calls whose end is not in the trace.
     """
     exits = exits_of(trace, entries)
     has_exit = exits != NO_EVENT
@@ -154,13 +154,13 @@ def _holds(trace: Trace) -> Pairs:
     is_get = np.arange(len(row)) < len(gets.row)
     thread = np.concatenate((gets.thread, gives.thread))
     mutex = np.concatenate((gets.mutex, gives.mutex))
-    order = np.argsort(row * 2 + is_get, kind="stable")  # a wait for a condition gives up first, then gets
+    order = np.argsort(row * 2 + is_get, kind="stable")  # SYNC_CONDVAR_WAIT unlocks first, then locks
     row, is_get, thread, mutex = row[order], is_get[order], thread[order], mutex[order]
     before = links.previous_same(mutex * len(trace.threads) + thread)
     give = np.flatnonzero(~is_get & (mutex >= 0) & (before >= 0))
     give = give[is_get[before[give]]]
     begin, end, number, who = row[before[give]], row[give], mutex[give], thread[give]
-    # A wait for a condition may give up this mutex, if the event does not show which.
+    # A SYNC_CONDVAR_WAIT whose event does not show the mutex may unlock this one.
     unclear = np.sort((gives.thread << 32 | gives.row)[gives.mutex < 0])
     clear = np.searchsorted(unclear, who << 32 | begin, side="right") == np.searchsorted(unclear, who << 32 | end)
     clear &= is_whole(trace, begin, end)

@@ -1,4 +1,4 @@
-"""Pulses and their receipts."""
+"""Links of pulses to their receipts."""
 
 from __future__ import annotations
 
@@ -19,18 +19,19 @@ from satview.store.trace import Trace
 
 _COMM: Final = wire.WireClass.COMM
 SENDS: Final = tuple(wire.code(_COMM, event) for event in (1, 4, 5, 6, 7, 8))  # scoid, pid of the receiver
-RECEIPT: Final = wire.code(_COMM, 3)  # scoid, pid of the receiver: its own
+RECEIPT: Final = wire.code(_COMM, 3)  # scoid, pid of the receiver
 RECEIVE: Final = STATE_BY_NAME["RECEIVE"].value
 _Positions = NDArray[np.intp]
 
 
 def pulses(trace: Trace) -> LinkTable:
-    """Return SND_PULSE* and REC_PULSE of the pulses of which the trace holds both.
+    """Return the links from SND_PULSE* to REC_PULSE.
 
-    A pulse that finds a thread waiting in MsgReceive() goes to that thread: the receipt is its next one. Others queue
-    up by priority, which the trace does not show: of a connection (scoid) the oldest is taken to be received first.
-    That is exact while there is only one, and a guess from when there are several until all are received. It is also a
-    guess until a thread is seen waiting: what was sent before the trace began, or is lost, may still be queued.
+    A pulse that finds a thread waiting in MsgReceive() goes to that thread: its receipt is the thread's next one. Other
+    pulses are queued by priority, which the trace does not show; the oldest of a connection (scoid) is assumed to be
+    received first. That is exact while only one is queued, and a guess while there are several. It is also a guess
+    until a waiting thread shows that the queue is empty: pulses from before the trace, or lost ones, may still be
+    queued.
     Source: building block M6 of the reference.
     """
     return trace.cached("links.pulse", lambda trace: LinkTable.of(LinkKind.PULSE, _pulses(trace)))
@@ -60,7 +61,7 @@ def _pulses(trace: Trace) -> Pairs:
 
 
 def _waiting(trace: Trace) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
-    """Return the events by which threads enter RECEIVE and those that end it, both of the same threads, whole ones."""
+    """Return the begin and end events of all waits in state RECEIVE in which no event is missing."""
     receiving = np.flatnonzero(state_values(trace) == RECEIVE)
     ends = following(trace, receiving)
     receiving, ends = receiving[ends != OPEN], ends[ends != OPEN]
@@ -73,10 +74,10 @@ def _handed_over(
     trace: Trace, sends: NDArray[np.uint32], send_key: NDArray[np.int64], receipts: NDArray[np.uint32],
     receipt_key: NDArray[np.int64], waiting: tuple[NDArray[np.uint32], NDArray[np.uint32]],
 ) -> tuple[_Positions, _Positions]:  # fmt: skip
-    """Return positions of pulses that went to a waiting thread, and of their receipts.
+    """Return positions of the pulses that went to a waiting thread, and of their receipts.
 
-    The pulse is the last one before the event that ends the wait, on its CPU; the receipt is the thread's first one
-    after it, if no other wait of the thread begins before.
+    The pulse is the CPU's last one before the event that ends the wait. The receipt is the thread's first one after
+    that event, if the thread does not begin another wait before it.
     """
     events, (begins, ends) = trace.events, waiting
     pulse = last_of_codes(trace, SENDS, ends)
@@ -109,7 +110,7 @@ def _queued(
     trace: Trace, rows: NDArray[np.uint32], key: NDArray[np.int64], is_receipt: NDArray[np.bool_],
     anchors: NDArray[np.uint32], anchor_key: NDArray[np.int64],
 ) -> Pairs:  # fmt: skip
-    """Return the pairs of pulses that had to queue.
+    """Return the links of pulses that were queued.
 
     Args:
         trace: The events.
@@ -127,7 +128,7 @@ def _queued(
     order = np.argsort(row, kind="stable")
     order = order[stable_order(both[order])]
     row, step, who = row[order], step[order], both[order]
-    # A part of a connection's events begins where the queue is known to be empty, or where events are missing.
+    # A new part of a connection's events begins where the queue is known to be empty, or where events are missing.
     time = trace.events.time_cycles[row]
     part_of_loss = np.searchsorted(np.sort(losses(trace)[:, 1]), time, side="right")
     is_new = np.append(True, who[1:] != who[:-1])
@@ -145,7 +146,7 @@ def _queued(
 def _first_in_first_out(
     step: NDArray[np.int64], part: NDArray[np.intp]
 ) -> tuple[_Positions, _Positions, NDArray[np.bool_]]:
-    """Return positions of entries and of the exits that take them from a queue in order, and whether it held no other.
+    """Match the entries and exits of queues in order; return positions of both and whether the queue held no other.
 
     Args:
         step: int64 (n,), 1 for an entry, -1 for an exit, 0 for neither.

@@ -1,4 +1,4 @@
-"""Looks up rows of events for making links."""
+"""Finds rows of events by code, CPU and thread, as the modules that make links need them."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from satview.events.wire import CLASS_SHIFT, CODE_COUNT, WireClass
 from satview.linkage.table import NO_EVENT
 from satview.store.trace import Trace
 
-RowsByCpu = tuple[tuple[int, NDArray[np.uint32]], ...]  # of every CPU that has some its rows, ascending
-_FEW_CPUS: Final = 8  # so many passes are faster than sorting
-_FEW: Final = 256  # so many searches are faster than a pass over all events
+RowsByCpu = tuple[tuple[int, NDArray[np.uint32]], ...]  # each CPU that has rows, and these, ascending
+_FEW_CPUS: Final = 8  # up to this number, a pass per CPU is faster than sorting
+_FEW: Final = 256  # up to this number, searches are faster than a pass over all events
 
 
 def rows_of_class(trace: Trace, wire_class: WireClass) -> NDArray[np.uint32]:
-    """Return the rows of the events of an internal class, uint32, ascending; cached with the trace."""
+    """Return the rows of all events of a class, uint32, ascending; cached with the trace."""
     table = np.arange(CODE_COUNT) >> CLASS_SHIFT == wire_class
     return trace.cached(f"links.rows.{wire_class:d}", partial(rows_where, table=table))
 
 
 def rows_of_codes(trace: Trace, *codes: int) -> NDArray[np.uint32]:
-    """Return the rows of all events of some codes, uint32, ascending; cached with the trace."""
+    """Return the rows of all events with one of the codes, uint32, ascending; cached with the trace."""
     if not trace.code_counts[list(codes)].any():
         return np.empty(0, np.uint32)
     return trace.cached(f"links.rows_of.{codes}", partial(_rows_of_codes, codes=codes))
@@ -44,16 +44,16 @@ def _table_of(codes: tuple[int, ...]) -> NDArray[np.bool_]:
 
 
 def rows_by_cpu(trace: Trace, *codes: int) -> RowsByCpu:
-    """Return the rows of all events of some codes by CPU, as `last_before` takes them; cached with the trace."""
+    """Return the rows of all events with one of the codes by CPU, for `last_before`; cached with the trace."""
     return trace.cached(f"links.rows_by_cpu.{codes}", lambda trace: tuple(by_cpu(trace, rows_of_codes(trace, *codes))))
 
 
 def rows_where(trace: Trace, table: NDArray[np.bool_]) -> NDArray[np.uint32]:
-    """Return the rows of all events whose code is in a table, uint32, ascending.
+    """Return the rows of all events whose code is set in a table, uint32, ascending.
 
     Args:
         trace: The events.
-        table: bool (32768,), codes.
+        table: bool (32768,), by code.
     """
     count = int(trace.code_counts[table].sum())
     return links.rows_with(trace.events.code, table, count) if count else np.empty(0, np.uint32)
@@ -81,16 +81,16 @@ def _comm_words(trace: Trace) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
 
 
 def positions(among: NDArray[np.integer], numbers: NDArray[np.integer]) -> NDArray[np.intp]:
-    """Return for each number the position of the first ascending row (uint32) or key (int64) that is not less, (n,)."""
+    """Return `np.searchsorted(among, numbers)` for ascending rows (uint32) or keys (int64), only faster."""
     numbers = numbers.astype(among.dtype, copy=False)
     return links.positions(among, numbers)
 
 
 def by_cpu(trace: Trace, rows: NDArray[np.uint32]) -> Iterator[tuple[int, NDArray[np.uint32]]]:
-    """Yield every CPU that has some of the ascending rows, and its rows, ascending.
+    """Yield each CPU that has some of the ascending rows.
 
     Yields:
-        Number of the CPU, uint32 (n,).
+        Number of the CPU, and its rows, uint32 (n,), ascending.
     """
     cpu = trace.events.cpu[rows]
     counts = np.bincount(cpu)
@@ -107,9 +107,9 @@ def by_cpu(trace: Trace, rows: NDArray[np.uint32]) -> Iterator[tuple[int, NDArra
 
 
 def stable_order(numbers: NDArray[np.integer]) -> NDArray[np.intp]:
-    """Return the positions of whole numbers, those of the smallest first, equal ones in their order, intp (n,).
+    """Return the positions that sort whole numbers, equal ones in their order, intp (n,), as a stable `np.argsort`.
 
-    Five times as fast where all fit 16 bits, which numpy sorts by their digits.
+    Five times as fast where all fit 16 bits, for which numpy has a radix sort.
 
     Args:
         numbers: (n,), at least 0.
@@ -119,11 +119,11 @@ def stable_order(numbers: NDArray[np.integer]) -> NDArray[np.intp]:
 
 
 def last_before(trace: Trace, candidates: RowsByCpu, rows: NDArray[np.integer]) -> NDArray[np.uint32]:
-    """Return for each of some events the last one among candidates before it on the same CPU.
+    """Return for each event the last candidate before it on the same CPU.
 
     Args:
         trace: The events.
-        candidates: Rows of the event table by CPU: `rows_by_cpu`, or what `by_cpu` yields.
+        candidates: Rows of the event table by CPU, from `rows_by_cpu` or `by_cpu`.
         rows: (n,), rows of the event table, in any order.
 
     Returns:
@@ -141,11 +141,11 @@ def last_before(trace: Trace, candidates: RowsByCpu, rows: NDArray[np.integer]) 
 
 
 def last_of_codes(trace: Trace, codes: tuple[int, ...], rows: NDArray[np.uint32]) -> NDArray[np.uint32]:
-    """Return for each of some events the last one of some codes before it on the same CPU.
+    """Return for each event the last event with one of the codes before it on the same CPU.
 
     Args:
         trace: The events.
-        codes: Which.
+        codes: Codes of the events to find.
         rows: uint32 (n,), rows of the event table, in any order.
 
     Returns:
@@ -160,11 +160,11 @@ def last_of_codes(trace: Trace, codes: tuple[int, ...], rows: NDArray[np.uint32]
 
 
 def last_in_table(trace: Trace, table: NDArray[np.bool_], rows: NDArray[np.uint32]) -> NDArray[np.uint32]:
-    """Return for each of some events the last one before it on the same CPU whose code is in a table.
+    """Return for each event the last event before it on the same CPU whose code is set in a table.
 
     Args:
         trace: The events.
-        table: bool (32768,), codes.
+        table: bool (32768,), by code.
         rows: uint32 (n,), rows of the event table, in any order.
 
     Returns:
@@ -176,22 +176,22 @@ def last_in_table(trace: Trace, table: NDArray[np.bool_], rows: NDArray[np.uint3
 def in_time_order(
     rows: NDArray[np.uint32], of: Callable[[NDArray[np.uint32]], NDArray[np.uint32]]
 ) -> NDArray[np.uint32]:
-    """Return a function of single events for events in any order, called with ascending ones.
+    """Return `of(rows)` for rows in any order, where `of` needs ascending rows.
 
     Args:
         rows: uint32 (n,), rows of the event table.
-        of: The function.
+        of: Function that returns a value for each row.
     """
     if np.all(rows[1:] >= rows[:-1]):
         return of(rows)
-    order = np.argsort(rows, kind="stable")  # fast, as rows mostly come by thread, each of which ascends
+    order = np.argsort(rows, kind="stable")  # fast, as the rows of each thread mostly ascend already
     answers = np.empty(len(rows), np.uint32)
     answers[order] = of(rows[order])
     return answers
 
 
 def thread_rows(trace: Trace, pids: NDArray[np.uint32], tids: NDArray[np.uint32]) -> NDArray[np.int64]:
-    """Return the thread rows of many (pid, tid), 0 where the trace does not know one."""
+    """Return the row of the thread table for each pid and tid, 0 where the trace has no such thread."""
     keys = trace.threads.pid.astype(np.int64) << 32 | trace.threads.tid.astype(np.int64) & 0xFFFFFFFF
     order = np.argsort(keys)
     needed = pids.view(np.int32).astype(np.int64) << 32 | tids.astype(np.int64)
@@ -200,11 +200,11 @@ def thread_rows(trace: Trace, pids: NDArray[np.uint32], tids: NDArray[np.uint32]
 
 
 def depth_within(step: NDArray[np.integer], part: NDArray[np.intp]) -> NDArray[np.int64]:
-    """Return how many entries are open after every step, int64; exits without an entry are ignored, parts begin at 0.
+    """Return how many entries are open after every step, int64 (n,); exits without an entry are ignored.
 
     Args:
         step: (n,), 1 for an entry, -1 for an exit, 0 for neither.
-        part: (n,), ascending.
+        part: (n,), ascending; the count begins at 0 in each part.
     """
     if not len(step):
         return np.empty(0, np.int64)
@@ -218,7 +218,7 @@ def depth_within(step: NDArray[np.integer], part: NDArray[np.intp]) -> NDArray[n
 
 
 def nested_pairs(step: NDArray[np.int8], part: NDArray[np.intp]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Return positions of entries and of the exits that follow them at the same depth in the same part.
+    """Return the positions of entries and of their exits: the next step at the same depth in the same part.
 
     Args:
         step: 1 or -1, (n,).

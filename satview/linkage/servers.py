@@ -1,4 +1,4 @@
-"""Connections and channels: which process, and which of its channels, a connection of a client leads to."""
+"""Finds the server process and channel of each connection, and when each server thread serves which client."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from satview.store.losses import losses
 from satview.store.tables import UNKNOWN_THREAD
 from satview.store.trace import Trace
 
-# When which thread serves whom: from the receipt of a message until it is answered or its client waits no more.
+# A service lasts from the receipt of a message until it is answered or its client stops waiting.
 
 
 _Ints = NDArray[np.int64]
@@ -31,16 +31,17 @@ _Ints = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Services(ReadOnlyColumns):
-    """Messages that were received, by client, then in time order; every column has shape (n,), int64, is read-only.
+    """The intervals in which threads serve messages, by client, then in time order; int64 columns (n,), read-only.
 
-    Services of one client never overlap: a thread has one message under way. A server may serve several at once.
+    Services of one client never overlap, as a thread has one open message at a time. A server may serve several
+    clients at once.
 
     Attributes:
         transaction: Row in `Transactions`.
         client, server: Rows of the thread table.
-        start, end: Cycles. A service begins with the receipt, or with the send if the server is in RECEIVE then: all
-            that the server does from then on is for the client. It ends with the reply or error, when the client stops
-            waiting, when either thread dies, where events are missing, or else with the trace.
+        start, end: Cycles. A service begins with the receipt, or with the send if the server is already waiting in
+            RECEIVE. It ends with the reply or error, when the client stops waiting, when either thread dies, where
+            events are missing, or else with the trace.
     """
 
     transaction: _Ints
@@ -56,7 +57,7 @@ class Services(ReadOnlyColumns):
 def services(trace: Trace) -> Services:
     """Return the services of a trace; computed once and cached with it. Source: formula 2 of the reference.
 
-    Messages from or to threads that the trace does not know are left out.
+    Messages from or to threads that are not known are left out.
     """
     return trace.cached("links.services", _services)
 
@@ -79,7 +80,7 @@ def _services(trace: Trace) -> Services:
 
 
 def _finds_receiver(trace: Trace, sent: Transactions, transaction: NDArray[np.intp]) -> NDArray[np.bool_]:
-    """Return for transactions whether the server waited in RECEIVE at the send: then the client is in REPLY at once."""
+    """Return for each transaction whether the server waited in RECEIVE at the send: the client then goes to REPLY."""
     row = sent.blocked_row[transaction]
     out = row >= 0
     out[out] = trace.catalogue.state_value_of_code[trace.events.code[row[out]]] == REPLY
@@ -87,7 +88,7 @@ def _finds_receiver(trace: Trace, sent: Transactions, transaction: NDArray[np.in
 
 
 def _next_loss(trace: Trace, moment: _Ints) -> _Ints:
-    """Return when the first loss from each moment on begins, on whatever CPU; far away if none does."""
+    """Return the begin of the first loss at or after each time, on any CPU; the largest int64 if there is none."""
     begins = np.append(np.sort(losses(trace)[:, 0]), np.iinfo(np.int64).max)
     return begins[np.searchsorted(begins, moment)]
 
@@ -95,7 +96,7 @@ def _next_loss(trace: Trace, moment: _Ints) -> _Ints:
 def _next(
     threads: NDArray[np.integer], rows: _Ints, thread: _Ints, row: _Ints,
 ) -> _Ints:  # fmt: skip
-    """Return for each thread and row the next one of some rows that belong to threads; -1 for none."""
+    """Return for each `thread` and `row` the next of that thread's events in (`threads`, `rows`); -1 for none."""
     key = np.sort(threads.astype(np.int64) << 32 | rows)
     position = np.searchsorted(key, thread << 32 | row, side="right")
     next_key = np.append(key, -1)[position]
@@ -110,13 +111,13 @@ _CACHED: Final = ("links.connections", "links.reply", "links.channels", "links.n
 class ServerConnections:
     """Connections as events show them, by process and connection, then in time order; every column has shape (n,).
 
-    Neighbours that show the same, or less, are merged.
+    A row that adds nothing to the one before it is left out.
 
     Attributes:
-        key: int64, row of the process table << 32 | coid.
-        row: int64, the event that shows it: the exit of ConnectAttach, or SND_MESSAGE.
-        server_pid: int64, process that it leads to.
-        chid: int64, its channel; -1 = not known.
+        key: int64, row of the client in the process table << 32 | coid.
+        row: int64, the event that shows the connection: the exit of ConnectAttach, or SND_MESSAGE.
+        server_pid: int64, the server's process.
+        chid: int64, the server's channel; -1 = not known.
     """
 
     key: _Ints
@@ -130,10 +131,10 @@ class Server:
     """The server process and channel of a connection.
 
     Attributes:
-        pid: The process.
-        chid: Its channel; -1 = not known.
-        row: The event that shows it.
-        certainty: Exact if it came before, and nothing is missing in between.
+        pid: The server's process.
+        chid: The server's channel; -1 = not known.
+        row: The event that shows the connection.
+        certainty: Exact if that event is before the queried one and no event is missing in between.
     """
 
     pid: int
@@ -143,32 +144,32 @@ class Server:
 
 
 def make_ready(trace: Trace) -> None:
-    """Build now the tables that the first query of each kind would have to wait for."""
+    """Build the tables that the other functions of this module need, so that they then answer at once."""
     _ = connections(trace), replies(trace)
     trace.cached("links.channels", _channels_created)
     trace.cached("links.numbered_receipts", _numbered_receipts)
 
 
 def are_ready(trace: Trace) -> bool:
-    """Return whether all questions are answered at once."""
+    """Return whether the tables of `make_ready` are cached."""
     return all(trace.is_cached(name) for name in _CACHED)
 
 
 def connections(trace: Trace) -> ServerConnections:
     """Return the connections of a trace; computed at the first call and cached with it.
 
-    ConnectAttach shows the process and, wide, the channel; a message shows its receiver, and the receiver's
-    MsgReceive the channel.
+    ConnectAttach shows the process and, in wide mode, the channel. A message shows the receiver's process, and the
+    receiver's MsgReceive the channel.
     """
     return trace.cached("links.connections", _connections)
 
 
 def server_of(trace: Trace, process: int, coid: int, event: int) -> Server | None:
-    """Return the server of a connection at an event; None if the trace does not show it.
+    """Return the server of a connection at the time of an event; None if the trace does not show it.
 
     Args:
         trace: The events.
-        process: Row of the process table: whose connection it is.
+        process: Row of the client in the process table.
         coid: The connection.
         event: Row of the event table.
     """
@@ -190,7 +191,7 @@ def server_of(trace: Trace, process: int, coid: int, event: int) -> Server | Non
 
 
 def creation_of(trace: Trace, process: int, chid: int, event: int) -> int:
-    """Return the ChannelCreate, its entry, by which a process got a channel before an event; -1 if there is none.
+    """Return the entry of the ChannelCreate that made a channel of a process before an event; -1 if there is none.
 
     Args:
         trace: The events.
@@ -204,12 +205,12 @@ def creation_of(trace: Trace, process: int, chid: int, event: int) -> int:
 
 
 def client_of(trace: Trace, process: int, rcvid: int, event: int) -> int:
-    """Return the SND_MESSAGE of the message that a server knows by an rcvid at an event; -1 if it is not known.
+    """Return the SND_MESSAGE of the message that has an rcvid in a server at the time of an event; -1 if not known.
 
     Args:
         trace: The events.
-        process: Row of the process table: the server.
-        rcvid: As MsgReceive returned it.
+        process: Row of the server in the process table.
+        rcvid: The rcvid that MsgReceive returned.
         event: Row of the event table.
     """
     key, receipts, sends = trace.cached("links.numbered_receipts", _numbered_receipts)
@@ -217,7 +218,7 @@ def client_of(trace: Trace, process: int, rcvid: int, event: int) -> int:
     if last < 0:
         return -1
     receipt = receipts[last : last + 1]
-    # The number is free for another message once there was a reply, which events that are missing may hide.
+    # After the reply another message may get the same rcvid; a missing event may be that reply.
     is_open = int(replies(trace).ends_of(receipt)[0]) > event and bool(is_whole(trace, receipt, np.array([event]))[0])
     return int(sends[last]) if is_open else -1
 
@@ -235,14 +236,14 @@ _ByNumber = tuple[_Ints, NDArray[np.uint32], NDArray[np.uint32]]
 def _by_number(
     process: NDArray[np.integer], number: _Ints, row: NDArray[np.uint32], other: NDArray[np.uint32]
 ) -> _ByNumber:
-    """Return keys of process and number, ascending, with two columns of rows, the first ascending within each key."""
+    """Return the columns sorted by key (process << 32 | number), then by row: key, row, other row."""
     key = process.astype(np.int64) << _NUMBER_BITS | number & 0xFFFFFFFF
     order = np.lexsort((row, key))
     return key[order], row[order], other[order]
 
 
 def _channels_created(trace: Trace) -> _ByNumber:
-    """Return the calls of ChannelCreate that came back, by process and channel."""
+    """Return the ChannelCreate calls that succeeded, by process and channel."""
     entries = succeeded(trace, entries_of(trace, "CHANNEL_CREATE"))
     chid, known = argument(trace, partners(trace)[entries], "chid")
     entries, chid = entries[known], chid[known]
@@ -268,7 +269,7 @@ def _connections(trace: Trace) -> ServerConnections:
 
 
 def _attached(trace: Trace) -> tuple[_Ints, _Ints, _Ints, _Ints, _Ints]:
-    """Return process, coid, row, pid of the server and channel of the calls of ConnectAttach that came back."""
+    """Return process, coid, row, pid of the server and channel of the ConnectAttach calls that succeeded."""
     entries = succeeded(trace, entries_of(trace, "CONNECT_ATTACH"))
     thread = trace.events.thread[entries]
     exits = partners(trace)[entries].astype(np.int64)
@@ -284,7 +285,7 @@ def _attached(trace: Trace) -> tuple[_Ints, _Ints, _Ints, _Ints, _Ints]:
 
 
 def _sent(trace: Trace) -> tuple[_Ints, _Ints, _Ints, _Ints, _Ints]:
-    """Return the same of the messages that were sent and whose call shows the connection."""
+    """Return the columns of `_attached` for the messages whose sending call shows the connection."""
     sends = sends_of(trace)
     entry = open_calls(trace, sends)
     thread = trace.events.thread
@@ -294,14 +295,14 @@ def _sent(trace: Trace) -> tuple[_Ints, _Ints, _Ints, _Ints, _Ints]:
     sends, entry = sends[same_thread], entry[same_thread]
     coid, known = argument(trace, entry, "coid")
     pid = comm_words(trace, sends)[1].view(np.int32).astype(np.int64)
-    known &= pid > 0  # a send that failed, or to another node
+    known &= pid > 0  # else the send failed or went to another node
     sends, coid, pid = sends[known], coid[known] & 0xFFFFFFFF, pid[known]
     process = trace.threads.process[thread[sends]].astype(np.int64)
     return process, coid, sends.astype(np.int64), pid, _channels(trace, sends)
 
 
 def _channels(trace: Trace, sends: NDArray[np.uint32]) -> _Ints:
-    """Return the channels on which messages were received, -1 where the trace does not show."""
+    """Return the channel on which each message was received, -1 where the trace does not show it."""
     receipts = messages(trace).ends_of(sends)
     out = np.full(len(sends), -1, np.int64)
     received = np.flatnonzero(receipts != NO_EVENT)
@@ -315,14 +316,14 @@ def _channels(trace: Trace, sends: NDArray[np.uint32]) -> _Ints:
 def _calls_before(trace: Trace, rows: NDArray[np.uint32]) -> NDArray[np.uint32]:
     """Return the kernel call that the thread of each event entered last, `NO_EVENT` where that is not sure.
 
-    It may be over already: a thread that waited for a message logs the receipt before or behind its exit.
+    The call may have exited already: a thread that waited for a message logs the receipt before or after the exit.
     """
     thread = trace.events.thread
     calls = rows_of_class(trace, wire.WireClass.KER_CALL)
     key = thread[calls].astype(np.int64) << 32 | calls
     key.sort()
     position = np.searchsorted(key, thread[rows].astype(np.int64) << 32 | rows) - 1
-    candidate = key[np.maximum(position, 0)]  # a receipt has a send, which has a call
+    candidate = key[np.maximum(position, 0)]  # there is a key: a receipt has a send, which has a call
     out = (candidate & 0xFFFFFFFF).astype(np.uint32)
     fits = (position >= 0) & (candidate >> 32 == thread[rows]) & (thread[rows] != UNKNOWN_THREAD)
     out[~fits] = NO_EVENT

@@ -19,15 +19,15 @@ IS_RUN: Final = np.arange(LANE_VALUES) == RUNNING
 
 
 def state_values(trace: Trace) -> NDArray[np.uint8]:
-    """Return for every entry of `Trace.states.event` the state that it shows, as lane value (`events.states`), uint8.
+    """Return the state that each entry of `Trace.states.event` begins, as lane value (`events.states`), uint8 (n,).
 
-    Computed at the first call and cached with the trace, a byte per entry.
+    Computed at the first call and cached with the trace; 1 byte per entry.
     """
     return trace.cached("links.state_values", _state_values)
 
 
 def state_ends(trace: Trace) -> NDArray[np.uint32]:
-    """Return for every event that puts a thread into a state the one that ends it: the thread's next.
+    """Return for every event that begins a state of a thread the event that ends it: the thread's next state event.
 
     Computed at the first call and cached with the trace; 4 bytes per event.
 
@@ -59,13 +59,13 @@ def _state_ends(trace: Trace) -> NDArray[np.uint32]:
 
 
 def following(trace: Trace, entries: NDArray[np.intp] | None = None) -> NDArray[np.uint32]:
-    """Return for entries of `Trace.states.event` the thread's next one, `OPEN` for its last, uint32.
+    """Return for entries of `Trace.states.event` the thread's next state event, `OPEN` after its last, uint32 (n,).
 
-    Whether events are missing in between is not looked at.
+    It is not checked whether events are missing in between.
 
     Args:
         trace: The events.
-        entries: (n,), which ones, ascending; None = all.
+        entries: (n,), indices into `Trace.states.event`, ascending; None = all.
     """
     states = trace.states
     last = states.start[1:][np.diff(states.start) > 0] - 1
@@ -83,7 +83,7 @@ def following(trace: Trace, entries: NDArray[np.intp] | None = None) -> NDArray[
 def whole_states(trace: Trace) -> tuple[NDArray[np.uint32], NDArray[np.bool_]]:
     """Return `following`, and which entries of `Trace.states.event` are states in which no event is missing.
 
-    While a thread runs, only its own CPU can end that, so that others do not matter then.
+    Only its own CPU can end the state of a running thread, so that losses of other CPUs do not count there.
 
     Returns:
         uint32 (n,), rows of events; bool (n,).
@@ -100,7 +100,7 @@ def whole_states(trace: Trace) -> tuple[NDArray[np.uint32], NDArray[np.bool_]]:
 
 
 def state_positions(trace: Trace, rows: NDArray[np.integer], threads: NDArray[np.int64]) -> NDArray[np.intp]:
-    """Return for events where in `Trace.states.event` the first state event of a thread at or after each is, (n,).
+    """Return the index in `Trace.states.event` of each thread's first state event at or after a row, intp (n,).
 
     Args:
         trace: The events.
@@ -108,7 +108,7 @@ def state_positions(trace: Trace, rows: NDArray[np.integer], threads: NDArray[np
         threads: int64 (n,), rows of the thread table, all at least 0.
 
     Returns:
-        Positions; a thread has none left where the position is that of another thread, or the end.
+        Indices; where the thread has no such event, the index of the next thread's first event, or the length.
     """
     states = trace.states
     if np.all(rows[1:] >= rows[:-1]):
@@ -121,15 +121,15 @@ def state_positions(trace: Trace, rows: NDArray[np.integer], threads: NDArray[np
 def first_that_fits(
     trace: Trace, positions: NDArray[np.intp], threads: NDArray[np.int64], table: NDArray[np.bool_]
 ) -> NDArray[np.int64]:
-    """Return the thread's first state event from a position on that is of some states, int64 (n,) rows; -1 for none.
+    """Return the row of each thread's first event, from a position on, of one of the given states; int64 (n,), or -1.
 
-    Whether events are missing in between is not looked at.
+    It is not checked whether events are missing in between.
 
     Args:
         trace: The events.
-        positions: (n,), as of `state_positions`.
-        threads: int64 (n,), whose.
-        table: bool (256,), by lane value, which states.
+        positions: (n,), results of `state_positions`.
+        threads: int64 (n,), rows of the thread table.
+        table: bool (256,), whether each lane value is one of the states.
     """
     index, start = trace.states.event, trace.states.start
     rows = np.full(len(positions), -1, np.int64)

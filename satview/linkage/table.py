@@ -1,4 +1,4 @@
-"""One kind of link between events: a table of rows of the event table, and how to find the link of an event."""
+"""The table type for links between events, each a pair of rows of the event table, with searches by either event."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ OPEN: Final = 2**32 - 2  # instead of the row that ends a link: the trace ends b
 
 @dataclass(frozen=True, slots=True)
 class ReadOnlyColumns:
-    """A table that is cached with a trace: all of its fields are arrays, and none can be written to."""
+    """Base of tables that are cached with a trace: makes all fields, which are arrays, read-only."""
 
     def __post_init__(self) -> None:
         for column in fields(self):
@@ -44,17 +44,17 @@ class LinkKind(StrEnum):
     REPLY = "reply"
     """The receipt of a message and the reply or error that answers it."""
     ROUND_TRIP = "round trip"
-    """A message that is sent and the end of its client's call."""
+    """A message that is sent and the end of the kernel call that sent it."""
     PULSE = "pulse"
     """A pulse that is sent and its receipt."""
     DELIVERY = "delivery"
     """An interrupt, timer expiry or kernel call and the pulse or signal that it delivers."""
     WAKE_UP = "wake-up"
-    """What ended a thread's wait and the event that makes the thread ready, or running at once."""
+    """The event that ended a thread's wait and the event that makes the thread ready, or running at once."""
     HOLD = "hold"
-    """The call by which a thread gets a mutex that it had to wait for and its call that gives the mutex up."""
+    """The kernel call by which a thread locks a mutex and its call that unlocks the mutex."""
     CREATION = "creation"
-    """The kernel call of the creator and the creation of a thread or process."""
+    """A kernel call and the thread or process that it creates."""
     STATE = "state"
     """The state that a thread enters and the thread's next change of state, or its creation or end."""
 
@@ -71,7 +71,7 @@ class Certainty(IntEnum):
 
 
 BRANCHING: Final = frozenset((LinkKind.WAKE_UP, LinkKind.DELIVERY, LinkKind.CREATION))
-"""Kinds of which one event may begin several links: a broadcast wakes many threads."""
+"""Kinds of links of which one event may begin several, as a broadcast wakes many threads."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,13 +88,13 @@ class Link:
 class LinkTable:
     """All links of one kind in a trace; every column has shape (n,) and is read-only.
 
-    No event ends two links of a kind. No event begins two, but of the kinds in `BRANCHING`: links that one event
-    begins are neighbours there, in the order of the events that end them.
+    No event ends two links of a kind. Only links of the kinds in `BRANCHING` may share the event that begins them; they
+    are then in the order of the events that end them.
 
     Attributes:
-        kind: What the events are to each other.
-        from_row: uint32, ascending, row of the event that begins it.
-        to_row: uint32, row of the event that ends it; `OPEN` where the trace ends before it does.
+        kind: The kind of all links in the table.
+        from_row: uint32, ascending, row of the event that begins each link.
+        to_row: uint32, row of the event that ends each link; `OPEN` where the trace ends before the link does.
         certainty: uint8, `Certainty`.
     """
 
@@ -133,19 +133,19 @@ class LinkTable:
         return Link(self.kind, int(self.from_row[index]), int(self.to_row[index]), certainty)
 
     def begun_by(self, rows: Rows) -> NDArray[np.intp]:
-        """Return which link each event begins: a position in the columns, -1 for none, same shape. O(log n) for each.
+        """Return the index of the link that each event begins, -1 for none, same shape. O(log n) for each event.
 
-        Of the kinds in `BRANCHING` the first one; `all_begun_by` has the others.
+        For the kinds in `BRANCHING` this is the first link; `all_begun_by` returns all of them.
         """
         return _find(self.from_row, None, rows)
 
     def all_begun_by(self, row: int) -> slice:
-        """Return the positions of all links that one event begins; an empty slice for none. O(log n)."""
+        """Return the indices of all links that one event begins; an empty slice for none. O(log n)."""
         start, stop = np.searchsorted(self.from_row, np.array([row, row + 1], np.int64))
         return slice(int(start), int(stop))
 
     def ended_by(self, rows: Rows) -> NDArray[np.intp]:
-        """Return which link each event ends: a position in the columns, -1 for none, same shape. O(log n) for each."""
+        """Return the index of the link that each event ends, -1 for none, same shape. O(log n) for each event."""
         order, ends = self._by_end
         return _find(ends, order, rows)
 
@@ -172,13 +172,13 @@ class LinkTable:
 
     @cached_property
     def _by_end(self) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
-        """Positions of the links in the order of the events that end them, and these events."""
+        """Indices of the links sorted by the events that end them, and the rows of these events."""
         order = np.argsort(self.to_row, kind="stable")
         return order.astype(np.uint32), self.to_row[order]
 
 
 def _find(keys: NDArray[np.uint32], number: NDArray[np.uint32] | None, rows: Rows) -> NDArray[np.intp]:
-    """Return the positions of rows among ascending keys, or the numbers of these; -1 for rows that are none."""
+    """Return the index of each row among ascending keys, mapped by `number` if given; -1 for rows not among them."""
     if not len(keys):
         return np.full(len(rows), -1, np.intp)
     key_position = links.positions(keys, rows.astype(np.uint32, copy=False))
@@ -189,13 +189,13 @@ def _find(keys: NDArray[np.uint32], number: NDArray[np.uint32] | None, rows: Row
 
 
 def pairs_of(from_row: Rows, to_row: Rows, certainty: NDArray[np.integer] | Certainty = Certainty.EXACT) -> Pairs:
-    """Return links as `LinkTable.of` takes them; one certainty represents all."""
+    """Return the columns of links for `LinkTable.of`; a single certainty applies to all links."""
     column = np.full(len(from_row), certainty, np.uint8) if isinstance(certainty, Certainty) else certainty
     sources, targets = from_row.astype(np.uint32, copy=False), to_row.astype(np.uint32, copy=False)
     return sources, targets, column.astype(np.uint8, copy=False)
 
 
 def no_pairs() -> Pairs:
-    """Return no links at all."""
+    """Return empty columns for `LinkTable.of`."""
     none = np.empty(0, np.uint32)
     return none, none, np.empty(0, np.uint8)

@@ -1,4 +1,4 @@
-"""The links of a trace: columns and tables that are made once, and the link of one event."""
+"""The link tables of a trace by kind of link, and the link that one event begins or ends."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from satview.store.tables import UNKNOWN_THREAD
 from satview.store.trace import Trace
 
 _HANDLER_EVENTS: Final = (3, 4, 6)
-_TABLES: Final[dict[LinkKind, Callable[[Trace], LinkTable]]] = {  # no column of all events
+_TABLES: Final[dict[LinkKind, Callable[[Trace], LinkTable]]] = {  # the others are columns with a value per event
     LinkKind.DISPATCH: lambda trace: trace.cached("links.dispatch", _dispatches),
     LinkKind.MESSAGE: messages.messages,
     LinkKind.REPLY: messages.replies,
@@ -44,11 +44,11 @@ def link_table(trace: Trace, kind: LinkKind) -> LinkTable:
 
 
 def ends_of(trace: Trace, kind: LinkKind, rows: Rows) -> NDArray[np.uint32]:
-    """Return the event that ends what each event begins, for one kind of links.
+    """Return for each event the end of the link of a kind that it begins.
 
     Args:
         trace: The trace.
-        kind: What sort of links.
+        kind: The kind of links.
         rows: (n,), rows of the event table.
 
     Returns:
@@ -66,7 +66,7 @@ def ends_of(trace: Trace, kind: LinkKind, rows: Rows) -> NDArray[np.uint32]:
 def link_of(trace: Trace, event: int) -> Link | None:
     """Return the call, interrupt or handler that an event begins or ends, else the state that it begins; None if none.
 
-    The first question for a link makes those of the whole trace.
+    The first call makes the links of the whole trace.
     """
     if trace.catalogue.state_value_of_code[trace.events.code[event]] == NOT_A_STATE or trace.pairs is not None:
         pair = _pair_of(trace, event)
@@ -101,12 +101,12 @@ def _of_columns(trace: Trace, kind: LinkKind) -> LinkTable:
 
 
 def _is_of(trace: Trace, kind: LinkKind, rows: Rows) -> NDArray[np.bool_]:
-    """Return for events that begin links of `partners` whether these links have the given kind."""
+    """Return whether each link of `partners` is of the given kind; rows are of the events that begin them."""
     return _codes_of(trace, kind)[trace.events.code[rows]]
 
 
 def _codes_of(trace: Trace, kind: LinkKind) -> NDArray[np.bool_]:
-    """Return the codes of the events of calls, interrupts or handlers, bool (32768,); read-only."""
+    """Return which codes are events of calls, interrupts or handlers, by kind, bool (32768,); read-only."""
     return _codes(kind, trace.pairs is not None)
 
 
@@ -125,24 +125,24 @@ def _codes(kind: LinkKind, has_pairs: bool) -> NDArray[np.bool_]:
 
 
 def _certainty(trace: Trace, kind: LinkKind, rows: Rows) -> NDArray[np.uint8]:
-    """Return the certainty of the links that begin with some events, uint8 values of `Certainty`."""
+    """Return the certainty of the links that begin with the given rows, uint8 values of `Certainty`."""
     if kind is not LinkKind.CALL or trace.pairs is not None:
         return np.full(len(rows), Certainty.EXACT, np.uint8)
     is_guess = trace.events.thread[rows] == UNKNOWN_THREAD
     return np.where(is_guess, np.uint8(Certainty.INFERRED), np.uint8(Certainty.EXACT))
 
 
-_MOST_AHEAD: Final = 10_000_000  # events: the words of more would take hundreds of megabytes
+_MOST_AHEAD: Final = 10_000_000  # events; the payload words of more would take hundreds of megabytes
 
 
 @contextmanager
 def reading_ahead(trace: Trace) -> Iterator[None]:
-    """Read the file once, on a second processor, for a block that makes many links.
+    """Read the payload words that links need ahead, in a second thread, while the `with` block makes links.
 
-    The words that were read are forgotten afterwards; up to 32 bytes an event of those that links need.
+    The words take up to 32 bytes per event that links need, and are freed at the end of the block.
     """
     codes = _codes_ahead(trace)
-    if trace.pairs is not None or trace.code_counts[codes].sum() > _MOST_AHEAD:  # pairs: arguments are in memory
+    if trace.pairs is not None or trace.code_counts[codes].sum() > _MOST_AHEAD:  # with pairs, arguments are in memory
         yield
         return
     with trace.payloads.reading_ahead(rows_where(trace, codes)):
@@ -150,14 +150,14 @@ def reading_ahead(trace: Trace) -> Iterator[None]:
 
 
 def _codes_ahead(trace: Trace) -> NDArray[np.bool_]:
-    """Return the codes of the events whose arguments links need more than once, bool (32768,)."""
+    """Return which codes are of events whose arguments links need more than once, bool (32768,)."""
     table = np.zeros(CODE_COUNT, np.bool_)
     table[code(WireClass.SYSTEM, 18)] = True  # expiry of a timer
-    table[list(actors.INTERRUPTS)] = True  # which interrupt
+    table[list(actors.INTERRUPTS)] = True  # the interrupt number
     for name, number in call_numbers(trace.release).items():
         entry = code(WireClass.KER_CALL, number)
-        if name.startswith(("SYNC_", "INTERRUPT_", "MSG_RECEIVE")):  # what they wait for, which interrupt
+        if name.startswith(("SYNC_", "INTERRUPT_", "MSG_RECEIVE")):  # the object waited for, the interrupt number
             table[[entry, entry | KER_64BIT]] = True
-        if name.startswith("SYNC_MUTEX_"):  # whether they failed
+        if name.startswith("SYNC_MUTEX_"):  # the result
             table[[entry | KER_EXIT_OFFSET, entry | KER_EXIT_OFFSET | KER_64BIT]] = True
     return table

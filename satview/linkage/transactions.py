@@ -1,4 +1,4 @@
-"""Transactions: every message with its receipt, its reply, and its client running again."""
+"""Transactions: each message with its receipt, its reply, and the event by which its client runs again."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from satview.store.arguments import argument
 from satview.store.trace import Trace
 
 _Ints = NDArray[np.int64]
-BLOCKED: Final = np.ones(LANE_VALUES, np.bool_)  # whatever comes first
+BLOCKED: Final = np.ones(LANE_VALUES, np.bool_)  # any state: the first one after the send
 FREE: Final = ~np.isin(np.arange(LANE_VALUES), (SEND_STATE, REPLY_STATE))
-_MOST_STEPS: Final = 1 << 10  # back over messages that a thread received and that are answered already
+_MOST_STEPS: Final = 1 << 10  # most answered messages to go back over in a search for an open one
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,23 +36,23 @@ class Transactions(ReadOnlyColumns):
     Attributes:
         client: int64, row of the thread table; -1 = not known.
         server: int64, the thread that received the message; -1 = not received, or not known.
-        server_pid: int64, process it was sent to, as the event has it; 0 is on another node, -1 a send that failed.
+        server_pid: int64, pid that the send names; 0 = on another node, -1 = the send failed.
         send_row: int64, SND_MESSAGE.
         receive_row: int64, REC_MESSAGE.
         reply_row: int64, REPLY_MESSAGE or MSG_ERROR.
         blocked_row: int64, the event SEND or REPLY by which the send blocks the client.
-        over_row: int64, the reply or error, else the event by which the client stops waiting; -1 = it lasts to the end
-            of the trace, or not known.
-        done_row: int64, the event by which the client runs again after its wait, answered or not.
+        over_row: int64, the reply or error, else the event by which the client stops waiting; -1 = the wait lasts to
+            the end of the trace, or not known.
+        done_row: int64, the event by which the client runs again after its wait, whether or not it got a reply.
         queued_cycles: int64, from the send to the receipt.
         service_cycles: int64, from the receipt to the reply.
         reply_cycles: int64, from the reply to the client running again.
         round_trip_cycles: int64, from the send to the client running again.
-        message_type: int64, the first word of the message; -1 = not known. Only calls whose events have it show it.
-        parent: int64, row of the transaction that the client itself was serving when it sent this one, of several the
-            one received last; -1 = none, or not known. That it sends on behalf of that one is inferred.
-        certainty: uint8, `Certainty` of receipt and reply: exact where events name them, inferred by an rcvid alone.
-        client_pid: int64, process of the client; where its thread is not known the one that the reply names, else -1.
+        message_type: int64, the first word of the message; -1 = not known. Only some kernel calls show it.
+        parent: int64, row of the transaction that the client itself was serving when it sent this one; of several the
+            one received last; -1 = none, or not known. That the client sends on behalf of the parent is inferred.
+        certainty: uint8, `Certainty` of receipt and reply: exact where events name them, inferred from an rcvid alone.
+        client_pid: int64, process of the client; if its thread is not known, the pid that the reply names, else -1.
     """
 
     client: _Ints
@@ -79,7 +79,7 @@ class Transactions(ReadOnlyColumns):
 
 @dataclass(frozen=True, slots=True)
 class ServedMessages(ReadOnlyColumns):
-    """The server side of `Transactions`, with the same columns; (n,), quickly made.
+    """The columns of `Transactions` that concern the server, shape (n,); much faster to compute than all of them.
 
     Attributes:
         send_row: int64.
@@ -99,7 +99,7 @@ class ServedMessages(ReadOnlyColumns):
 
 
 def addressed_messages(trace: Trace) -> tuple[NDArray[np.integer], _Ints]:
-    """Return all SND_MESSAGE of a trace, rows (n,), and the pids of the servers that they name, int64 (n,)."""
+    """Return the rows of all SND_MESSAGE events, (n,), and the server pids that they name, int64 (n,)."""
     if trace.axis is not None:
         sent = transactions(trace)
         return sent.send_row, sent.server_pid
@@ -108,8 +108,8 @@ def addressed_messages(trace: Trace) -> tuple[NDArray[np.integer], _Ints]:
 
 
 def served_messages(trace: Trace) -> ServedMessages:
-    """Return the server side of all messages of a trace; computed at every call."""
-    if trace.axis is not None:  # each of its files has messages of its own
+    """Return the server side of all messages of a trace; computed at every call, not cached."""
+    if trace.axis is not None:  # several files: messages are found in each of them
         sent = transactions(trace)
         return ServedMessages(*(getattr(sent, column.name) for column in fields(ServedMessages)))
     sends, server_pid = addressed_messages(trace)
@@ -166,7 +166,7 @@ def _transactions(trace: Trace) -> Transactions:
 
 
 def _client_pids(trace: Trace, client: _Ints, reply_row: _Ints) -> _Ints:
-    """Return the processes of clients, -1 where they are not known; of unknown threads those that replies name."""
+    """Return the pid of each client, from its reply where the thread is not known; -1 where neither is known."""
     pid = np.where(client > 0, trace.threads.pid[client], -1).astype(np.int64)
     named = np.flatnonzero((client == 0) & (reply_row >= 0))
     pid[named] = comm_words(trace, reply_row[named])[1].view(np.int32)
@@ -187,9 +187,9 @@ def _or_none(rows: NDArray[np.uint32]) -> _Ints:
 
 
 def client_states(trace: Trace, sends: NDArray[np.uint32], *tables: NDArray[np.bool_]) -> list[_Ints]:
-    """Return for each of some tables of states the first event by which clients are in one of these after their sends.
+    """Return for each table of states the first event after each send by which the client is in one of these states.
 
-    Clients that the send did not block are not reported: they never stopped.
+    Clients that the send did not block have -1.
 
     Args:
         trace: The events.
@@ -213,7 +213,7 @@ def client_states(trace: Trace, sends: NDArray[np.uint32], *tables: NDArray[np.b
 
 
 def _types(trace: Trace, sends: NDArray[np.uint32]) -> _Ints:
-    """Return the first words of messages from the entries of the calls that sent them; -1 where these do not show."""
+    """Return the first word of each message from the entry of the call that sent it; -1 where that does not show it."""
     types = np.full(len(sends), -1, np.int64)
     entry = calls_of(trace, sends, trace.events.thread[sends].astype(np.int64))
     with_entry = np.flatnonzero(entry != NO_EVENT)
@@ -223,10 +223,10 @@ def _types(trace: Trace, sends: NDArray[np.uint32]) -> _Ints:
 
 
 def _parents(trace: Trace, sent: _Ints, client: _Ints, server: _Ints, received: _Ints, over: _Ints) -> _Ints:
-    """Return the transaction that each client was serving, -1 for none.
+    """Return the transaction that each client was serving at its send, -1 for none.
 
-    From the last message that the thread received before, back to the first one that is not over yet: not answered, and
-    its client still waits.
+    That is the last message that the thread received before and that is still open: not answered, and its client still
+    waits.
     """
     parent = np.full(len(sent), -1, np.int64)
     served = np.flatnonzero(server > 0)

@@ -1,4 +1,4 @@
-"""Waits of threads: which state, from when to when, and by which kernel call."""
+"""Waits of threads: their states, begins and ends, kernel calls, and the objects waited for."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ _IS_WAIT: Final = np.ones(256, np.bool_)  # lane values
 _IS_WAIT[[RUNNING, READY, DEAD, NOT_A_STATE]] = False
 _CALL_NUMBER: Final = 0x7F
 _MUTEX: Final = STATE_BY_NAME["MUTEX"].value
-# The argument of a call that is the object a thread waits for in it; in state MUTEX within a wait for a condition
-# variable that is the mutex, not the variable.
+# By kernel call, the argument that names the object waited for. In state MUTEX within SYNC_CONDVAR_WAIT the object is
+# the mutex (mutex_p), not the condition variable.
 _OBJECTS: Final = {
     "SYNC_MUTEX_LOCK": "sync_p", "SYNC_CONDVAR_WAIT": "sync_p", "SYNC_SEM_WAIT": "sync_p",
     "SYNC_RWLOCK": "sync_p", "MSG_RECEIVEV": "chid", "MSG_RECEIVEPULSEV": "chid", "THREAD_JOIN": "tid",
@@ -34,21 +34,21 @@ _OBJECTS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Waits:
-    """The waits of all threads that the trace holds whole, by thread, then in time order; every column has shape (n,).
+    """The waits of all threads in which no event is missing, by thread, then in time order; columns of shape (n,).
 
-    A thread may go from one wait into the next without running (SEND to REPLY, CONDVAR to MUTEX): these are two.
+    A thread may go from one wait into the next without running (SEND to REPLY, CONDVAR to MUTEX): these are two rows.
 
     Attributes:
         thread: int32, row of the thread table.
         value: uint8, the state as lane value (`events.states`).
-        row: uint32, the event that begins it.
-        end_row: uint32, the thread's next event of state; `OPEN` where the trace ends before it.
-        end_value: uint8, the state that this one is, as lane value; `NOT_A_STATE` where it is none.
-        first_row: uint32, the event by which the thread left the CPU, before the first wait without a break.
-        call_row: uint32, entry of the kernel call that it waits in; `NO_EVENT` where the trace does not show.
-        call: int16, number of that call; -1.
-        object: int64, what it waits for, by state: address of the mutex, semaphore, condition variable, ...; channel
-            (RECEIVE); tid (JOIN).
+        row: uint32, the event that begins the wait.
+        end_row: uint32, the thread's next state event, which ends the wait; `OPEN` where the trace ends before it.
+        end_value: uint8, the state that begins with `end_row`, as lane value; `NOT_A_STATE` where none does.
+        first_row: uint32, the event by which the thread left the CPU: it begins the first of consecutive waits.
+        call_row: uint32, entry of the kernel call in which the thread waits; `NO_EVENT` where not known.
+        call: int16, number of that call; -1 where not known.
+        object: int64, what the thread waits for, by state: address of the mutex, semaphore, condition variable, ...;
+            channel (RECEIVE); tid (JOIN).
         has_object: bool, whether `object` is known.
     """
 
@@ -88,25 +88,25 @@ def _waits(trace: Trace) -> Waits:
 
 
 def _whole_waits(trace: Trace) -> tuple[NDArray[np.intp], NDArray[np.uint32]]:
-    """Return which entries of `Trace.states.event` are waits in which no event is missing, and what ends each."""
+    """Return the indices in `Trace.states.event` of waits in which no event is missing, and the row that ends each."""
     ends, is_whole_state = whole_states(trace)
     is_wait = _IS_WAIT[state_values(trace)] & is_whole_state
-    if trace.pairs is not None:  # the format shows itself what threads wait for
+    if trace.pairs is not None:  # the file format itself shows what threads wait for
         is_wait[:] = False
     whole = np.flatnonzero(is_wait)
     return whole, ends[whole]
 
 
 def calls_of(trace: Trace, rows: NDArray[np.uint32], thread: NDArray[np.int64]) -> NDArray[np.uint32]:
-    """Return the entry of the kernel call that each thread is in when it leaves the CPU.
+    """Return the entry of the kernel call in which each thread leaves the CPU.
 
     Args:
         trace: The events.
-        rows: (n,), the state events by which they leave it.
+        rows: (n,), the state events by which the threads leave the CPU.
         thread: int64 (n,), rows of the thread table.
 
     Returns:
-        uint32 (n,), `NO_EVENT` where the thread's call is not the last one of its CPU, or events are missing.
+        uint32 (n,), `NO_EVENT` where the call that is open on the CPU is of another thread, or events are missing.
     """
     entry = links.calls_of(scanned(trace).entry, trace.events.thread, rows, thread)
     if len(losses(trace)):
@@ -132,11 +132,11 @@ def objects_of(trace: Trace, entries: Rows, call: NDArray[np.int16], names: dict
     Args:
         trace: The events.
         entries: (n,), entries of kernel calls; `NO_EVENT` for none.
-        call: int16 (n,), their numbers.
-        names: Name of a call to name of its argument.
+        call: int16 (n,), numbers of the calls.
+        names: The argument to return for each kernel call, by name of the call.
 
     Returns:
-        int64 (n,), and bool (n,): it is known.
+        int64 (n,), the arguments; and bool (n,), whether each is known.
     """
     values, known = np.zeros(len(entries), np.int64), np.zeros(len(entries), np.bool_)
     numbers, has_call = call_numbers(trace.release), np.flatnonzero(call >= 0)

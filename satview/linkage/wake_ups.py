@@ -1,4 +1,4 @@
-"""Causes that end waits: the event that makes a blocked thread ready, or lets it run at once."""
+"""Finds the event that caused each wake-up: what made a blocked thread ready, or let it run at once."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from satview.store.trace import Trace
 _ENDED: Final = "links.ended_waits"
 _SIGNAL: Final = wire.code(wire.WireClass.COMM, 9)
 _NO_TIMER: Final = 0xFFFFFFFF  # timer_id of the expiry of a TimerTimeout()
-# Which calls of others end a wait for an object, and the argument that names it.
+# By state, the calls of other threads that end such a wait, and their argument that names the object waited for.
 _ENDS_BY_OBJECT: Final = {
     "MUTEX": {"SYNC_MUTEX_UNLOCK": "sync_p", "SYNC_CONDVAR_WAIT": "mutex_p"},
     "CONDVAR": {"SYNC_CONDVAR_SIGNAL": "sync_p"},
@@ -43,7 +43,7 @@ _ENDS_BY_OBJECT: Final = {
 }
 # Waits that only a call of another thread, a signal or a timeout ends.
 _LIMITED: Final = ("SEND", "REPLY", "MUTEX", "CONDVAR", "SEM", "JOIN")
-# Calls that end waits of others without an event of their own that says so.
+# By state ("" is any), calls that may end waits of other threads though no argument names the thread or object.
 _ENDS_FROM_OUTSIDE: Final = {
     "": ("THREAD_CANCEL", "CHANNEL_DESTROY", "CONNECT_DETACH", "SYNC_DESTROY"),
     "JOIN": ("THREAD_DETACH",),
@@ -56,7 +56,7 @@ _ENDS_FROM_OUTSIDE: Final = {
 }
 # Waits that no timeout ends.
 _UNLIMITED: Final = ("STOPPED", "WAITPAGE", "WAITCTX", "STACK")
-# What represents events of class COMM where that was not captured.
+# By state, the calls that stand in for COMM events where class COMM was not captured.
 _ENDS_WITHOUT_COMM: Final = {
     "RECEIVE": ("MSG_SENDV", "MSG_SENDVNC", "MSG_SEND_PULSE", "MSG_SEND_PULSEPTR", "MSG_DELIVER_EVENT"),
     "REPLY": ("MSG_REPLYV", "MSG_ERROR"),
@@ -66,14 +66,14 @@ _ENDS_WITHOUT_COMM: Final = {
 
 
 def wake_ups(trace: Trace) -> LinkTable:
-    """Return the causes that ended waits of threads, with the event READY, or RUNNING, that follows.
+    """Return the links from the cause that ended each wait to the READY or RUNNING event that follows.
 
-    The cause is the message, pulse or reply rather than the call that sends it, and a timer's expiry rather than the
-    interrupt of the clock; up to 6.x, which logs no expiry, it is that interrupt. A thread that is handed the CPU
-    with a message runs without having been READY (building block M7 of the reference). Source: formula 1 (a) there.
+    The cause is the message, pulse or reply rather than the call that sends it, and the expiry of a timer rather than
+    the clock interrupt (up to 6.x, which logs no expiry, the interrupt). A thread that gets the CPU together with a
+    message runs without a READY event (building block M7 of the reference). Source: formula 1 (a) of the reference.
 
-    Exact are links whose events name the same thread, message or object, or an interrupt that alone came during the
-    wait. Inferred are those that follow from what the CPU was doing.
+    A link is exact if its events name the same thread, message or object, or if only one interrupt came during the
+    wait. Other links are inferred from what the CPU was doing.
     """
     return trace.cached("links.wake_up", lambda trace: LinkTable.of(LinkKind.WAKE_UP, _pairs(trace)))
 
@@ -88,12 +88,13 @@ def _pairs(trace: Trace) -> Pairs:
 
 
 def ended_waits(trace: Trace) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
-    """Return which `waits` end within the trace, and which kernel call the CPU is in then: all that needs `scanned`.
+    """Return the `waits` that end within the trace, and the kernel call that is open on the CPU at each end.
 
-    Cached with the trace, 8 bytes each, until `wake_ups` are made.
+    Cached with the trace, 8 bytes per wait, until `wake_ups` has used it. Once this is known, wake-ups do not need the
+    large column of `calls.scanned`.
 
     Returns:
-        uint32 (n,) each: positions in the waits, in the order of their ends; entries as of `actors.open_calls`.
+        uint32 (n,) each: rows of `waits`, in the order of their ends; entries of calls as `actors.open_calls` has them.
     """
     return trace.cached(_ENDED, _ended_waits)
 
@@ -101,13 +102,13 @@ def ended_waits(trace: Trace) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
 def _ended_waits(trace: Trace) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
     every = waits(trace)
     ended = np.flatnonzero((every.end_value == READY) | (every.end_value == RUNNING))
-    # In order of time all searches for causes stay in the processor's cache.
+    # In time order, searches for causes use the processor's cache well.
     ordered = ended[np.argsort(every.end_row[ended], kind="stable")].astype(np.uint32)
     return ordered, actors.open_calls(trace, every.end_row[ordered])
 
 
 def _linux_pairs(trace: Trace) -> Pairs:
-    """Return the wake-ups of a trace of Linux: the last one that names a thread before it is ready, in its wait."""
+    """Return the wake-ups of a Linux trace: the last waking event during the wait that names the thread."""
     code, thread = trace.events.code, trace.events.thread
     causes = np.flatnonzero(code == linux.point_codes()[linux.WAKING])
     state_events = trace.states.event
@@ -130,13 +131,13 @@ def _linux_pairs(trace: Trace) -> Pairs:
 
 
 class _WakeUps:
-    """Finds the cause of every wake-up; events that name the thread go before those that only fit."""
+    """Finds the cause of every wake-up; an event that names the thread is preferred to one that only fits."""
 
     def __init__(self, trace: Trace) -> None:
         self.trace = trace
         self.waits: Waits = waits(trace)
         self.wait, self.call = ended_waits(trace)
-        trace.forget(_ENDED)  # 8 bytes a wait, which nobody else needs
+        trace.forget(_ENDED)  # 8 bytes per wait that nothing else needs
         self.row = self.waits.end_row[self.wait]
         self.begin = self.waits.row[self.wait]
         self.value = self.waits.value[self.wait]
@@ -149,7 +150,7 @@ class _WakeUps:
         self.call_number = number_of(trace, self.call)
 
     def causes(self) -> Pairs:
-        """Return the cause of every wake-up (`NO_EVENT` for none), the wake-up, and how sure that is."""
+        """Return for every wake-up its cause (`NO_EVENT` for none), its row, and the certainty of the cause."""
         if len(self.wait):
             self._replies()
             self._receipts()
@@ -162,31 +163,31 @@ class _WakeUps:
         return self.cause, self.row, self.certainty
 
     def _offer(self, wakeups: NDArray[np.intp], rows: NDArray[np.uint32], certainty: Certainty) -> None:
-        """Set the causes of wake-ups that have none yet."""
+        """Set `rows` as the causes of those wake-ups that have none yet."""
         is_new = (self.cause[wakeups] == NO_EVENT) & (rows != NO_EVENT)
         self.cause[wakeups[is_new]] = rows[is_new]
         self.certainty[wakeups[is_new]] = certainty
 
     def _in(self, *states: str) -> NDArray[np.intp]:
-        """Return the wake-ups from some states that have no cause yet."""
+        """Return the wake-ups without a cause yet that end a wait in one of the states."""
         return np.flatnonzero(self._are_from(states) & (self.cause == NO_EVENT))
 
     def _are_from(self, states: tuple[str, ...]) -> NDArray[np.bool_]:
-        """Return which wake-ups end a wait in one of some states, bool (n,)."""
+        """Return whether each wake-up ends a wait in one of the states, bool (n,)."""
         are_from = np.zeros(len(self.value), np.bool_)
         for name in states:  # comparisons are ten times as fast as a table
             are_from |= self.value == STATE_BY_NAME[name].value
         return are_from
 
     def _called(self, wakeups: NDArray[np.intp], names: tuple[str, ...]) -> NDArray[np.intp]:
-        """Return those wake-ups that happen within one of some calls."""
+        """Return those wake-ups at which one of the named kernel calls of another thread is open on the CPU."""
         numbers = [self.numbers[name] for name in names if name in self.numbers]
         return wakeups[np.isin(self.call_number[wakeups], numbers)]
 
     def _last_naming(
         self, rows: NDArray[np.uint32], thread: NDArray[np.int64], wakeups: NDArray[np.intp]
     ) -> NDArray[np.uint32]:
-        """Return for wake-ups the last of some events that name the thread, within its wait; `NO_EVENT` for none."""
+        """Return for each wake-up the last of `rows` within the wait that names the woken thread, or `NO_EVENT`."""
         out = links.last_of_number(rows, thread, self.row[wakeups], self.thread[wakeups], len(self.trace.threads))
         out[out <= self.waits.first_row[self.wait[wakeups]]] = NO_EVENT
         return out
@@ -199,7 +200,7 @@ class _WakeUps:
             self._offer(wakeups, self._last_naming(given, thread_rows(trace, pid, tid), wakeups), Certainty.EXACT)
 
     def _receipts(self) -> None:
-        """Offer as cause the message or pulse that the thread receives next, if it was the last sent on that CPU."""
+        """Offer as cause the message or pulse that the thread receives next, if it was the last one sent on the CPU."""
         trace, wakeups = self.trace, self._in("RECEIVE")
         if not len(wakeups):
             return
@@ -230,7 +231,7 @@ class _WakeUps:
             is_here = process[by] == process[self.thread[wakeups]]
             is_same = (given == self.waits.object[wait]) & is_here
             self._offer(wakeups[known & is_same], self.call[wakeups][known & is_same], Certainty.EXACT)
-            # An object in shared memory has another address in each process; no call ends waits for two of them.
+            # An object in shared memory has another address in each process; a call ends waits for one object only.
             self._offer(wakeups[~known | ~is_here], self.call[wakeups][~known | ~is_here], Certainty.INFERRED)
 
     def _timers(self) -> None:
@@ -250,7 +251,7 @@ class _WakeUps:
         self._offer(wakeups[known], last[known], Certainty.INFERRED)
 
     def _ends_of_threads(self) -> None:
-        """A thread ends: who joins it goes on, and who waits for its reply, or for its process to receive, fails."""
+        """Offer as cause the end of a thread that was joined, or that was the server of a waiting client."""
         trace, threads = self.trace, self.trace.threads
         ended = rows_of_codes(trace, wire.THREAD_DESTROY)
         wakeups = self._in("JOIN", "SEND", "REPLY")
@@ -283,7 +284,7 @@ class _WakeUps:
         last = last_of_codes(trace, (_SIGNAL,), self.row[wakeups])
         keep = np.flatnonzero((last != NO_EVENT) & (last > self.begin[wakeups]))
         wakeups, last = wakeups[keep], last[keep]
-        # A signal that ends a process wakes one thread after the other; no call and no other thread comes between.
+        # A signal that ends a process wakes its threads one after the other, with no call or thread switch in between.
         call = actors.last_switch(trace, self.row[wakeups])
         fits = (call == NO_EVENT) | (call < last)
         came = interrupt_rows(trace)
@@ -301,7 +302,7 @@ class _WakeUps:
             self._offer(wakeups, self.call[wakeups], Certainty.INFERRED)
 
     def _interrupts(self) -> None:
-        """An interrupt ends InterruptWait(); that of the clock ends sleep and timeouts, if it alone can be seen."""
+        """Offer interrupts as causes: for InterruptWait(), and where no expiries are logged for sleeps and timeouts."""
         trace = self.trace
         wakeups = self._in("INTR")
         wakeups = wakeups[self.call[wakeups] == NO_EVENT]
@@ -320,9 +321,10 @@ class _WakeUps:
         self._offer(wakeups, interrupt, Certainty.INFERRED)
 
     def _attached(self, wakeups: NDArray[np.intp]) -> NDArray[np.uint32]:
-        """Return for wake-ups the last interrupt in the wait that the thread attached or unmasked; `NO_EVENT` for none.
+        """Return for each wake-up the last interrupt in the wait that the thread attached or unmasked, or `NO_EVENT`.
 
-        Up to 7.x, and of threads of which the trace shows one number only: from 8.0 on events of interrupts have an id.
+        Only for threads that used a single interrupt number, and not from 8.0 on, where interrupt events show an id
+        instead of the number.
         """
         trace, out = self.trace, np.full(len(wakeups), NO_EVENT, np.uint32)
         calls = entries_of(trace, "INTERRUPT_ATTACH", "INTERRUPT_UNMASK")

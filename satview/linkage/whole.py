@@ -13,7 +13,7 @@ from satview.store.trace import Trace
 
 
 def is_whole(trace: Trace, begin: Rows, end: Rows) -> NDArray[np.bool_]:
-    """Return for pairs of events whether no event of any CPU is missing in between, bool of the same shape."""
+    """Return for each pair of events whether no event of any CPU is missing in between, bool (n,)."""
     axis = files_of(trace)
     if axis is None:
         return _is_clear(trace, begin, end, TimeRanges.of_rows(losses(trace)))
@@ -25,7 +25,7 @@ def is_whole(trace: Trace, begin: Rows, end: Rows) -> NDArray[np.bool_]:
 
 
 def is_whole_on(trace: Trace, cpu: int, begin: Rows, end: Rows) -> NDArray[np.bool_]:
-    """Return the same as `is_whole` for losses of one CPU only.
+    """Return for each pair of events whether no event of one CPU is missing in between.
 
     Returns:
         bool (n,).
@@ -34,7 +34,7 @@ def is_whole_on(trace: Trace, cpu: int, begin: Rows, end: Rows) -> NDArray[np.bo
 
 
 def part_of(trace: Trace, cpu: int, rows: Rows) -> NDArray[np.intp]:
-    """Return how many losses of its CPU are before each event: what has another number there is not sure to belong.
+    """Return how many losses of a CPU are before each event; events with different numbers must not be linked.
 
     Returns:
         intp (n,).

@@ -38,7 +38,7 @@ from satview.store.trace import Trace
 from satview.tables.question import Limits
 from satview.tables.result import value_text
 from satview.tables.schema import SCHEMAS
-from satview.tables.sql import asked
+from satview.tables.sql import start_query
 from satview.tables.views import views
 
 _MOST_OPEN: Final = 2
@@ -153,7 +153,7 @@ class Answers:
         """List the tables that SQL knows, with their columns, and the views and macros."""
         lines = [f"{schema.name}({', '.join(schema.names)}): {schema.meaning}" for schema in SCHEMAS.values()]
         more = "call_NAME, exit_NAME, user_NUMBER, ...: events of a kind with their arguments; `show tables` lists them"
-        return "\n".join([*lines, more, "", *(f"{view.usage}: {view.says}" for view in views().values())])
+        return "\n".join([*lines, more, "", *(f"{view.usage}: {view.meaning}" for view in views().values())])
 
     def sql(self, trace: str, query: str, timing: str = "") -> str:
         """Run one query in the SQL of DuckDB over the tables of a trace; the first 200 rows come back as CSV.
@@ -165,12 +165,12 @@ class Answers:
         """
         with self.one_at_a_time:
             said = read_timing(self.path(timing)) if timing else None
-            running = asked(self.trace(trace), query, _LIMITS, timing=said)
+            running = start_query(self.trace(trace), query, _LIMITS, timing=said)
         result = running.answer(is_part_enough=True)
         rows = result.rows(_MOST_ROWS)
         lines = [",".join(map(_cell, result.columns)), *(",".join(map(_cell, row)) for row in rows)]
         if len(result) > _MOST_ROWS or result.is_cut:
-            lines.append(f"... {result.says}; add a LIMIT or add them up")
+            lines.append(f"... {result.summary}; add a LIMIT or add them up")
         return "\n".join(lines)
 
     def picture(self, trace: str, range: str = "", event: int = 0) -> bytes:  # noqa: A002  -- the name that callers see

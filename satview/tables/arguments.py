@@ -1,4 +1,4 @@
-"""Arguments of many events as columns by name, whatever their release, mode and width."""
+"""Arguments of many events as columns by name, for all releases, modes and widths."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from satview.answers.frames import Frames, Made, Partial, Texts, Values, arrow_array, html_rows
+from satview.answers.frames import ColumnsByName, Frames, Partial, Texts, Values, arrow_array, html_rows
 from satview.base.errors import UsageError
 from satview.base.extras import required
 from satview.base.safe_text import visible_line
@@ -31,15 +31,15 @@ if TYPE_CHECKING:
 
 _SHOWN_ROWS: Final = 10
 _OWN: Final = ("event", "time_cycles", "time_ns", "cpu", "thread")
-_CLASSES: Final = {"KER_CALL": "call", "KER_EXIT": "exit", "USREVENT": "user"}  # those with a shorter name in tables
+_CLASSES: Final = {"KER_CALL": "call", "KER_EXIT": "exit", "USREVENT": "user"}  # shorter names in names of tables
 
 
 def kinds(trace: Trace) -> dict[str, tuple[int, ...]]:
-    """Return the tables of arguments that a trace may have, and the codes of their events; cached with the trace.
+    """Return the names of all argument tables of a trace with the codes of their events; cached with the trace.
 
-    There is one for each kind of event that its release knows or that it has: class and name in small letters, such as
-    `thread_thready`; of kernel calls `call_msg_sendv` and `exit_msg_sendv`, of user events `user_100`. Forms of an
-    event with 64-bit values are of its kind.
+    There is a table for each kind of event that its release defines or that it contains. Its name is class and name in
+    lower case, such as `thread_thready`; `call_msg_sendv` and `exit_msg_sendv` for kernel calls, `user_100` for user
+    events. The 64-bit form of an event has the same table.
     """
     return trace.cached("tables.kinds", _kinds)
 
@@ -49,7 +49,7 @@ def _kinds(trace: Trace) -> dict[str, tuple[int, ...]]:
 
 
 def kinds_of(book: Catalogue, more: Iterable[int] = ()) -> dict[str, tuple[int, ...]]:
-    """Return the tables of arguments of the events of a release, and of more codes, as `kinds` does."""
+    """Return the argument tables for all events of a catalogue, and for more codes, in the form of `kinds`."""
     known, name_of = dict[str, list[int]](), dict[tuple[str, str], str]()
     for code in sorted({*book.codes(), *more}):
         spec = book.spec(code)
@@ -71,7 +71,7 @@ def _kind_name(class_name: str, name: str) -> str:
 
 
 def kind_rows(trace: Trace) -> Iterator[tuple[str, str, str]]:
-    """Yield name, kind and meaning of the tables of arguments that have events."""
+    """Yield the name, the word `table` and a description for each argument table that has rows, for `show tables`."""
     for name, codes in kinds(trace).items():
         if count := int(trace.code_counts[list(codes)].sum()):
             spec = trace.catalogue.spec(codes[0])
@@ -79,13 +79,13 @@ def kind_rows(trace: Trace) -> Iterator[tuple[str, str, str]]:
 
 
 def argument_table(trace: Trace, name: str, selected: Rows | None = None) -> ArgumentTable:
-    """Return the events of a name with their arguments as columns.
+    """Return the events with a name, with their arguments as columns.
 
     Args:
         trace: The trace.
-        name: As of `Trace.iter_events`: `MSG_SENDV`, `KER_EXIT/MSG_SENDV`, `SND_MESSAGE`. The bare name of a kernel
-            call represents its entries, in both widths. Or that of a table, such as `call_msg_sendv`.
-        selected: (n,), rows of the event table, ascending: only those of them; None = all.
+        name: Name as for `Trace.iter_events`: `MSG_SENDV`, `KER_EXIT/MSG_SENDV`, `SND_MESSAGE`; the name of a kernel
+            call alone means its entries, in both widths. Or the name of an argument table, such as `call_msg_sendv`.
+        selected: (n,), ascending rows of the event table to which the result is restricted; None = all.
 
     Raises:
         UsageError: No event of the release has that name.
@@ -102,7 +102,7 @@ def argument_table(trace: Trace, name: str, selected: Rows | None = None) -> Arg
 
 
 def _listed_arguments(trace: Trace, codes: Sequence[int]) -> Iterator[PayloadPart]:
-    """Yield the arguments that events of some codes can have; of several files those of each release."""
+    """Yield the arguments that events of the given codes can have; with several files, for the release of each."""
     axis = files_of(trace)
     files = [(trace, codes)] if axis is None else [
         (file.trace, np.flatnonzero(np.isin(file.codes, codes)).tolist()) for file in axis.parts
@@ -117,7 +117,7 @@ def _listed_arguments(trace: Trace, codes: Sequence[int]) -> Iterator[PayloadPar
 
 
 def _as_columns(arguments: Arguments) -> Arguments:
-    """Return arguments by names of columns, of which SQL takes no two that differ in capitals only."""
+    """Return arguments by column name; names are made unique, without regard to case, as SQL needs."""
     named: Arguments = {}
     taken = {*_OWN}
     for argument, values in arguments.items():
@@ -139,9 +139,9 @@ class ArgumentTable(Frames):
         sent["coid"], sent.known("coid")   # int64 (n,), and bool (n,): the event has it
 
     Attributes:
-        name: What was requested.
-        columns: Row of the event table, times, CPU and thread as in the table `event`; then the arguments. One of
-            these names that is an argument's too has `arg_` before it.
+        name: The requested name.
+        columns: Row of the event table, times, CPU and thread as in the table `event`; then the arguments. An argument
+            with one of these names has `arg_` before it.
     """
 
     def __init__(self, trace: Trace, name: str, codes: Sequence[int], selected: Rows | None = None) -> None:
@@ -166,17 +166,16 @@ class ArgumentTable(Frames):
         return f"<ArgumentTable {visible_line(self.name)}: {len(self):,} events, {', '.join(self._arguments)}>"
 
     def _repr_html_(self) -> str:
-        """Return the first rows for notebooks."""
+        """Return the first rows as HTML for notebooks."""
         shown = ArgumentTable(self._trace, self.name, self._codes, self._rows[:_SHOWN_ROWS])
         parts = [shown._or_none(name) for name in shown.columns]
         return html_rows(shown.columns, zip(*parts, strict=True), f"{len(self):,} events")
 
     def __getitem__(self, name: str) -> NDArray[Any]:
-        """Return one column in numpy: int64 (n,), texts as objects.
+        """Return one column as a numpy array: int64 (n,), texts as objects.
 
-        Decimal arguments are signed, others unsigned; those of 64 bits above 2^63 are negative, with the same bits.
-
-        Arguments that an event does not have are 0, texts the empty one; `known` distinguishes them.
+        Decimal arguments are signed, others unsigned; 64-bit values from 2^63 on are negative, with the same bits.
+        Arguments that an event does not have are 0 or the empty text; `known` distinguishes them.
 
         Raises:
             UsageError: There is no such column.
@@ -190,14 +189,14 @@ class ArgumentTable(Frames):
         return self._columns
 
     def known(self, name: str) -> NDArray[np.bool_]:
-        """Return which events have an argument, bool (n,)."""
+        """Return whether each event has an argument, bool (n,)."""
         if name in _OWN:
             return np.ones(len(self), np.bool_)
         self._values(name)
         return self._arguments[name][1]
 
     def arrow(self) -> pa.Table:
-        """Return them as a table of Arrow; arguments that an event does not have are null.
+        """Return the columns as an Arrow table; arguments that an event does not have are null.
 
         Raises:
             UsageError: The package pyarrow is not installed.
@@ -209,7 +208,7 @@ class ArgumentTable(Frames):
         return required("pyarrow").table(arrays)
 
     def _or_none(self, name: str) -> list[Any]:
-        """Return the values of a column, None where there is none."""
+        """Return the values of a column, None where the event does not have the argument."""
         pairs = zip(self[name].tolist(), self.known(name).tolist(), strict=True)
         return [value if is_known else None for value, is_known in pairs]
 
@@ -228,15 +227,15 @@ class ArgumentTable(Frames):
         return column
 
 
-# ---- one argument a row --------------------------------------------------------------------------------------------
+# ---- the table `argument`, with one argument per row -----------------------------------------------------------------
 
 
-def argument_chunks(trace: Trace, rows: Rows | None = None) -> Iterator[Made]:
-    """Yield the columns of the table `argument`, those in nanoseconds left out, of some events after the others.
+def argument_chunks(trace: Trace, rows: Rows | None = None) -> Iterator[ColumnsByName]:
+    """Yield the columns of the table `argument`, except those in nanoseconds, for one chunk of events after another.
 
     Args:
         trace: The trace.
-        rows: (n,), ascending, of which events; None = all.
+        rows: (n,), rows of the events, ascending; None = all.
     """
     book = kinds(trace)
     kind_of_code = np.zeros(CODE_COUNT, np.uint16)
@@ -258,12 +257,12 @@ def argument_chunks(trace: Trace, rows: Rows | None = None) -> Iterator[Made]:
 
 
 def _one_a_row(pieces: list[Piece], events: int, number_of: dict[str, int]) -> dict[str, Any]:
-    """Return how many arguments each event has, int64 (events,), and their names and values, event by event.
+    """Return columns with one argument per row, event by event, and `counts`, the number of rows of each event.
 
     Args:
         pieces: The arguments of all events.
-        events: How many there are.
-        number_of: By name of an argument; new ones are added.
+        events: Number of events.
+        number_of: Number of each argument name; new names are added.
     """
     counts = np.zeros(events, np.int64)
     for piece in pieces:
@@ -289,14 +288,14 @@ def _one_a_row(pieces: list[Piece], events: int, number_of: dict[str, int]) -> d
     }
 
 
-def argument_made(trace: Trace, rows: Rows | None = None) -> Made:
-    """Return the columns of the table `argument`, those in nanoseconds left out; arguments as of `argument_chunks`."""
+def argument_columns(trace: Trace, rows: Rows | None = None) -> ColumnsByName:
+    """Return the columns of the table `argument`, except those in nanoseconds; see `argument_chunks`."""
     chunks = [*argument_chunks(trace, rows)]
     return {name: _joined([chunk[name] for chunk in chunks]) for name in chunks[0]}
 
 
 def _joined(parts: Sequence[Values]) -> Values:
-    """Return columns one after the other as one."""
+    """Return the concatenation of columns."""
     partial = [part for part in parts if isinstance(part, Partial)]
     if partial:
         return Partial(

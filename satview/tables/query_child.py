@@ -1,11 +1,11 @@
-"""The process that queries run in: DuckDB over tables that come through standard input; answers go to standard output.
+"""The process that runs queries with DuckDB: tables come in through standard input, answers go to standard output.
 
-It is started by `satview.tables.query_process`, which says what it may take. It has no network, cannot write files, and
-ends when its standard input does: also in the middle of a query, since a thread of its own reads that.
+`satview.tables.query_process` starts it. It has no network access, cannot write files, and its memory and time are
+limited. It ends when its standard input is closed, even during a query, as a separate thread reads that.
 
-Messages of both directions are a letter, eight bytes of length, and so many bytes: `J` is JSON, `A` a stream of Arrow.
-A request is JSON. The answer is JSON that names the tables which are missing here; these follow, each as streams of
-Arrow and the JSON of its name behind them. Then come the rows as streams of Arrow, and JSON that says how it ended.
+A message in either direction is a letter, eight bytes of length, and the data: `J` is JSON, `A` an Arrow stream. For
+each request (JSON) the process first names the tables that it lacks (JSON). The other side sends these, each as Arrow
+streams followed by its name (JSON). The answer is the rows (Arrow streams), then JSON about how the query ended.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ JSON: Final = b"J"
 ARROW: Final = b"A"
 _LENGTH_BYTES: Final = 8
 _BATCH_ROWS: Final = 1 << 15
-_TEXT_MOST: Final = 20_000  # characters of what DuckDB says of an error
-_CPU_GRACE_S: Final = 5  # processor time beyond what the clock allows: the parent, which looks at it, comes first
-_OWN_BYTES: Final = 128 << 20  # address space that Python and Arrow may need for an answer, beside what DuckDB has
-# Types that Arrow, Python, CSV and Parquet all know. What is neither here nor made of these becomes text.
+_TEXT_MOST: Final = 20_000  # characters of an error message of DuckDB
+_CPU_GRACE_S: Final = 5  # added to the limit of processor time, so that the parent's limit of elapsed time comes first
+_OWN_BYTES: Final = 128 << 20  # address space for Python and Arrow, in addition to that of DuckDB
+# Types that Arrow, Python, CSV and Parquet all have. Values of types not made of these become text.
 _COMMON: Final = frozenset(
     ("boolean", "tinyint", "smallint", "integer", "bigint", "utinyint", "usmallint", "uinteger", "ubigint", "hugeint",
      "float", "double", "decimal", "varchar", "blob", "date", "time", "timestamp", "timestamp_s", "timestamp_ms",
@@ -42,7 +42,7 @@ _Message = tuple[bytes, bytes]
 
 
 def send(stream: BinaryIO, kind: bytes, data: Any) -> None:
-    """Write a message; JSON is given as what it represents, Arrow as something with bytes."""
+    """Write a message; `data` is a value to encode for JSON, and a bytes-like object for Arrow."""
     payload = memoryview(json.dumps(data).encode() if kind == JSON else data)
     stream.write(kind + payload.nbytes.to_bytes(_LENGTH_BYTES, "little"))
     stream.write(payload)
@@ -63,7 +63,7 @@ def receive(stream: BinaryIO) -> _Message:
 
 
 def arrow_bytes(rows: Any) -> Any:
-    """Return a batch or a table of Arrow as the bytes of a stream."""
+    """Return an Arrow batch or table as the bytes of an Arrow stream."""
     pyarrow = required("pyarrow")
     sink = pyarrow.BufferOutputStream()
     with pyarrow.ipc.new_stream(sink, rows.schema) as writer:
@@ -72,23 +72,23 @@ def arrow_bytes(rows: Any) -> Any:
 
 
 def arrow_rows(payload: bytes) -> Any:
-    """Return the table of Arrow that the bytes of a stream hold, without copying them."""
+    """Return the Arrow table in the bytes of an Arrow stream, without copying them."""
     return required("pyarrow").ipc.open_stream(payload).read_all()
 
 
 def serve() -> NoReturn:
     """Answer requests until standard input ends."""
     with contextlib.suppress(ValueError, OSError):
-        signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl+C of a terminal is for the parent, which then ends this
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # on Ctrl+C in a terminal, the parent ends this process
     answers = os.fdopen(os.dup(1), "wb", buffering=1 << 16)
-    with open(os.devnull, "wb") as nowhere:  # noqa: PTH123  -- whatever a library prints is no message
-        os.dup2(nowhere.fileno(), 1)
+    with open(os.devnull, "wb") as devnull:  # noqa: PTH123  -- output of libraries must not mix with messages
+        os.dup2(devnull.fileno(), 1)
     inbox: queue.SimpleQueue[_Message] = queue.SimpleQueue()
     threading.Thread(target=_read, args=(sys.stdin.buffer, inbox), daemon=True).start()
     _limit("RLIMIT_CORE", 0)
     _limit("RLIMIT_FSIZE", 0)
     try:
-        # Both look for packages that nothing here needs, which take three times as long to import as themselves.
+        # Both import these packages if present, which are not needed here and take three times as long to import.
         for unused in ("numpy", "pandas", "polars"):
             sys.modules[unused] = cast("ModuleType", None)
         required("pyarrow.ipc"), required("duckdb")
@@ -103,16 +103,16 @@ def serve() -> NoReturn:
 
 
 def _read(stream: BinaryIO, inbox: queue.SimpleQueue[_Message]) -> None:
-    """Pass messages on; end the process when standard input is closed, even during a query."""
+    """Put all messages into the inbox; end the process when standard input is closed, even during a query."""
     try:
         while True:
             inbox.put(receive(stream))
-    except BaseException:  # noqa: BLE001  -- the parent is gone, or this process has no memory left to hear it
+    except BaseException:  # noqa: BLE001  -- the parent is gone, or this process has no memory left to read on
         os._exit(0)
 
 
 def _limit(name: str, value: int) -> None:
-    """Limit what this process may take, where the system does that (it does not on Windows)."""
+    """Set a resource limit of this process, where the system has such limits (Windows does not)."""
     try:
         import resource
     except ImportError:
@@ -126,7 +126,7 @@ def _limit(name: str, value: int) -> None:
 
 
 def _address_bytes() -> int:
-    """Return the size of the address space of this process; 0 where the system does not tell."""
+    """Return the size of the address space of this process; 0 if it is not known."""
     try:
         return int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0]) * os.sysconf("SC_PAGE_SIZE")
     except (OSError, ValueError, IndexError):
@@ -134,7 +134,7 @@ def _address_bytes() -> int:
 
 
 class _Child:
-    """What the process has: a database, and the tables of the trace that was queried last."""
+    """The state of the process: a database, and the tables of the trace that was queried last."""
 
     def __init__(self, next_message: Callable[[], _Message], answers: BinaryIO) -> None:
         self._next, self._answers = next_message, answers
@@ -152,7 +152,7 @@ class _Child:
         if request["owner"] != self._owner:
             self._tables.clear()
             self._owner = request["owner"]
-        if "query" not in request:  # its trace is closed
+        if "query" not in request:  # the trace was closed
             return
         duckdb = required("duckdb")
         connection = None
@@ -171,13 +171,13 @@ class _Child:
             end = {"error": "fatal", "text": str(error)[:_TEXT_MOST]}
         except (duckdb.Error, UnicodeError, OverflowError) as error:
             end = {"error": "duckdb", "text": str(error)[:_TEXT_MOST]}
-        except Exception as error:  # noqa: BLE001  -- Arrow's, which are of many kinds: it is told, and this process goes
+        except Exception as error:  # noqa: BLE001  -- errors of Arrow have many types; the parent ends this process
             end = {"error": "memory" if "Out of Memory" in str(error) else "fatal", "text": str(error)[:_TEXT_MOST]}
         finally:
             if connection is not None:
                 connection.close()
         own_bytes = self._begin_bytes + sum(table.nbytes for table in self._tables.values())
-        # What allocators keep of a large query would be missing in the address space of the next one.
+        # Memory that allocators keep after a large query would be missing in the address space of the next one.
         end["is_worn"] = _address_bytes() > own_bytes + request["memory_bytes"] // 2
         self._send(JSON, end)
         self._answers.flush()
@@ -190,7 +190,7 @@ class _Child:
 
     def _connection(self, request: dict[str, Any]) -> Any:
         """Return a new connection; the database takes 20 ms to open and is reused unless the request has folders."""
-        for name in ("RLIMIT_AS", "RLIMIT_CPU"):  # those of the query before
+        for name in ("RLIMIT_AS", "RLIMIT_CPU"):  # lift the limits of the previous query
             _limit(name, (1 << 63) - 1)
         folders = request["folders"]
         key = request["memory_bytes"], request["threads"]
@@ -201,7 +201,7 @@ class _Child:
         return self._database.cursor()
 
     def _receive_tables(self, request: dict[str, Any]) -> None:
-        """Ask for the tables that are not here yet, and take them."""
+        """Request the tables that the process lacks, and receive them."""
         for name in request["changing"]:
             self._tables.pop(name, None)
         missing = [name for name in request["tables"] if name not in self._tables]
@@ -215,7 +215,7 @@ class _Child:
             parts = []
 
     def _run(self, connection: Any, request: dict[str, Any]) -> dict[str, Any]:
-        """Run a query and send its rows, as many as are allowed; return how it ended."""
+        """Run a query and send its rows up to the limit; return how it ended."""
         if taken_bytes := _address_bytes():
             _limit("RLIMIT_AS", taken_bytes + request["memory_bytes"] + _OWN_BYTES)
         threads = request["threads"] or os.cpu_count() or 1
@@ -225,7 +225,7 @@ class _Child:
         for statement in request["statements"]:
             connection.execute(statement)
         rows = _common(connection.sql(request["query"]))
-        # Before 1.5 it was called otherwise.
+        # Before DuckDB 1.5 the method had another name.
         reader = (getattr(rows, "to_arrow_reader", None) or rows.fetch_record_batch)(_BATCH_ROWS)
         self._send(ARROW, arrow_bytes(reader.schema.empty_table()))
         left_bytes = request["answer_bytes"]
@@ -244,16 +244,16 @@ def _processor_s() -> float:
 
 
 def _database(memory_bytes: int, threads: int, folders: list[str]) -> Any:
-    """Return an empty database in memory that reaches nothing, or with `folders` files of these.
+    """Return an empty database in memory that can read no files except those in `folders`.
 
-    What a query makes is temporary: only its own connection sees it.
+    Queries create only temporary objects, which only their own connection sees.
     """
     database = required("duckdb").connect(
         config={
             "autoinstall_known_extensions": "false",
             "autoload_known_extensions": "false",
             "python_enable_replacements": "false",
-            "temp_directory": "",  # else it makes a folder in the current one, and nothing may be written there
+            "temp_directory": "",  # else it would create a folder in the current directory
             "memory_limit": f"{memory_bytes}B",
             **({"threads": str(threads)} if threads else {}),
         }
@@ -266,10 +266,10 @@ def _database(memory_bytes: int, threads: int, folders: list[str]) -> Any:
 
 
 def _refuse_other(duckdb: Any, connection: Any, query: str) -> None:
-    """Refuse a text that is not exactly one query.
+    """Raise an error if a text is not exactly one query.
 
     Raises:
-        UsageError: It is several, none, or would change something.
+        UsageError: It has no statement or several, or the statement is not a query.
     """
     statements = connection.extract_statements(query)
     if len(statements) != 1:
@@ -279,7 +279,7 @@ def _refuse_other(duckdb: Any, connection: Any, query: str) -> None:
 
 
 def _rows_that_fit(batch: Any, most_bytes: int) -> int:
-    """Return how many of the first rows of a batch have so many bytes at most."""
+    """Return how many of the first rows of a batch have at most `most_bytes` together."""
     if batch.nbytes <= most_bytes:
         return int(batch.num_rows)
     least, more = 0, batch.num_rows
@@ -290,7 +290,7 @@ def _rows_that_fit(batch: Any, most_bytes: int) -> int:
 
 
 def _common(rows: Any) -> Any:
-    """Return a relation in which values of types that some output formats lack are texts, as DuckDB writes them."""
+    """Return a relation in which values of types that some output formats lack are converted to text by DuckDB."""
     if rows is None:
         raise UsageError("this is no query that has rows")
     shown = [_common_type(kind) for kind in rows.types]
@@ -303,7 +303,7 @@ def _common(rows: Any) -> Any:
 
 
 def _common_type(kind: Any, is_nested: bool = False) -> str | None:
-    """Return the type in SQL that values of a type are converted to; None if they stay as they are."""
+    """Return the SQL type to which values of a type are converted; None if they are not converted."""
     name = kind.id.lower()
     if name in _COMMON or (name == "enum" and not is_nested):
         return None

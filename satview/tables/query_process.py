@@ -1,7 +1,7 @@
-"""Processes that run queries: started early, kept for the next query, and ended with this process, however it ends.
+"""The pool of processes that run queries: started early, kept for the next query, ended when this process ends.
 
-`satview.tables.query_child` is what runs there, `satview.tables.question` makes the requests. This module imports no
-numpy, so that a process starts while the rest is imported.
+They run `satview.tables.query_child`; `satview.tables.question` sends the requests. This module imports no numpy, so
+that a process can start while other modules are imported.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ class QueryProcess:
     """A process that answers one question at a time.
 
     Attributes:
-        owner: Number of the trace whose tables it has; 0 = none.
+        owner: Number of the trace whose tables the process holds; 0 = none.
     """
 
     def __init__(self) -> None:
-        # Allocators reserve addresses for later, of which there are few: 64 MiB for each of eight arenas per processor,
-        # and Arrow's own 1 GiB.
+        # Allocators reserve much of the limited address space: 64 MiB for each of eight arenas per processor, and
+        # Arrow's own allocator 1 GiB.
         environment = child_environment(MALLOC_ARENA_MAX="2", ARROW_DEFAULT_MEMORY_POOL="system")
         try:
             self._child = subprocess.Popen(  # noqa: S603  -- satview itself
@@ -56,7 +56,7 @@ class QueryProcess:
         """Return the next message of the process.
 
         Raises:
-            EOFError: It has ended.
+            EOFError: The process has ended.
         """
         with contextlib.suppress(OSError):
             cast("BinaryIO", self._child.stdin).flush()
@@ -75,12 +75,12 @@ class QueryProcess:
         return self._child.poll() is None
 
     def kill(self) -> None:
-        """End it at once; callable from every thread, also while another waits for its answer."""
+        """Kill the process; callable from any thread, also while another one waits for an answer."""
         with contextlib.suppress(OSError):
             self._child.kill()
 
     def close(self) -> int:
-        """End it and wait for that; return its exit code, negative for a signal."""
+        """Kill the process and wait for its end; return its exit code, negative for a signal."""
         self.kill()
         for stream in (self._child.stdin, self._child.stdout):
             with contextlib.suppress(OSError):
@@ -89,16 +89,16 @@ class QueryProcess:
 
 
 class Waiting:
-    """The idle query processes, and those inherited from the process that this one was forked from."""
+    """The idle query processes, and those of the parent process if this process was forked."""
 
     def __init__(self) -> None:
         self.idle: list[QueryProcess] = []
         self.foreign: list[QueryProcess] = []
-        # Not Lock: a trace may be freed, and `_forget` be called, wherever Python makes an object.
+        # Reentrant: a trace may be freed, which calls `_forget`, whenever Python allocates an object.
         self.lock = threading.RLock()
 
     def after_fork(self) -> None:
-        """Leave them to the process that started them."""
+        """In a forked process, leave the query processes to the parent."""
         self.foreign, self.idle, self.lock = self.idle, [], threading.RLock()
 
     def of_owner(self, owner: int) -> list[QueryProcess]:
@@ -106,14 +106,14 @@ class Waiting:
         return [process for process in self.idle if process.owner == owner]
 
     def keep(self, process: QueryProcess) -> None:
-        """Add a process to the idle ones."""
+        """Add a process to the idle ones; close the oldest if there are too many."""
         with self.lock:
             self.idle.append(process)
             while len(self.idle) > _MOST_IDLE:
                 self.idle.pop(0).close()
 
     def take(self, owner: int) -> QueryProcess:
-        """Return a process for a question: one with the tables of its trace if there is one."""
+        """Return a process for a query, if possible an idle one with the tables of its trace."""
         with self.lock:
             for process in (*self.of_owner(owner), *self.of_owner(0), *self.idle[: len(self.idle) - _MOST_IDLE + 1]):
                 self.idle.remove(process)
@@ -130,7 +130,7 @@ _numbers = count(1)
 
 
 class _Owner:
-    """Lives as long as the cache of a trace."""
+    """Kept in the cache of a trace: frees the trace's tables in query processes when the trace is freed."""
 
     def __init__(self) -> None:
         self.number = next(_numbers)
@@ -143,14 +143,14 @@ def owner_number(trace: Trace) -> int:
 
 
 def _forget(owner: int) -> None:
-    """Free the tables of a trace that is closed."""
+    """Free the tables of a trace in the idle processes."""
     with waiting.lock:
         for process in waiting.of_owner(owner):
             process.forget()
 
 
 def close_processes(trace: Trace | None = None) -> None:
-    """End the idle query processes, except those with tables of other traces."""
+    """End the idle query processes that have no tables, and those with the tables of `trace`."""
     with waiting.lock:
         for process in waiting.of_owner(0) + (waiting.of_owner(owner_number(trace)) if trace is not None else []):
             waiting.idle.remove(process)
@@ -165,13 +165,13 @@ def _close_all() -> None:
 
 
 def start_early(trace: Trace | None = None) -> None:
-    """Start a process if none waits, so that it is ready for the first query; starting takes 0.2 s.
+    """Start a process if none is idle, so that it is ready for the first query; starting takes 0.2 s.
 
     Args:
-        trace: What is going to be queried, if it is known: `close_processes` ends the process with it.
+        trace: The trace that will be queried, if known, so that `close_processes(trace)` ends the process.
     """
     owner = owner_number(trace) if trace is not None else 0
-    with waiting.lock, contextlib.suppress(UsageError):  # the query says it
+    with waiting.lock, contextlib.suppress(UsageError):  # the query will raise the same error
         if not waiting.of_owner(owner):
             process = QueryProcess()
             process.owner = owner

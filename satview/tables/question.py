@@ -1,7 +1,7 @@
-"""Sends queries to a query process; whatever happens to a query, this process goes on.
+"""Sends queries to a query process, so that no query can crash or block this process.
 
-The other process is ended when the time is over, when the query is cancelled and when anything is raised here, as by
-Ctrl+C. The system limits its memory. It gets the tables that it lacks, through its standard input.
+The query process is ended when time runs out, when the query is cancelled, and when an exception is raised here, as by
+Ctrl+C. The operating system limits its memory. It receives the tables that it lacks through its standard input.
 """
 
 from __future__ import annotations
@@ -26,22 +26,22 @@ from satview.tables.views import near_tables, views
 if TYPE_CHECKING:
     import pyarrow as pa
 
-_LOOK_S: Final = 0.05  # how often is looked whether a query is cancelled
-_START_S: Final = 30.0  # for the start of the process, where other work leaves it little
-_PART_ROWS: Final = 1 << 18  # of a table in one message
+_LOOK_S: Final = 0.05  # interval of checks for cancellation
+_START_S: Final = 30.0  # time allowed for the start of the process, which may be slow on a busy machine
+_PART_ROWS: Final = 1 << 18  # rows of a table in one message
 _MIB: Final = 1 << 20
 _MISSING: Final = re.compile(r"Catalog Error: Table with name (\S+) does not exist!")
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """How much a query may take.
+    """Resource limits of a query.
 
     Attributes:
-        time_s: Seconds of the clock, from when its tables are made.
-        memory_bytes: Beside its tables and its answer.
-        threads: How many processors it uses at once; 0 = all.
-        answer_bytes: Of the rows, as columns of Arrow.
+        time_s: Elapsed seconds, from when its tables have been made.
+        memory_bytes: Memory in addition to its tables and its answer.
+        threads: Number of processors used at once; 0 = all.
+        answer_bytes: Size of the rows as Arrow columns.
     """
 
     time_s: float = 60.0
@@ -55,14 +55,14 @@ class SqlQuestion:
     """One request to the process.
 
     Attributes:
-        query: What somebody typed.
-        statements: Of ours, before it: they make what the query mentions.
-        table_names: The tables that these read, each with `_` before its name.
-        make_table: Makes a table that the process does not have, in one part or several.
-        changing: Those of the tables that may be others than those of the same name before.
-        owner: Number of the trace, as `owner_number` has it; 0 = none.
-        folders: The only ones that may be read.
-        known: Names of tables that there are beside the documented ones.
+        query: The user's query.
+        statements: Statements to run before it, which create the views and macros that the query uses.
+        table_names: The tables that these read, each as `_` and its name.
+        make_table: Function that makes a table that the process lacks, in one or more parts.
+        changing: Those of the tables whose content may have changed since the last query.
+        owner: `owner_number` of the trace; 0 = none.
+        folders: The only folders from which files may be read.
+        known: Names of existing tables other than the documented ones.
     """
 
     query: str
@@ -79,7 +79,7 @@ class Query:
     """A query that a process is answering; creating it builds and sends the tables.
 
     Raises:
-        UsageError: The query is faulty or goes over a limit, the process has ended, or a package is not installed.
+        UsageError: The query is faulty or exceeds a limit, the process has ended, or a package is not installed.
         Cancelled: `cancelled()` returned True.
     """
 
@@ -101,11 +101,11 @@ class Query:
         """Return the rows.
 
         Args:
-            is_part_enough: Return the first rows of an answer that is too large; `Result.is_cut` says so.
+            is_part_enough: Return only the first rows of an answer that is too large, with `Result.is_cut` set.
 
         Raises:
-            UsageError: As of the class; or the answer is too large.
-            Cancelled: As of the class.
+            UsageError: See the class; or the answer is too large.
+            Cancelled: See the class.
         """
         with self._guarded():
             parts = []
@@ -120,14 +120,14 @@ class Query:
 
     @contextlib.contextmanager
     def _guarded(self) -> Iterator[None]:
-        """End the process if anything is raised: a query that nobody waits for must not go on."""
+        """End the process if an exception is raised, as nobody would wait for the query."""
         try:
             yield
         except EOFError as error:
             code = self._leave(is_sound=False)
             raise self._ended(code) from error
         except BaseException as error:
-            # After a faulty query the process is as good as before.
+            # After a faulty query the process can be used again.
             self._leave(is_sound=isinstance(error, _RefusedError))
             raise
 
@@ -147,7 +147,7 @@ class Query:
             },
         )  # fmt: skip
         missing = self._checked(process.receive()[1])["missing"]
-        self._end_s = float("inf")  # making a table is no fault of the query
+        self._end_s = float("inf")  # the time for making tables does not count
         for name in missing:
             if self._cancelled():
                 raise Cancelled("the query was stopped")
@@ -159,7 +159,7 @@ class Query:
         self._end_s = time.monotonic() + limits.time_s
 
     def _checked(self, payload: bytes) -> dict[str, Any]:
-        """Return an answer, unless it says that something went wrong."""
+        """Return a decoded answer; raise an exception if it reports an error."""
         answer: dict[str, Any] = json.loads(payload)
         kind, text = answer.get("error"), answer.get("text", "")
         if kind is None:
@@ -176,7 +176,7 @@ class Query:
         raise refused
 
     def _look(self) -> None:
-        """End the process when the time is over or the query is cancelled."""
+        """Watch the query in a thread: end the process when time runs out or the query is cancelled."""
         while not self._is_over.wait(min(_LOOK_S, max(self._end_s - time.monotonic(), 0.0))):
             if self._cancelled():
                 self._why = "cancelled"
@@ -197,7 +197,7 @@ class Query:
         return self._process.close()
 
     def _ended(self, code: int) -> Exception:
-        """Return why the process ended before it answered."""
+        """Return the exception for a process that ended before it answered."""
         if self._why == "cancelled":
             return Cancelled("the query was stopped")
         if self._why == "time" or -code == getattr(signal, "SIGXCPU", None):
@@ -208,7 +208,7 @@ class Query:
 
 
 class _RefusedError(UsageError):
-    """A query that cannot be carried out, through no fault of the process."""
+    """A faulty query, after which the process can be used again."""
 
 
 def _signal_name(number: int) -> str:
@@ -227,7 +227,7 @@ def _never() -> bool:
 
 
 def _first_lines(text: str, known: Sequence[str] = ()) -> str:
-    """Return what DuckDB says of a query, without the hints about its own interface."""
+    """Return the first lines of an error message of DuckDB, without hints about DuckDB's own interface."""
     if missing := _MISSING.match(text):
         return f"a table {missing[1][:40]!r} does not exist; {_remedy(missing[1], known)}"
     lines = [line for line in text.splitlines() if line.strip() and not line.startswith(("Possible solutions", "* "))]
@@ -235,7 +235,7 @@ def _first_lines(text: str, known: Sequence[str] = ()) -> str:
 
 
 def _remedy(name: str, known: Sequence[str]) -> str:
-    """Return what to do about a table that does not exist: DuckDB would suggest its own tables."""
+    """Return advice for a table that does not exist, in place of DuckDB's, which would suggest internal tables."""
     view = views().get(name.lower())
     if view is not None and view.parameters:
         return f"it is a macro: `from {view.usage}`, `describe from {view.usage}`, with numbers"

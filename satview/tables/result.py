@@ -1,8 +1,8 @@
-"""The answer to a query: its columns, its rows as values of Python, and every value as text.
+"""The result of a query: its columns, its rows as Python values, and values as text.
 
-Types that only some forms know are texts already (`satview.tables.query_child`): intervals, bits, unions, UUIDs, times
-with a zone or in nanoseconds, variants, whole numbers beyond 128 bits. What is left can be a value of Python, but for
-days before the year 1 and beyond 9999, for infinity and 24:00: these are texts as DuckDB writes them.
+`satview.tables.query_child` converts types that some output formats lack to text: intervals, bits, unions, UUIDs, times
+with a zone or in nanoseconds, variants, integers beyond 128 bits. All other values have a Python type, except days
+before the year 1 and beyond 9999, infinity and 24:00, which are texts in DuckDB's form.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ _DAY_S: Final = 86_400
 _PER_S: Final = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
 _FIRST_DAY: Final = (date.min - date(1970, 1, 1)).days
 _LAST_DAY: Final = (date.max - date(1970, 1, 1)).days
-_INFINITE_DAY: Final = 2**31 - 1  # as DuckDB has infinity, in days
-_INFINITE: Final = 2**63 - 1  # and in units of time
+_INFINITE_DAY: Final = 2**31 - 1  # DuckDB's infinity for days
+_INFINITE: Final = 2**63 - 1  # DuckDB's infinity for times
 
 
 class Result(Frames):
     """The rows of a query, as columns.
 
     Attributes:
-        is_cut: There are more rows, which went beyond the limit of an answer.
+        is_cut: Whether rows beyond the size limit were cut off.
     """
 
     def __init__(self, table: pa.Table, is_cut: bool = False) -> None:
@@ -46,14 +46,14 @@ class Result(Frames):
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """Their names, in order; those that a query gives twice have a number behind them."""
+        """Names of the columns, in order; repeated names get a number."""
         return self._columns
 
     def __len__(self) -> int:
         return int(self._table.num_rows)
 
     def __getitem__(self, name: str) -> NDArray[Any]:
-        """Return a column in numpy, (n,); as objects where numpy has no such type or value, None for null.
+        """Return a column as a numpy array, (n,); of objects where numpy has no such type or value, None for null.
 
         Raises:
             UsageError: There is no such column.
@@ -65,27 +65,27 @@ class Result(Frames):
         if is_plain and not column.null_count:
             return np.asarray(column.to_numpy())
         values = np.empty(len(self), np.object_)
-        for row, value in enumerate(values_of(column)):  # at once, numpy would make rows of lists
+        for row, value in enumerate(values_of(column)):  # one by one, as numpy would turn lists into rows
             values[row] = value
         return values
 
     def __repr__(self) -> str:
-        return f"<Result: {self.says} of {', '.join(self.columns)}>"
+        return f"<Result: {self.summary} of {', '.join(self.columns)}>"
 
     @property
-    def says(self) -> str:
-        """How many rows there are, and whether there are more: `3 rows`."""
+    def summary(self) -> str:
+        """Text about the number of rows, and whether there are more: `3 rows`."""
         return f"{len(self):,} rows{', cut: there are more' if self.is_cut else ''}"
 
     def _repr_html_(self) -> str:
-        """Return the first rows for notebooks."""
-        return html_rows(self.columns, self.rows(_SHOWN_ROWS), self.says)
+        """Return the first rows as HTML for notebooks."""
+        return html_rows(self.columns, self.rows(_SHOWN_ROWS), self.summary)
 
     def rows(self, most: int | None = None) -> list[tuple[Any, ...]]:
         """Return the rows one by one, as tuples.
 
         Args:
-            most: The first so many; None = all.
+            most: Number of rows to return, from the first; None = all.
         """
         part = self._table if most is None else self._table.slice(0, most)
         return list(zip(*map(values_of, part.columns), strict=True))
@@ -95,19 +95,19 @@ class Result(Frames):
         return _value(self._table.column(name)[row])
 
     def arrow(self) -> pa.Table:
-        """Return it as a table of Arrow."""
+        """Return the rows as an Arrow table."""
         return self._table
 
 
 def value_text(value: Any) -> str:
-    """Return a value of a result as people read it: numbers with six digits, null as nothing, the rest as in SQL."""
+    """Return a value as text for people: floating-point numbers with six digits, null as empty, others as in SQL."""
     if value is None:
         return ""
     return f"{value:.6g}" if isinstance(value, float) else _sql_text(value)
 
 
 def json_value(value: Any) -> Any:
-    """Return a value as JSON has it: what it has no type for is text, a map is a list of pairs."""
+    """Return a value for JSON: types that JSON lacks become text, a map becomes a list of pairs."""
     if isinstance(value, dict):
         return {name: json_value(part) for name, part in value.items()}
     if isinstance(value, list | tuple):
@@ -118,7 +118,7 @@ def json_value(value: Any) -> Any:
 
 
 def beyond_python(column: pa.ChunkedArray) -> bool:
-    """Return whether a column has days, moments or times that Python has no value for."""
+    """Return whether a column has dates, timestamps or times that Python cannot represent."""
     pyarrow, compute = required("pyarrow"), required("pyarrow.compute")
     kinds, kind = pyarrow.types, column.type
     if not (kinds.is_date(kind) or kinds.is_timestamp(kind) or kinds.is_time(kind)):
@@ -138,7 +138,7 @@ def beyond_python(column: pa.ChunkedArray) -> bool:
 
 
 def values_of(column: pa.ChunkedArray) -> list[Any]:
-    """Return the values of a column of Arrow as those of Python, None for null."""
+    """Return the values of an Arrow column as Python values, None for null."""
     kinds = required("pyarrow").types
     is_difficult = kinds.is_nested(column.type) or beyond_python(column)
     if is_difficult or (kinds.is_timestamp(column.type) and column.type.tz):
@@ -148,7 +148,7 @@ def values_of(column: pa.ChunkedArray) -> list[Any]:
 
 
 def _value(scalar: Any) -> Any:
-    """Return a value of Arrow as one of Python; the `to_pylist` of Arrow raises OverflowError for some."""
+    """Return an Arrow value as a Python value, also those for which Arrow's `to_pylist` raises OverflowError."""
     kinds, kind = required("pyarrow").types, scalar.type
     if not scalar.is_valid:
         return None
@@ -168,7 +168,7 @@ def _value(scalar: Any) -> Any:
 
 
 def _day(number: int) -> date | str:
-    """Return a day from its number since 1970; as text where Python has none, as DuckDB writes it."""
+    """Return the date of a day number since 1970; as text in DuckDB's form if Python cannot represent it."""
     if _FIRST_DAY <= number <= _LAST_DAY:
         return date.fromordinal(number - _FIRST_DAY + 1)
     if abs(number) == _INFINITE_DAY:
@@ -189,7 +189,7 @@ def _time_of_day(number: int, unit: str) -> time | str:
 
 
 def _moment(number: int, unit: str, has_zone: bool) -> datetime | str:
-    """Return a moment from its number since 1970, with a zone in UTC; as text where Python has none."""
+    """Return the timestamp of a number of units since 1970, in UTC if it has a zone; else as text, see `_day`."""
     if abs(number) == _INFINITE:
         return "infinity" if number > 0 else "-infinity"
     days, rest = divmod(number, _DAY_S * _PER_S[unit])
@@ -202,7 +202,7 @@ def _moment(number: int, unit: str, has_zone: bool) -> datetime | str:
 
 
 def _sql_text(value: Any) -> str:
-    """Return a value in DuckDB's text form, or as `str` writes it if that is the same or as useful."""
+    """Return a value in DuckDB's text form, or its `str` if that is the same or as useful."""
     if isinstance(value, bytes):
         return "".join(chr(byte) if 32 <= byte < 127 and byte not in b"\\'\"" else f"\\x{byte:02X}" for byte in value)
     if isinstance(value, dict):
@@ -228,7 +228,7 @@ def texts_of(column: pa.ChunkedArray, text: Callable[[Any], str] = _sql_text) ->
 
 
 def _unique(names: list[str]) -> tuple[str, ...]:
-    """Return names, made unique: `a`, `a_1`."""
+    """Return unique names: a second `a` becomes `a_1`."""
     unique = dict[str, None]()
     for name in names:
         shown, number = name, 0
@@ -240,9 +240,9 @@ def _unique(names: list[str]) -> tuple[str, ...]:
 
 
 def _whole_numbers(table: pa.Table) -> pa.Table:
-    """Return a result with sums, which DuckDB makes 128 bits wide, as 64-bit numbers where they fit.
+    """Return a result with 128-bit integers, DuckDB's type for sums, as 64-bit integers where they fit.
 
-    Where they do not even fit into the 38 digits that Arrow and Parquet have, they are texts.
+    Columns that exceed the 38 digits of Arrow and Parquet become texts.
     """
     pyarrow, compute = required("pyarrow"), required("pyarrow.compute")
     for position, field in enumerate(table.schema):

@@ -1,4 +1,4 @@
-"""The tables of a trace and the meaning of each column; docs/tables.md is written from this."""
+"""The tables of a trace and the meaning of each column, from which docs/tables.md is written."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from satview.store.trace import Trace
 
 
 class SqlKind(StrEnum):
-    """What the values of a column are; the value is the type in numpy."""
+    """Types of columns; the value names the numpy type."""
 
     INT64 = "int64"
     INT32 = "int32"
@@ -23,7 +23,7 @@ class SqlKind(StrEnum):
     UINT16 = "uint16"
     UINT8 = "uint8"
     FLOAT64 = "float64"
-    ROW = "uint16, uint32"  # as narrow as the trace has it
+    ROW = "uint16, uint32"  # the narrower one where it is enough for the trace
     BOOL = "bool"
     TEXT = "text"
 
@@ -33,12 +33,12 @@ class SqlColumn:
     """One column of a table.
 
     Attributes:
-        name: A time or length ends in its unit.
-        kind: What its values are.
+        name: Name; for a time or duration it ends with the unit.
+        kind: Type of its values.
         meaning: One sentence without a full stop.
-        is_nullable: Not every row has a value: null in Arrow and SQL, -1 in numpy (texts: the empty one).
-        cycles: Of a column of nanoseconds the column of cycles that it is made from; empty for all others.
-        is_moment: Of such a column: a moment since the first event rather than a length.
+        is_nullable: Whether a row may lack a value: null in Arrow and SQL, -1 or the empty text in numpy.
+        cycles: For a column of nanoseconds, the column of cycles from which it is computed; else empty.
+        is_moment: For a column of nanoseconds, whether it is a time since the first event, not a duration.
     """
 
     name: str
@@ -54,12 +54,12 @@ class TableSchema:
     """One table.
 
     Attributes:
-        name: As in SQL.
-        meaning: What a row is.
-        columns: In order.
-        question: The columns as answers have them.
-        answer: Makes the table; None = a function of `BUILDERS` in `tables.table` makes its columns.
-        timed: Makes it, as far as it depends on what a file of timing says; None = it does not.
+        name: Name in SQL.
+        meaning: Meaning of a row.
+        columns: Columns in SQL, in order.
+        question: The columns in the form of answers.
+        answer: Function that makes the table; None = a function of `BUILDERS` in `tables.table` makes its columns.
+        timed: Function that makes the table from the trace and a timing file; None = it does not depend on one.
     """
 
     name: str
@@ -73,7 +73,7 @@ class TableSchema:
         """Return a column by name.
 
         Raises:
-            KeyError: There is none.
+            KeyError: There is no such column.
         """
         return dict(zip(self.names, self.columns, strict=True))[name]
 
@@ -115,7 +115,7 @@ def _flag(name: str, meaning: str) -> Column:
     return _column(name, Kind.FLAG, meaning)
 
 
-_KIND_OF_ANSWER: Final = {  # INT64 of all others
+_KIND_OF_ANSWER: Final = {  # INT64 for all others
     Kind.TEXT: SqlKind.TEXT,
     Kind.STATE: SqlKind.TEXT,
     Kind.SENTENCE: SqlKind.TEXT,
@@ -123,7 +123,7 @@ _KIND_OF_ANSWER: Final = {  # INT64 of all others
     Kind.FLAG: SqlKind.BOOL,
     **dict.fromkeys(FRACTIONS, SqlKind.FLOAT64),
 }
-_NARROW: Final = {  # by table and column, where it is not as wide as others of its kind
+_NARROW: Final = {  # by table and column, types that are narrower than usual for their kind
     ("event", "event"): SqlKind.UINT32,
     ("event", "thread"): SqlKind.ROW,
     ("event", "code"): SqlKind.UINT16,
@@ -144,7 +144,7 @@ def _of_answer(
     answer: Callable[[Trace], Table] | None = None,
     timed: Callable[[Trace, Mapping[str, Timing]], Table] | None = None,
 ) -> TableSchema:
-    """Return the table of an answer: times in cycles and in ns, and a column `_known` where values may be inexact."""
+    """Return the schema of an answer: times in cycles and ns, and a column `_known` where values may be inexact."""
     columns: list[SqlColumn] = []
     for column in question.columns:
         name, is_nullable = column.sql_name, column.is_nullable
@@ -164,7 +164,7 @@ def _of_answer(
 
 
 def _of_slow(table: str, meaning: str, question: Question, name: str) -> TableSchema:
-    """Return the table of how slow instances of all activities differ; `name` is the answer's field in `Compared`."""
+    """Return the schema of a table of `SlowAgainstFast` for all activities; `name` is its attribute there."""
     return _of_answer(
         table,
         meaning,
@@ -174,13 +174,13 @@ def _of_slow(table: str, meaning: str, question: Question, name: str) -> TableSc
 
 
 def _table(name: str, meaning: str, *columns: Column) -> TableSchema:
-    """Return a table that is not made from an answer."""
+    """Return the schema of a table that is not an answer."""
     question = Question(name, name.replace("_", " ").capitalize(), meaning, columns, "", "It has no rows.")
     return _of_answer(name, meaning, question)
 
 
 def _of_row(column: Column) -> str:
-    """Return what a column means in SQL, where threads and events are rows."""
+    """Return the meaning of a column in SQL, where threads and events are given as row numbers."""
     if column.kind is Kind.THREAD:
         return f"row of `thread`: {column.meaning}"
     return f"row of `event`: {column.meaning}" if column.kind is Kind.EVENT else column.meaning

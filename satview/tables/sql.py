@@ -22,7 +22,7 @@ from satview.tables.views import clock_macros, definition, mentioned, views, wit
 if TYPE_CHECKING:
     import pyarrow as pa
 
-_LONGEST_S: Final = 292 * 365 * 86_400  # what fits into nanoseconds of 64 bits
+_LONGEST_S: Final = 292 * 365 * 86_400  # longest time in nanoseconds of 64 bits
 _TIMED: Final = frozenset(name for name, schema in SCHEMAS.items() if schema.timed is not None)
 _WAS_TIMED: Final = "tables.was_timed"
 _RATE_MAX: Final = (2**63 - 1) // NS_PER_S
@@ -38,36 +38,36 @@ def sql(
 ) -> Result:
     """Return the rows of a query over the tables, views and macros of a trace (docs/tables.md).
 
-    It runs in a process of its own, which gets the tables that it mentions. It can reach neither files nor the network
-    nor extensions, nor the tables of another query.
+    The query runs in a separate process, which receives the tables that it uses. It has no access to files, the
+    network, extensions, or the tables of other queries.
 
     Args:
         trace: The trace.
         query: One SELECT, WITH, VALUES, SHOW TABLES, DESCRIBE, SUMMARIZE or EXPLAIN.
-        limits: How much it may take; None = the usual ones.
-        cancelled: Called now and then while it runs.
-        is_part_enough: Return the first rows of an answer that is too large; `Result.is_cut` says so.
-        timing: What a file of timing says, as of `analysis.timing.read_timing`, for the tables on activities.
+        limits: Resource limits; None = the default ones.
+        cancelled: Called repeatedly while the query runs.
+        is_part_enough: Return only the first rows of an answer that is too large, with `Result.is_cut` set.
+        timing: Content of a timing file, from `analysis.timing.read_timing`, for the tables about activities.
 
     Raises:
-        UsageError: The query is faulty, is none of these, or went over a limit; or a package is not installed.
+        UsageError: The query is faulty, is none of these, or exceeds a limit; or a package is not installed.
         Cancelled: `cancelled()` returned True.
     """
-    return asked(trace, query, limits, cancelled, timing).answer(is_part_enough)
+    return start_query(trace, query, limits, cancelled, timing).answer(is_part_enough)
 
 
-def asked(
+def start_query(
     trace: Trace,
     query: str,
     limits: Limits | None = None,
     cancelled: Callable[[], bool] | None = None,
     timing: Mapping[str, Timing] | None = None,
 ) -> Query:
-    """Make the tables that a query mentions, and return it while it runs; arguments as of `sql`.
+    """Start a query, making the tables that it uses, and return it while it runs; arguments as for `sql`.
 
     Raises:
-        UsageError: As of `sql`, as far as that shows by now.
-        Cancelled: As of `sql`.
+        UsageError: See `sql`; some errors are raised only by `Query.answer`.
+        Cancelled: See `sql`.
     """
     known = kinds(trace)
     query = with_thread_rows(with_list(query, SCHEMAS, kind_rows(trace)), partial(thread_of, trace))
@@ -81,7 +81,7 @@ def asked(
     others = {"argument", *(name for name in tables if name in known)} if was_described(trace) else set[str]()
     if timing:
         trace.cached(_WAS_TIMED, lambda _: True)
-    if trace.is_cached(_WAS_TIMED):  # the process may have them as another file of timing, or none, made them
+    if trace.is_cached(_WAS_TIMED):  # the process may hold tables that were made with another timing file or none
         others |= _TIMED
     question = SqlQuestion(
         query, statements, tuple(tables), lambda name: _parts(trace, name, is_plain, timing),
@@ -92,9 +92,9 @@ def asked(
 
 
 def _parts(trace: Trace, name: str, is_plain: bool, timing: Mapping[str, Timing] | None) -> Iterator[pa.Table]:
-    """Yield the rows of a table in one part, or in several; columns of nanoseconds are expressions of SQL.
+    """Yield the rows of a table in one or more parts.
 
-    So only queries that look at these pay for them.
+    Columns in nanoseconds are left out where they are SQL expressions, which cost only queries that use them.
     """
     if name not in SCHEMAS:
         yield argument_table(trace, name).arrow()
@@ -123,7 +123,7 @@ def _shown(column: SqlColumn) -> str:
 
 
 def _fits_plain_numbers(trace: Trace) -> bool:
-    """Return whether the arithmetic of `Clock.ns_array` needs neither its limit of 292 years nor more than 64 bits."""
+    """Return whether 64-bit arithmetic in SQL gives the results of `Clock.ns_array` for all times of the trace."""
     clock, window = trace.clock, trace.window
     furthest = max(abs(window.start - clock.start_cycles), abs(window.end - clock.start_cycles))
     return clock.cycles_per_s <= _RATE_MAX and furthest // clock.cycles_per_s < _LONGEST_S

@@ -1,4 +1,4 @@
-"""The tables of a trace by name, as answers (numpy, Arrow, pandas, Polars), and what builds their columns."""
+"""The tables of a trace by name, as `Table`s (numpy, Arrow, pandas, Polars), and the functions that build them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from satview.analysis.times.cpu_times import CutRuns, cut_runs, migrations, swit
 from satview.analysis.times.message_times import interrupts, kernel_calls
 from satview.analysis.times.state_times import activations, runs_are_cut, state_spans, states_are_cut
 from satview.analysis.timing import Timing
-from satview.answers.frames import Made, Partial, Texts
+from satview.answers.frames import ColumnsByName, Partial, Texts
 from satview.answers.table import CERTAINTIES, Table, names_in_sql
 from satview.base.errors import UsageError
 from satview.base.time import Cycles
@@ -30,24 +30,24 @@ from satview.store.losses import EVERY_CPU, idle_threads, losses
 from satview.store.mark_file import stored_marks
 from satview.store.time_ranges import TimeRanges
 from satview.store.trace import Trace
-from satview.tables.arguments import argument_made, kinds
+from satview.tables.arguments import argument_columns, kinds
 from satview.tables.schema import SCHEMAS
 from satview.tables.views import near_tables
 from satview.timeline.state_lanes import run_slices
 
-# What the builders of tables share: names of events, times of event rows.
+# Shared by the functions that build tables: names of events, times of event rows.
 
 
 Ints = NDArray[np.int64]
 
 
 def whole_scope(trace: Trace) -> Scope:
-    """Return the whole trace as the range that analyses look at."""
+    """Return the scope of analyses that covers the whole trace."""
     return scope_of(trace, None, None, Basis(trace), None)
 
 
 def event_names(trace: Trace) -> tuple[str, ...]:
-    """Return 32,768 names by code, empty for codes that no event of the trace has; cached with the trace."""
+    """Return the names of all 32,768 codes, empty for codes that the trace does not have; cached with the trace."""
     return trace.cached("tables.event_names", _event_names)
 
 
@@ -59,12 +59,12 @@ def _event_names(trace: Trace) -> tuple[str, ...]:
 
 
 def event_rows(rows: NDArray[np.unsignedinteger[Any]]) -> Ints:
-    """Return rows of the event table as int64 (n,), -1 for none."""
+    """Return rows of the event table as int64 (n,), with -1 for `NO_EVENT` and `OPEN`."""
     return np.where(rows >= OPEN, -1, rows.astype(np.int64))
 
 
 def times_of(trace: Trace, rows: Ints) -> Cycles:
-    """Return when events were logged, in cycles, int64 (n,); -1 where the row is -1."""
+    """Return the times of event rows, in cycles, int64 (n,); -1 where the row is -1."""
     out = np.full(len(rows), -1, np.int64)
     known = rows >= 0
     out[known] = trace.events.time_cycles[rows[known]]
@@ -72,14 +72,14 @@ def times_of(trace: Trace, rows: Ints) -> Cycles:
 
 
 def column(values: Sequence[int]) -> Ints:
-    """Return numbers as int64 (n,)."""
+    """Return numbers as an array, int64 (n,)."""
     return np.array(values, np.int64)
 
 
-# Tables of what threads and the kernel did with each other: calls, messages, pulses, wake-ups, waits, interrupts.
+# Tables of calls, pulses, interrupts, wake-ups and waits.
 
 
-def call(trace: Trace) -> Made:
+def call(trace: Trace) -> ColumnsByName:
     """Return the table `call`: one row for each kernel call."""
     calls, events = kernel_calls(whole_scope(trace)), trace.events
     return {
@@ -98,7 +98,7 @@ def call(trace: Trace) -> Made:
     }
 
 
-def pulse(trace: Trace) -> Made:
+def pulse(trace: Trace) -> ColumnsByName:
     """Return the table `pulse`: one row for each pulse that was sent."""
     events = trace.events
     rows = rows_of_codes(trace, *SENDS) if trace.pairs is None else np.empty(0, np.uint32)
@@ -126,7 +126,7 @@ def pulse(trace: Trace) -> Made:
     }
 
 
-def interrupt(trace: Trace) -> Made:
+def interrupt(trace: Trace) -> ColumnsByName:
     """Return the table `interrupt`: one row for each interrupt."""
     handled, events = interrupts(whole_scope(trace)), trace.events
     return {
@@ -143,8 +143,8 @@ def interrupt(trace: Trace) -> Made:
     }
 
 
-def wake_up(trace: Trace) -> Made:
-    """Return the table `wake_up`: one row for each thread that somebody made ready."""
+def wake_up(trace: Trace) -> ColumnsByName:
+    """Return the table `wake_up`: one row for each wake-up of a thread."""
     table, events = wake_ups(trace), trace.events
     return {
         "cause_event": table.from_row.astype(np.int64),
@@ -158,7 +158,7 @@ def wake_up(trace: Trace) -> Made:
     }
 
 
-def wait(trace: Trace) -> Made:
+def wait(trace: Trace) -> ColumnsByName:
     """Return the table `wait`: one row for each wait of a thread."""
     all_blockers = blockers(trace)
     waits = all_blockers.waits
@@ -180,14 +180,14 @@ def wait(trace: Trace) -> Made:
     }
 
 
-# Tables of who had the CPUs and who waited for one: states, runs, CPUs, activations, losses.
+# Tables of states, runs, CPUs, activations and losses.
 
 
 _KINDS: Final = ("unknown", "thread", "idle", "kernel call", "interrupt")
 _INTERRUPTED: Final = 4
 
 
-def state(trace: Trace) -> Made:
+def state(trace: Trace) -> ColumnsByName:
     """Return the table `state`: one row for each interval of a state of a thread."""
     parts: list[tuple[NDArray[Any], ...]] = []
     for spans in state_spans(whole_scope(trace)):
@@ -211,7 +211,7 @@ def state(trace: Trace) -> Made:
     }
 
 
-def run(trace: Trace) -> Made:
+def run(trace: Trace) -> ColumnsByName:
     """Return the table `run`: one row for each interval in which a CPU ran a thread."""
     scope = whole_scope(trace)
     times = cut_runs(scope)
@@ -241,7 +241,7 @@ def run(trace: Trace) -> Made:
 
 
 def _first_events(trace: Trace, times: CutRuns, run_positions: NDArray[np.intp]) -> Ints:
-    """Return the events RUNNING that begin runs, -1 for runs that none begins: the opening dump reported them."""
+    """Return the RUNNING events that begin runs; -1 for runs without one, which the opening dump reported."""
     rows, _ = run_slices(trace)
     order = np.argsort(trace.events.cpu[rows], kind="stable")
     rows = rows[order]
@@ -258,7 +258,7 @@ def _first_events(trace: Trace, times: CutRuns, run_positions: NDArray[np.intp])
 
 
 def _moves(scope: Scope, times: CutRuns) -> tuple[NDArray[np.bool_], Ints]:
-    """Return which runs begin on another CPU than the thread's run before, and on which that was; -1 = not sure."""
+    """Return whether each run begins on another CPU than the thread's previous run, and that CPU, -1 = not sure."""
     runs, moved = times.runs, migrations(scope)
     is_migration, from_cpu = np.zeros(len(runs.cpu), np.bool_), np.full(len(runs.cpu), -1, np.int64)
     for number in range(scope.trace.cpu_count):
@@ -269,7 +269,7 @@ def _moves(scope: Scope, times: CutRuns) -> tuple[NDArray[np.bool_], Ints]:
     return is_migration, from_cpu
 
 
-def cpu_state(trace: Trace) -> Made:
+def cpu_state(trace: Trace) -> ColumnsByName:
     """Return the table `cpu_state`: one row for each interval of a CPU: thread, idle, kernel call, interrupt."""
     times = cut_runs(whole_scope(trace))
     basis = Basis(trace)
@@ -286,7 +286,7 @@ def cpu_state(trace: Trace) -> Made:
 
 
 def _pieces(times: CutRuns, cpu: int, handled: TimeRanges) -> tuple[NDArray[Any], ...]:
-    """Return CPU, kind, thread, start and end of the intervals of a CPU: its runs, cut where it handled interrupts."""
+    """Return CPU, kind, thread, start and end of the intervals of a CPU: its runs, split by interrupts."""
     runs = times.runs
     low, high = np.searchsorted(runs.cpu, (cpu, cpu + 1))
     start, bound = runs.start[low:high], int(runs.end[high - 1])
@@ -303,7 +303,7 @@ def _pieces(times: CutRuns, cpu: int, handled: TimeRanges) -> tuple[NDArray[Any]
     return np.full(len(edges), cpu, np.uint8), kind, runs.thread[position], edges, end
 
 
-def activation(trace: Trace) -> Made:
+def activation(trace: Trace) -> ColumnsByName:
     """Return the table `activation`: one row for each activation of a thread."""
     table = activations(whole_scope(trace))
     return {
@@ -318,8 +318,8 @@ def activation(trace: Trace) -> Made:
     }
 
 
-def loss(trace: Trace) -> Made:
-    """Return the table `loss`: one row for each time in which events were lost."""
+def loss(trace: Trace) -> ColumnsByName:
+    """Return the table `loss`: one row for each range of time in which events were lost."""
     lost = losses(trace)
     return {
         "cpu": np.where(lost[:, 2] == EVERY_CPU, -1, lost[:, 2]),
@@ -329,10 +329,10 @@ def loss(trace: Trace) -> Made:
     }
 
 
-Builder = Callable[[Trace], Made]
+Builder = Callable[[Trace], ColumnsByName]
 
 
-def _event(trace: Trace) -> Made:
+def _event(trace: Trace) -> ColumnsByName:
     events, book = trace.events, trace.catalogue
     return {
         "event": np.arange(len(events), dtype=np.uint32),
@@ -345,7 +345,7 @@ def _event(trace: Trace) -> Made:
     }
 
 
-def _thread(trace: Trace) -> Made:
+def _thread(trace: Trace) -> ColumnsByName:
     threads = trace.threads
     rows = np.arange(len(threads), dtype=np.int64)
     return {
@@ -359,7 +359,7 @@ def _thread(trace: Trace) -> Made:
     }
 
 
-def _process(trace: Trace) -> Made:
+def _process(trace: Trace) -> ColumnsByName:
     processes = trace.processes
     rows = np.arange(len(processes), dtype=np.int64)
     return {
@@ -373,7 +373,7 @@ def _process(trace: Trace) -> Made:
     }
 
 
-def _cpu(trace: Trace) -> Made:
+def _cpu(trace: Trace) -> ColumnsByName:
     numbers = range(trace.cpu_count)
     known = {cpu.number: cpu for cpu in trace.system.cpus} if trace.system else {}
     return {
@@ -384,7 +384,7 @@ def _cpu(trace: Trace) -> Made:
     }
 
 
-def _mark(trace: Trace) -> Made:
+def _mark(trace: Trace) -> ColumnsByName:
     marks = stored_marks(trace.path, trace.window)
     return {
         "start_cycles": column([mark.start_cycles for mark in marks]),
@@ -393,7 +393,7 @@ def _mark(trace: Trace) -> Made:
     }
 
 
-def _client_time(trace: Trace) -> Made:
+def _client_time(trace: Trace) -> ColumnsByName:
     times = client_server(whole_scope(trace))
     return {
         "thread": np.arange(len(trace.threads), dtype=np.int64),
@@ -404,12 +404,12 @@ def _client_time(trace: Trace) -> Made:
     }
 
 
-def _server_time(trace: Trace) -> Made:
+def _server_time(trace: Trace) -> ColumnsByName:
     imposed = client_server(whole_scope(trace)).imposed
     return {"client": imposed.client, "server": imposed.server, "imposed_cycles": imposed.cycles}
 
 
-def _trace(trace: Trace) -> Made:
+def _trace(trace: Trace) -> ColumnsByName:
     window = trace.window
     return {
         "file": Texts.of([trace.path.name]),
@@ -426,7 +426,7 @@ def _trace(trace: Trace) -> Made:
 
 BUILDERS: Final[dict[str, Builder]] = {
     "event": _event,
-    "argument": argument_made,
+    "argument": argument_columns,
     "state": state,
     "run": run,
     "cpu_state": cpu_state,
@@ -445,7 +445,7 @@ BUILDERS: Final[dict[str, Builder]] = {
     "server_time": _server_time,
     "trace": _trace,
 }
-NOT_CACHED: Final = frozenset({"mark", "argument"})  # a file that others write; larger than the trace
+NOT_CACHED: Final = frozenset({"mark", "argument"})  # marks may change any time; arguments are larger than the trace
 
 
 def table(trace: Trace, name: str, timing: Mapping[str, Timing] | None = None) -> Table:
@@ -454,7 +454,7 @@ def table(trace: Trace, name: str, timing: Mapping[str, Timing] | None = None) -
     Args:
         trace: The trace.
         name: One of `SCHEMAS`, such as `state`; docs/tables.md describes them.
-        timing: What a file of timing says, as of `analysis.timing.read_timing`, for the tables on activities.
+        timing: Content of a timing file, from `analysis.timing.read_timing`, for the tables about activities.
 
     Raises:
         UsageError: There is no such table, or the timing does not fit the trace.
@@ -474,12 +474,12 @@ def table(trace: Trace, name: str, timing: Mapping[str, Timing] | None = None) -
     )
 
 
-def table_of(trace: Trace, name: str, columns: Made) -> Table:
+def table_of(trace: Trace, name: str, columns: ColumnsByName) -> Table:
     """Return a table from columns that have been computed.
 
     Args:
         trace: The trace.
-        name: As of `table`.
+        name: Name of the table, see `table`.
         columns: Values by SQL column name, without the columns in nanoseconds.
     """
     question = SCHEMAS[name].question
@@ -487,7 +487,7 @@ def table_of(trace: Trace, name: str, columns: Made) -> Table:
     return Table(question, trace, values, place="event" if "event" in values else "")
 
 
-def _frozen(trace: Trace, build: Builder) -> Made:
+def _frozen(trace: Trace, build: Builder) -> ColumnsByName:
     columns = build(trace)
     for values in columns.values():
         assert not isinstance(values, Partial)  # such tables are too large to be cached

@@ -1,4 +1,4 @@
-"""The documented views and macros of SQL, what a query mentions, and the conversion of times in SQL."""
+"""The documented SQL views and macros, the search for the names that a query uses, and time conversion in SQL."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from satview.base.resources import resource_path
 from satview.base.time import NS_PER_S
 from satview.tables.schema import SCHEMAS
 
-_LONGEST_NAME: Final = 64  # of any table
+_LONGEST_NAME: Final = 64  # longest name of a table
 _LITERALS: Final = re.compile(r"'(?:[^']|'')*'")
 _WORDS: Final = re.compile(r"(?:(\w+)\.)?\b([A-Za-z_]\w*)")
 _SHOW_TABLES: Final = re.compile(
@@ -22,10 +22,10 @@ _SHOW_TABLES: Final = re.compile(
 )
 _THREAD_ROW: Final = "thread_row"  # parameter of macros
 _THREAD_NAMED: Final = "thread_named"
-_TEXT_ARGUMENT: Final = re.compile(  # texts, names and comments are passed over
+_TEXT_ARGUMENT: Final = re.compile(  # skips strings, quoted names and comments
     r"""'(?:[^']|'')*'|"[^"]*"|--[^\n]*|\b(?P<macro>\w+)\s*\(\s*'(?P<text>(?:[^']|'')*)'""", re.IGNORECASE
 )
-_SOURCES: Final = re.compile(r"\b(?:from|join)\s+(\w+)")  # as the file of views writes them
+_SOURCES: Final = re.compile(r"\b(?:from|join)\s+(\w+)")  # tables and views in the SQL of views.toml
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,16 +33,16 @@ class View:
     """A documented view or macro.
 
     Attributes:
-        name: As in SQL.
-        says: What a row is.
-        sql: The query behind it.
-        parameters: Of a macro; empty for views.
-        group: What it is about, for the docs.
-        own_columns: The columns of that query, in order.
+        name: Name in SQL.
+        meaning: Meaning of a row.
+        sql: The query that defines it.
+        parameters: Parameters of a macro; empty for views.
+        group: Topic, for the docs.
+        own_columns: The columns of the query, in order.
     """
 
     name: str
-    says: str
+    meaning: str
     sql: str
     parameters: tuple[str, ...]
     group: str
@@ -50,7 +50,7 @@ class View:
 
     @property
     def columns(self) -> dict[str, str]:
-        """Its columns by name, each as an expression over those of the query: behind cycles the same in nanoseconds."""
+        """SQL expressions of its columns by name: those of the query, each in cycles followed by one in nanoseconds."""
         selected: dict[str, str] = {}
         for name in self.own_columns:
             selected[name] = name
@@ -61,7 +61,7 @@ class View:
 
     @property
     def usage(self) -> str:
-        """How it is written in a query: `cpu_load`, `load_per(bin_ns)`."""
+        """The form in which a query uses it: `cpu_load`, `load_per(bin_ns)`."""
         return f"{self.name}({', '.join(self.parameters)})" if self.parameters else self.name
 
 
@@ -85,20 +85,20 @@ def views() -> dict[str, View]:
 
 
 def with_list(query: str, tables: Iterable[str], more: Iterable[tuple[str, str, str]] = ()) -> str:
-    """Return a query; `show tables` becomes one that lists all tables, as DuckDB has only those that a query mentions.
+    """Replace `show tables` by a query that lists all tables, views and macros; return other queries unchanged.
 
-    `show macros` lists macros alone.
+    DuckDB itself has only the tables that a query uses. `show macros` lists macros only.
 
     Args:
-        query: What somebody typed.
-        tables: Those that can be queried; views and macros come behind them.
-        more: Name, kind and meaning of what comes at the end.
+        query: The user's query.
+        tables: Names of the tables.
+        more: Name, kind and meaning of additional entries for the end of the list.
     """
     shown = _SHOW_TABLES.fullmatch(query)
     if shown is None:
         return query
     rows = [(name, "table", SCHEMAS[name].meaning) for name in tables if name in SCHEMAS]
-    rows += [(view.usage, "macro" if view.parameters else "view", view.says) for view in views().values()]
+    rows += [(view.usage, "macro" if view.parameters else "view", view.meaning) for view in views().values()]
     rows = [row for row in rows if row[1] == "macro"] if shown[1] else [*rows, *more]
     values = ", ".join(f"({', '.join(map(quoted, row))})" for row in rows)
     return f"SELECT * FROM (VALUES {values}) AS _(name, kind, meaning)"  # noqa: S608  -- of ours, and quoted
@@ -108,8 +108,8 @@ def with_thread_rows(query: str, row_of: Callable[[str], int]) -> str:
     """Return a query in which names of threads, as arguments of macros and of `thread_named`, are replaced by rows.
 
     Args:
-        query: What somebody typed.
-        row_of: Returns the row of a thread by one of its names, or raises UsageError.
+        query: The user's query.
+        row_of: Function that returns the row of a thread by one of its names, or raises UsageError.
     """
     taking = {view.name for view in views().values() if view.parameters[:1] == (_THREAD_ROW,)}
 
@@ -124,10 +124,10 @@ def with_thread_rows(query: str, row_of: Callable[[str], int]) -> str:
 
 
 def mentioned(text: str, more: Container[str] = ()) -> tuple[list[str], list[str]]:
-    """Return the tables and the views that a query needs, directly or through views; each view follows its sources.
+    """Return the tables and views that a query uses, directly or through views; each view follows its sources.
 
-    Every word that is such a name counts, unless it is inside a string or a column of an alias (`w.state`): an
-    unneeded table costs time, a missing one is an error.
+    Every word that is such a name counts, unless it is in a string or follows an alias (`w.state`): a table too many
+    costs only time, a missing one is an error.
 
     Args:
         text: The query.
@@ -143,26 +143,26 @@ def mentioned(text: str, more: Container[str] = ()) -> tuple[list[str], list[str
         elif name in SCHEMAS or name in more:
             tables[name] = None
 
-    for of, word in _WORDS.findall(_LITERALS.sub(" ", text)):
-        if not of or of.lower() == "main":
+    for qualifier, word in _WORDS.findall(_LITERALS.sub(" ", text)):
+        if not qualifier or qualifier.lower() == "main":
             add(word.lower())
     return list(tables), list(needed_views)
 
 
 def near_tables(name: str, more: Iterable[str] = ()) -> str:
-    """Return a sentence that names tables near one that does not exist, views and `more` included; may be empty."""
+    """Return a sentence that suggests existing tables, views or `more` with a similar name; empty if there are none."""
     near = difflib.get_close_matches(name[:_LONGEST_NAME].lower(), (*SCHEMAS, *views(), *more), 2, 0.7)
     return f"is {' or '.join(near)} meant? " if near else ""
 
 
 def definition(view: View) -> str:
-    """Return the statement that makes a view or macro, for the connection that runs it only."""
+    """Return the statement that creates a view or macro as a temporary object of a connection."""
     kind = f"MACRO {view.usage} AS TABLE" if view.parameters else f"VIEW {view.name} AS"
     return f"CREATE TEMP {kind} SELECT {', '.join(view.columns.values())} FROM ({view.sql})"  # noqa: S608  -- of ours
 
 
 def quoted(text: str) -> str:
-    """Return a text as SQL writes it."""
+    """Return a text as an SQL string literal."""
     return "'" + text.replace("'", "''") + "'"
 
 
@@ -177,7 +177,7 @@ def clock_macros(start: int, rate: int) -> Iterator[str]:
         rate: Cycles per second.
     """
     second = NS_PER_S
-    # Integer division of DuckDB rounds towards zero; two of them for each value are what a query of all events takes.
+    # Integer division of DuckDB rounds towards zero; two per value determine the speed of a query over all events.
     seconds = f"(cycles::BIGINT // {rate})"
     part = f"(cycles::BIGINT - {seconds} * {rate})"
     rest = f"((ns::BIGINT % {second} + {second}) % {second})"
@@ -185,7 +185,7 @@ def clock_macros(start: int, rate: int) -> Iterator[str]:
         "CREATE OR REPLACE TEMP MACRO duration_ns(cycles) AS "
         f"{seconds} * {second} + ({part} * {second} - CASE WHEN {part} < 0 THEN {rate - 1} ELSE 0 END) // {rate}"
     )
-    # Sums of many lengths may be beyond 64 bits: no answer, rather than no rows.
+    # Sums of many durations may exceed 64 bits: null, so that the query does not fail.
     yield (
         f"CREATE OR REPLACE TEMP MACRO _length_ns(cycles) AS TRY_CAST(cycles::HUGEINT * {second} // {rate} AS BIGINT)"
     )

@@ -1,1 +1,1 @@
-"""Timeline models: who was in which state when, per thread and per CPU, ready to be drawn at any zoom. No Qt."""
+"""Timeline models: the states of threads and CPUs over time, in a form that can be drawn at any zoom. No Qt."""

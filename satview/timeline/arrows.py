@@ -1,4 +1,4 @@
-"""Arrows between lanes: messages, replies, pulses and wake-ups, found by time, one by one or as groups."""
+"""Arrows between lanes for messages, replies, pulses and wake-ups: an index by time, and groups for drawing."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ _ABSENT: Final = -1  # instead of a lane
 
 
 class ArrowKind(IntEnum):
-    """What an arrow means."""
+    """Kinds of arrows."""
 
     MESSAGE = 0
     """From the send of a message to its receipt."""
     REPLY = 1
-    """From the reply, or error, to the client that goes on."""
+    """From the reply, or error, to the client that it unblocks."""
     PULSE = 2
     """From the send of a pulse to its receipt."""
     WAKE_UP = 3
-    """From anything else that makes a thread ready to that thread: a call, a timer, an interrupt."""
+    """From any other cause (a call, a timer, an interrupt) to the thread that it makes ready."""
 
 
 ARROW_NAMES: Final = {
@@ -50,9 +50,9 @@ class Arrows(ColumnTable):
     """Arrows from one lane to another; every column has shape (n,).
 
     Attributes:
-        start, end: int64, cycles; when they begin, and end.
-        from_row, to_row: uint32, the events they join.
-        from_lane, to_lane: int32, indices in the infos of the timeline.
+        start, end: int64, times of both ends, cycles.
+        from_row, to_row: uint32, the events that the arrow connects.
+        from_lane, to_lane: int32, indices of lanes in `Timeline.infos`.
         kind: uint8, `ArrowKind`.
         certainty: uint8, `Certainty` of the link.
     """
@@ -72,18 +72,18 @@ class Arrows(ColumnTable):
 
 @dataclass(frozen=True, slots=True)
 class ArrowIndex:
-    """All arrows of a trace, by powers of two of their lengths, and by start within each: no window needs a full pass.
+    """All arrows of a trace, sorted by the power of two of their length, then by start, for searches by time.
 
     Attributes:
         arrows: The arrows.
-        levels: For every power that occurs, the positions of its arrows and the length that none of them exceeds.
+        levels: For every power of two that occurs, the positions of its arrows and their maximum length.
     """
 
     arrows: Arrows
     levels: tuple[tuple[slice, int], ...]
 
     def parts(self, window: TimeWindow) -> list[slice]:
-        """Return positions of arrows in a window, with some that end a little before it."""
+        """Return the positions of all arrows in a window, and of some that end a little before it."""
         out = []
         for positions, longest in self.levels:
             begin, stop = np.searchsorted(self.arrows.start[positions], (window.start - longest, window.end))
@@ -93,11 +93,11 @@ class ArrowIndex:
 
 
 def arrow_index(trace: Trace, infos: tuple[LaneInfo, ...]) -> ArrowIndex:
-    """Return all arrows of a trace; the first time it makes all links.
+    """Return all arrows of a trace; the first call makes all links of the trace.
 
     Args:
         trace: The events.
-        infos: The lanes that they join.
+        infos: The lanes that arrows connect.
     """
     arrows = _all(trace, infos)
     joins_two = arrows.from_lane != arrows.to_lane
@@ -114,9 +114,9 @@ def arrow_index(trace: Trace, infos: tuple[LaneInfo, ...]) -> ArrowIndex:
 
 
 def _all(trace: Trace, infos: tuple[LaneInfo, ...]) -> Arrows:
-    """Return the arrows of all kinds, those within one lane too."""
+    """Return the arrows of all kinds, including those within one lane."""
     messages, pulses, woken = (link_table(trace, kind) for kind in (LinkKind.MESSAGE, LinkKind.PULSE, LinkKind.WAKE_UP))
-    # A send that has its arrow to the receiver needs none to the same thread that it wakes.
+    # A send with an arrow to its receiver needs no second one for waking the same thread.
     is_known = _same_thread(trace, woken, messages) | _same_thread(trace, woken, pulses)
     unknown = np.flatnonzero(~is_known)
     is_reply = np.isin(trace.events.code[woken.from_row[unknown]], (REPLY, ERROR))
@@ -135,7 +135,7 @@ def _all(trace: Trace, infos: tuple[LaneInfo, ...]) -> Arrows:
 
 
 def _same_thread(trace: Trace, woken: LinkTable, sent: LinkTable) -> NDArray[np.bool_]:
-    """Return for wake-ups whether a table of sends leads from the same event to the same thread."""
+    """Return for each wake-up whether a link in a table of sends connects the same event with the same thread."""
     receipt = sent.ends_of(woken.from_row)
     is_same = receipt < OPEN
     thread = trace.events.thread
@@ -144,7 +144,7 @@ def _same_thread(trace: Trace, woken: LinkTable, sent: LinkTable) -> NDArray[np.
 
 
 class _Lanes:
-    """Which lane events are on."""
+    """Finds the lane of events."""
 
     def __init__(self, trace: Trace, infos: tuple[LaneInfo, ...]) -> None:
         self._trace = trace
@@ -160,13 +160,13 @@ class _Lanes:
                 self._of_interrupts[info.cpu] = info.index
 
     def of(self, rows: NDArray[np.uint32]) -> NDArray[np.int32]:
-        """Return the lane of each event, int32 (len(rows),): of its thread, else of its CPU, -1 for neither."""
+        """Return the lane of each event's thread, else of its CPU, int32 (len(rows),); -1 for neither."""
         events = self._trace.events
         lane = self._of_thread[events.thread[rows]]
         return np.where(lane == _ABSENT, self._of_cpu[events.cpu[rows]], lane)
 
     def of_causes(self, rows: NDArray[np.uint32]) -> NDArray[np.int32]:
-        """Return the same, but of what interrupts and timers do the lane of interrupts: the thread there only ran."""
+        """Return `of`, but for events caused by interrupts and timers the lane of interrupts, not of the thread."""
         trace = self._trace
         origin = rows.copy()
         table = link_table(trace, LinkKind.DELIVERY)
@@ -179,29 +179,29 @@ class _Lanes:
         return np.where(is_interrupt & (there != _ABSENT), there, self.of(rows))
 
 
-_NEAR_PX: Final = 2  # arrows so near each other are drawn as one
-_CELLS_PX: Final = (64, 160)  # of counts: the first that makes few enough of them, with room for some side by side
-DRAWN: Final = 60  # arrows that can be told apart; more are only counted
-FEW: Final = 200  # counts; so many are drawn within half a frame
+_NEAR_PX: Final = 2  # arrows that begin within this distance are drawn as one
+_CELLS_PX: Final = (64, 160)  # widths of cells for counts; the first that gives at most `FEW` of them is used
+DRAWN: Final = 60  # most arrows that are drawn; more are counted
+FEW: Final = 200  # most counts, which take half a frame to draw
 
 
 @dataclass(frozen=True, slots=True)
 class ArrowGroups:
-    """Arrows of a picture, those of one kind between two rows of lanes that begin near each other as one group.
+    """The arrows of a picture in groups: arrows of one kind between the same two rows that begin near each other.
 
     Attributes:
         arrows: One arrow of each group, (n,).
-        from_position, to_position: int64 (n,), rows of the picture that it joins, from the top.
-        drawn_at: int64 (n,), cycles, where it is drawn: an arrow where it begins, a group where its arrows begin on
-            average, a count beside the others of its row.
-        row_position: int64 (n,), row of the picture that its count is written in: where its arrows end, or where they
-            begin if only that can be seen.
-        begin, end: int64 (n,), cycles, from the begin of the earliest of its arrows to the end of the latest.
-        count: int64 (n,), arrows in it; if `is_sample`, of those looked at.
-        least_cycles, most_cycles: int64 (n,), the shortest and longest of them.
-        total: Arrows in the window between rows of the picture, at least; if `is_sample`, of those looked at.
-        share: How many of those in the window were looked at, 0 to 1.
-        is_counted: They are too many to be drawn one by one.
+        from_position, to_position: int64 (n,), rows of the picture that the group connects, from the top.
+        drawn_at: int64 (n,), cycles, where the group is drawn: at the mean start of its arrows, or for a count beside
+            the other counts of its row.
+        row_position: int64 (n,), row of the picture in which a count is written: where the arrows end, or where they
+            begin if that row cannot be seen.
+        begin, end: int64 (n,), cycles, from the earliest begin to the latest end of the arrows.
+        count: int64 (n,), number of arrows; if `is_sample`, in the sample.
+        least_cycles, most_cycles: int64 (n,), lengths of the shortest and longest arrow.
+        total: Arrows in the window between rows of the picture, at least; if `is_sample`, in the sample.
+        share: Share of the arrows in the window that were examined, 0 to 1.
+        is_counted: The arrows are too many to be drawn, so that counts are shown.
     """
 
     arrows: Arrows
@@ -223,16 +223,16 @@ class ArrowGroups:
 
     @property
     def is_sample(self) -> bool:
-        """Whether not all arrows in the window were looked at."""
+        """Whether only a sample of the arrows in the window was examined."""
         return self.share < 1
 
     @property
     def about(self) -> int:
-        """How many arrows the window has, estimated from the sample where it is one."""
+        """Number of arrows in the window, estimated if `is_sample`."""
         return round(self.total / self.share) if self.share else 0
 
     def of_kinds(self, kinds: Collection[ArrowKind]) -> ArrowGroups:
-        """Return the groups of some kinds; the total stays that of all."""
+        """Return the groups of the given kinds; `total` stays that of all kinds."""
         kept = np.flatnonzero(np.isin(self.arrows.kind, list(kinds)))
         return ArrowGroups(
             self.arrows.taken(kept), self.from_position[kept], self.to_position[kept], self.drawn_at[kept],
@@ -243,15 +243,15 @@ class ArrowGroups:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Picture:
-    """What a picture shows.
+    """The part of the timeline that a picture shows.
 
     Attributes:
-        window: Its time.
-        width_px: Its width.
-        position_of_lane: int64 (lanes,), the row of the picture that a lane shows in or is folded into; -1 = none.
-        shown: The rows among these that can be seen: an arrow shows if it crosses one of them.
-        codes: bool (32768,), events of which codes show; None = all.
-        passing: bool (events,), which events show; None = all.
+        window: Range of time.
+        width_px: Width.
+        position_of_lane: int64 (lanes,), the row of the picture in which a lane is shown or folded; -1 = none.
+        shown: First and last visible row; an arrow shows if it touches or crosses one of these rows.
+        codes: bool (32768,), codes of the events that show; None = all.
+        passing: bool (events,), the events that show; None = all.
     """
 
     window: TimeWindow
@@ -263,13 +263,13 @@ class Picture:
 
 
 def arrow_groups(trace: Trace, index: ArrowIndex, picture: Picture, most: int = 0) -> ArrowGroups:
-    """Return the arrows of a picture.
+    """Return the arrows of a picture in groups.
 
     Args:
         trace: The events.
-        index: Its arrows.
-        picture: What shows.
-        most: How many arrows to look at, of more an even sample; 0 = all of them.
+        index: The arrows of the trace.
+        picture: The picture.
+        most: Most arrows to examine; of more, an even sample is used; 0 = all.
     """
     parts = index.parts(picture.window)
     count = sum(part.stop - part.start for part in parts)
@@ -299,7 +299,7 @@ def _pass(trace: Trace, rows: NDArray[np.uint32], picture: Picture) -> NDArray[n
 
 
 def _grouped(arrows: Arrows, from_row: _Ints, to_row: _Ints, picture: Picture, share: float) -> ArrowGroups:
-    """Return the groups; each has one of its arrows as its example."""
+    """Return arrows in groups."""
     if not len(arrows):
         none = np.empty(0, np.int64)
         return ArrowGroups(arrows, none, none, none, none, none, none, none, none, none, 0, share)
@@ -318,13 +318,13 @@ def _grouped(arrows: Arrows, from_row: _Ints, to_row: _Ints, picture: Picture, s
     is_counted = cell_px != _NEAR_PX
     count = np.diff(starts, append=len(order))
     shown = np.arange(len(starts))
-    if len(starts) > FEW:  # the largest ones; those drawn say how many they are of
+    if len(starts) > FEW:  # keep the largest groups
         shown = np.sort(np.argpartition(-count, FEW)[:FEW])
     start, end = arrows.start[order], arrows.end[order]
     selected = order[starts[shown]]
     to = to_row[selected]
     row = np.where((picture.shown[0] <= to) & (to <= picture.shown[1]), to, from_row[selected])
-    # Means of differences, which are small: sums of moments could overflow.
+    # Means of differences, as sums of times could overflow.
     drawn_at = arrows.start[selected] + _means(start, starts, count)[shown]
     if is_counted:
         drawn_at = _side_by_side(row, cell[starts[shown]], cell_px, picture)
@@ -336,18 +336,18 @@ def _grouped(arrows: Arrows, from_row: _Ints, to_row: _Ints, picture: Picture, s
 
 
 def _side_by_side(row: _Ints, cell: NDArray[np.integer], cell_px: int, picture: Picture) -> _Ints:
-    """Return moments for counts such that those of one row and cell are side by side, evenly over the cell.
+    """Return times at which to draw counts, so that counts of the same row and cell are evenly distributed in the cell.
 
     Args:
-        row: int64 (n,), row of the picture of each.
-        cell: (n,), the cell that its arrows begin in.
-        cell_px: How wide cells are.
-        picture: What shows.
+        row: int64 (n,), row of the picture of each count.
+        cell: (n,), the cell in which its arrows begin.
+        cell_px: Width of cells.
+        picture: The picture.
     """
-    place = row * (int(cell.max(initial=0)) + 1) + cell
-    order = np.argsort(place, kind="stable")
-    count, begin = (column[np.unique(place[order], return_inverse=True)[1]] for column in (
-        np.unique(place, return_counts=True)[1], np.unique(place[order], return_index=True)[1]))  # fmt: skip
+    key = row * (int(cell.max(initial=0)) + 1) + cell
+    order = np.argsort(key, kind="stable")
+    count, begin = (column[np.unique(key[order], return_inverse=True)[1]] for column in (
+        np.unique(key, return_counts=True)[1], np.unique(key[order], return_index=True)[1]))  # fmt: skip
     share = np.empty(len(row))
     share[order] = (np.arange(len(row)) - begin + 0.5) / count
     px = np.minimum((cell + share) * cell_px - 1, picture.width_px - 1)
@@ -356,6 +356,6 @@ def _side_by_side(row: _Ints, cell: NDArray[np.integer], cell_px: int, picture: 
 
 
 def _means(values: _Ints, starts: NDArray[np.intp], count: NDArray[np.intp]) -> _Ints:
-    """Return by how much the values of each part are above its first one, on average."""
+    """Return the mean difference between the values of each part and its first value."""
     above = values - np.repeat(values[starts], count)
     return np.asarray(np.add.reduceat(above, starts) // count)

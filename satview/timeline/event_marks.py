@@ -1,4 +1,4 @@
-"""Marks on lanes: which events are on which lanes, in which pixel or cell. Cost is proportional to the events given."""
+"""Event marks on lanes: the lane and the pixel or cell of each event. Cost is proportional to the events given."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from satview.store.trace import Trace
 from satview.timeline.lane_info import LaneInfo, LaneKind
 from satview.timeline.spans import LaneSpans
 
-# Columns of lanes that are views: when an interval begins is when its event happened, and no copy of that is stored.
+# Columns of lanes that are views of the event table: an interval begins at the time of its event, which is not copied.
 
 
 _Rows = NDArray[np.uint32]
-_MOMENTS: Final = 64
+_MOMENTS: Final = 64  # cached searches
 
 
 class EventClock:
-    """Times of all events of a trace, with a cache of searches: the lanes of a picture search for the same moments.
+    """The times of all events of a trace, with a cache of searches: all lanes of a picture search for the same times.
 
     Attributes:
         time: int64 (events,), ascending.
@@ -34,24 +34,24 @@ class EventClock:
 
     def __init__(self, time: NDArray[np.int64]) -> None:
         self.time = time
-        self._found: dict[tuple[int, str], np.uint32] = {}
+        self._cache: dict[tuple[int, str], np.uint32] = {}
 
     def row(self, cycles: int, side: Literal["left", "right"]) -> np.uint32:
-        """Return how many events are before a moment, those in it included if `side` is "right"."""
-        row = self._found.get((cycles, side))
+        """Return how many events are before a time; those at that time are counted if `side` is "right"."""
+        row = self._cache.get((cycles, side))
         if row is None:
-            if len(self._found) >= _MOMENTS:
-                self._found = {}  # another one: threads may look into this one now
-            row = self._found[cycles, side] = np.uint32(self.time.searchsorted(cycles, side))
+            if len(self._cache) >= _MOMENTS:
+                self._cache = {}  # a new dictionary, as other threads may read the old one
+            row = self._cache[cycles, side] = np.uint32(self.time.searchsorted(cycles, side))
         return row
 
 
 class _Behind(NDArrayOperatorsMixin):
-    """A column made of one value followed by values of event rows, without a copy of these.
+    """A column of one value followed by values of event rows, which are not copied.
 
     Attributes:
-        first: The value.
-        rows: uint32 (n - 1,), rows of events, ascending.
+        first: The first value.
+        rows: uint32 (n - 1,), rows of the events for the other values, ascending.
     """
 
     dtype: np.dtype[Any]
@@ -75,14 +75,14 @@ class _Behind(NDArrayOperatorsMixin):
 
     @property
     def nbytes(self) -> int:
-        """Bytes of its own: none, as all are views."""
+        """Size of its own data: 0, as it is a view."""
         return 0
 
     def __len__(self) -> int:
         return len(self.rows) + 1
 
     def __getitem__(self, key: Any) -> Any:
-        # What each frame reads of each lane: the intervals in sight, and the one behind them.
+        # The fast path of drawing, which reads the visible intervals of each lane and the one behind them.
         if type(key) is slice and key.step is None and key.start and key.stop and 0 < key.start <= key.stop:
             return self._of(self.rows[key.start - 1 : key.stop - 1])
         if type(key) is int and 0 < key <= len(self.rows):
@@ -112,16 +112,16 @@ class _Behind(NDArrayOperatorsMixin):
 
     def __getattr__(self, name: str) -> Any:
         """Return any other attribute of an array, from a copy."""
-        if name.startswith("__"):  # numpy looks for the protocols of arrays
+        if name.startswith("__"):  # numpy looks for array protocols
             raise AttributeError(name)
         return getattr(np.asarray(self), name)
 
 
 class EventTimes(_Behind):
-    """When the intervals of a lane begin, int64 (n,): the first has a time of its own, the others that of their event.
+    """Start times of the intervals of a lane, int64 (n,): one time, then the times of event rows.
 
     Attributes:
-        clock: When each event of the trace happened.
+        clock: The times of all events.
     """
 
     dtype = np.dtype(np.int64)
@@ -139,13 +139,13 @@ class EventTimes(_Behind):
             position = self.rows.searchsorted(self.clock.row(v, side))
             return position + (v > self.first if side == "left" else v >= self.first)
         v = np.asarray(v)
-        # No row has the number that means none; rows and numbers of one type need no copy of the rows.
+        # As uint32, so that the rows need not be converted.
         row = self.clock.time.searchsorted(v, side).astype(np.uint32)
         return self.rows.searchsorted(row) + (v > self.first if side == "left" else v >= self.first)
 
 
 class EventRows(_Behind):
-    """The events that begin the intervals of a lane, uint32 (n,): the first, then rows of the index of states."""
+    """The events that begin the intervals of a lane, uint32 (n,): one row, then rows from the index of states."""
 
     dtype = np.dtype(np.uint32)
 
@@ -154,15 +154,15 @@ class EventRows(_Behind):
 
 
 def with_views(spans: LaneSpans, clock: EventClock, states: _Rows) -> LaneSpans:
-    """Return a lane whose columns are views of the events; unchanged if its intervals do not begin with its events.
+    """Return a lane whose columns are views of the event table; unchanged if intervals do not begin with their events.
 
     Args:
         spans: The lane.
-        clock: When each event of the trace happened.
+        clock: The times of all events.
         states: uint32, the state events of the thread of the lane; empty for other lanes.
     """
     rows = spans.event[1:]
-    # Missing events end states at a time of their own, and no row: such lanes keep their copies.
+    # Where events are missing, intervals begin without an event: such lanes keep their own columns.
     if len(rows) == 0 or int(rows.max()) >= len(clock.time):
         return spans
     if not np.array_equal(clock.time[rows], spans.start_cycles[1:]):
@@ -177,12 +177,12 @@ def with_views(spans: LaneSpans, clock: EventClock, states: _Rows) -> LaneSpans:
 Rows = NDArray[np.unsignedinteger]
 _CHUNK: Final = 1 << 17
 _CPUS: Final = 256
-_NO_INTERRUPTS: Final = (LaneKind.CPU, LaneKind.PROCESS, LaneKind.THREAD)  # these have no marks there
-_APART: Final = (LaneKind.PLUGGED, LaneKind.TRACK)  # what is on them is found otherwise
+_NO_INTERRUPTS: Final = (LaneKind.CPU, LaneKind.PROCESS, LaneKind.THREAD)  # lanes without marks for interrupts
+_APART: Final = (LaneKind.PLUGGED, LaneKind.TRACK)  # lanes that are not in the tables by thread and CPU
 
 
 def mark_codes() -> NDArray[np.bool_]:
-    """Return which codes are marks on a lane: all but state changes, CREATE, DESTROY and CONTROL; bool (32768,)."""
+    """Return which codes have marks on lanes, bool (32768,): all but state changes, CREATE, DESTROY and CONTROL."""
     codes = np.arange(wire.CODE_COUNT)
     classes = codes >> wire.CLASS_SHIFT
     is_thread_event = (classes == wire.WireClass.PR_TH) & (codes & wire.EVENT_MASK < wire.VTHREAD_OFFSET * 2)
@@ -192,9 +192,9 @@ def mark_codes() -> NDArray[np.bool_]:
 def belongs(trace: Trace, info: LaneInfo, rows: NDArray[np.integer] | slice) -> NDArray[np.bool_]:
     """Return for every event row whether it is on a lane.
 
-    The lane of a thread has what it did and what changed its state; that of a process the events of its threads; that
-    of a CPU all that it logged; an interrupt lane the interrupts of its CPU; an event lane the events it is for.
-    Interrupts are marked on the lanes of interrupts only, see `is_marked`.
+    The lane of a thread has the events that it logged and its state changes; that of a process the events of its
+    threads; that of a CPU all events that it logged; an interrupt lane the interrupts of its CPU; a track lane the
+    events of its track. Interrupts have marks on interrupt lanes only, see `is_marked`.
 
     Returns:
         bool (events,).
@@ -210,16 +210,16 @@ def belongs(trace: Trace, info: LaneInfo, rows: NDArray[np.integer] | slice) -> 
         return np.asarray(doubtful.cpus[events.cpu[rows]] | doubtful.threads[events.thread[rows]])
     if info.kind is LaneKind.PROCESS:
         return np.asarray(trace.threads.process[events.thread[rows]] == info.process)
-    is_own = events.cpu[rows] == info.cpu  # of none on the lane of a plug-in, which has no CPU
+    is_own = events.cpu[rows] == info.cpu  # never true on the lane of a plug-in, which has no CPU
     if info.kind is LaneKind.INTERRUPTS:
         is_own &= events.code[rows] >> wire.CLASS_SHIFT == wire.WireClass.INT
     return np.asarray(is_own)
 
 
 def is_marked(trace: Trace, info: LaneInfo, rows: NDArray[np.integer]) -> NDArray[np.bool_]:
-    """Return for every event row whether it can have a mark on a lane: an interrupt on that of interrupts alone.
+    """Return for every event row whether it can have a mark on a lane.
 
-    Marks of the same moment on the lanes of the CPU, the process and the thread would add nothing.
+    As `belongs`, but an interrupt has a mark on the interrupt lane only, not on those of CPU, process and thread.
 
     Returns:
         bool (events,).
@@ -231,11 +231,11 @@ def is_marked(trace: Trace, info: LaneInfo, rows: NDArray[np.integer]) -> NDArra
 
 
 class LanePositions:
-    """Finds the lanes that events are marked on, among some lanes; `is_marked` for many lanes at once.
+    """Finds on which of several lanes events have marks: `is_marked` for many lanes at once.
 
     Args:
         trace: The events.
-        infos: The lanes; their positions count from 0.
+        infos: The lanes; results are positions in this sequence.
     """
 
     def __init__(self, trace: Trace, infos: Sequence[LaneInfo]) -> None:
@@ -245,10 +245,10 @@ class LanePositions:
         self._damaged = (damaged, doubts(trace)) if damaged >= 0 else None
 
     def of(self, rows: Rows | NDArray[np.intp]) -> Iterator[NDArray[np.intp]]:
-        """Yield positions of events, `nowhere` for none; several times, for an event can be on several lanes.
+        """Yield the lane of each event; several arrays, as an event can be on several lanes.
 
         Yields:
-            intp (len(rows),).
+            intp (len(rows),), positions of lanes, `nowhere` for none.
         """
         events = self._events
         threads, cpus = events.thread[rows], events.cpu[rows]
@@ -263,7 +263,7 @@ class LanePositions:
 
 
 def marks(trace: Trace, infos: Sequence[LaneInfo], rows: Rows, edges: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Return which pixels of which lanes hold one of the given events, bool (len(infos), len(edges) - 1).
+    """Return for each lane and pixel whether it holds one of the given events, bool (len(infos), len(edges) - 1).
 
     Args:
         trace: The events.
@@ -272,7 +272,7 @@ def marks(trace: Trace, infos: Sequence[LaneInfo], rows: Rows, edges: NDArray[np
         edges: Edges of the pixels in cycles.
     """
     width_px = len(edges) - 1
-    cells = np.zeros((len(infos) + 1, width_px), np.bool_)  # the last row takes what is on none of the lanes
+    cells = np.zeros((len(infos) + 1, width_px), np.bool_)  # the last row is for events on none of the lanes
     positions = LanePositions(trace, infos)
     for start in range(0, len(rows), _CHUNK):
         part = rows[start : start + _CHUNK]
@@ -287,18 +287,18 @@ def marks(trace: Trace, infos: Sequence[LaneInfo], rows: Rows, edges: NDArray[np
 def marks_between(
     trace: Trace, infos: Sequence[LaneInfo], part: slice, codes: NDArray[np.bool_], edges: NDArray[np.int64]
 ) -> NDArray[np.bool_]:
-    """Return which pixels of which lanes hold an event of some codes, bool (len(infos), len(edges) - 1).
+    """Return for each lane and pixel whether it holds an event with a given code, bool (len(infos), len(edges) - 1).
 
     Args:
         trace: The events.
         infos: The lanes.
         part: Event rows, all within the edges.
-        codes: Which codes are marks, bool (32768,).
+        codes: Codes that have marks, bool (32768,).
         edges: Edges of the pixels in cycles.
     """
     events = trace.events
     width_px, count = len(edges) - 1, len(infos)
-    # Pixels are cells of one cycle in a time that counts pixels.
+    # Pixel numbers are passed as times, with cells of length 1.
     column = columns_of(events.time_cycles[part], edges).astype(np.int64, copy=False)
     offset, shift = np.arange(count + 1, dtype=np.int64) * width_px, np.zeros(count, np.int64)
     cells = pictures.event_cells(
@@ -317,7 +317,7 @@ def marks_between(
 def event_positions(
     trace: Trace, infos: Sequence[LaneInfo], rows: Rows, edges: NDArray[np.int64]
 ) -> Iterator[tuple[NDArray[np.intp], NDArray[np.intp], Rows]]:
-    """Yield where events lie: position in `infos`, pixel, event row; an event can be on several lanes.
+    """Yield the position in `infos`, the pixel and the row of events; an event can be on several lanes.
 
     Args as for `marks`.
 
@@ -336,7 +336,7 @@ def event_positions(
 
 
 def _of_tracks(infos: Sequence[LaneInfo], rows: Rows) -> Iterator[tuple[int, Rows]]:
-    """Yield the position of every lane of events among lanes, and which of some rows are moments on it."""
+    """Yield the position of every track lane, and those of the given rows that have marks on it."""
     for position, info in enumerate(infos):
         if info.track is not None and len(rows):
             moments = info.track.moments
@@ -346,7 +346,7 @@ def _of_tracks(infos: Sequence[LaneInfo], rows: Rows) -> Iterator[tuple[int, Row
 
 
 def _is_among(rows: NDArray[np.integer], known: NDArray[np.integer]) -> NDArray[np.bool_]:
-    """Return which rows are among others that ascend."""
+    """Return whether each row is among ascending `known` rows."""
     if not len(known):
         return np.zeros(len(rows), np.bool_)
     nearest = np.minimum(np.searchsorted(known, rows), len(known) - 1)
@@ -354,11 +354,11 @@ def _is_among(rows: NDArray[np.integer], known: NDArray[np.integer]) -> NDArray[
 
 
 def columns_of(times: NDArray[np.int64], edges: NDArray[np.int64]) -> NDArray[np.intp]:
-    """Return the pixels in which moments lie; `times` ascend and are within the edges."""
+    """Return the pixel of each time; times ascend and are within the edges."""
     last = len(edges) - 2
-    if edges[-1] - edges[0] <= last:  # a cycle takes several pixels: the first one has the mark
+    if edges[-1] - edges[0] <= last:  # a cycle is several pixels wide: the first one has the mark
         return np.clip(np.searchsorted(edges[:-1], times), 0, last)
-    # Looking up the edges among the times is cheaper than the times among the edges: there are fewer of them.
+    # Searching the times for the edges is cheaper than the reverse, as there are fewer edges.
     begins = np.searchsorted(times, edges[1:-1])
     return np.repeat(np.arange(last + 1), np.diff(begins, prepend=0, append=len(times)))
 
@@ -366,13 +366,13 @@ def columns_of(times: NDArray[np.int64], edges: NDArray[np.int64]) -> NDArray[np
 def event_cells(
     trace: Trace, infos: Sequence[LaneInfo], shifts: NDArray[np.int64], codes: NDArray[np.bool_]
 ) -> list[NDArray[np.bool_]]:
-    """Return for every lane which of its cells hold a mark, in one pass over the events.
+    """Return for every lane whether each of its cells holds a mark, in one pass over the events.
 
     Args:
         trace: The events.
         infos: The lanes.
-        shifts: Per lane: its cells are 2^shift cycles long, the first one begins with the trace.
-        codes: Which codes are marks, bool (32768,).
+        shifts: For each lane, log2 of the length of its cells in cycles; the first cell begins with the trace.
+        codes: Codes that have marks, bool (32768,).
     """
     counts = ((trace.window.length - 1) >> shifts) + 1
     offset = np.append(np.cumsum(counts) - counts, counts.sum())
@@ -387,7 +387,7 @@ def event_cells(
 def _with_tracks(
     trace: Trace, infos: Sequence[LaneInfo], shifts: NDArray[np.int64], seen: list[NDArray[np.bool_]]
 ) -> list[NDArray[np.bool_]]:
-    """Set the marks on lanes of events, whose tracks hold their moments."""
+    """Set the marks on track lanes."""
     for info, shift, cells in zip(infos, shifts.tolist(), seen, strict=True):
         if info.track is not None:
             cells[(trace.events.time_cycles[info.track.moments] - trace.window.start) >> shift] = True
@@ -395,7 +395,7 @@ def _with_tracks(
 
 
 def _cell_tables(trace: Trace, infos: Sequence[LaneInfo]) -> pictures.CellTables:
-    """Return which lane events are on, as the core needs it."""
+    """Return the tables from threads and CPUs to lanes for the compiled core."""
     by_kind, number = _lane_tables(trace, infos, -1)
     tables = {kind: table.astype(np.int32) for kind, table in by_kind.items()}
     damaged: tuple[NDArray[np.int32], NDArray[np.int32]] | None = None
@@ -412,7 +412,7 @@ def _cell_tables(trace: Trace, infos: Sequence[LaneInfo]) -> pictures.CellTables
 
 
 def _lane_tables(trace: Trace, infos: Sequence[LaneInfo], nowhere: int) -> tuple[dict[LaneKind, NDArray[np.intp]], int]:
-    """Return positions among lanes: by kind that of each thread's or CPU's lane, and that of damaged events, -1 = none.
+    """Return the positions of the lanes of all threads or CPUs, by kind of lane; and of the damaged lane, or -1.
 
     Args:
         trace: The events.

@@ -1,8 +1,9 @@
-"""One lane: its intervals, coarse copies of them for zooming out (`Levels`), its shares of time, or what it counts.
+"""One lane: its intervals, coarser copies of them for zooming out (`Levels`), its shares of time, and its counter.
 
-A level has one byte per cell of time: six bits for the value that covers most of it, `SEEN_RUNNING` and `SEEN_EVENT`,
-so that short bursts and single events never vanish. Cells are 2^k cycles long, on one grid for all lanes. The finest
-level has about half as many cells as the lane has intervals, at least 8192; each coarser one half as many, down to 16.
+A level has one byte per cell of time: six bits for the value that covers most of the cell, and the flags `SEEN_RUNNING`
+and `SEEN_EVENT`, so that short bursts and single events never vanish. Cells are 2^k cycles long, on one grid for all
+lanes. The finest level has about half as many cells as the lane has intervals, at least 8192; each coarser level has
+half as many, down to 16.
 """
 
 from __future__ import annotations
@@ -42,8 +43,8 @@ class Levels:
     def level_for(self, cycles_per_px: float) -> int | None:
         """Return the coarsest level whose cells are not longer than a pixel.
 
-        Beyond the finest level its cells serve until they are `MAX_CELL_PX` wide: a frame while the view moves may be
-        that coarse, and the exact one replaces it when the view rests. None where even that is not enough.
+        Where even the finest level is coarser than that, it is used until its cells are `MAX_CELL_PX` wide: frames of a
+        moving view may be that coarse, and an exact one follows. None where its cells are wider.
         """
         if cycles_per_px * MAX_CELL_PX < 1 << self.shift:
             return None
@@ -61,8 +62,8 @@ def build_levels(spans: LaneSpans, window: TimeWindow, seen_events: NDArray[np.b
 
     Args:
         spans: The lane's intervals, from the start of the trace to its end.
-        window: The whole trace: fixes the grid.
-        seen_events: bool, per finest cell: the lane has an event there that is not a state change; None = nowhere.
+        window: The whole trace, which determines the grid.
+        seen_events: bool, for each finest cell whether the lane has an event other than a state change; None = nowhere.
     """
     shift = finest_shift(window, len(spans))
     cell_count = ((window.length - 1) >> shift) + 1
@@ -98,8 +99,8 @@ def build_levels(spans: LaneSpans, window: TimeWindow, seen_events: NDArray[np.b
 
 
 def _dominant(cover: NDArray[np.float64], values: NDArray[np.uint8], seen: NDArray[np.bool_]) -> NDArray[np.uint8]:
-    # Lanes cover the whole trace, so no cell is left without any value.
-    # Whole rows at a time, which is twice as fast as argmax across the few kinds of every cell.
+    # Lanes cover the whole trace, so that every cell has a value.
+    # Works on whole rows, which is twice as fast as argmax across the few kinds of every cell.
     most = np.maximum.reduce(cover, axis=0)
     cells = np.full(cover.shape[1], values[-1], np.uint8)
     for kind in range(len(values) - 2, -1, -1):  # the smallest value wins a tie
@@ -124,7 +125,7 @@ def _halved_flags(seen: NDArray[np.bool_]) -> NDArray[np.bool_]:
 
 @dataclass(frozen=True, slots=True)
 class PixelCells:
-    """Which cells a row of pixels shows, for one level of the grid; shared by all lanes of a frame."""
+    """The cells behind each pixel of a row, for one level of the grid; shared by all lanes of a frame."""
 
     first: NDArray[np.int64]
     middle: NDArray[np.int64]
@@ -133,7 +134,7 @@ class PixelCells:
 
     @classmethod
     def of(cls, edges: NDArray[np.int64], origin: int, shift: int, cell_count: int) -> PixelCells:
-        """Compute them from the pixel edges of the window."""
+        """Return the cells for the pixel edges of a window."""
         begin, end = edges[:-1] - origin, np.maximum(edges[1:] - 1, edges[:-1]) - origin
         limit = cell_count - 1
         outside = np.flatnonzero((end < 0) | (begin >> shift > limit))
@@ -145,22 +146,22 @@ class PixelCells:
         )
 
     def take(self, cells: NDArray[np.uint8], out: NDArray[np.uint8]) -> None:
-        """Write a lane's pixels: the value of the cell in the middle of the pixel, the flags of all its cells."""
+        """Write the pixels of a lane: the value of the cell in the middle of a pixel, flags of its first and last."""
         np.take(cells, self.middle, out=out)
         out |= (cells[self.first] | cells[self.last]) & np.uint8(~VALUE_MASK & 0xFF)
         if len(self.outside):
             out[self.outside] = 0
 
     def any_of(self, cells: NDArray[np.uint8], flag: int) -> NDArray[np.uint8]:
-        """Return a flag for every pixel of which any cell has it, uint8 (pixels,), 0 elsewhere."""
+        """Return `flag` for every pixel in which any cell has it, else 0, uint8 (pixels,)."""
         pairs = np.stack((self.first, self.last + 1), axis=1).ravel()
         out = np.bitwise_or.reduceat(np.append(cells & np.uint8(flag), np.uint8(0)), pairs)[::2]
         out[self.outside] = 0
         return np.asarray(out, np.uint8)
 
 
-_STEP: Final = 4  # values of a level in one of the next
-_MOST: Final = 32  # values looked at for a pixel on average; beyond it the next level serves
+_STEP: Final = 4  # values of a level that are combined into one of the next
+_MOST: Final = 32  # most values read per pixel on average; for more the next level is used
 _Numbers = NDArray[np.float64]
 
 
@@ -169,8 +170,8 @@ class Counter:
     """The numbers that a lane draws as steps, with coarser copies for zooming out.
 
     Attributes:
-        lowest, highest: Of all values and 0: bottom and top of the lane.
-        levels: When values begin, int64; the least and the largest of each, float64; finest first.
+        lowest, highest: Minimum and maximum of all values and 0: bottom and top of the lane.
+        levels: For each level, finest first: start times, int64; minima and maxima, float64.
     """
 
     lowest: float
@@ -183,7 +184,7 @@ class Counter:
 
         Args:
             start_cycles: int64 (n,), ascending.
-            numbers: float64 (n,), NaN = not known; infinite ones are not known either.
+            numbers: float64 (n,); NaN and infinite values count as not known.
         """
         numbers = np.where(np.isfinite(numbers), numbers, np.nan)
         known = numbers[np.isfinite(numbers)]
@@ -195,16 +196,16 @@ class Counter:
         return cls(float(min(known.min(initial=0), 0)), float(max(known.max(initial=0), 0)), tuple(levels))
 
     def extremes(self, edges: NDArray[np.int64]) -> tuple[_Numbers, _Numbers]:
-        """Return the least and the largest value in every pixel, float64 (pixels,), NaN where none is known.
+        """Return the minimum and maximum in every pixel, float64 (pixels,), NaN where no value is known.
 
-        In a pixel with many values, those up to an eighth of a pixel outside it may count too.
+        Where a pixel has many values, those up to an eighth of a pixel outside it may be included.
 
         Args:
-            edges: int64 (pixels + 1,), where pixels begin, ascending.
+            edges: int64 (pixels + 1,), start times of pixels, ascending.
         """
         start, least, most = next(level for level in self.levels if self._is_coarse(level[0], edges))
         begin = np.searchsorted(start, edges[:-1], side="right") - 1
-        stop = np.maximum(np.searchsorted(start, edges[1:]), begin + 1)  # behind the last one that begins in it
+        stop = np.maximum(np.searchsorted(start, edges[1:]), begin + 1)  # behind the last value that begins in it
         before = begin < 0
         begin = np.maximum(begin, 0)
         pairs = np.stack((begin, np.maximum(stop, begin + 1)), axis=1).ravel()
@@ -222,15 +223,15 @@ class Counter:
 
 
 class Lane:
-    """A lane that is ready to be drawn and requested.
+    """A lane that is ready to be drawn and queried.
 
     Attributes:
         spans: Its intervals.
-        levels: Coarse copies.
-        shares: How it divides its time.
-        use: Of a process, how many CPUs it has when; None of other lanes.
-        ready: Of a process, how many of its threads are READY when; None of other lanes.
-        counter: What a lane counts; None of other lanes.
+        levels: Coarser copies of the intervals.
+        shares: The share of each value in the time.
+        use: For a process, how many CPUs it uses over time; None for other lanes.
+        ready: For a process, how many of its threads are READY over time; None for other lanes.
+        counter: For a counter lane, its numbers; None for other lanes.
     """
 
     __slots__ = ("counter", "levels", "ready", "shares", "spans", "use")
@@ -251,17 +252,17 @@ class Lane:
         self.counter = Counter.of(spans.start_cycles, numbers) if numbers is not None else None
 
     def at(self, cycles: int) -> Span | None:
-        """Return the interval that covers a moment."""
+        """Return the interval that covers a time; None if there is none."""
         index = self.spans.index_at(cycles)
         return self._span(index) if index >= 0 else None
 
     def next_edge(self, cycles: int) -> int | None:
-        """Return when the next interval after a moment begins, None after the last."""
+        """Return the start of the first interval that begins after a time, None if there is none."""
         index = int(np.searchsorted(self.spans.start_cycles, cycles, side="right"))
         return int(self.spans.start_cycles[index]) if index < len(self.spans) else None
 
     def previous_edge(self, cycles: int) -> int | None:
-        """Return when the last interval before a moment began, None before the first."""
+        """Return the start of the last interval that begins before a time, None if there is none."""
         index = int(np.searchsorted(self.spans.start_cycles, cycles)) - 1
         return int(self.spans.start_cycles[index]) if index >= 0 else None
 

@@ -1,7 +1,7 @@
-"""The classes of event lanes: kernel calls, handlers, page faults, log lines; one row each.
+"""The classes of event lanes (kernel calls, handlers, page faults, log lines, ...), one row each.
 
-To add one: add a row. Moments need nothing else; intervals and counters name a function of `timeline.tracks.finders`.
-Menus are built from this table, so it imports no numpy and reads events only when asked.
+To add a class, add a row. Classes with intervals or counters also name a function of `timeline.tracks.finders`. Menus
+are built from this table, so that it imports no numpy and reads the event tables only on demand.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ from satview.events.wire import KER_64BIT, WireClass, code
 
 
 class Owner(StrEnum):
-    """Where the lanes of a class are."""
+    """What the lanes of a class belong to, which decides where they are shown."""
 
     TRACE = "trace"
-    """Between the CPUs and the processes."""
+    """The trace: between the CPUs and the processes."""
     PROCESS = "process"
-    """There too, one for all, which unfolds into one for each process."""
+    """A process: also between CPUs and processes, as one lane that unfolds into one for each process."""
     CPU = "cpu"
-    """Under the CPU."""
+    """A CPU: under the CPU's lane."""
     THREAD = "thread"
-    """Under the thread."""
+    """A thread: under the thread's lane."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,16 +33,16 @@ class LaneClass:
     """One class of lanes.
 
     Attributes:
-        name: Stable name: in settings, sessions and on the command line.
+        name: Stable name in settings, sessions and on the command line.
         menu: Entry of the menu, with `&` before its letter.
         title: Name of its lanes.
-        owner_kind: Where they are.
-        events: Returns `codes`; none = they are not of certain events, and any trace may have them.
+        owner_kind: What its lanes belong to.
+        events: Function that returns `codes`.
         help: One sentence for menus and docs.
-        text: What an interval or moment is called: arguments in braces, where an event has none of that name nothing.
-            `{event}` is the name of the event, `{process}` that of the argument `pid`, else of whom it belongs to,
-            `{timer}` the number of a timer or that it is a timeout.
-        finder: Function of `timeline.tracks.finders`; empty = what `Timeline.use_finder` is given.
+        text: Template for the text of an interval or moment, with arguments of the event in braces; missing ones are
+            empty. `{event}` is the name of the event, `{process}` the process of the argument `pid`, else of the
+            event's thread, `{timer}` the number of a timer or `timeout`.
+        finder: Name of a function of `timeline.tracks.finders`; empty = the one passed to `Timeline.use_finder`.
     """
 
     name: str
@@ -56,12 +56,12 @@ class LaneClass:
 
     @property
     def codes(self) -> tuple[int, ...]:
-        """Codes of its events; empty = not of certain events. A trace without any of them has no such lanes."""
+        """Codes of its events; a trace without these has no such lanes. Empty = any trace may have such lanes."""
         return self.events()
 
 
 def _system(*numbers: int) -> Callable[[], tuple[int, ...]]:
-    """Return a function that returns the codes of system events, those with 64-bit values included."""
+    """Return a function that returns the codes of SYSTEM events, including those of their 64-bit forms."""
 
     @cache
     def codes() -> tuple[int, ...]:
@@ -71,7 +71,7 @@ def _system(*numbers: int) -> Callable[[], tuple[int, ...]]:
 
 
 def _all_of(wire_class: str, first: int = 0, stop: int = 1024) -> Callable[[], tuple[int, ...]]:
-    """Return a function that returns the codes of a class."""
+    """Return a function that returns the codes of a class with event numbers from `first` up to `stop`."""
 
     @cache
     def codes() -> tuple[int, ...]:
@@ -119,5 +119,5 @@ LANE_CLASS_BY_NAME: Final = {lane_class.name: lane_class for lane_class in LANE_
 
 
 def classes_in(text: str) -> frozenset[str]:
-    """Return the names of classes that a setting names, separated by commas; names that are none are left out."""
+    """Return the names of lane classes in a comma-separated setting; unknown names are left out."""
     return frozenset(name for part in text.split(",") if (name := part.strip()) in LANE_CLASS_BY_NAME)

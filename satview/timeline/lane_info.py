@@ -1,4 +1,4 @@
-"""What a lane is about, known before it is built."""
+"""Descriptions of lanes that exist before the lanes are built."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class LaneKind(StrEnum):
-    """What a lane is about."""
+    """Kinds of lanes."""
 
     CPU = "cpu"
     INTERRUPTS = "interrupts"
@@ -22,26 +22,26 @@ class LaneKind(StrEnum):
     DAMAGED = "damaged"
     """Events of CPUs, processes and threads that only damaged slots name."""
     PLUGGED = "plugged"
-    """What a plug-in adds."""
+    """A lane that a plug-in adds."""
     TRACK = "track"
-    """Events of one sort, as `timeline.lane_classes` has them."""
+    """Events of a class of `timeline.lane_classes`."""
 
 
 @dataclass(frozen=True, slots=True)
 class LaneInfo:
-    """A lane before it is built.
+    """The description of a lane.
 
     Attributes:
         index: Its position in `Timeline.infos`.
-        kind: What it is about.
-        title: `CPU 0`, `devb-eide`, `2 worker`.
-        subtitle: `pid 8195`, `interrupts`; may be empty.
+        kind: The kind of lane.
+        title: Title: `CPU 0`, `devb-eide`, `2 worker`.
+        subtitle: Additional text: `pid 8195`, `interrupts`; may be empty.
         parent: Index of the lane it unfolds from; -1 = none.
-        cpu: Number of the CPU; -1 = not of one.
-        process: Row of the process; 0 = none.
-        thread: Row of the thread; 0 = none.
-        plugged: Which of the lanes of plug-ins; -1 = none.
-        track: What a lane of events shows; None for others.
+        cpu: Number of the CPU; -1 = none.
+        process: Row of the process table; 0 = none.
+        thread: Row of the thread table; 0 = none.
+        plugged: Index in `lane_tree.plugged_lanes`; -1 = none.
+        track: The intervals or moments of a track lane; None for others.
     """
 
     index: int
@@ -56,12 +56,12 @@ class LaneInfo:
     track: Track | None = None
 
     def meaning(self, value: int) -> str:
-        """Return what a value means on this lane; empty if it has no special meaning."""
+        """Return the meaning of a lane value on this lane; empty if it has none."""
         if self.track is not None:
-            return self.track.found.meanings.get(value, "")
+            return self.track.content.meanings.get(value, "")
         return STATE_BY_VALUE[value].meaning if value in STATE_BY_VALUE else ""
 
     @property
     def is_counter(self) -> bool:
-        """True if it draws numbers as steps."""
-        return self.track is not None and self.track.found.number is not None
+        """True if the lane draws numbers as steps."""
+        return self.track is not None and self.track.content.number is not None

@@ -55,20 +55,20 @@ from satview.timeline.tracks.user import UserLanes
 # Lanes that plug-ins add below those of the trace.
 
 
-COLOURS: Final = 9  # those that processes have on the lanes of CPUs
+COLOURS: Final = 9  # number of colours for intervals, taken from those of processes on CPU lanes
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PluggedLane:
-    """A lane as a plug-in gives it.
+    """A lane that a plug-in returns.
 
     Attributes:
-        title: Its name.
-        start_cycles: int64 (n,), when its intervals begin, ascending; between them the lane is empty.
-        end_cycles: int64 (n,), when they end, not included; not after the next one begins.
-        texts: n, what each is called.
+        title: Name of the lane.
+        start_cycles: int64 (n,), start times of its intervals, ascending; between intervals the lane is empty.
+        end_cycles: int64 (n,), end times, not included; not after the start of the next interval.
+        texts: n texts, one for each interval.
         colour: int (n,), 0 to 8, one of the colours of processes; None = all 0.
-        subtitle: A few words more.
+        subtitle: Additional text.
     """
 
     title: str
@@ -91,10 +91,10 @@ class PluggedLane:
         object.__setattr__(self, "_values", colour % COLOURS + FIRST_PROCESS)
 
     def within(self, trace: Trace) -> LaneSpans:
-        """Return its intervals over all of a trace.
+        """Return the lane over the whole trace, with empty intervals in between.
 
         Raises:
-            ValueError: Some are outside.
+            ValueError: An interval is outside the trace.
         """
         window, start, end = trace.window, *self._ends
         if len(self.texts) and (int(start[0]) < window.start or int(end[-1]) > window.end):
@@ -106,7 +106,7 @@ class PluggedLane:
 
 
 def plugged_lanes(trace: Trace) -> tuple[PluggedLane, ...]:
-    """Return the lanes of all plug-ins, those that fail left out; called once for each trace."""
+    """Return the lanes of all plug-ins that do not fail; computed at the first call and cached with the trace."""
     return trace.cached("plugged lanes", _lanes)
 
 
@@ -126,27 +126,27 @@ def _checked(lanes: Sequence[PluggedLane], trace: Trace) -> list[PluggedLane]:
     return checked
 
 
-# Lanes of events among the other lanes: under which they are, and what they are called.
+# Track lanes: their parents and titles among the other lanes.
 
 
 def track_infos(trace: Trace, infos: Sequence[LaneInfo], tracks: Iterable[Track]) -> list[LaneInfo]:
-    """Return the lanes of tracks, which follow all other lanes; tracks whose owner has no lane are left out.
+    """Return the lanes for tracks, with indices after all other lanes; tracks whose owner has no lane are left out.
 
     Args:
         trace: The trace.
-        infos: The lanes that there are.
-        tracks: What they show; those of one owner follow each other.
+        infos: The existing lanes.
+        tracks: The tracks; those of one owner are neighbours.
     """
     lane_of = {
         Owner.CPU: {info.cpu: info.index for info in infos if info.kind is LaneKind.CPU},
         Owner.THREAD: {info.thread: info.index for info in infos if info.kind is LaneKind.THREAD},
     }
     doubtful = doubts(trace).processes
-    tracks_there: list[LaneInfo] = []
+    track_lanes: list[LaneInfo] = []
     whole = -1
     for track in tracks:
-        owner_kind, index = track.found.owner_kind, len(infos) + len(tracks_there)
-        title = track.found.title if not track.depth else f"{track.found.title} {track.depth + 1}"
+        owner_kind, index = track.content.owner_kind, len(infos) + len(track_lanes)
+        title = track.content.title if not track.depth else f"{track.content.title} {track.depth + 1}"
         if owner_kind is Owner.PROCESS:
             if track.is_whole:
                 whole = index
@@ -155,18 +155,18 @@ def track_infos(trace: Trace, infos: Sequence[LaneInfo], tracks: Iterable[Track]
             process = 0 if track.is_whole else track.owner
             name = title if track.is_whole else trace.process_name(process) if process else "not known"
             parent = -1 if track.is_whole else whole
-            tracks_there.append(LaneInfo(index, LaneKind.TRACK, name, "", parent, process=process, track=track))
+            track_lanes.append(LaneInfo(index, LaneKind.TRACK, name, "", parent, process=process, track=track))
             continue
         parent = lane_of[owner_kind].get(track.owner, -1) if owner_kind in lane_of else -1
         if owner_kind in lane_of and parent < 0:
             continue
         owner = infos[parent] if parent >= 0 else None
-        tracks_there.append(
+        track_lanes.append(
             LaneInfo(
                 index,
                 LaneKind.TRACK,
                 title,
-                track.found.subtitle,
+                track.content.subtitle,
                 parent,
                 cpu=owner.cpu if owner is not None else -1,
                 process=owner.process if owner is not None else 0,
@@ -174,15 +174,15 @@ def track_infos(trace: Trace, infos: Sequence[LaneInfo], tracks: Iterable[Track]
                 track=track,
             )
         )
-    return tracks_there
+    return track_lanes
 
 
 __all__ = ["LaneInfo", "LaneKind", "Timeline"]
 
-_LANES_AT_ONCE: Final = 256  # every batch costs a pass over the events
-_LOOK_S: Final = 0.05  # while another thread builds: between looks at whether this one is cancelled
-_CELLS_PER_MARK: Final = 8  # at least so many cells of a pixel are looked at for marks, which are so exact
-_TICKS_PER_FRAME: Final = 400_000  # events that a frame may draw one by one; beyond it the levels show
+_LANES_AT_ONCE: Final = 256  # lanes built in one pass over the events
+_LOOK_S: Final = 0.05  # interval of checks for cancellation while another thread builds lanes
+_CELLS_PER_MARK: Final = 8  # least cells per pixel for marks that are drawn from levels
+_TICKS_PER_FRAME: Final = 400_000  # most events that a frame draws one by one; marks for more come from the levels
 _LABELS: Final = {
     UNKNOWN: "unknown",
     IDLE: "idle",
@@ -193,11 +193,11 @@ _LABELS: Final = {
 
 
 class Timeline:
-    """Lanes of one trace, built when requested. Safe to use from several threads.
+    """All lanes of one trace, each built when it is first needed. Thread-safe.
 
     Attributes:
         trace: The trace.
-        infos: All lanes in the order of the tree.
+        infos: Descriptions of all lanes: first the tree of CPUs, processes and threads in order, then track lanes.
         lost_marks: (k, 2) int64, ranges of time in which events are missing.
     """
 
@@ -209,7 +209,7 @@ class Timeline:
         self._process_values = name_values(trace)
         self._mark_codes = mark_codes()
         self._idle_values = idle_values(self._values)
-        self._by_process: tuple[NDArray[np.uint32], NDArray[np.intp]] | None = None  # slices in that order, and where
+        self._by_process: tuple[NDArray[np.uint32], NDArray[np.intp]] | None = None  # order of run slices, and starts
         self._clock = EventClock(trace.events.time_cycles)
         self._lanes: dict[int, Lane] = {}
         self._kinds: dict[int, LaneShares] = {}
@@ -222,27 +222,27 @@ class Timeline:
         self.infos: tuple[LaneInfo, ...] = tuple(self._tree())
 
     def process_value(self, process: int) -> int:
-        """Return the lane value of a process on CPU lanes; by its name alone until one of these lanes is ready."""
+        """Return the lane value of a process on CPU lanes; until a CPU lane is built, a preliminary one by its name."""
         return int(self._process_values[process])
 
     @property
     def cpu_lanes(self) -> list[int]:
-        """The lanes of CPUs and of their interrupts, which show first."""
+        """Indices of the lanes of CPUs and of their interrupts, which are shown first."""
         return [info.index for info in self.infos if info.cpu >= 0 and info.track is None]
 
     @property
     def lanes_of_cpus(self) -> list[Lane]:
-        """The lanes of the CPUs in their order; none until all of them are ready."""
+        """The lanes of the CPUs in order; empty until all of them are built."""
         lanes = [self._lanes.get(info.index) for info in self.infos if info.kind is LaneKind.CPU]
         return [lane for lane in lanes if lane is not None] if None not in lanes else []
 
     @property
     def ready_lanes(self) -> list[Lane]:
-        """The lanes that can be drawn at once."""
+        """The lanes that have been built."""
         return list(self._lanes.values())
 
     def is_ready(self, index: int) -> bool:
-        """Return whether a lane can be drawn at once."""
+        """Return whether a lane has been built."""
         return index in self._lanes
 
     def lane(self, index: int) -> Lane:
@@ -252,7 +252,7 @@ class Timeline:
         return self._lanes[index]
 
     def take(self, index: int, lane: Lane) -> None:
-        """Use a lane that was built earlier from the same trace.
+        """Add a lane that was built earlier from the same trace.
 
         Raises:
             IndexError: There is no such lane.
@@ -263,12 +263,12 @@ class Timeline:
         spans = lane.spans
         if self.infos[index].kind is LaneKind.CPU and spans.thread is not None:
             runs = np.flatnonzero(spans.value >= FIRST_PROCESS)
-            values = self._process_values.copy()  # another thread may read them
+            values = self._process_values.copy()  # another thread may read the old array
             values[self.trace.threads.process[spans.thread[runs]]] = spans.value[runs]
             self._process_values = values
 
     def lane_classes(self) -> tuple[LaneClass, ...]:
-        """Return the lane classes that the trace has events for, shown or not."""
+        """Return the lane classes for which the trace has events, whether shown or not."""
         counts = self.trace.code_counts
         has_codes = self.trace.pairs is None
         return tuple(
@@ -293,45 +293,45 @@ class Timeline:
             self.forget_class("user")
 
     def use_finder(self, name: str, finder: Finder) -> None:
-        """Set the function of a layer above that finds the lanes of a class; if it differs, they are found again."""
+        """Set the function that finds the lanes of a class; if it changes, `show_classes` finds them again."""
         if self._finders.get(name) != finder:
             self._finders[name] = finder
             self.forget_class(name)
 
     def offer_finder(self, name: str, finder: Finder) -> None:
-        """Set the function that finds the lanes of a class unless there is one."""
+        """Set the function that finds the lanes of a class, unless one is set already."""
         self._finders.setdefault(name, finder)
 
     def take_finders(self, other: Timeline) -> None:
-        """Use the functions that find lanes for another timeline of the same file."""
+        """Take over the functions that find lanes from another timeline of the same file."""
         for name, finder in other._finders.items():
             self.use_finder(name, finder)
 
     def forget_class(self, name: str) -> None:
-        """Discard the lanes of a class, whose intervals have outdated names; `show_classes` finds them again."""
+        """Forget the lanes of a class whose names are outdated, so that `show_classes` finds them again."""
         self._tracks.pop(name, None)
 
     def has_classes(self, names: Iterable[str]) -> bool:
-        """Return whether the lanes of some classes are known; names of no class have no lanes."""
+        """Return whether the lanes of the given classes have been found; unknown names are ignored."""
         return all(name in self._tracks for name in names if name in LANE_CLASS_BY_NAME)
 
     @property
     def known_classes(self) -> frozenset[str]:
-        """The names of the classes whose lanes are known."""
+        """Names of the classes whose lanes have been found."""
         return frozenset(self._tracks)
 
     def lanes_of_class(self, name: str) -> frozenset[int]:
-        """Return the lanes of a class as far as they are known."""
+        """Return the lanes of a class; empty if they have not been found yet."""
         return self._tracks.get(name, frozenset())
 
     def show_classes(self, names: Iterable[str], cancelled: Callable[[], bool] | None = None) -> None:
-        """Find the lanes of some classes, behind all others; takes a pass over the events, or several.
+        """Find the lanes of lane classes and append them to `infos`; takes one or more passes over the events.
 
         Args:
-            names: Of classes; those that are known already cost nothing.
-            cancelled: Called between classes; True ends it early.
+            names: Names of classes; those whose lanes have been found already cost nothing.
+            cancelled: Called between classes; True ends the search early.
         """
-        there = {lane_class.name for lane_class in self.lane_classes()}
+        classes_with_events = {lane_class.name for lane_class in self.lane_classes()}
         for lane_class in LANE_CLASSES:
             if (
                 lane_class.name not in names
@@ -340,9 +340,10 @@ class Timeline:
             ):
                 continue
             finder = self._finders.get(lane_class.name) or finder_of(lane_class)
-            of_class = finder(self.trace, lane_class, self._user) if lane_class.name in there else []
+            has_events = lane_class.name in classes_with_events
+            of_class = finder(self.trace, lane_class, self._user) if has_events else []
             with self._lock:
-                if lane_class.name in self._tracks:  # another view has loaded it meanwhile
+                if lane_class.name in self._tracks:  # another view has found its lanes meanwhile
                     continue
                 more = track_infos(
                     self.trace, self.infos, (track for part in of_class for track in tracks_of(lane_class, part))
@@ -351,9 +352,9 @@ class Timeline:
                 self.infos = (*self.infos, *more)
 
     def build(self, indices: Iterable[int], cancelled: Callable[[], bool] | None = None) -> None:
-        """Build lanes that are not ready yet; stops early when `cancelled()` says so.
+        """Build those of the given lanes that are not built yet; stops early when `cancelled()` returns true.
 
-        Waits for lanes that another thread builds.
+        Waits for lanes that another thread is building.
         """
         indices = tuple(indices)
         while missing := [i for i in indices if i not in self._lanes]:
@@ -396,16 +397,16 @@ class Timeline:
                 )
 
     def kinds(self, index: int) -> LaneShares | None:
-        """Return how the lane of a CPU divides its time by kind of code; None until `build_kinds` has run."""
+        """Return the shares of the time of a CPU lane by kind of code; None until `build_kinds` has run."""
         return self._kinds.get(index)
 
     @property
     def has_kinds(self) -> bool:
-        """True if `build_kinds` has run to its end."""
+        """True if `build_kinds` has completed."""
         return len(self._kinds) == sum(info.kind is LaneKind.CPU for info in self.infos)
 
     def build_kinds(self, cancelled: Callable[[], bool] | None = None) -> None:
-        """Find what kind of code CPUs run when; builds their lanes too; stops early when `cancelled()` says so."""
+        """Compute `kinds` for all CPUs, building their lanes too; stops early when `cancelled()` returns true."""
         kinds = {}
         for info in self.infos:
             if info.kind is not LaneKind.CPU or info.index in self._kinds:
@@ -418,10 +419,10 @@ class Timeline:
             handled = next((self.lane(other.index).spans for other in of_interrupts), None)
             spans = kind_spans(self.trace, info.cpu, self.lane(info.index).spans, handled)
             kinds[info.index] = LaneShares.of(spans)
-        self._kinds |= kinds  # all at once: half of the lanes would look like others
+        self._kinds |= kinds  # all at once, as CPU lanes with and without kinds look different
 
     def make_bins(self, indices: Iterable[int]) -> None:
-        """Compute the sums that shares of lanes are drawn from, so that no frame waits; skips lanes not ready."""
+        """Compute the sums from which shares are drawn, so that no frame waits for them; skips lanes not built."""
         for index in indices:
             lane, kinds = self._lanes.get(index), self.kinds(index)
             for shares in (lane.shares, lane.use, lane.ready, kinds) if lane is not None else ():
@@ -429,10 +430,9 @@ class Timeline:
                     shares.make_bins(self.trace.window)
 
     def events_of(self, index: int) -> NDArray[np.uint32]:
-        """Return the rows of the events that belong to a lane, in time order.
+        """Return the rows of the events on a lane, in time order.
 
-        To a thread its state changes and what it did while running; to a process those of its threads; to a CPU all
-        that it logged; to an interrupt lane the interrupts, to one of events these. The answer for one lane is cached.
+        See `event_marks.belongs` for which events are on a lane. The result of the last lane is cached.
 
         Returns:
             uint32 (n,).
@@ -452,13 +452,13 @@ class Timeline:
     def raster(
         self, indices: Sequence[int], window: TimeWindow, width_px: int, exact: bool = False
     ) -> NDArray[np.uint8]:
-        """Return pixels of lanes: value and flags, shape (len(indices), width_px), uint8.
+        """Return the pixels of lanes, each a lane value with flags, shape (len(indices), width_px), uint8.
 
         Args:
-            indices: Lanes, top to bottom; those not ready come out as `ABSENT`.
-            window: What is shown; may reach beyond the trace.
-            width_px: Pixels.
-            exact: Sum every interval instead of using levels: right per pixel, but slow for long windows.
+            indices: Lanes, top to bottom; those not built yet are `ABSENT`.
+            window: Range of time; may reach beyond the trace.
+            width_px: Width in pixels.
+            exact: Use every interval instead of levels: exact for each pixel, but slow for long windows.
         """
         out = np.zeros((len(indices), width_px), np.uint8)
         edges = pixel_edges(window, width_px)
@@ -483,11 +483,11 @@ class Timeline:
         return out
 
     def label(self, span: Span) -> str:
-        """Return a few words for an interval: `RUNNING`, `idle`, `devb-eide 2`, `interrupt`."""
+        """Return the label of an interval: `RUNNING`, `idle`, `devb-eide 2`, `interrupt`."""
         return span.text or self.label_of(span.value, span.thread)
 
     def label_of(self, value: int, thread: int) -> str:
-        """Return the same for an interval without a text of its own, by its value and thread."""
+        """Return the label of an interval without a text, from its value and thread."""
         if value in STATE_BY_VALUE:
             return STATE_BY_VALUE[value].name
         if value >= FIRST_PROCESS or (value == IDLE and thread):
@@ -555,7 +555,7 @@ class Timeline:
         )
 
     def _spans(self, info: LaneInfo) -> tuple[LaneSpans, LaneShares | None]:
-        """Return the intervals of a lane, and of a process how many of its threads are READY when."""
+        """Return the intervals of a lane and, for a process, how many of its threads are READY over time."""
         trace = self.trace
         if info.kind == LaneKind.PROCESS:
             return self._process(info.process)
@@ -583,21 +583,21 @@ class Timeline:
         return process_spans(lanes, window.end) if lanes else constant_lane(window, UNKNOWN), LaneShares.counting(ready)
 
     def _final(self, lane: LaneSpans, info: LaneInfo) -> LaneSpans:
-        """Return a lane as it is stored: views of the event table where possible, other columns settled."""
+        """Return a lane in the form to store: columns are views of the event table where possible, else `settled`."""
         trace = self.trace
         thread = info.thread if info.kind is LaneKind.THREAD and files_of(trace) is None else 0
         states = trace.states.of(thread) if thread else trace.states.event[:0]
         return settled(with_views(lane, self._clock, states) if info.track is None else lane)
 
     def _use(self, info: LaneInfo) -> LaneShares | None:
-        """Return how many CPUs a process has when; None of other lanes."""
+        """Return how many CPUs a process uses over time; None for other lanes."""
         if info.kind is not LaneKind.PROCESS:
             return None
         rows, ends = run_slices(self.trace)
         with self._lock:
             if self._by_process is None:
                 count = len(self.trace.processes)
-                # Of 8 or 16 bits, which numpy sorts five times as quickly.
+                # 8 or 16 bits, which numpy sorts five times as fast.
                 of_thread = np.where(self._idle, 0, self.trace.threads.process).astype(np.min_scalar_type(count))
                 process = of_thread[self.trace.events.thread[rows]]
                 order = np.argsort(process, kind="stable").astype(np.uint32)
@@ -617,7 +617,7 @@ class Timeline:
         window: TimeWindow,
         edges: NDArray[np.int64],
     ) -> None:
-        """Set `SEEN_EVENT` on lanes drawn from their intervals: event by event where few are in the window."""
+        """Set `SEEN_EVENT` on lanes drawn from intervals: from events if few are in the window, else from levels."""
         part = self.trace.rows_between(window)
         if part.stop - part.start > _TICKS_PER_FRAME:
             self._mark_from_levels(out, rows, indices, edges)
@@ -641,7 +641,7 @@ class Timeline:
 
 
 def _doubts_text(trace: Trace, doubtful: Doubts) -> str:
-    """Return how many CPUs, processes and threads appear only in damaged slots: `2 CPUs, 1 process`."""
+    """Return a text that counts the CPUs, processes and threads of damaged slots: `2 CPUs, 1 process`."""
     of_real = doubtful.threads & ~doubtful.processes[trace.threads.process]
     seen = np.zeros(len(doubtful.cpus), np.bool_)
     seen[np.unique(trace.events.cpu)] = True

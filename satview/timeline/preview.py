@@ -1,4 +1,4 @@
-"""Who ran on each CPU as far as a few samples of a file show, for the picture that shows while all of it is loaded."""
+"""A preview of which process ran on each CPU, from a few samples of a file, to show while the whole file is loaded."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from satview.timeline.state_lanes import process_values, run_slices
 
 @dataclass(frozen=True, slots=True, eq=False)
 class KnownRuns:
-    """When something is known to have run on one CPU; nothing is claimed of the time between.
+    """The times in which it is known what ran on one CPU; in between it is not known.
 
     Attributes:
         start_cycles, end_cycles: int64 (n,), ascending, not overlapping.
@@ -37,12 +37,12 @@ class Preview:
     """What the samples of a trace show.
 
     Attributes:
-        clock: Of the trace.
+        clock: Clock of the trace.
         window: From the first to the last sampled event.
-        cpus: Per CPU what ran when.
-        titles: What the lanes of the CPUs are called.
-        positions: How many samples were sampled.
-        lost_marks: (k, 2) int64, where events are missing, as far as these samples show: start and end in cycles.
+        cpus: The known runs of each CPU.
+        titles: Titles of the lanes of the CPUs.
+        positions: Number of positions in the file that were sampled.
+        lost_marks: (k, 2) int64, start and end in cycles of where samples show that events are missing.
     """
 
     clock: Clock
@@ -53,11 +53,11 @@ class Preview:
     lost_marks: NDArray[np.int64]
 
     def cover(self, cpu: int, window: TimeWindow, bins: int) -> NDArray[np.float64]:
-        """Return for how many cycles each lane value is known to have had a CPU, (64, bins); all 0 = not known."""
+        """Return the cycles for which each lane value is known to have run on a CPU, (64, bins); all 0 = not known."""
         return _cover(self.cpus[cpu], window, bins)
 
     def busy_shares(self, window: TimeWindow, bins: int) -> NDArray[np.float64]:
-        """Return the share of the known time in which something ran, all CPUs together, (bins,); NaN = not known."""
+        """Return the busy share of the known time, for all CPUs together, (bins,); NaN = not known."""
         total = np.zeros((2, bins))
         for cpu in range(len(self.cpus)):
             cover = self.cover(cpu, window, bins)
@@ -68,7 +68,7 @@ class Preview:
 
 
 def preview_of(sample: Sampled) -> Preview | None:
-    """Return what a sample shows of the CPUs, None where it knows of no thread that ran."""
+    """Return the preview from a sample of a trace, None if the sample shows no thread that ran."""
     trace = sample.trace
     rows, ends = run_slices(trace)
     logged = sample.is_timed[sample.position[rows]]
@@ -83,7 +83,7 @@ def preview_of(sample: Sampled) -> Preview | None:
     cpus = []
     for cpu in range(trace.cpu_count):
         of_cpu = np.flatnonzero((events.cpu[rows] == cpu) & (ends > start))
-        # Where buffers overlap in time, what began later counts from then on.
+        # Where runs overlap, as buffers may, the later one counts from its start.
         until = np.append(start[of_cpu][1:], np.iinfo(np.int64).max)
         cpus.append(KnownRuns(start[of_cpu], np.minimum(ends[of_cpu], until), value[of_cpu]))
     seen = events.time_cycles[sample.is_timed[sample.position]]
@@ -94,9 +94,9 @@ def preview_of(sample: Sampled) -> Preview | None:
 
 
 def _known_until(sample: Sampled, rows: NDArray[np.uint32]) -> NDArray[np.int64]:
-    """Return when the sample of each event ends: in 8.0, where every CPU has its buffers, with the last of its CPU.
+    """Return for each event the time up to which its sample shows what its CPU does.
 
-    In other releases it ends with the last event of any CPU.
+    That is the last event of the CPU in the sample in 8.0, where every CPU has its own buffers; else of any CPU.
     """
     trace = sample.trace
     cpus = int(trace.events.cpu.max()) + 1 if trace.release == Release.QNX_8 else 1
@@ -108,7 +108,7 @@ def _known_until(sample: Sampled, rows: NDArray[np.uint32]) -> NDArray[np.int64]
 
 @lru_cache(maxsize=32)  # the first picture has all CPUs twice: in the strip and as lanes
 def _cover(runs: KnownRuns, window: TimeWindow, width: int) -> NDArray[np.float64]:
-    """Return for how many cycles each value is known in each pixel, (values, pixels)."""
+    """Return for how many cycles each value is known to have run in each pixel, (values, pixels)."""
     edges = pixel_edges(window, width)
     start, end = np.maximum(runs.start_cycles, edges[0]), np.minimum(runs.end_cycles, edges[-1])
     inside = end > start

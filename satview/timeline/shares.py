@@ -1,8 +1,8 @@
-"""How a lane divides its time: the cycles of each value in any ranges of time, exact at every zoom.
+"""The exact shares of values in the time of a lane: the cycles of each value in any range of time.
 
-Sums up to every 32nd interval are stored, `kinds` / 4 bytes an interval; the rest is added up on the spot. Of bins of
-2^n cycles, counted from the start of the trace, the sums are stored, as much again: a frame takes them as they are.
-A picture made of them is the same while the view moves and when it rests, and its figures are those of the statistics.
+Running sums are stored at every 32nd interval (`kinds` / 4 bytes per interval); the rest is added on demand. Sums over
+bins of 2^n cycles from the start of the trace are stored too (as much again), so that frames need not compute them.
+Pictures of shares do not change when a moving view comes to rest, and agree with the statistics.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from satview.timeline.event_marks import EventTimes
 from satview.timeline.spans import NO_EVENT, LaneSpans, touching
 
 _EVERY: Final = 32
-_PER_CELL: Final = 64  # intervals in the finest bins of which sums are stored, on average
-_WHOLE: Final = -1  # as a length of bins: one bin, whose peak is the mean
-_MOST_BINS: Final = 1 << 16  # that are made to find their peak
-_LEAST_CELLS: Final = 64  # of fewer the sums are made as quickly as they are found
+_PER_CELL: Final = 64  # intervals per bin, on average, in the finest bins whose sums are stored
+_WHOLE: Final = -1  # key in `_peaks` for the whole trace as one bin
+_MOST_BINS: Final = 1 << 16  # most bins that are computed only to find their peak
+_LEAST_CELLS: Final = 64  # for fewer bins, computing sums is as fast as looking them up
 _ONES: Final = np.ones(VALUE_COUNT, np.int64)
 
 
@@ -32,9 +32,9 @@ class LaneShares:
     """The sums of one lane.
 
     Attributes:
-        spans: Its intervals.
-        values: uint8 (k,), the values that it has, ascending.
-        weight: int64 (64,), what a cycle of each value counts.
+        spans: The intervals of the lane.
+        values: uint8 (k,), the values of its intervals, ascending.
+        weight: int64 (64,), weight of a cycle of each value.
     """
 
     spans: LaneSpans
@@ -47,14 +47,14 @@ class LaneShares:
 
     @classmethod
     def of(cls, spans: LaneSpans, sums: NDArray[np.int64] | None = None) -> LaneShares:
-        """Return the sums of a lane, a column for each of its values.
+        """Return the sums of a lane, with a column for each of its values.
 
         Args:
             spans: The lane.
-            sums: What `sums` gave for the same lane before; None = they are found now.
+            sums: Stored `sums` of the same lane; None = they are computed.
 
         Raises:
-            ValueError: These cannot be the sums of this lane.
+            ValueError: The stored sums do not fit the lane.
         """
         values = np.flatnonzero(np.bincount(spans.value, minlength=VALUE_COUNT)).astype(np.uint8)
         kind_of = np.zeros(VALUE_COUNT, np.int64)
@@ -63,7 +63,7 @@ class LaneShares:
 
     @classmethod
     def counting(cls, spans: LaneSpans, sums: NDArray[np.int64] | None = None) -> LaneShares:
-        """Return the sums of a lane whose values are counts: one column, cycles times count. Arguments as of `of`."""
+        """Return the sums of a lane whose values are counts: one column, cycles times count. Arguments as for `of`."""
         return cls._made(spans, np.zeros(1, np.uint8), np.zeros(VALUE_COUNT, np.int64), np.arange(VALUE_COUNT), sums)
 
     @classmethod
@@ -91,14 +91,14 @@ class LaneShares:
 
     @property
     def sums(self) -> NDArray[np.int64]:
-        """The stored sums, as `of` and `counting` take them, int64 (n,)."""
+        """The sums to store for a later call of `of` or `counting`, int64 (n,)."""
         return self._index.ravel()
 
     def cycles(self, edges: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return the cycles that every value covers in every bin, int64 (bins, k), times its weight.
 
         Args:
-            edges: int64 (bins + 1,), where bins begin, ascending. Beyond the lane nothing is covered.
+            edges: int64 (bins + 1,), start times of bins, ascending. Beyond the lane nothing is covered.
         """
         return self._sums.cycles(np.ascontiguousarray(edges, np.int64))
 
@@ -106,10 +106,10 @@ class LaneShares:
         """Return the cycles that every value covers in bins of 2^shift cycles, int64 (bins, k), times its weight.
 
         Args:
-            window: The whole trace; bin 0 begins where it does.
-            shift: Length of the bins.
-            begin: The first bin.
-            stop: The one behind the last; both within the trace.
+            window: The whole trace; bin 0 begins with it.
+            shift: Log2 of the length of the bins.
+            begin: First bin.
+            stop: Bin after the last one; all bins are within the trace.
         """
         if shift in self._bin_sums(window):
             return self._levels[shift][begin:stop]
@@ -117,13 +117,13 @@ class LaneShares:
         return self.cycles(np.minimum(edges, window.end))
 
     def peak(self, window: TimeWindow, shift: int) -> float:
-        """Return the most that a bin of 2^shift cycles has of all values in the mean, times their weight.
+        """Return the largest mean of a bin of 2^shift cycles: all values together, times their weight.
 
-        Of bins so short that there are very many, the most at any moment.
+        If there are very many bins, the maximum at any time is returned instead.
 
         Args:
             window: The whole trace.
-            shift: Length of the bins.
+            shift: Log2 of the length of the bins.
         """
         if shift not in self._peaks:
             count = ((window.length - 1) >> shift) + 1
@@ -143,13 +143,13 @@ class LaneShares:
         return self._peaks[_WHOLE]
 
     def make_bins(self, window: TimeWindow) -> None:
-        """Compute what `binned` stores at its first call: in a worker, so that no frame waits."""
+        """Compute the sums of bins that `binned` uses, in a worker, so that no frame waits for them."""
         self._bin_sums(window)
 
     def _bin_sums(self, window: TimeWindow) -> dict[int, NDArray[np.int64]]:
-        """Return the sums of bins that are stored: the finest and, each from the one before, those of twice the length.
+        """Return the stored sums of bins by shift: the finest, and those of 2, 4, 8, ... times the length.
 
-        Made at the first call, as not every caller needs them: 0.3 ms for a lane of 200,000 intervals.
+        Computed at the first call, as not every caller needs them: 0.3 ms for a lane of 200,000 intervals.
         """
         cells = len(self.spans) // _PER_CELL
         if self._levels or cells < _LEAST_CELLS:
@@ -172,11 +172,11 @@ class LaneShares:
 
 
 def count_spans(start: NDArray[np.int64], end: NDArray[np.int64], window: TimeWindow) -> LaneSpans:
-    """Return how many of the intervals overlap at each time, as the values of a lane; at most 63.
+    """Return a lane whose values are the number of intervals that overlap at each time; at most 63.
 
     Args:
-        start: int64 (n,), when they begin, cycles: the threads of a process run, or are READY.
-        end: int64 (n,), when each of them ends.
+        start: int64 (n,), start times, cycles; such as when threads of a process begin to run.
+        end: int64 (n,), end times.
         window: The whole trace.
     """
     time = np.concatenate(([window.start], start, end))

@@ -1,4 +1,4 @@
-"""Touching intervals of one lane, and their exact picture in pixels."""
+"""The contiguous intervals of a lane, and their exact picture in pixels."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ class Span:
     """One interval of a lane.
 
     Attributes:
-        start_cycles, end_cycles: Its extent, end not included.
+        start_cycles, end_cycles: Start and end, end not included.
         value: Lane value (`events.states`).
-        event: Row of the event that began it; `NO_EVENT` if none did.
-        thread: Row of the thread that it is about; 0 = none.
-        text: What it is called on the lane of a plug-in or of events; empty elsewhere.
+        event: Row of the event that begins it; `NO_EVENT` if none does.
+        thread: Row of its thread in the thread table; 0 = none.
+        text: Its text on the lane of a plug-in or a track; empty elsewhere.
     """
 
     start_cycles: int
@@ -43,12 +43,12 @@ class LaneSpans:
     """The intervals of a lane, in time order; each ends where the next begins.
 
     Attributes:
-        start_cycles: int64, (n,), strictly ascending. An array or a view (`event_marks`), as `event` is.
+        start_cycles: int64, (n,), strictly ascending. `start_cycles` and `event` may be views (`event_marks`).
         value: uint8, (n,), lane values; neighbours may be equal.
-        event: uint32, (n,), row of the event that began it, or `NO_EVENT`.
+        event: uint32, (n,), row of the event that begins it, or `NO_EVENT`.
         thread: (n,), row of the thread that ran, on CPU lanes; None elsewhere.
-        end_cycles: Where the last one ends.
-        texts: What each is called, on lanes of plug-ins and of events; None elsewhere.
+        end_cycles: End of the last interval.
+        texts: Texts of the intervals, on lanes of plug-ins and tracks; None elsewhere.
     """
 
     start_cycles: NDArray[np.int64]
@@ -62,17 +62,17 @@ class LaneSpans:
         return len(self.start_cycles)
 
     def index_at(self, cycles: int) -> int:
-        """Return which interval covers a moment; -1 before the first and from the end on."""
+        """Return the index of the interval that covers a time; -1 before the first and from the end on."""
         if cycles >= self.end_cycles:
             return -1
         return int(self.start_cycles.searchsorted(cycles, "right")) - 1
 
     def end_of(self, part: slice) -> int:
-        """Return where the last of some neighbouring intervals ends."""
+        """Return the end of the last interval of a slice."""
         return int(self.start_cycles[part.stop]) if part.stop < len(self) else self.end_cycles
 
     def visible(self, window: TimeWindow) -> slice:
-        """Return the intervals that reach into a window."""
+        """Return the slice of the intervals that overlap a window."""
         begin = max(0, int(self.start_cycles.searchsorted(window.start, side="right")) - 1)
         return slice(begin, int(self.start_cycles.searchsorted(window.end)))
 
@@ -80,7 +80,7 @@ class LaneSpans:
 def touching(
     start_cycles: NDArray[np.int64], value: NDArray[np.uint8], event: NDArray[np.uint32], end_cycles: int
 ) -> LaneSpans:
-    """Return spans without those of length zero: of several that begin in one cycle the last one counts."""
+    """Return the spans of a lane without those of length zero: of several that begin in one cycle the last is kept."""
     keep = np.append(start_cycles[1:] > start_cycles[:-1], True) if len(start_cycles) else np.empty(0, np.bool_)
     if not keep.all():
         start_cycles, value, event = start_cycles[keep], value[keep], event[keep]
@@ -91,15 +91,16 @@ def touching(
 def spread(
     start: NDArray[np.int64], end: NDArray[np.int64], window: TimeWindow
 ) -> tuple[NDArray[np.int64], NDArray[np.intp]]:
-    """Return intervals that do not overlap, with the gaps before, between and behind them, so that each meets the next.
+    """Fill a window with intervals and the gaps before, between and behind them.
 
     Args:
-        start: int64 (n,), when they start, ascending.
-        end: int64 (n,), when they end, at least a cycle later and not after the next one starts.
-        window: What they are to fill.
+        start: int64 (n,), start times of the intervals, ascending.
+        end: int64 (n,), end times, at least a cycle later and not after the next start.
+        window: The window to fill.
 
     Returns:
-        When each interval or gap starts, int64 (m,), ascending; and which interval it is, intp (m,), -1 for gaps.
+        Start times of all intervals and gaps, int64 (m,), ascending; and the index of each interval, intp (m,), -1 for
+        gaps.
     """
     after = np.append(start[1:], window.end)
     gaps = np.flatnonzero(end < after)
@@ -111,10 +112,10 @@ def spread(
 
 
 def settled(spans: LaneSpans) -> LaneSpans:
-    """Return a lane to be kept; beyond the memory bound its columns are copied to pages that the system can reclaim.
+    """Return a lane in its final form; beyond the memory bound its columns are in pages that the system can reclaim.
 
     Raises:
-        OSError: As `column_arrays.settled`.
+        OSError: See `column_arrays.settled`.
     """
     return replace(
         spans,
@@ -125,11 +126,11 @@ def settled(spans: LaneSpans) -> LaneSpans:
 
 
 def _settled(column: NDArray[Any]) -> NDArray[Any]:
-    return column_arrays.settled(column) if isinstance(column, np.ndarray) else column  # views stay what they are
+    return column_arrays.settled(column) if isinstance(column, np.ndarray) else column  # views stay as they are
 
 
 def pixel_edges(window: TimeWindow, width_px: int) -> NDArray[np.int64]:
-    """Return where pixels begin, in cycles: shape (width_px + 1,), exact for any window."""
+    """Return the start times of pixels, in cycles, and the end of the last: shape (width_px + 1,), exact."""
     if window.length <= (1 << 62) // (width_px + 1):
         return window.start + np.arange(width_px + 1, dtype=np.int64) * window.length // width_px
     return np.array([window.start + i * window.length // width_px for i in range(width_px + 1)], np.int64)
@@ -138,8 +139,8 @@ def pixel_edges(window: TimeWindow, width_px: int) -> NDArray[np.int64]:
 def exact_raster(lanes: Sequence[LaneSpans], window: TimeWindow, width_px: int) -> NDArray[np.uint8]:
     """Return the value that covers most of each pixel, per lane; shape (len(lanes), width_px), uint8.
 
-    Of equal shares the smaller value wins. Pixels in which anything ran carry `SEEN_RUNNING`. A window of fewer
-    cycles than pixels works too: then several pixels show one cycle. Cost follows the intervals in the window.
+    If two values cover equal times, the smaller value wins. Pixels in which anything ran have `SEEN_RUNNING`. The
+    window may have fewer cycles than pixels. Cost is proportional to the number of intervals in the window.
     """
     edges = pixel_edges(window, width_px)
     out = np.zeros((len(lanes), width_px), np.uint8)
@@ -163,7 +164,7 @@ def exact_raster(lanes: Sequence[LaneSpans], window: TimeWindow, width_px: int) 
     start, end = np.maximum(start, window.start), np.minimum(end, window.end)
     inside = end > start
     row, value = row[inside], value[inside]
-    # Pixels are shorter than a cycle: each shows the cycle in which its left edge is.
+    # Pixels are shorter than a cycle: each shows the cycle that contains its left edge.
     begin, stop = np.searchsorted(edges[:-1], start[inside]), np.searchsorted(edges[:-1], end[inside])
     flagged = value | IS_BUSY[value] * np.uint8(SEEN_RUNNING)
     out.ravel()[numbers_of(row * width_px + begin, stop - begin)] = np.repeat(flagged, stop - begin)

@@ -1,7 +1,7 @@
-"""Lanes of states: what each thread did, what a process does as a whole, who ran on each CPU and in which way.
+"""Makes the lanes of threads, processes, CPUs and interrupts, and the kinds of code that CPUs run.
 
-Where events are missing, states end at the last event that supports them; lanes of one file on an axis of several
-reach only over its part.
+Where events are missing, states end at the last event that supports them. With several files on one axis, a lane covers
+only the time of its file.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ from satview.timeline.spans import NO_EVENT, LaneSpans, constant_lane, touching
 
 
 def forget(spans: LaneSpans, ranges: NDArray[np.int64]) -> LaneSpans:
-    """Return a lane that is unknown from just after the start of each range to its first own event from the end on.
+    """Return a lane that is unknown from just after the start of each range up to the lane's first event after it.
 
     Args:
         spans: The lane.
@@ -74,14 +74,14 @@ def forget(spans: LaneSpans, ranges: NDArray[np.int64]) -> LaneSpans:
 
 
 def forget_thread(trace: Trace, spans: LaneSpans, since: int) -> LaneSpans:
-    """Return the lane of a thread that claims nothing where events that could concern it are missing.
+    """Return the lane of a thread that is unknown where events that could change its state are missing.
 
-    While a thread runs, only its own CPU can end that; so losses of other CPUs (8.0) do not matter then.
+    Only its own CPU can end the state of a running thread, so that losses of other CPUs (8.0) do not matter then.
 
     Args:
         trace: The trace.
-        spans: The lane, as if nothing were missing.
-        since: Time of the thread's first event; what the lane shows of before does not rest on events.
+        spans: The lane as if no event were missing.
+        since: Time of the thread's first event; the lane before it stays as it is.
     """
     lost = losses(trace)
     lost = lost[lost[:, 1] > since]  # a copy: it is changed below
@@ -107,7 +107,7 @@ def _runs_elsewhere(trace: Trace, spans: LaneSpans, cpu: int) -> NDArray[np.int6
 def _without(ranges: NDArray[np.int64], known: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return ranges with the `known` ranges cut out of them; `known` is ascending and does not overlap."""
     ranges = merged(ranges)
-    # What is not known is between the known parts: cut every range with the gaps that it meets.
+    # Intersect every range with the gaps between the known ranges.
     limits = np.iinfo(np.int64)
     gap_start = np.concatenate(([limits.min], known[:, 1]))
     gap_end = np.concatenate((known[:, 0], [limits.max]))
@@ -120,7 +120,7 @@ def _without(ranges: NDArray[np.int64], known: NDArray[np.int64]) -> NDArray[np.
 
 
 def on_axis(trace: Trace, part: AxisPart, own: LaneSpans) -> LaneSpans:
-    """Return the lane of a file as it is on the axis.
+    """Convert a lane of one file to the axis of all files.
 
     Args:
         trace: The trace of all files.
@@ -144,18 +144,18 @@ def on_axis(trace: Trace, part: AxisPart, own: LaneSpans) -> LaneSpans:
     )
 
 
-_QUIET_SHARE: Final = 0.02  # of the time that all processes used; who has less is grey on the lanes of CPUs
-_KIND = np.full(VALUE_COUNT, WAITING, np.uint8)  # what the state of one thread is to its process
+_QUIET_SHARE: Final = 0.02  # processes below this share of the time of all processes are grey on CPU lanes
+_KIND = np.full(VALUE_COUNT, WAITING, np.uint8)  # state of a process by the state of its only thread
 _KIND[[ABSENT, UNKNOWN, READY, RUNNING]] = (ABSENT, UNKNOWN, READY, RUNNING)
-_RANKED = (ABSENT, WAITING, UNKNOWN, READY, RUNNING)  # the more to the right, the more it counts
-_RANK = np.zeros(256, np.uint8)  # of every value
+_RANKED = (ABSENT, WAITING, UNKNOWN, READY, RUNNING)  # of several threads, the rightmost state is that of the process
+_RANK = np.zeros(256, np.uint8)  # index in `_RANKED` by lane value
 _RANK[:VALUE_COUNT] = [_RANKED.index(kind) for kind in _KIND.tolist()]
 
 
 def value_of_code(trace: Trace) -> NDArray[np.uint8]:
-    """Return the lane value that every code of the state index puts a thread into, shape (32768,), uint8.
+    """Return the lane value that every code of the state index begins, shape (32768,), uint8.
 
-    Creation leaves the state unknown until the kernel reports one; destruction ends the thread.
+    After its creation the state of a thread is unknown until the kernel logs one; after its destruction it is absent.
     """
     table = trace.catalogue.state_value_of_code.copy()
     table[table == NOT_A_STATE] = UNKNOWN
@@ -166,7 +166,7 @@ def value_of_code(trace: Trace) -> NDArray[np.uint8]:
 
 
 def idle_values(values: NDArray[np.uint8]) -> NDArray[np.uint8]:
-    """Return the same table for an idle thread: when it runs nothing does, and it is always ready.
+    """Return the table of `value_of_code` for idle threads: IDLE in place of RUNNING, WAITING in place of READY.
 
     Returns:
         uint8 (32768,), lane value by code.
@@ -180,9 +180,9 @@ def idle_values(values: NDArray[np.uint8]) -> NDArray[np.uint8]:
 def thread_spans(trace: Trace, thread: int, values: NDArray[np.uint8]) -> LaneSpans:
     """Return the states of one thread over the whole trace.
 
-    A thread that the opening state dump reports had that state before: its first state begins with the trace. One that
-    appears later without having been created is unknown until then; one that was created did not exist before. Where
-    events are missing it is unknown until its next event.
+    The first state of a thread in the opening state dump begins with the trace. A thread that appears later is unknown
+    before that, or absent if its creation was logged. Where events are missing the thread is unknown until its next
+    event.
     """
     if (files := files_of(trace)) is not None and (in_file := files.part_of_thread(thread)) is not None:
         part, row = in_file
@@ -205,7 +205,7 @@ def thread_spans(trace: Trace, thread: int, values: NDArray[np.uint8]) -> LaneSp
 
 
 def _contradicted(trace: Trace, spans: LaneSpans) -> NDArray[np.int64]:
-    """Return when a thread would still run though its CPU runs another one, shape (k, 2), as `forget` takes it."""
+    """Return the ranges, for `forget`, in which a thread would run though its CPU runs another one, shape (k, 2)."""
     rows, stops = contradicted_runs(trace)
     if not len(rows):
         return np.empty((0, 2), np.int64)
@@ -218,9 +218,9 @@ _Runs = tuple[NDArray[np.uint32], NDArray[np.int64], NDArray[np.bool_]]  # `run_
 
 
 def contradicted_runs(trace: Trace) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
-    """Return the runs of threads that no event ends before their CPU runs another one.
+    """Return the runs of threads that no event ends before their CPU runs another thread.
 
-    The thread's next state event is damaged or missing: what it does from there on is not known.
+    The thread's next state event is damaged or missing, so that its state is not known from there on.
 
     Returns:
         uint32 (n,), rows of the RUNNING events, ascending; int64 (n,), when the CPU runs the other thread, cycles.
@@ -239,12 +239,12 @@ def _value_before(trace: Trace, time: NDArray[np.int64], first_code: int, value:
 
 
 def process_spans(lanes: Sequence[LaneSpans], end_cycles: int) -> LaneSpans:
-    """Return what a process does: RUNNING while any of its threads runs, else READY while any could, else WAITING.
+    """Return the lane of a process: RUNNING while any of its threads runs, else READY while any is, else WAITING.
 
-    `ABSENT` while it has no thread. It is not WAITING but `UNKNOWN` while that is not known of all its threads.
+    It is `ABSENT` while it has no thread, and `UNKNOWN` instead of WAITING while the state of any thread is unknown.
 
     Args:
-        lanes: Those of its threads, at least one.
+        lanes: The lanes of its threads, at least one.
         end_cycles: End of the trace.
     """
     time = np.concatenate([lane.start_cycles for lane in lanes])
@@ -256,7 +256,7 @@ def process_spans(lanes: Sequence[LaneSpans], end_cycles: int) -> LaneSpans:
 
 
 def run_slices(trace: Trace) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
-    """Return every run slice of the trace: rows of the RUNNING events, ascending, and when each slice ends.
+    """Return all run slices of the trace: rows of the RUNNING events, ascending, and the end of each slice.
 
     A slice ends at the thread's next state event, when another thread starts to run on the CPU, or where events of the
     CPU are missing, whichever is first. Computed at the first call and cached with the trace.
@@ -283,7 +283,7 @@ def _run_slices(trace: Trace) -> _Runs:
             of_cpu = np.flatnonzero(cpu == number)
             known_until = np.append(losses_of(lost, int(number))[:, 0] + 1, np.iinfo(np.int64).max)
             until = known_until[np.searchsorted(known_until, start[of_cpu], side="right")]
-            is_cut[of_cpu] &= until >= ends[of_cpu]  # what is missing may be the thread's next state
+            is_cut[of_cpu] &= until >= ends[of_cpu]  # a missing event may be the thread's next state
             ends[of_cpu] = np.minimum(ends[of_cpu], until)
     for column in (rows, ends, is_cut):
         column.setflags(write=False)
@@ -291,7 +291,10 @@ def _run_slices(trace: Trace) -> _Runs:
 
 
 def _slices_by_index(trace: Trace) -> _Runs:
-    """Return the run slices as if no event were missing, where states are not of the threads that their events name."""
+    """Return run slices from the index of states, as if no event were missing.
+
+    For traces in which the thread of a state is not the thread of its event.
+    """
     states, events = trace.states, trace.events
     running = np.flatnonzero(trace.catalogue.state_value_of_code[events.code[states.event]] == RUNNING)
     rows, ends = states.event[running], np.full(len(running), trace.window.end)
@@ -309,8 +312,8 @@ def _slices_by_index(trace: Trace) -> _Runs:
 
 
 def name_values(trace: Trace) -> NDArray[np.uint8]:
-    """Return the lane value of every process by its name alone, of those without one by its pid, uint8 (processes,)."""
-    if (files := files_of(trace)) is not None:  # where names begin with that of the file
+    """Return the lane value of every process from its name, or its pid if it has none, uint8 (processes,)."""
+    if (files := files_of(trace)) is not None:  # names begin with the name of the file, which must not count
         values = np.full(len(trace.processes), QUIET_PROCESS, np.uint8)
         for part in files.parts:
             values[part.processes] = name_values(part.trace)
@@ -320,9 +323,9 @@ def name_values(trace: Trace) -> NDArray[np.uint8]:
 
 
 def process_values(trace: Trace) -> NDArray[np.uint8]:
-    """Return the lane value of every process on CPU lanes, uint8 (processes,): by its name, or `QUIET_PROCESS`.
+    """Return the lane value of every process on CPU lanes, uint8 (processes,): `name_values`, or `QUIET_PROCESS`.
 
-    Quiet are those with less than a fiftieth of the time that all processes used. Cached with the trace.
+    A process is quiet if it used less than a fiftieth of the time of all processes. Cached with the trace.
     """
     return trace.cached("timeline.process_values", _process_values)
 
@@ -338,12 +341,12 @@ def _process_values(trace: Trace) -> NDArray[np.uint8]:
 
 
 def cpu_spans(trace: Trace, cpu: int, idle: NDArray[np.bool_], values: NDArray[np.uint8] | None = None) -> LaneSpans:
-    """Return who ran on a CPU: `IDLE`, `UNKNOWN` where the trace does not say, else the value of the process.
+    """Return the lane of a CPU: the value of the process that ran, `IDLE`, or `UNKNOWN` where the trace has a gap.
 
     Args:
         trace: The events.
-        cpu: Its number.
-        idle: bool (threads,), those that run while there is nothing to do.
+        cpu: Number of the CPU.
+        idle: bool (threads,), idle threads.
         values: uint8 (processes,), lane values; None = `process_values`.
     """
     if (files := files_of(trace)) is not None and (part := files.part_of_cpu(cpu)) is not None:
@@ -353,7 +356,7 @@ def cpu_spans(trace: Trace, cpu: int, idle: NDArray[np.bool_], values: NDArray[n
     events, window = trace.events, trace.window
     values = process_values(trace) if values is None else values
     value = np.where(idle, np.uint8(IDLE), values[trace.threads.process])
-    # A thread trace names the threads of an LWP one by one: between them it has none to run.
+    # In a thread trace, an LWP without a named thread has none to run.
     gap = IDLE if trace.release == Release.UNIXWARE else UNKNOWN
     start, value, event, thread = core_lanes.cpu_states(
         *run_slices(trace), events.cpu, events.time_cycles, events.thread, cpu, value, gap, window.end,
@@ -375,9 +378,9 @@ def _slices_per_cpu(trace: Trace) -> NDArray[np.int64]:
 
 
 def _call_spans(trace: Trace, cpu: int) -> LaneSpans:
-    """Return kernel calls of a CPU of which no RUNNING event shows who ran: unknown, save between a call and its exit.
+    """Return the lane of a CPU without RUNNING events: KERNEL_CALL from the entry to the exit of a call, else UNKNOWN.
 
-    Only calls of unknown threads are sure to have had the CPU all the time: those that are linked never block.
+    Only calls of unknown threads are used: as linked ones never block, they had the CPU all the time.
     """
     events, window, calls = trace.events, trace.window, link_table(trace, LinkKind.CALL)
     inferred = np.flatnonzero((calls.certainty == Certainty.INFERRED) & (events.cpu[calls.from_row] == cpu))
@@ -394,13 +397,13 @@ def _call_spans(trace: Trace, cpu: int) -> LaneSpans:
 
 
 def interrupt_spans(trace: Trace, cpu: int) -> LaneSpans | None:
-    """Return when a CPU handled interrupts, nested ones as part of the outermost; None if it never did.
+    """Return the lane of a CPU's interrupts, nested ones as part of the outermost; None if there are none.
 
-    Where events are missing it is unknown, and so is the time up to an exit whose entry is missing.
+    It is unknown where events are missing, and from there up to an exit whose entry is missing.
 
     Args:
         trace: The events.
-        cpu: Its number.
+        cpu: Number of the CPU.
     """
     if (files := files_of(trace)) is not None and (part := files.part_of_cpu(cpu)) is not None:
         own = interrupt_spans(part.trace, cpu - part.first_cpu)
@@ -425,7 +428,7 @@ def interrupt_spans(trace: Trace, cpu: int) -> LaneSpans | None:
 
 
 def _from_start(spans: LaneSpans, start_cycles: int) -> LaneSpans:
-    """Return a lane that begins with the trace, unknown where it began later."""
+    """Return a lane that begins with the trace, with an unknown interval in front if it began later."""
     if int(spans.start_cycles[0]) == start_cycles:
         return spans
     return LaneSpans(
@@ -437,25 +440,25 @@ def _from_start(spans: LaneSpans, start_cycles: int) -> LaneSpans:
     )
 
 
-USER: Final = RUNNING  # the lane value of user code on these lanes
+USER: Final = RUNNING  # lane value of user code in `kind_spans`
 
 
 def kind_spans(trace: Trace, cpu: int, who: LaneSpans, interrupts: LaneSpans | None) -> LaneSpans:
-    """Return what kind of code a CPU runs when: `USER`, `KERNEL_CALL`, `INTERRUPT`, `IDLE` or `UNKNOWN`.
+    """Return the kind of code that a CPU runs over time: `INTERRUPT`, `IDLE`, `UNKNOWN`, `KERNEL_CALL` or `USER`.
 
-    The first of these that holds counts: an interrupt is handled; the idle thread runs, or it is not known who; the
-    thread that runs is between the entry and the exit of a kernel call of which the trace holds both; else user code.
+    `INTERRUPT` takes precedence, then `IDLE` and `UNKNOWN`. `KERNEL_CALL` is between the entry and the exit of a call
+    of the running thread, if the trace holds both; the rest is user code.
 
     Args:
         trace: The trace.
-        cpu: Its number.
+        cpu: Number of the CPU.
         who: The lane of the CPU.
-        interrupts: Its lane of interrupts; None without one.
+        interrupts: The CPU's lane of interrupts; None if there is none.
     """
     calls = trace.cached("timeline.calls_on_cpus", _calls_on_cpus)[cpu]
     starts = [who.start_cycles, calls.start, calls.end]
     starts += [] if interrupts is None else [interrupts.start_cycles]
-    time = np.sort(np.concatenate(starts), kind="stable")  # ascending parts, which that merges
+    time = np.sort(np.concatenate(starts), kind="stable")  # a stable sort merges ascending parts quickly
     time = time[(time >= who.start_cycles[0]) & (time < who.end_cycles)]
     runs = who.value[np.searchsorted(who.start_cycles, time, side="right") - 1]
     value = np.where(runs >= FIRST_PROCESS, USER, runs).astype(np.uint8)
@@ -470,7 +473,7 @@ def kind_spans(trace: Trace, cpu: int, who: LaneSpans, interrupts: LaneSpans | N
 
 
 def _calls_on_cpus(trace: Trace) -> tuple[TimeRanges, ...]:
-    """Return when a thread that was in a kernel call had each CPU: a call that blocks comes back with its thread."""
+    """Return for each CPU the times in which the running thread was in a kernel call."""
     rows, ends = run_slices(trace)
     events, links = trace.events, link_table(trace, LinkKind.CALL)
     thread = events.thread[links.from_row]
@@ -480,7 +483,7 @@ def _calls_on_cpus(trace: Trace) -> tuple[TimeRanges, ...]:
     enters, leaves = links.from_row[known], links.to_row[known]
     by_thread = stable_order(events.thread[rows])
     begins, ends = rows[by_thread], ends[by_thread]
-    # Whether they meet follows from rows of events, which ascend with time; for how long, by times.
+    # Overlaps are found by event rows, which ascend with time; their lengths come from the times.
     call, run = overlaps(
         thread[known].astype(np.int64), enters.astype(np.int64), leaves.astype(np.int64),
         events.thread[begins].astype(np.int64), begins.astype(np.int64), np.searchsorted(events.time_cycles, ends),

@@ -17,14 +17,14 @@ from satview.timeline.lane_tree import Timeline
 from satview.timeline.shares import LaneShares
 from satview.timeline.spans import NO_EVENT, LaneSpans, touching
 
-_NOT_STORED: Final = (LaneKind.PLUGGED, LaneKind.TRACK)  # plug-ins may change; lanes of events come and go
+_NOT_STORED: Final = (LaneKind.PLUGGED, LaneKind.TRACK)  # plug-ins may change; track lanes depend on settings
 
 
 def lanes_of(timeline: Timeline, indices: Iterable[int]) -> tuple[list[dict[str, Any]], dict[str, NDArray[Any]]]:
-    """Return lanes that are ready as values that JSON can hold, and arrays by name.
+    """Return those of the given lanes that are built in a form to store.
 
     Returns:
-        Values of each lane; arrays (n,) of the types in which lanes have them.
+        For each lane a dictionary that JSON can hold; and arrays (n,) by name.
     """
     values, arrays = [], dict[str, NDArray[Any]]()
     storable = (index for index in indices if timeline.infos[index].kind not in _NOT_STORED)
@@ -50,7 +50,7 @@ def add_lanes(timeline: Timeline, values: Any, arrays: Mapping[str, NDArray[Any]
     """Add lanes from a cache to a timeline.
 
     Raises:
-        DamagedFileError: They cannot be its lanes.
+        DamagedFileError: The data cannot be lanes of this timeline.
     """
     try:
         for entry in values:
@@ -92,7 +92,7 @@ def _lane(timeline: Timeline, entry: Mapping[str, Any], arrays: Mapping[str, NDA
 def _count(
     timeline: Timeline, entry: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]], count: str
 ) -> LaneShares | None:
-    """Return how many CPUs a process has when, or READY threads; None of other lanes."""
+    """Return the stored counts `use` or `ready` of a process; None for other lanes."""
     name = f"lane.{entry['index']}.{count}"
     if timeline.infos[int(entry["index"])].kind is not LaneKind.PROCESS:
         return None

@@ -25,7 +25,12 @@ def lanes(trace, **timing):
     shown = {}
     for lane in sorted(timeline.lanes_of_class(ACTIVITIES)):
         info, spans = timeline.infos[lane], timeline.lane(lane).spans
-        columns = (info.track.found.start, info.track.found.end, info.track.found.value, info.track.found.deadline)
+        columns = (
+            info.track.content.start,
+            info.track.content.end,
+            info.track.content.value,
+            info.track.content.deadline,
+        )
         texts = [text for text in spans.texts if text]
         shown[info.title] = [
             (start - BASE, end - BASE, value, deadline - BASE if deadline >= 0 else None, text)
@@ -73,7 +78,7 @@ def test_instances_that_overlap_are_on_lanes_below_each_other(tmp_path):
     timeline.show_classes([ACTIVITIES])
     drawn = 0
     for lane in timeline.lanes_of_class(ACTIVITIES):
-        found = timeline.infos[lane].track.found
+        found = timeline.infos[lane].track.content
         assert (found.start[1:] >= found.end[:-1]).all()
         drawn += len(found)
     shown = [number for number, activity in enumerate(learned.activities) if activity.trigger not in CALLED]

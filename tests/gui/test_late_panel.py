@@ -161,7 +161,7 @@ def test_a_saved_window_has_its_lanes_of_activities_and_their_deadlines(empty_wi
     qtbot.waitUntil(lambda: not opened.class_loader.is_busy)
     (lane,) = opened.timeline.lanes_of_class("activities")
     assert lane in [row.index for row in opened.lanes.rows]
-    assert opened.timeline.infos[lane].track.found.value.tolist().count(LATE) == 3
+    assert opened.timeline.infos[lane].track.content.value.tolist().count(LATE) == 3
 
 
 @pytest.mark.thorough

@@ -104,7 +104,7 @@ def test_a_longer_reading_times_activities_as_before(tmp_path):
     shown = ShownState(short, (lane,), _state(long), FilterEvaluator(short.trace), "")
     timeline = prepared(LoadedTrace.of(long), shown, lambda: False).loaded.timeline
     late = [
-        np.count_nonzero(reading.infos[lane].track.found.value == LATE)
+        np.count_nonzero(reading.infos[lane].track.content.value == LATE)
         for reading in (short, timeline)
         for lane in reading.lanes_of_class(ACTIVITIES)
     ]

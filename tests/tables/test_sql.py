@@ -174,7 +174,7 @@ def test_names_of_a_trace_are_text(small):
 
 def test_every_view_says_what_it_is():
     for view in views().values():
-        assert re.fullmatch(r"[A-Z`].*\.", view.says), view.name
+        assert re.fullmatch(r"[A-Z`].*\.", view.meaning), view.name
         assert view.name not in SCHEMAS
         assert view.sql.lower().startswith(("select", "with"))
         for parameter in view.parameters:

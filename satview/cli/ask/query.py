@@ -201,7 +201,7 @@ def _print_table(result: Result) -> None:
     for row in result.rows():
         shown.add_row(*(cell(value_text(value)) for value in row))
     console.print(shown)
-    console.print(f"[dim]{result.says}[/dim]")
+    console.print(f"[dim]{result.summary}[/dim]")
 
 
 def _print_list() -> None:
@@ -216,5 +216,5 @@ def _print_list() -> None:
         "call_NAME, ...", "Events of one kind with their arguments as columns; show tables lists the ones in a trace."
     )
     for view in views().values():
-        shown.add_row(view.usage, cell(view.says))
+        shown.add_row(view.usage, cell(view.meaning))
     console.print(shown)

@@ -1,1 +1,1 @@
-"""Conditions on events: their language, their meaning for one event and for a whole trace."""
+"""Expressions (conditions on events): their language, and their evaluation for one event and for a whole trace."""

@@ -1,7 +1,7 @@
-"""Expressions over a whole trace.
+"""Evaluates expressions over a whole trace.
 
-What depends on class and event alone becomes a table of 32,768 results, what depends on the thread a table of threads,
-and only what is left is worked out for the events that remain.
+Parts that depend only on class and event become a table of 32,768 results, parts that depend only on the thread a table
+by thread. The rest is evaluated only for the events that these tables leave undecided.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from satview.store.arguments import argument, argument_offsets, codes_in, varian
 from satview.store.axis import files_of
 from satview.store.trace import Trace
 
-# Numbers and texts of many events at once: what the fields of an expression are when a chunk is looked at.
+# The fields of an expression for many events at once: numbers and texts.
 
 
 _TEXT_WORDS: Final = 1024  # of a text, at most
@@ -54,7 +54,7 @@ def threads_column(name: str, trace: Trace) -> Values:
 
 
 def thread_texts(name: str, trace: Trace, test: Callable[[str], bool]) -> Bools:
-    """Return for which threads a text field passes a test, bool (threads,)."""
+    """Return for each thread whether a text field passes a test, bool (threads,)."""
     if name == "thread_name":
         return np.array([bool(text) and test(text) for text in trace.threads.names], np.bool_)
     passes = np.array(
@@ -64,11 +64,11 @@ def thread_texts(name: str, trace: Trace, test: Callable[[str], bool]) -> Bools:
 
 
 class RowColumns:
-    """Fields of some events of a trace.
+    """The fields of the given events of a trace.
 
     Args:
         trace: The events.
-        derived: Where durations, lengths and priorities come from.
+        derived: Source of durations, lengths and priorities.
         rows: A slice of the event table, or ascending rows.
     """
 
@@ -79,7 +79,7 @@ class RowColumns:
 
     @property
     def index(self) -> NDArray[np.integer]:
-        """The rows as numbers, (events,)."""
+        """The rows as an array, (events,)."""
         if self._index is None:
             assert isinstance(self.rows, slice)
             self._index = np.arange(self.rows.start, self.rows.stop)
@@ -111,12 +111,12 @@ class RowColumns:
         return values, values >= 0
 
     def word(self, number: int) -> Values:
-        """Return payload word `number`, uint32 (events,); known where the payload is that long."""
+        """Return payload word `number`, uint32 (events,); known where the payload is long enough."""
         known: KnownMask = True if number < 2 else self.trace.payloads.word_counts(self.index) > number
         return self.trace.payloads.column(self.index, number), known
 
     def errors(self) -> Values:
-        """Return the errors of failed kernel calls, int64 (events,); known at their exits alone."""
+        """Return the errors of failed kernel calls, int64 (events,); known only at their exits."""
         values, known = np.zeros(len(self.code), np.int64), np.zeros(len(self.code), np.bool_)
         exits = np.flatnonzero(EXITS.take(self.code))
         variants = variants_of(self.trace, self.index[exits])
@@ -127,15 +127,15 @@ class RowColumns:
         return values, known
 
     def failed(self) -> Bools:
-        """Return which events are exits of failed kernel calls, bool (events,)."""
+        """Return whether each event is the exit of a failed kernel call, bool (events,)."""
         return self._of_variants(lambda variants: np.isin(variants, FAILURES))
 
     def shows_failure(self) -> Bools:
-        """Return which events say whether a kernel call failed, bool (events,)."""
+        """Return whether each event shows if a kernel call failed, bool (events,)."""
         return self._of_variants(lambda variants: variants != DOUBTFUL)
 
     def _of_variants(self, test: Callable[[NDArray[np.integer]], Bools]) -> Bools:
-        """Return which events are exits of kernel calls whose variants pass a test, bool (events,)."""
+        """Return whether each event is the exit of a kernel call whose variant passes a test, bool (events,)."""
         result = np.zeros(len(self.code), np.bool_)
         exits = np.flatnonzero(EXITS.take(self.code))
         result[exits] = test(variants_of(self.trace, self.index[exits]))
@@ -146,9 +146,9 @@ class RowColumns:
         return argument(self.trace, self.index, name)
 
     def texts(self, name: str | None, test: Callable[[str], bool]) -> Bools:
-        """Return for which events a text argument (None: the event's text) passes a test.
+        """Return for each event whether a text argument (None: the event's text) passes a test, bool (events,).
 
-        Only different texts are tested: a trace repeats few of them many times.
+        Equal texts are tested once, as a trace repeats few texts many times.
         """
         passes = np.zeros(len(self.code), np.bool_)
         if (axis := files_of(self.trace)) is not None:
@@ -180,31 +180,31 @@ class RowColumns:
             words = np.stack([self.trace.payloads.column(part, position.word + i) for i in range(width)], axis=1)
             data = np.ascontiguousarray(words.astype("<u4" if self.trace.byte_order == "little" else ">u4"))
             unique, where = np.unique(data.view(f"V{4 * width}")[:, 0], return_inverse=True)
-            said = np.zeros(len(unique), np.bool_)
+            unique_passes = np.zeros(len(unique), np.bool_)
             for i, item in enumerate(unique.tolist()):
                 if item not in results:
                     text = user_text(item) if is_user else text_at(item, start)
                     results[item] = text is not None and test(text)
-                said[i] = results[item]
-            passes[begin : begin + len(part)] = said[where]
+                unique_passes[i] = results[item]
+            passes[begin : begin + len(part)] = unique_passes[where]
         return passes
 
 
-# What a condition may say, and what it must say, where a trace does not show all that a kernel knows.
+# Conditions that may hold, or must hold, where a trace does not show all that a kernel knows.
 
 
 _OF_PAYLOAD = (nodes.NamedArgument, nodes.Word)
 
 
 def bounded(node: nodes.Node, missing: NDArray[np.bool_], *, may: bool) -> nodes.Node:
-    """Return a condition that holds where a given one may hold in a kernel, or only where it must.
+    """Return a condition that is true where a given condition may be true in a kernel, or only where it must be.
 
-    A kernel knows the priority of every thread, and all words of an event.
+    Unlike a trace, a kernel knows the priority of every thread and all words of an event.
 
     Args:
         node: A two-valued condition (`two_valued`).
         missing: bool (32768,), codes of events that lack words which the kernel would have logged.
-        may: Whether to return the condition that may hold, not the one that must.
+        may: True = where it may be true; False = where it must be.
     """
     if isinstance(node, nodes.And | nodes.Or):
         return replace(node, parts=tuple(bounded(part, missing, may=may) for part in node.parts))
@@ -231,8 +231,8 @@ def _parts(node: nodes.Node) -> list[nodes.Node]:
     return [node, *(inner for part in nodes.children(node) for inner in _parts(part))]
 
 
-_CHEAP: Final = 2  # cost up to which testing a whole chunk beats picking the rows that are left
-_SPARSE: Final = 0.5  # share of rows left below which they are picked
+_CHEAP: Final = 2  # cost up to which testing a whole chunk is faster than selecting the undecided rows
+_SPARSE: Final = 0.5  # share of undecided rows below which these are selected
 _WORD_COST, _ARGUMENT_COST, _LATENCY_COST = 4, 5, 6
 
 
@@ -240,22 +240,22 @@ class Condition(ABC):
     """A part of a compiled expression.
 
     Attributes:
-        cost: What one event costs, in rough steps; cheap parts go first.
+        cost: Relative cost of testing one event; cheap parts are tested first.
     """
 
     cost = 0
 
     @abstractmethod
     def of(self, rows: Rows) -> Bools:
-        """Return for which events it holds, bool (len(rows),); the array is the caller's to change."""
+        """Return for each event whether it holds, bool (len(rows),); the caller may change the array."""
 
     def constant(self, rows: Rows) -> bool | None:  # noqa: ARG002  -- for those that know
-        """Return the result if it is the same for all rows and known without looking at them, else None."""
+        """Return the result if it is the same for all rows and known without testing them, else None."""
         return None
 
 
 class _TableCondition(Condition):
-    """A condition on class and event alone, or on the thread alone: a table holds its results."""
+    """A condition that depends only on class and event, or only on the thread: a table of its results."""
 
     def __init__(self, trace: Trace, domain: Domain, table: Bools) -> None:
         is_of_code = domain is Domain.CODE
@@ -265,7 +265,7 @@ class _TableCondition(Condition):
 
     @cached_property
     def _test(self) -> TableTest:
-        """The table in its cheapest form; made when all tables that go together are combined."""
+        """The table in its cheapest form; made once all tables that belong together have been merged."""
         return TableTest(self.table, self._occurs)
 
     def constant(self, rows: Rows) -> bool | None:  # noqa: ARG002  -- the same for all rows
@@ -276,7 +276,7 @@ class _TableCondition(Condition):
 
 
 class _TimeRange(Condition):
-    """A comparison of the time with a constant: events are in time order, so it is a range of rows."""
+    """A comparison of the time with a constant, which is a range of rows as events are in time order."""
 
     def __init__(self, start: int, stop: int, is_inside: bool) -> None:
         self._start, self._stop, self._is_inside = start, stop, is_inside
@@ -298,7 +298,7 @@ class _TimeRange(Condition):
 
 
 class _RowTest(Condition):
-    """A comparison that has to look at each event."""
+    """A comparison that must be evaluated for each event."""
 
     def __init__(self, trace: Trace, derived: DerivedColumns, node: nodes.Node, cost: int) -> None:
         self._trace, self._derived, self._node, self.cost = trace, derived, node, cost
@@ -320,11 +320,11 @@ class _Inverse(Condition):
 
 
 class _CombinedCondition(Condition):
-    """All of some conditions, or any; costly ones see only the rows that the cheap ones leave open.
+    """Conditions joined by `and` or `or`; costly ones are evaluated only for rows that cheap ones leave undecided.
 
     Attributes:
         parts: The conditions, cheap ones first.
-        needs_all: Whether all of them must hold, or one is enough.
+        needs_all: True for `and`, False for `or`.
     """
 
     def __init__(self, parts: list[Condition], needs_all: bool) -> None:
@@ -360,12 +360,12 @@ class _CombinedCondition(Condition):
 
 
 def count_of(rows: Rows) -> int:
-    """Return how many rows there are."""
+    """Return the number of rows."""
     return rows.stop - rows.start if isinstance(rows, slice) else len(rows)
 
 
 def compile_expression(node: nodes.Node, trace: Trace, derived: DerivedColumns) -> Condition:
-    """Return a resolved expression made ready for one trace."""
+    """Return a resolved expression compiled for one trace."""
     for pattern in nodes.patterns_in(node):
         pattern.refill()
     return _Compiler(trace, derived).condition(node)
@@ -399,7 +399,7 @@ class _Compiler:
         needed_by = arguments_of(node)
         if not needed_by:
             return test
-        # Without the argument the comparison is not true, so only events that have it need a look.
+        # Without the argument the comparison is never true, so that only events that have it are tested.
         tables = [codes_in(self.trace, name) for name in needed_by]
         has_all = _TableCondition(self.trace, Domain.CODE, np.logical_and.reduce(tables))
         return _CombinedCondition([has_all, test], needs_all=True)
@@ -427,7 +427,7 @@ class _Compiler:
                 yield part
 
     def time_test(self, node: nodes.TimeTest) -> Condition:
-        """Compare with a moment of the trace to the cycle, which may be less than a nanosecond."""
+        """Return the comparison of the time with a moment of the trace, exact to the cycle."""
         try:
             cycles = parse_moment(node.moment.text, self.trace.time_axis)
         except UsageError as error:
@@ -438,7 +438,7 @@ class _Compiler:
         return self.rows_by(sign, self.row_at(value_ns), self.row_at(value_ns + 1))
 
     def rows_by(self, sign: str, start: int, stop: int) -> Condition:
-        """Return the events that compare so with those from `start` up to `stop`, all events of one time."""
+        """Return the comparison of the time with one time, whose events are the rows from `start` up to `stop`."""
         n = len(self.trace.events)
         bounds = {
             "==": (start, stop), "!=": (start, stop), "<": (0, start), "<=": (0, stop), ">": (stop, n),
@@ -447,11 +447,11 @@ class _Compiler:
         return _TimeRange(*bounds[sign], is_inside=sign != "!=")
 
     def row_at(self, time_ns: int) -> int:
-        """First event that is not before a time."""
+        """Return the first event at or after a time."""
         return self.row_from(self.trace.clock.cycles(time_ns))
 
     def row_from(self, cycles: int) -> int:
-        """First event that is not before a time of the counter."""
+        """Return the first event at or after a time in cycles."""
         limits = np.iinfo(np.int64)
         if cycles > limits.max:
             return len(self.trace.events)
@@ -459,12 +459,12 @@ class _Compiler:
 
 
 def table_of(node: nodes.Node) -> Bools:
-    """Return the results of a condition on class and event alone (`domains`), bool (32768,)."""
+    """Return the results, by code, of a condition that depends only on class and event (`domains`), bool (32768,)."""
     return np.asarray(_Test(None).of(node, CODE_COUNT))
 
 
 def domains(node: nodes.Node) -> set[Domain]:
-    """Return what decides the value of a part of an expression."""
+    """Return what the value of a part of an expression depends on: class and event, thread, row."""
     if isinstance(node, CodeTest):
         return {Domain.CODE}
     if isinstance(node, nodes.EventField):
@@ -475,7 +475,7 @@ def domains(node: nodes.Node) -> set[Domain]:
 
 
 def arguments_of(node: nodes.Node) -> set[str]:
-    """Return the arguments without which a comparison is unknown; those of a list are alternatives and do not count."""
+    """Return the arguments without which a comparison is unknown; the items of a list are alternatives: left out."""
     if isinstance(node, nodes.NamedArgument):
         return {node.name}
     parts = (node.value,) if isinstance(node, nodes.In) else nodes.children(node)
@@ -483,7 +483,7 @@ def arguments_of(node: nodes.Node) -> set[str]:
 
 
 def cost_of(node: nodes.Node) -> int:
-    """Return what looking at one event costs, in rough steps."""
+    """Return the relative cost of testing one event."""
     if isinstance(node, nodes.EventField):
         return FIELDS[node.name].cost
     if isinstance(node, nodes.Word):
@@ -496,7 +496,7 @@ def cost_of(node: nodes.Node) -> int:
 
 
 class _Test:
-    """Works out a comparison over the columns at hand: events, or all codes, or all threads of a trace."""
+    """Evaluates a comparison over columns: of events, or else of all threads of a trace, or of all codes."""
 
     def __init__(self, columns: RowColumns | None, trace: Trace | None = None) -> None:
         self.columns, self.trace = columns, trace
@@ -527,7 +527,7 @@ class _Test:
         return result if isinstance(result, np.ndarray) and result.shape == (count,) else np.full(count, result)
 
     def numbers(self, node: nodes.Node) -> Bools | bool:
-        """Compare numbers; with what is not known no comparison is true."""
+        """Return the result of a comparison of numbers; false where a number is not known."""
         if isinstance(node, nodes.Compare):
             return self.compared(node.sign, self.number(node.left), self.number(node.right))
         assert isinstance(node, nodes.In)

@@ -28,7 +28,7 @@ from satview.store.arguments import taught
 from satview.store.trace import Trace
 
 LIMIT: Final = 200
-_LOOK_BACK: Final = 4000  # characters before the cursor that are looked at
+_LOOK_BACK: Final = 4000  # characters before the cursor that are examined
 _WORD: Final = re.compile(r"[A-Za-z_][\w]*$")
 _QUOTED: Final = re.compile(r'"[^"]*$')
 _ARGUMENT: Final = re.compile(r"\barg\.([\w\[\]>.-]*)$")
@@ -45,9 +45,9 @@ class Completion:
     """One proposal.
 
     Attributes:
-        text: What replaces `start` to `end`.
-        start, end: The part of the expression it replaces: the word begun before the cursor.
-        help: What it means; may be empty.
+        text: Text that replaces the expression from `start` to `end`.
+        start, end: Position of the replaced part: the word before the cursor.
+        help: Its meaning; may be empty.
     """
 
     text: str
@@ -60,10 +60,10 @@ def completions(text: str, position: int, release: Release, trace: Trace | None 
     """Return the proposals that fit at the cursor, most likely first, at most 200.
 
     Args:
-        text: The expression, finished or not.
-        position: Cursor, 0 to len(text).
-        release: Whose names are proposed.
-        trace: Adds processes and threads by name and number; None = none are known.
+        text: The expression, which may be incomplete.
+        position: Position of the cursor, 0 to len(text).
+        release: Release whose names are proposed.
+        trace: Trace whose processes and threads are proposed too; None = without these.
     """
     before = text[max(0, position - _LOOK_BACK) : position]
     if argument := _ARGUMENT.search(before):
@@ -104,7 +104,7 @@ def _completions(before: str, release: Release, trace: Trace | None) -> Iterator
 
 
 def field_help(name: str) -> str:
-    """Return what a field means, and when a capture knows it if that is not at the event."""
+    """Return the meaning of a field, and when a capture knows its value if not at the event."""
     spec = FIELDS[name]
     return spec.help if spec.known is KnownWhen.EVENT else f"{spec.help} (known {spec.known})"
 
@@ -124,10 +124,10 @@ def _signs(before: str) -> Iterator[tuple[str, str]]:
 
 
 def _values(before: str, release: Release, trace: Trace | None, in_quotes: bool = False) -> Iterator[tuple[str, str]]:
-    """Yield the values that fit the field the cursor is behind."""
+    """Yield the values that fit the field before the cursor."""
     if argument := _AFTER_ARGUMENT.search(before):
-        brought = None if trace is None else taught(trace)
-        texts = value_names(release, argument[1] or argument[2], brought)
+        taught_by_trace = None if trace is None else taught(trace)
+        texts = value_names(release, argument[1] or argument[2], taught_by_trace)
         yield from ((f'"{text}"', note) for text, note in texts.items() if '"' not in text)
         return
     comparison = _AFTER_FIELD.search(before)
@@ -166,7 +166,7 @@ def _of_trace(field: str, trace: Trace) -> Iterator[tuple[str, str]]:
 
 
 def _arguments(before: str, release: Release, trace: Trace | None) -> list[tuple[str, str]]:
-    """Arguments of the event the expression names, else of all events; unusual names in quotes."""
+    """Return the arguments of the event that the expression names, else of all events; unusual names in quotes."""
     named = _EVENT.findall(before)
     known = argument_names(release, None if trace is None else taught(trace))
     if named:

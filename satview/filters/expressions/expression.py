@@ -1,9 +1,9 @@
-"""Expressions over events: checked text that answers for one event or for a whole trace.
+"""Expressions over events: checked conditions that are evaluated for one event or for a whole trace.
 
     >>> slow = Expression("event == MSG_SENDV and duration > 2ms", Release.QNX_7)
     >>> rows = np.flatnonzero(slow.mask(trace))
 
-An expression has no state and can do nothing but compare: it is safe to take one from anybody.
+An expression has no state and can only compare, so that expressions from untrusted sources are safe.
 """
 
 from __future__ import annotations
@@ -55,19 +55,19 @@ from satview.filters.rows import Bools, chunks, rows_of
 from satview.store import arguments
 from satview.store.trace import Trace
 
-# Conditions that may be unknown, as in SQL, made into conditions that are true or not: the one form that is evaluated.
+# Conversion of three-valued conditions (true, false, unknown, as in SQL) to two-valued ones, which are evaluated.
 
 
 def two_valued(node: nodes.Node, release: Release, negated: bool = False) -> nodes.Node:
-    """Return a condition that holds where a resolved one is true, and does not where that is false or unknown.
+    """Return a condition that is true where a resolved one is true, and false where that is false or unknown.
 
     Args:
-        node: The condition, as `semantics.resolve` returns it.
-        release: Whose names it uses.
-        negated: Whether it is to hold where the condition is false instead.
+        node: The condition, from `semantics.resolve`.
+        release: Release whose names it uses.
+        negated: Return a condition that is true where the given one is false instead.
 
     Returns:
-        A tree without `nodes.Is`; `nodes.Not` means there that its part does not hold.
+        A tree without `nodes.Is`, in which `nodes.Not` means that its part is not true.
     """
     if isinstance(node, nodes.Not):
         return replace(two_valued(node.part, release, not negated), start=node.start, end=node.end)
@@ -95,7 +95,7 @@ def two_valued(node: nodes.Node, release: Release, negated: bool = False) -> nod
 
 
 def _known_parts(node: nodes.Node, release: Release) -> tuple[nodes.Node, ...]:
-    """Return what has to hold for a comparison not to be unknown, each at the position of the comparison."""
+    """Return the conditions under which a comparison is not unknown, at the position of the comparison."""
     start, end = node.start, node.end
     if isinstance(node, CodeTest):
         return (enters_state(start, end, release),) if node.kind is FieldKind.STATE else ()
@@ -110,7 +110,7 @@ def _known_parts(node: nodes.Node, release: Release) -> tuple[nodes.Node, ...]:
     return (nodes.IsKnown(start, end, node.value, as_text=True),)
 
 
-# Expressions for one event at a time: what capture uses, and what tests hold against the vectorised form.
+# Evaluation for one event, which captures use and with which tests compare the vectorised form.
 
 
 def evaluate(node: nodes.Node, context: EventContext, release: Release) -> bool:
@@ -139,7 +139,7 @@ class _Event:
             node.pattern.refill()
             return any(node.pattern.matches(text) for text in self.texts(node.value))
         if isinstance(node, nodes.TimeTest):
-            return False  # one event does not show which trace it will be part of
+            return False  # it needs a trace, of which an event alone knows nothing
         if isinstance(node, nodes.IsKnown):
             return self.is_known(node)
         assert isinstance(node, nodes.EventField)
@@ -189,7 +189,7 @@ class _Event:
         return value is not None and value in [self.number(item) for item in node.items]
 
     def texts(self, node: nodes.Node) -> tuple[str, ...]:
-        """The text of a field; a process is known by its path and by its name alone. Empty = not known."""
+        """Return the text of a field; for a process its path and its name without folders. Empty = not known."""
         context = self.context
         if isinstance(node, nodes.NamedArgument):
             position = self.part_named(node.name)
@@ -266,7 +266,7 @@ class _Event:
 
 
 def number_of(code: int) -> int:
-    """Return the number by which people know an event: the same for all forms of a kernel call."""
+    """Return the event number in its class; for a kernel call the call number, which all its events share."""
     event = event_of(code)
     return event & 0x7F if class_of(code) == WireClass.KER_CALL else event
 
@@ -275,18 +275,18 @@ class Expression:
     """A condition on one event.
 
     Args:
-        text: As written.
-        release: Whose names it uses.
-        negated: Whether it is to hold where the text is false, as `not (text)` does, instead of where it is true.
-        taught: Arguments that a trace brings (`store.arguments.taught`); None = those that all traces have brought.
-        is_trigger: Whether it is that of a WHEN rule, which may compare a latency.
+        text: The text of the expression.
+        release: Release whose names it uses.
+        negated: Whether it holds where the text is false, as `not (text)`, instead of where it is true.
+        taught: Arguments that a trace adds (`store.arguments.taught`); None = those that all traces have added.
+        is_trigger: Whether it belongs to a WHEN rule, which may compare a latency.
 
     Attributes:
-        text: As written.
-        release: Whose names it uses.
-        latency: The one that it compares; None = none.
-        tree: The checked expression, which holds or does not (`two_valued`).
-        patterns: Those in it.
+        text: The text of the expression.
+        release: Release whose names it uses.
+        latency: The latency that it compares; None = none.
+        tree: The checked expression in two-valued form (`two_valued`).
+        patterns: All patterns in the expression.
 
     Raises:
         ExpressionError: The text is no valid expression; with the position of the fault.
@@ -312,7 +312,7 @@ class Expression:
 
     @staticmethod
     def _check_latencies(parsed: nodes.Node, *, is_trigger: bool) -> None:
-        """Refuse latencies outside triggers, and two different pairs, of which each would need a span of its own."""
+        """Raise an error for latencies outside triggers, and for latencies of two different pairs."""
         pairs: dict[tuple[object, object], nodes.Latency] = {}
         for node in nodes.latencies_in(parsed):
             if not is_trigger:
@@ -329,17 +329,17 @@ class Expression:
         return f"Expression({self.text!r})"
 
     def __call__(self, context: EventContext, /) -> int:
-        """Return 1 if it holds for one event, else 0: the form of a dynamic rule."""
+        """Return 1 if it holds for one event, else 0, as event handlers do."""
         return int(evaluate(self.tree, context, self.release))
 
     def bounded(self, missing: Bools, *, may: bool) -> Expression:
-        """Return the expression with its tree bounded, as `compiled.bounded`: what it may say in a kernel, or must."""
+        """Return the expression that is true where this one may be true in a kernel, or must be; see `bounded`."""
         twin = copy(self)
         twin.tree = bounded(self.tree, missing, may=may)
         return twin
 
     def plan(self, trace: Trace, derived: DerivedColumns | None = None) -> Condition:
-        """Return the expression made ready for a trace, for callers that go through it chunk by chunk.
+        """Return the expression compiled for a trace, for callers that evaluate it chunk by chunk.
 
         Raises:
             ExpressionError: The trace is of another release, whose names may mean other events.
@@ -357,13 +357,13 @@ class Expression:
         derived: DerivedColumns | None = None,
         cancelled: Callable[[], bool] | None = None,
     ) -> Bools:
-        """Return for which events of a trace it holds.
+        """Return for each event of a trace whether the expression holds.
 
         Args:
             trace: The events.
             rows: Event rows, ascending; None = all.
-            derived: Where durations and priorities come from; None = worked out from the trace.
-            cancelled: Called between chunks; True stops it.
+            derived: Source of durations and priorities; None = computed from the trace.
+            cancelled: Called between chunks; if it returns True, `Cancelled` is raised.
 
         Returns:
             bool, shape (len(rows),) or (events,).
@@ -383,10 +383,10 @@ class Expression:
 
 
 def possible(expression: Expression) -> Expression:
-    """Return an expression that some event may fit.
+    """Return an expression unchanged if it can be true for some event.
 
     Raises:
-        ExpressionError: None of any trace can; with the position of the part that forbids it.
+        ExpressionError: It can be true for no event of any trace; with the position of the part that prevents it.
     """
     part = never_true(expression.tree, expression.release)
     if part is not None:
@@ -399,13 +399,13 @@ def select(trace: Trace, text: str, derived: DerivedColumns | None = None) -> ND
     """Return the rows of the events for which an expression holds, uint32, ascending.
 
     Raises:
-        ExpressionError: The text is no valid expression; says where and what is near.
+        ExpressionError: The text is no valid expression; with the position of the fault and similar names.
     """
     return rows_of(Expression(text, trace.release, taught=arguments.taught(trace)).mask(trace, derived=derived))
 
 
 def validate(text: str, release: Release, taught: Taught | None = None) -> Diagnostic | None:
-    """Return what is wrong with the text of an expression, None if nothing is; for live checking."""
+    """Return the fault in the text of an expression, None if there is none; for live checking."""
     try:
         Expression(text, release, taught=taught)
     except ExpressionError as error:

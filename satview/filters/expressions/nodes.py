@@ -1,6 +1,6 @@
-"""The tree of an expression: plain values, made by `syntax`, read by everything that evaluates or writes expressions.
+"""The syntax tree of expressions: plain values that `syntax` makes and all other modules read.
 
-Import the module, not its names: `nodes.Compare` is clear where it is used.
+Import the module, not its names, so that uses read `nodes.Compare`.
 """
 
 from __future__ import annotations
@@ -17,33 +17,33 @@ from satview.filters.event_context import signed_word
 from satview.filters.expressions.pattern import Pattern
 from satview.filters.rows import Bools
 
-# The operators and functions of expressions, one entry each: for one event, for columns of events, and in C.
+# The operators and functions of expressions, each in three forms: for one event, for columns of events, and in C.
 
 
 KnownMask = Bools | bool
 Values = tuple[NDArray[np.integer] | int, KnownMask]
-"""Numbers, and which of them are known."""
+"""Numbers, and whether each is known."""
 _HALF: Final = 1 << 63
 _FULL: Final = 1 << 64
 _BITS: Final = 64
 
 
 def wrapped(value: int) -> int:
-    """Return a number cut to 64 bits, signed, as machine arithmetic leaves it."""
+    """Return a number wrapped to a signed 64-bit integer."""
     return (value + _HALF) % _FULL - _HALF
 
 
 @dataclass(frozen=True, slots=True)
 class NumberOperator:
-    """An operator or function from numbers to a number.
+    """An operator or function that takes numbers and returns a number.
 
     Attributes:
-        count: How many numbers it takes.
-        scalar: From ints to its result, which need not be cut to 64 bits; None = it has none.
-        columns: From int64 arrays of one shape to the results, int64 of that shape, and which are known; it may
-            return anything where they are not.
-        c_name: Function of the exported C program.
-        help: Of a function: shown by completion and in the docs.
+        count: Number of operands.
+        scalar: Function of ints; its result need not be wrapped to 64 bits, and is None if there is none.
+        columns: Function of int64 arrays of one shape; returns results of that shape, int64, and which are known;
+            results that are not known have any value.
+        c_name: Name of the function in the exported C program.
+        help: For functions, the text for completion and docs.
     """
 
     count: int
@@ -58,12 +58,12 @@ class NumberComparison:
     """A comparison of two numbers.
 
     Attributes:
-        scalar: From two ints.
-        columns: From two arrays, or an array and an int.
-        swapped: The sign that says the same with the sides exchanged.
+        scalar: Function of two ints.
+        columns: Function of two arrays, or an array and an int.
+        swapped: The equivalent sign with operands exchanged.
         opposite: The sign that is true where this one is false.
-        c_name: Function of the exported C program.
-        is_swapped_in_c: Whether that function takes the sides the other way round.
+        c_name: Name of the function in the exported C program.
+        is_swapped_in_c: Whether that function takes the operands in reverse order.
     """
 
     scalar: Callable[[int, int], bool]
@@ -75,7 +75,7 @@ class NumberComparison:
 
 
 def _total(columns: Callable[..., Any]) -> Callable[..., tuple[NDArray[np.int64], KnownMask]]:
-    """Return the columns of an operator that always has a result."""
+    """Return the `columns` function of an operator that always has a result."""
     return lambda *arrays: (columns(*arrays), True)
 
 
@@ -111,7 +111,7 @@ ARITHMETIC: Final = {
     ">>": NumberOperator(2, lambda x, n: x >> n if 0 <= n < _BITS else None, _shifted(np.right_shift), "shifted_right"),
 }
 LEVELS: Final = (("|",), ("^",), ("&",), ("<<", ">>"), ("+", "-"), ("*", "/", "%"))
-"""The signs of `ARITHMETIC` by how closely they bind, loosest first: the order of Python."""
+"""The signs of `ARITHMETIC` by precedence, lowest first, as in Python."""
 
 FUNCTIONS: Final = {
     "abs": NumberOperator(1, abs, _total(np.abs), "absolute", "abs(x): x without its sign"),
@@ -144,7 +144,7 @@ COMPARISONS: Final = {
 
 
 def of_numbers(how: NumberOperator, *numbers: int | None) -> int | None:
-    """Return the result of an operator for one event, cut to 64 bits; None if it or a number is not known."""
+    """Return the result of an operator for one event, wrapped to 64 bits; None if it or an operand is not known."""
     if any(number is None for number in numbers):
         return None
     result = how.scalar(*numbers)
@@ -152,14 +152,14 @@ def of_numbers(how: NumberOperator, *numbers: int | None) -> int | None:
 
 
 def of_columns(how: NumberOperator, *values: Values) -> Values:
-    """Return the results of an operator for many events; constants among the values stay constants.
+    """Return the results of an operator for many events.
 
     Args:
         how: The operator.
-        *values: As many as it takes: an integer array (events,) or one int for all, and which are known.
+        *values: The operands: an integer array (events,) or one int for all events, and which are known.
 
     Returns:
-        int64, shape (events,), or an int where all values are; and which are known, bool (events,) or one for all.
+        int64 (events,), or an int if all operands are ints; and which are known, bool (events,) or one bool for all.
     """
     if all(isinstance(value, int) for value, _ in values):
         result = of_numbers(how, *(int(value) if known is True else None for value, known in values))
@@ -182,21 +182,21 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class Number(Node):
-    """A whole number; a time counts nanoseconds."""
+    """An integer; times are in nanoseconds."""
 
     value: int
 
 
 @dataclass(frozen=True, slots=True)
 class Moment(Node):
-    """A moment that only a trace has, as `base.time_text` reads it: `#1200`, `25%`."""
+    """A time that depends on the trace, in the form of `base.time_text`: `#1200`, `25%`."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class TimeTest(Node):
-    """Compares the time of the event with a moment."""
+    """A comparison of the event's time with a `Moment`."""
 
     sign: str
     moment: Moment
@@ -204,14 +204,14 @@ class TimeTest(Node):
 
 @dataclass(frozen=True, slots=True)
 class Text(Node):
-    """A text in quotes."""
+    """A quoted text."""
 
     value: str
 
 
 @dataclass(frozen=True, slots=True)
 class BareWord(Node):
-    """A bare word that is no field: the name of an event, class, state or error."""
+    """An unquoted word that is no field: the name of an event, class, state or error."""
 
     value: str
 
@@ -247,9 +247,10 @@ class FunctionCall(Node):
 
 @dataclass(frozen=True, slots=True)
 class Latency(Node):
-    """The time between two events of a thread, as a recorder keeps it: in rules that trigger something.
+    """The time between two events of a thread, which a recorder measures for trigger rules.
 
-    `first` and `last` are as written. `begins` and `ends` are conditions on one event; None until names are looked up.
+    `first` and `last` are the events as written. `begins` and `ends` are the conditions for them; None until names are
+    resolved.
     """
 
     first: Text | Number
@@ -259,7 +260,7 @@ class Latency(Node):
 
     @property
     def named_ends(self) -> tuple[tuple[str, Text | Number, Node], ...]:
-        """Both ends as sentences name them, as written, and their conditions; none before names are looked up."""
+        """For both ends: name for messages, node as written, condition; empty before names are resolved."""
         return tuple(
             (f"user event {end.value}" if isinstance(end, Number) else repr(end.value), end, condition)
             for end, condition in ((self.first, self.begins), (self.last, self.ends))
@@ -269,7 +270,7 @@ class Latency(Node):
 
 @dataclass(frozen=True, slots=True)
 class Arithmetic(Node):
-    """Two numbers and a sign; results wrap at 64 bits."""
+    """An arithmetic operation on two numbers; results wrap at 64 bits."""
 
     sign: str
     left: Node
@@ -285,7 +286,7 @@ class Negative(Node):
 
 @dataclass(frozen=True, slots=True)
 class Compare(Node):
-    """A comparison; unknown whenever one side is."""
+    """A comparison; unknown if one side is unknown."""
 
     sign: str
     left: Node
@@ -294,7 +295,7 @@ class Compare(Node):
 
 @dataclass(frozen=True, slots=True)
 class In(Node):
-    """Whether a value is in a list; unknown if the value is, or if no known item equals it and one is unknown."""
+    """Whether a value is in a list; unknown if the value is unknown, or if no item equals it and one is unknown."""
 
     value: Node
     items: tuple[Node, ...]
@@ -302,7 +303,7 @@ class In(Node):
 
 @dataclass(frozen=True, slots=True)
 class PatternMatch(Node):
-    """Whether a text fits a pattern; unknown if it is."""
+    """Whether a text matches a pattern; unknown if the text is unknown."""
 
     value: Node
     pattern: Pattern
@@ -318,7 +319,7 @@ class Is(Node):
 
 @dataclass(frozen=True, slots=True)
 class IsKnown(Node):
-    """Whether a number, a text (`as_text`), a state or `failed` is known. Made by `two_valued`, not written."""
+    """Whether a number, a text (`as_text`), a state or `failed` is known. Only `two_valued` makes these nodes."""
 
     value: Node
     as_text: bool = False
@@ -326,21 +327,21 @@ class IsKnown(Node):
 
 @dataclass(frozen=True, slots=True)
 class Not(Node):
-    """The opposite; of an unknown part unknown. After `two_valued` no part is, and it means: the part is not true."""
+    """The negation; unknown if the part is unknown. After `two_valued` it means that the part is not true."""
 
     part: Node
 
 
 @dataclass(frozen=True, slots=True)
 class And(Node):
-    """All of the parts."""
+    """Whether all of the parts are true."""
 
     parts: tuple[Node, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Or(Node):
-    """At least one of the parts."""
+    """Whether at least one of the parts is true."""
 
     parts: tuple[Node, ...]
 

@@ -1,7 +1,7 @@
-"""Regular expressions and globs whose cost is bounded whatever the pattern and the text are.
+"""Regular expressions and globs with bounded cost for any pattern and text.
 
-Python's `re` backtracks: a pattern from a stranger's file can keep it busy for years. RE2 reads each character of a
-text once. A budget stops a pattern that is costly even so.
+Python's `re` backtracks, so that a pattern from an untrusted file could run for years. RE2 takes linear time, and a
+budget stops patterns that are too costly even so.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from satview.filters.diagnostics import ExpressionError
 
 PATTERN_LIMIT: Final = 500  # characters
 SIZE_LIMIT: Final = 10_000  # instructions of RE2
-TEXT_LIMIT: Final = 4096  # characters looked at
-STEP_BUDGET: Final = 20_000_000_000  # bytes times instructions per evaluation: RE2 takes a nanosecond each at worst
+TEXT_LIMIT: Final = 4096  # characters of a text that are searched
+STEP_BUDGET: Final = 20_000_000_000  # bytes times instructions per evaluation, each at most a nanosecond in RE2
 
 SET: Final = r"\[\^?(?:\[:\^?\w+:\]|\\.|[^\\])(?:\[:\^?\w+:\]|\\.|[^\\\]])*\]"
-"""A set in square brackets; a closing one that comes first belongs to the set."""
+"""A set in square brackets; a closing bracket that comes first belongs to the set."""
 _GLOB_PART: Final = re.compile(rf"\*+|{SET}|.", re.DOTALL)
 
 
@@ -26,16 +26,16 @@ class Pattern:
     """A compiled pattern.
 
     Args:
-        text: As written, without slashes.
-        ignores_case: True after `/i`.
-        is_glob: The whole text has to fit, not a part of it.
-        offset: Where it begins in the expression, for error positions.
+        text: The pattern, without slashes.
+        ignores_case: Whether it ignores case, as after `/i`.
+        is_glob: Whether it is a glob, which must match the whole text.
+        offset: Its position in the expression, for error messages.
 
     Attributes:
-        allowance: Its budget per evaluation; patterns that are used together share one.
+        allowance: Budget per evaluation; patterns of one expression share a budget.
 
     Raises:
-        ExpressionError: RE2 does not take it, or it is larger than the limits above.
+        ExpressionError: RE2 rejects it, or it exceeds the limits above.
     """
 
     def __init__(self, text: str, ignores_case: bool, is_glob: bool, offset: int) -> None:
@@ -51,11 +51,11 @@ class Pattern:
         self._search = compiled.fullmatch if is_glob else compiled.search
 
     def refill(self) -> None:
-        """Grant a new budget; called at the start of an evaluation."""
+        """Reset the budget; called at the start of an evaluation."""
         self._budget = self.allowance
 
     def matches(self, text: str) -> bool:
-        """Return whether the pattern occurs in a text (globs: fits the whole of it); 4096 characters are looked at.
+        """Return whether the pattern occurs in the first 4096 characters of a text (globs: matches all of them).
 
         Raises:
             ExpressionError: The budget of this evaluation is used up.
@@ -68,12 +68,12 @@ class Pattern:
 
 
 def compile_source(source: str, ignores_case: bool, start: int = 0, end: int = 0) -> Any:
-    """Return what RE2 makes of a pattern in its syntax; `start` and `end` say where it is written.
+    """Return a pattern compiled by RE2; `start` and `end` are its position, for error messages.
 
     Raises:
-        ExpressionError: RE2 does not take it.
+        ExpressionError: RE2 rejects it.
     """
-    import re2  # on first use: a window without patterns need not wait for it
+    import re2  # at the first use, as a window without patterns does not need it
 
     options = re2.Options()
     options.log_errors = False
@@ -86,7 +86,7 @@ def compile_source(source: str, ignores_case: bool, start: int = 0, end: int = 0
 
 
 def glob_parts(text: str) -> Iterator[str]:
-    """Yield the parts of a glob: `*`, `?`, sets such as `[abc]`, and characters that stand for themselves."""
+    """Yield the parts of a glob: `*`, `?`, sets such as `[abc]`, and literal characters."""
     for part in _GLOB_PART.findall(text):
         yield "*" if part.startswith("*") else part
 
@@ -97,29 +97,29 @@ def _source_of_glob(text: str) -> str:
 
 
 def share_budget(patterns: Sequence[Pattern]) -> None:
-    """Let patterns that are used together cost no more than one."""
+    """Divide one budget among patterns that are used together."""
     for pattern in patterns:
         pattern.allowance = STEP_BUDGET // len(patterns)
 
 
 def regex(text: str, ignores_case: bool = False, offset: int = 0) -> Pattern:
-    """Return a compiled regular expression, in the syntax of RE2; it has to fit a part of a text.
+    """Return a compiled regular expression, in the syntax of RE2, which matches a part of a text.
 
     Args:
         text: The pattern, without slashes.
-        ignores_case: Whether capitals match small letters.
-        offset: Where it begins in the expression, for error positions.
+        ignores_case: Whether it ignores case.
+        offset: Its position in the expression, for error messages.
 
     Raises:
-        ExpressionError: It is faulty, or larger than the limits.
+        ExpressionError: It is faulty or exceeds the limits.
     """
     return Pattern(text, ignores_case, False, offset)
 
 
 def glob(text: str, offset: int = 0) -> Pattern:
-    """Return a compiled glob: `*` any characters, `?` one, `[abc]` one of; the whole text has to fit.
+    """Return a compiled glob, which matches a whole text: `*` any characters, `?` one, `[abc]` one of these.
 
     Raises:
-        ExpressionError: It is longer than the limits allow, or a set in it is faulty.
+        ExpressionError: It exceeds the limits, or a set in it is faulty.
     """
     return Pattern(text, False, True, offset)

@@ -1,8 +1,8 @@
-"""Which events a condition of a capture can hold for, and what of it a kernel cannot know.
+"""The events for which a capture's condition can be true, and the parts of it that an event handler cannot evaluate.
 
-A view knows the whole trace; an event handler knows one event, in the form in which it is logged. `KnownWhen` in the
-vocabulary says when each field is known; which arguments an event has in its fast and in its wide form comes from the
-event catalogue. Rules for a capture, its dialog, completion and the C export read both from here.
+A view knows the whole trace; an event handler knows one event, in the form in which it is logged. `KnownWhen` tells
+when each field is known; the event catalogue tells which arguments an event has in fast and wide form. Capture rules,
+their dialog, completion and the C export use this module.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ _NUMBER_MAX: Final = 1 << 62  # larger ones wrap
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """A part of a condition that no event handler can answer.
+    """A part of a condition that no event handler can evaluate.
 
     Attributes:
-        node: The part, with its offset in the text.
-        reason: Why, as a sentence without a full stop.
+        node: The part, with its position in the text.
+        reason: The reason, a sentence without a full stop.
         remedy: What to do instead.
     """
 
@@ -49,12 +49,12 @@ class Limit:
 
 @dataclass(frozen=True, slots=True)
 class Logged:
-    """Events that a handler is evaluated for, in the form in which they are logged.
+    """The events for which a handler is called, and the form in which they are logged.
 
     Attributes:
-        release: Whose catalogue describes them.
+        release: Release whose catalogue describes them.
         codes: bool (32768,), the events.
-        is_wide: Returns the form of a code.
+        is_wide: Function that returns whether a code is logged in wide form.
     """
 
     release: Release
@@ -62,7 +62,7 @@ class Logged:
     is_wide: Callable[[int], bool]
 
     def having(self, name: str, wide: bool | None = None) -> Bools:
-        """Return the codes that have an argument in their logged form (or in a given one), bool (32768,)."""
+        """Return the codes that have an argument in their logged form, or in the given form, bool (32768,)."""
         result = np.zeros(CODE_COUNT, np.bool_)
         for code in codes_of_argument(self.release, name):
             if self.codes[code]:
@@ -70,7 +70,7 @@ class Logged:
         return result
 
     def longer_than(self, word: int) -> Bools:
-        """Return the codes whose payload may have a word of this number, bool (32768,)."""
+        """Return the codes whose payload may have a word with this index, bool (32768,)."""
         return self._where(lambda code: _has_room(items_logged(self.release, code, self.is_wide(code)), word))
 
     def with_text(self) -> Bools:
@@ -90,12 +90,12 @@ class Logged:
 
 
 def items_logged(release: Release, code: int, wide: bool) -> tuple[Item, ...]:
-    """Return the arguments of an event in its wide or in its fast form; empty where they are not known."""
+    """Return the arguments of an event in its wide or fast form; empty if they are not known."""
     return logged_list(release, code, is_wide=wide)[1] or ()
 
 
 def has_argument(release: Release, code: int, name: str, wide: bool) -> bool:
-    """Return whether an event has an argument in its wide or in its fast form; exits may be those of failed calls."""
+    """Return whether an event has an argument in its wide or fast form; exits also have those of failed calls."""
     count = _MOST_WORDS if wide else FAST_WORDS
     return _is_listed(release, code, name, wide) or described_part(release, code, count, name) is not None
 
@@ -114,12 +114,12 @@ def _is_listed(release: Release, code: int, name: str, wide: bool) -> bool:
 
 
 def is_wide_only(name: str, release: Release) -> bool:
-    """Return whether no event has an argument of a name in its fast form."""
+    """Return whether no event has an argument with this name in fast form."""
     return not any(has_argument(release, code, name, False) for code in codes_of_argument(release, name))
 
 
 def _has_room(items: tuple[Item, ...], word: int) -> bool:
-    """Return whether a payload of these arguments may have a word of this number; padding counts."""
+    """Return whether a payload with these arguments may have a word with this index, including padding."""
     if not items or any(item.show in (Show.STRING, Show.STRUCT) for item in items):
         return True
     count = sum(item.words for item in items)
@@ -127,19 +127,19 @@ def _has_room(items: tuple[Item, ...], word: int) -> bool:
 
 
 def can_hold(node: nodes.Node, logged: Logged) -> Bools:
-    """Return for which codes a checked condition may be true in a capture, bool (32768,)."""
+    """Return for each code whether a checked condition can be true in a capture, bool (32768,)."""
     return _outcomes(node, lambda part: _knowable(part, logged))[0] & logged.codes
 
 
 def always_holds(node: nodes.Node, logged: Logged) -> Bools:
-    """Return for which codes a checked condition is true whatever the event holds, bool (32768,)."""
+    """Return for each code whether a checked condition is true for every event of it, bool (32768,)."""
     return ~_outcomes(node, lambda part: _knowable(part, logged))[1] & logged.codes
 
 
 def never_true(node: nodes.Node, release: Release) -> nodes.Node | None:
-    """Return the smallest part of a checked condition that no event of any trace fits and all depends on, None if none.
+    """Return the smallest part that prevents a checked condition from being true for any event; None if there is none.
 
-    A release of another system has names that only a trace brings; nothing is said of those.
+    For releases of other systems, whose names a trace defines, the result is always None.
     """
     if not release.is_qnx or _outcomes(node, lambda part: _in_traces(part, release))[0].any():
         return None
@@ -150,13 +150,13 @@ def never_true(node: nodes.Node, release: Release) -> nodes.Node | None:
 
 
 def codes_that_fit(node: nodes.Node) -> Bools:
-    """Return for which codes a condition may be true, as far as class and event say, bool (32768,)."""
+    """Return for each code whether a condition can be true, judging by class and event only, bool (32768,)."""
     every = np.ones(CODE_COUNT, np.bool_)
     return _outcomes(node, lambda _part: every)[0]
 
 
 def _in_traces(node: nodes.Node, release: Release) -> Bools:
-    """Return for which codes all parts of a comparison can be known in a complete trace, bool (32768,)."""
+    """Return for each code whether all parts of a comparison can be known in a complete trace, bool (32768,)."""
     result = np.ones(CODE_COUNT, np.bool_)
     if isinstance(node, nodes.EventField) and FIELDS[node.name].known is KnownWhen.EXIT:
         return EXITS
@@ -171,7 +171,7 @@ def _in_traces(node: nodes.Node, release: Release) -> Bools:
 
 
 def _is_contradiction(parts: Iterable[nodes.Node]) -> bool:
-    """Return whether comparisons of one value, which all must hold, leave it no number, or are with an unknown one."""
+    """Return whether joined conditions contradict each other: no number fits, or a compared value must be unknown."""
     bounds: dict[tuple[type, object], tuple[int, int]] = {}
     known: set[object] = set()
     unknown: set[object] = set()
@@ -206,14 +206,14 @@ def _is_contradiction(parts: Iterable[nodes.Node]) -> bool:
 
 
 def _value_key(value: nodes.Node) -> tuple[type, object] | None:
-    """Return a key that equal values share; None for computed values."""
+    """Return a key that is equal for equal fields, arguments and words; None for computed values."""
     if isinstance(value, nodes.EventField | nodes.NamedArgument):
         return type(value), value.name
     return (nodes.Word, value.index) if isinstance(value, nodes.Word) else None
 
 
 def _outcomes(node: nodes.Node, knowable: Callable[[nodes.Node], Bools]) -> tuple[Bools, Bools]:
-    """Return for which codes a condition may be true, and for which it may be false."""
+    """Return for each code whether a condition can be true, and whether it can be false."""
     if isinstance(node, nodes.Not):
         true, false = _outcomes(node.part, knowable)
         return false, true
@@ -233,7 +233,7 @@ def _outcomes(node: nodes.Node, knowable: Callable[[nodes.Node], Bools]) -> tupl
 
 
 def _knowable(node: nodes.Node, logged: Logged) -> Bools:
-    """Return for which codes all parts of a comparison can be known in a capture."""
+    """Return for each code whether all parts of a comparison can be known in a capture."""
     if isinstance(node, nodes.TimeTest):
         return np.zeros(CODE_COUNT, np.bool_)
     if isinstance(node, nodes.EventField):
@@ -257,7 +257,7 @@ def _knowable(node: nodes.Node, logged: Logged) -> Bools:
 
 
 def limits(node: nodes.Node, logged: Logged) -> Iterator[Limit]:
-    """Yield every part of a checked condition that no event handler can answer for these events."""
+    """Yield every part of a checked condition that no event handler can evaluate for these events."""
     if isinstance(node, nodes.EventField):
         yield from _field_limits(node, logged)
     elif isinstance(node, nodes.NamedArgument):

@@ -26,15 +26,15 @@ from satview.filters.expressions.pattern import Pattern, glob
 from satview.filters.external import ExternalClass, external_of
 from satview.filters.rows import LABEL
 
-# What expressions can talk about: fields, and the names of events, classes, states and errors.
+# The vocabulary of expressions: fields, and the names of events, classes, states and errors.
 
 
 WORD_LIMIT: Final = 8192
-_SIMPLE_BYTES: Final = 8  # of a payload that fits into one slot
+_SIMPLE_BYTES: Final = 8  # payload bytes of an event of one slot
 
 
 class FieldKind(StrEnum):
-    """What a field holds, and so what it can be compared with."""
+    """Types of fields, which decide what a field can be compared with."""
 
     NUMBER = "number"
     TIME = "time"  # nanoseconds; compared like a number
@@ -47,7 +47,7 @@ class FieldKind(StrEnum):
 
 
 class Domain(StrEnum):
-    """What decides the value of a field, so that it is worked out once per class and event, or once per thread."""
+    """What the value of a field depends on: it is computed once per class and event, per thread, or per event."""
 
     CODE = "code"
     THREAD = "thread"
@@ -55,7 +55,7 @@ class Domain(StrEnum):
 
 
 class KnownWhen(StrEnum):
-    """When the value of a field is known to a kernel that logs events."""
+    """When the kernel knows the value of a field."""
 
     EVENT = "at the event"
     EXIT = "at the exit of a kernel call"
@@ -67,11 +67,11 @@ class FieldSpec:
     """One field.
 
     Attributes:
-        kind: What it holds.
-        domain: What decides its value.
-        cost: Of working it out for one event, in rough steps.
-        help: Shown by completion and in the docs.
-        known: When a kernel that logs the event knows it.
+        kind: Its type.
+        domain: What its value depends on.
+        cost: Relative cost of computing it for one event.
+        help: Text for completion and docs.
+        known: When the kernel knows its value.
     """
 
     kind: FieldKind
@@ -119,7 +119,7 @@ def class_codes(name: str, release: Release) -> NDArray[np.bool_] | None:
 
 @cache
 def _external_codes(release: Release) -> dict[str, NDArray[np.bool_]]:
-    """Codes of every class of TraceEvent(), unions included."""
+    """Return the codes of every class of TraceEvent(), including unions of classes."""
     owner = np.full(CODE_COUNT, -1, np.int16)
     for code in range(CODE_COUNT):
         external = external_of(code, release).external
@@ -132,7 +132,7 @@ def _external_codes(release: Release) -> dict[str, NDArray[np.bool_]]:
 
 
 def class_names(release: Release) -> tuple[str, ...]:
-    """Return the printed classes of a release, then the names TraceEvent() has for others."""
+    """Return the names of all printed classes of a release, then of other classes of TraceEvent()."""
     printed = [spec.name for spec in listed_catalogue(release).classes if not spec.name.startswith("CLASS ")]
     return (*printed, *(name for name in _external_codes(release) if name not in printed))
 
@@ -157,12 +157,12 @@ def _errors(release: Release) -> dict[str, int]:
 
 
 def error_names(release: Release) -> tuple[str, ...]:
-    """Return all error names, by number."""
+    """Return all error names, in the order of their numbers."""
     return tuple(_errors(release))
 
 
 def event_names(release: Release) -> tuple[str, ...]:
-    """Return the names of all events of a release, each once; user events, which are numbers, are left out."""
+    """Return the distinct names of all events of a release, without user events, which have numbers only."""
     book = listed_catalogue(release)
     return tuple(dict.fromkeys(book.name(code) for code in book.codes() if book.class_name(code) != "USREVENT"))
 
@@ -172,7 +172,7 @@ NAMED: Final = (FieldKind.CLASS, FieldKind.EVENT, FieldKind.STATE)
 
 
 class Type(StrEnum):
-    """What a part of an expression yields."""
+    """Types of the parts of an expression."""
 
     BOOL = "a condition"
     NUMBER = "a number"
@@ -182,7 +182,7 @@ class Type(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class CodeTest(nodes.Node):
-    """A test of class, event or state by name; the table says it for every code, bool (32768,)."""
+    """A test of class, event or state by name; `table` has the result for every code, bool (32768,)."""
 
     kind: FieldKind
     names: tuple[str, ...]
@@ -191,15 +191,15 @@ class CodeTest(nodes.Node):
 
 
 def resolve(node: nodes.Node, release: Release, taught: Taught | None = None) -> nodes.Node:
-    """Return the tree with every name looked up and every type checked; its result is a condition.
+    """Return the tree with all names resolved and all types checked; it is a condition.
 
     Args:
         node: The tree of `syntax`.
-        release: Whose names it uses.
-        taught: As of `events.layout.arguments_of`.
+        release: Release whose names it uses.
+        taught: See `events.layout.arguments_of`.
 
     Raises:
-        ExpressionError: A name is unknown, or the sides of a comparison do not go together.
+        ExpressionError: A name is unknown, or the types of a comparison do not match.
     """
     checker = _Checker(release, taught)
     result, kind = checker.visit(node)
@@ -208,7 +208,7 @@ def resolve(node: nodes.Node, release: Release, taught: Taught | None = None) ->
 
 
 class _Checker:
-    """Walks the tree; every method raises ExpressionError, with the position, for unknown names and other types."""
+    """Walks the tree; every method raises ExpressionError, with the position, for unknown names and wrong types."""
 
     def __init__(self, release: Release, taught: Taught | None) -> None:
         self.release, self.taught = release, taught
@@ -241,7 +241,7 @@ class _Checker:
         return (self.number(node), Type.NUMBER) if test is None else (test, Type.BOOL)
 
     def test(self, node: nodes.Node) -> nodes.Node | None:
-        """Return a condition that is not made of other conditions; None for a number."""
+        """Return the checked form of a comparison or test; None if the node is a number."""
         if isinstance(node, nodes.Compare):
             return self.compare(node)
         if isinstance(node, nodes.In):
@@ -262,7 +262,7 @@ class _Checker:
     def pair_end(self, name: nodes.Text | nodes.Number) -> nodes.Node:
         """Return the test whether an event is this end of a latency.
 
-        A number is that of a user event; a text is an event by any name that is shown for it, or else a user event with
+        A number means the user event with that number; a text means the event with that name, or else a user event with
         that text.
         """
         start, end = name.start, name.end
@@ -278,7 +278,7 @@ class _Checker:
         of_users = np.arange(CODE_COUNT) >> CLASS_SHIFT == WireClass.USER
         raw = name.value.encode()
         text: nodes.Node = nodes.Compare(start, end, "==", nodes.EventField(start, end, "text"), name)
-        if len(raw) < _SIMPLE_BYTES:  # two words are shown as numbers; the order of their bytes is the target's
+        if len(raw) < _SIMPLE_BYTES:  # a short text is two words, shown as numbers in the target's byte order
             pairs = [struct.unpack(f"{order}2I", raw.ljust(_SIMPLE_BYTES, b"\0")) for order in "<>"]
             text = nodes.Or(start, end, tuple(_has_words(start, end, words) for words in pairs))
         return nodes.And(start, end, (code_table(start, end, of_users), text))
@@ -329,7 +329,7 @@ class _Checker:
         return nodes.Not(start, end, known) if node.word == "unknown" else known
 
     def shows_of(self, node: nodes.NamedArgument) -> set[Show]:
-        """Return how events show an argument."""
+        """Return the notations in which events show an argument."""
         codes = self.codes_of(node)
         if not codes:
             hints = nearest(node.name, argument_names(self.release, self.taught))
@@ -348,10 +348,10 @@ class _Checker:
         return [part for part in parts if is_same_name(part.name, node.name)]
 
     def value_texts(self, node: nodes.Node) -> dict[tuple[ValueText, ...], list[int]]:
-        """Return what values of an argument are called, and the codes of the events in which they are called so."""
+        """Return the texts of an argument's values, and the codes of the events in which values have these texts."""
         codes_by_texts: dict[tuple[ValueText, ...], list[int]] = {}
         if isinstance(node, nodes.NamedArgument):
-            same: dict[int, list[int]] = {}  # there are hundreds of errors, in hundreds of events: compared once
+            same: dict[int, list[int]] = {}  # by id, as comparing hundreds of texts for hundreds of events is slow
             for code in self.codes_of(node):
                 described = (part.texts for part in self.parts_of(node, code) if part.words and part.texts)
                 texts = next(described, None) or table_texts(self.release, code, node.name)
@@ -362,7 +362,7 @@ class _Checker:
         return codes_by_texts
 
     def as_text(self, value: nodes.Node, item: nodes.Node) -> nodes.Node:
-        """Return a bare word as a text where it is compared with an argument whose values have names."""
+        """Return a bare word as a text if it is compared with an argument whose values have texts."""
         if isinstance(item, nodes.BareWord) and self.value_texts(value):
             return nodes.Text(item.start, item.end, item.value)
         return item
@@ -370,12 +370,13 @@ class _Checker:
     def with_value(
         self, node: nodes.Node, argument: nodes.NamedArgument, groups_of: Callable[[tuple[ValueText, ...]], Groups]
     ) -> nodes.Node | None:
-        """Return the test whether the value of an argument has one of some names; None if no value has one.
+        """Return the test whether the value of an argument has certain texts; None if no value can have them.
 
         Args:
-            node: Where the test is written.
-            argument: What is tested.
-            groups_of: Returns, of the texts of an argument, one or more groups of those that the value must have.
+            node: The node of the test, for its position.
+            argument: The tested argument.
+            groups_of: Function that returns, for the texts of an argument, groups of texts; the value must have all
+                texts of one group.
         """
         start, end, tests = node.start, node.end, list[nodes.Node]()
         having = set(self.codes_of(argument))
@@ -387,7 +388,7 @@ class _Checker:
             own = CodeTest(start, end, FieldKind.EVENT, (), None, is_among)
             tests.append(test if having == set(codes) else nodes.And(start, end, (own, test)))
         if tests and not (len(tests) == 1 and not isinstance(tests[0], nodes.And)):
-            # False where the argument is a number without such a text, and unknown where there is no argument.
+            # Makes the test false, not unknown, where the argument is a number without such a text.
             tests.append(nodes.Compare(start, end, "!=", argument, argument))
         return _either(start, end, tests) if tests else None
 
@@ -465,7 +466,7 @@ class _Checker:
             raise ExpressionError.of(node, "a text is compared with name, thread_name, text or a text argument")
 
     def other(self, left: nodes.Node, right: nodes.Node) -> nodes.Node:
-        """Return the operand that a number is compared with; the name of an error stands for its number."""
+        """Return the operand with which a number is compared; the name of an error is replaced by its number."""
         if isinstance(right, nodes.BareWord) and isinstance(left, nodes.EventField):
             if FIELDS[left.name].kind is FieldKind.ERROR:
                 return self.error(right)
@@ -501,7 +502,7 @@ class _Checker:
                 if not isinstance(item, nodes.Text):
                     raise ExpressionError.of(item, "a text in quotes is needed here")
             equal = [nodes.Compare(node.start, node.end, "==", value, item) for item in node.items]
-            labels = [test for one in equal if (test := _with_label(one)) is not one]
+            labels = [test for comparison in equal if (test := _with_label(comparison)) is not comparison]
             return nodes.Or(node.start, node.end, (node, *labels)) if labels else node
         return replace(node, value=self.operand(value), items=tuple(self.other(value, item) for item in node.items))
 
@@ -549,17 +550,17 @@ class _Checker:
 
 
 def enters_state(start: int, end: int, release: Release) -> CodeTest:
-    """Return the test whether an event has a state, at a position in the text."""
+    """Return the test whether an event begins a state, at a position in the text."""
     return code_table(start, end, listed_catalogue(release).state_value_of_code != states.NOT_A_STATE)
 
 
 def code_table(start: int, end: int, table: NDArray[np.bool_]) -> CodeTest:
-    """Return the test whether a table, bool (32768,), has an event's code, at a position in the text."""
+    """Return the test whether an event's code is set in a table, bool (32768,), at a position in the text."""
     return CodeTest(start, end, FieldKind.STATE, (), glob("*"), table)
 
 
 def value_names(release: Release, name: str, taught: Taught | None = None) -> dict[str, str]:
-    """Return the names of the values of an argument, and the values; arguments as of `resolve`."""
+    """Return the values of an argument, as text, by their names; parameters as for `resolve`."""
     texts_of_argument = _Checker(release, taught).value_texts(nodes.NamedArgument(0, 0, name))
     return {text.text: str(text.value) if text.mask == -1 else hex(text.value)
             for texts in texts_of_argument for text in texts if text.text}  # fmt: skip
@@ -570,7 +571,7 @@ def _either(start: int, end: int, tests: Sequence[nodes.Node]) -> nodes.Node:
 
 
 def _has_words(start: int, end: int, words: Sequence[int]) -> nodes.Node:
-    """Return the test whether a payload is these words and no more."""
+    """Return the test whether a payload consists of exactly these words."""
     count = nodes.Compare(start, end, "==", nodes.EventField(start, end, "words"), nodes.Number(start, end, len(words)))
     equal = (
         nodes.Compare(start, end, "==", nodes.Word(start, end, index), nodes.Number(start, end, word))
@@ -596,7 +597,7 @@ def _has_texts(start: int, end: int, argument: nodes.NamedArgument, group: Seque
 
 
 def _with_label(node: nodes.Compare) -> nodes.Node:
-    """Return the comparison of a text; for `name` also as views show processes: `dumper[184337]`, `pid 7`."""
+    """Return a comparison of `name` extended to labels of processes, `dumper[184337]` or `pid 7`; others unchanged."""
     text, name = node.right, node.left
     if not (isinstance(text, nodes.Text) and isinstance(name, nodes.EventField) and name.name == "name"):
         return node
@@ -616,7 +617,7 @@ def _an(kind: FieldKind) -> str:
 
 
 def name_table(kind: FieldKind, name: str, release: Release) -> NDArray[np.bool_] | None:
-    """Return which codes a name of a class, event or state represents, bool (32768,); None = there is no such name."""
+    """Return the codes of the class, event or state with a name, bool (32768,); None = there is no such name."""
     if kind is FieldKind.CLASS:
         return class_codes(name, release)
     if kind is FieldKind.STATE:
@@ -631,7 +632,7 @@ def name_table(kind: FieldKind, name: str, release: Release) -> NDArray[np.bool_
 
 
 def pattern_table(kind: FieldKind, pattern: Pattern, release: Release) -> NDArray[np.bool_]:
-    """Return which codes have a class, event or state whose name fits a pattern, bool (32768,)."""
+    """Return the codes whose class, event or state has a name that matches a pattern, bool (32768,)."""
     book = listed_catalogue(release)
     pattern.refill()
     if kind is FieldKind.CLASS:

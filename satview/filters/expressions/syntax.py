@@ -1,11 +1,11 @@
-"""The grammar of expressions: text to a tree of plain values, with every limit checked on the way.
+"""The parser of expressions, which makes a tree of nodes from a text and checks all limits.
 
     expression = both { "or" both }            comparison = value [ sign value | [not] "in" ( list ) | ~ pattern | is ]
     both       = inverse { "and" inverse }     is         = "is" [not] ( "known" | "unknown" | "true" | "false" )
     inverse    = { "not" } comparison          value      = | ^ & << >> + - * / % in the order of Python
                                                primary    = number text name field word[n] arg.name call latency ( ... )
 
-There is nothing else: no attributes, no assignments, no functions but those of the vocabulary.
+There are no attributes, no assignments, and no functions except those of the vocabulary.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from satview.filters.expressions.nodes import COMPARISONS, FUNCTIONS, LEVELS
 from satview.filters.expressions.pattern import glob, regex
 from satview.filters.expressions.semantics import FIELDS, WORD_LIMIT
 
-# Splits the text of an expression into words, numbers, texts, patterns and signs, each with its position.
+# The tokenizer: words, numbers, texts, patterns and signs, each with its position.
 
 
 TEXT_LIMIT: Final = 10_000  # characters of one expression
@@ -46,10 +46,10 @@ class Token:
     """One token.
 
     Attributes:
-        kind: What it is.
-        text: Its text; of TEXT and REGEX the content without quotes and slashes.
+        kind: Kind of token.
+        text: Its text; for TEXT and REGEX the content without quotes and slashes.
         start, end: Position in the expression.
-        value: Of a NUMBER: its value, nanoseconds if it has a unit.
+        value: Value of a NUMBER, nanoseconds if it has a unit.
         has_unit: True for a NUMBER with a unit of time.
         ignores_case: True for a REGEX with `i` after it.
     """
@@ -78,7 +78,7 @@ _SYNONYMS: Final = {"&&": "and", "||": "or", "!": "not", "=": "=="}
 
 
 def tokens(text: str) -> list[Token]:
-    """Return the tokens of an expression, an END at last.
+    """Return the tokens of an expression; the last one is END.
 
     Raises:
         ExpressionError: A character, number, text or pattern is faulty, or the expression is too long.
@@ -145,7 +145,7 @@ def _number(text: str, start: int) -> Token:
 
 
 def _amount(amount: re.Match[str]) -> Token:
-    """Return the token of a length of time, such as `1.5ms` or `1 200 ns`: whole nanoseconds."""
+    """Return the token of a duration such as `1.5ms` or `1 200 ns`, rounded to nanoseconds."""
     if len(amount[1]) > _MOST_DIGITS:
         raise ExpressionError("the number has too many digits", amount.start(), amount.end())
     value = round(amount_ns(amount[1], amount[2]))
@@ -155,11 +155,11 @@ def _amount(amount: re.Match[str]) -> Token:
 
 
 def _quoted(text: str, start: int, quote: str, kind: TokenKind) -> Token:
-    """Read up to the closing quote or slash; a backslash keeps the next character from closing it."""
+    """Return the token up to the closing quote or slash; a backslash escapes these."""
     content, end = [], start + 1
     while end < len(text) and text[end] != quote:
         if text[end] == "\\" and end + 1 < len(text) and text[end + 1] in (quote, "\\"):
-            # In a pattern the backslash goes on to mean what it means there, except before the slash.
+            # In a pattern the backslash is kept, as it has its own meaning there, except before the slash.
             content.append(text[end : end + 2] if kind is TokenKind.REGEX and text[end + 1] == "\\" else text[end + 1])
             end += 2
         else:
@@ -181,13 +181,13 @@ IS_WORDS: Final = {
     "true": "the condition holds",
     "false": "the condition is known not to hold",
 }
-"""What may follow `is`, and what it asks."""
+"""Words that may follow `is`, and their meaning."""
 _OF_CONDITIONS: Final = re.compile(
     rf"[=<>!~]|\bin\s*\(|\b(?:and|or|not)\s|\sis\s+(?:not\s+)?(?:{'|'.join(IS_WORDS)})\b"
 )
 LATENCY: Final = "latency"
 _RESERVED: Final = ("and", "or", "not", "in", "is")
-DEPTH_LIMIT: Final = 60  # of the tree; chains of + count, chains of and/or do not
+DEPTH_LIMIT: Final = 60  # depth of the tree; chains of + count, chains of and/or do not
 
 
 def looks_like_condition(text: str) -> bool:
@@ -196,16 +196,16 @@ def looks_like_condition(text: str) -> bool:
 
 
 def parse(text: str) -> nodes.Node:
-    """Return the tree of an expression; names are not looked up yet.
+    """Return the tree of an expression, in which names are not resolved yet.
 
     Raises:
-        ExpressionError: It does not follow the grammar or exceeds a limit; with the position.
+        ExpressionError: The text does not follow the grammar or exceeds a limit; with the position.
     """
     return _ExpressionParser(text).whole()
 
 
 class _ExpressionParser:
-    """Recursive descent; every method raises ExpressionError, with the position, where a token does not fit."""
+    """Recursive descent parser; every method raises ExpressionError, with the position, for an unexpected token."""
 
     def __init__(self, text: str) -> None:
         self.text, self.tokens = text, tokens(text)
@@ -295,7 +295,7 @@ class _ExpressionParser:
         return nodes.Not(node.start, node.end, node) if negated else node
 
     def question(self, left: nodes.Node) -> tuple[nodes.Node, bool]:
-        """Return what follows a value after `is`, and whether there is a `not` in between."""
+        """Return the node for `is` and its word after a value, and whether there is a `not` in between."""
         self.take()
         negated = self.is_next("not")
         if negated:
@@ -336,7 +336,7 @@ class _ExpressionParser:
         return nodes.PatternMatch(left.start, token.end, left, pattern)
 
     def value(self, level: int) -> nodes.Node:
-        """Values by precedence: each level takes the next one for its operands."""
+        """Parse the operators of a precedence level, whose operands are of the next level."""
         left = self.value(level + 1) if level + 1 < len(LEVELS) else self.unary()
         count = 0
         while self.token.kind is TokenKind.SIGN and self.token.text in LEVELS[level]:
@@ -408,7 +408,7 @@ class _ExpressionParser:
         return nodes.Word(token.start, self.expect("]", opener).end, index.value)
 
     def argument(self, token: Token) -> nodes.Node:
-        """Read a name such as `rparts`, `msg[0]`, `new->sec`, or any other in quotes."""
+        """Parse the name of an argument such as `rparts`, `msg[0]`, `new->sec`, or any name in quotes."""
         self.take()
         name = self.token
         if name.kind is TokenKind.TEXT:
@@ -447,7 +447,7 @@ class _ExpressionParser:
         return nodes.FunctionCall(token.start, end, token.text, tuple(arguments))
 
     def latency(self, token: Token) -> nodes.Node:
-        """Read the two events of `latency("tick", "done")`."""
+        """Parse the two events of `latency("tick", "done")`."""
         opener = self.take()
         from_event = self.pair_name()
         if not self.is_next(","):

@@ -1,1 +1,1 @@
-"""Rules as TraceEvent() knows them: as text, as the state of a kernel, over a trace and in a capture."""
+"""The rules of TraceEvent(): as text, as the state of a kernel, over a trace and in a capture."""

@@ -1,4 +1,4 @@
-"""Builds a rule set from rules: the state of TraceEvent() after them."""
+"""Builds a rule set from rules: the state of the kernel after those TraceEvent() calls."""
 
 from __future__ import annotations
 
@@ -39,10 +39,10 @@ class BuiltRules:
     """Rules ready for use.
 
     Attributes:
-        rules: The rules they were made from.
-        state: What TraceEvent() would hold after them.
-        conditions: Conditions on every event, from `WHERE` lines; all must hold. A capture cannot hold them.
-        triggers: From `WHEN` lines; they let no event pass and keep none out.
+        rules: The rules as they were given.
+        state: State of the kernel after them.
+        conditions: Conditions on every event, from `WHERE` lines; all must hold. The state of a kernel has none.
+        triggers: Triggers, from `WHEN` lines; they do not filter events.
     """
 
     rules: tuple[Rule, ...]
@@ -72,20 +72,20 @@ def build(
 ) -> BuiltRules:
     """Carry out rules from top to bottom on the state after boot: everything off and fast.
 
-    Rules that switch nothing on or off (pids, handlers, conditions alone) start with everything on, else they could
-    show nothing.
+    Rules that switch nothing on or off (only pids, handlers and conditions) start with everything on, since otherwise
+    no event would pass.
 
     Args:
-        rules: In their order.
-        release: Whose numbers apply.
-        load_function: Loads `file.py:name` as a handler, after the user said that the file may run
+        rules: The rules in order.
+        release: Release that the numbers are for.
+        load_function: Loads `file.py:name` as a handler, after the user has allowed that file to run
             (`satview.filters.handlers.Handlers`); None = rules with functions are refused.
         is_wide: Whether everything is wide before the rules, as after `tracelogger -w`.
-        taught: Arguments that the trace brings (`store.arguments.taught`); None = those that all have brought.
+        taught: Arguments described by the trace (`store.arguments.taught`); None = by all traces so far.
 
     Raises:
         RuleError: A rule that the kernel would refuse.
-        UsageError: A function that may not be run or cannot be loaded.
+        UsageError: A function that is not allowed to run or cannot be loaded.
     """
     rules = tuple(rules)
     state = RuleSet(release)
@@ -111,7 +111,7 @@ def build(
 
 
 def never_true_rules(rules: Iterable[Rule], release: Release) -> Iterator[Diagnostic]:
-    """Yield a fault for every condition of a rule that no event of any trace fits."""
+    """Yield a fault for every condition of a rule that no event can fit in any trace."""
     for rule in rules:
         if not rule.condition:
             continue
@@ -124,7 +124,7 @@ def never_true_rules(rules: Iterable[Rule], release: Release) -> Iterator[Diagno
 
 
 def opening_rules(rules: Iterable[Rule], release: Release) -> tuple[Rule, ...]:
-    """Return the rules that go before rules that switch nothing on or off: every class on, else nothing would show.
+    """Return rules that switch every class on, to go before rules that switch nothing; else no event would pass.
 
     ADDALLCLASSES leaves SEC out, so the classes of later releases are switched on one by one.
     """
@@ -137,7 +137,7 @@ def opening_rules(rules: Iterable[Rule], release: Release) -> tuple[Rule, ...]:
 def carry_out(
     rule: Rule, state: RuleSet, load_function: FunctionLoader = _no_functions, taught: Taught | None = None
 ) -> int:
-    """Carry out one rule; return 0 or the QNX error number; arguments as of `build`."""
+    """Carry out one rule, with the arguments of `build`; return 0 or the QNX error number."""
     assert rule.mode is not None
     extra: list[object] = []
     if rule.condition:

@@ -1,11 +1,12 @@
 """Rules in a capture: the TraceEvent() calls they become, and the parts that no kernel can carry out.
 
-A view applies rules to a whole trace, a kernel to one event at a time. Here the difference is decided once, for
+A view applies rules to a whole trace, a kernel to one event at a time. This module handles the difference for
 tracelogger, "what would be captured", the C export and the hints in the window:
 
 * `WHERE` lines become class handlers. CONTROL is left alone, since without TIME events a trace has no clock.
-* Where class and event alone decide a `WHERE` line, it becomes a switch instead.
-* What takes no handler, or shows a handler no thread where the line compares one, is captured whole, with a note.
+* A `WHERE` line that depends only on class and event becomes a switch instead.
+* Classes that take no handler are captured whole, with a note. So are classes whose handlers are not given a thread,
+  if the line compares one.
 * Fields that are known only later, or only in the other form, are faults with their offset.
 """
 
@@ -61,17 +62,16 @@ class AllOf:
 
 @dataclass(frozen=True, slots=True)
 class CaptureRules:
-    """What rules become in a capture.
+    """Rules converted for a capture.
 
     Attributes:
-        rules: The lines that are calls of TraceEvent(), in order; `WHERE` lines that class and event decide are
-            among them as switches.
-        handlers: What the `WHERE` lines become: a dynamic rule per class, attached after the rules.
-        state: What the kernel holds at the end.
-        faults: What no kernel can carry out, with line and column. A capture with faults does not start.
-        triggers: What the `WHEN` lines became; where there are any, the user event of their marks is on.
-        notes: What is captured although a `WHERE` line would leave it out, and why; lines that are never requested. One
-            sentence each.
+        rules: The lines that are calls of TraceEvent(), in order, with the switches that replace `WHERE` lines.
+        handlers: The other `WHERE` lines: a dynamic rule per class, attached after the rules.
+        state: State of the kernel at the end.
+        faults: Lines that no kernel can carry out, with line and column. A capture with faults does not start.
+        triggers: Triggers of the `WHEN` lines; if there are any, the user event of their marks is on.
+        notes: Events that are captured although a `WHERE` line would leave them out, and why; lines that are never
+            used. One sentence each.
     """
 
     rules: tuple[Rule, ...]
@@ -83,11 +83,11 @@ class CaptureRules:
 
 
 def for_capture(built: BuiltRules, has_handlers: bool = True) -> CaptureRules:
-    """Return what rules become in a capture.
+    """Convert rules for a capture.
 
     Args:
-        built: The rules, as a view has them.
-        has_handlers: Whether the kernel has event handlers; that of 8.0 has none.
+        built: The rules of a view.
+        has_handlers: Whether the kernel has event handlers; the kernel of 8.0 has none.
     """
     release, state = built.state.release, built.state.copy()
     rules = [*opening_rules(built.rules, release), *(rule for rule in built.rules if rule.mode is not None)]
@@ -123,13 +123,13 @@ def for_capture(built: BuiltRules, has_handlers: bool = True) -> CaptureRules:
 def check_capture(
     rules: Sequence[Rule], release: Release, is_wide: bool = False
 ) -> tuple[tuple[Diagnostic, ...], tuple[str, ...]]:
-    """Return what a capture with these rules would refuse, each with line and column, and its notes.
+    """Return the faults of these rules in a capture, with line and column, and the notes of the capture.
 
-    Nothing is run: functions of CALL rules are taken as given.
+    No code is run: functions of CALL rules are assumed to exist.
 
     Args:
         rules: Rules without faults of their own.
-        release: Of the target.
+        release: Release of the target.
         is_wide: Whether everything is wide before the rules, as with `tracelogger -w`.
     """
     try:
@@ -141,7 +141,7 @@ def check_capture(
 
 
 def check_condition(condition: Expression) -> tuple[Diagnostic, ...]:
-    """Return the parts of a condition that no handler can know, or only for wide events; columns are of its text."""
+    """Return the parts of a condition that handlers cannot know, or only for wide events, with columns in its text."""
     release = condition.release
     by_place: dict[tuple[int, int], Diagnostic] = {}
     for wide in (True, False):
@@ -170,7 +170,7 @@ def _faults(built: BuiltRules, has_handlers: bool) -> Iterator[Diagnostic]:
 def condition_faults(condition: Expression, logged: Logged, rule: Rule) -> Iterator[Diagnostic]:
     """Yield the parts of a condition that a capture cannot evaluate, each with its column in the line of the rule."""
     if not logged.codes.any():
-        return  # it is off at the end: see `never_called`
+        return  # it is off at the end; `never_called` reports that
     faults = [*limits(condition.tree, logged)]
     for limit in faults:
         yield _limit_fault(limit, rule)
@@ -185,7 +185,7 @@ def condition_faults(condition: Expression, logged: Logged, rule: Rule) -> Itera
 
 
 def _pair_faults(built: BuiltRules, state: RuleSet) -> Iterator[Diagnostic]:
-    """Yield the ends of latencies that are not captured, so that their triggers could never hit."""
+    """Yield a fault for every end of a latency that is not captured, since its trigger could never hit."""
     logged = Logged(state.release, state.codes_at(), state.is_wide)
     for rule in built.rules:
         pair = rule.expression(state.release).latency if rule.action is not None else None
@@ -197,7 +197,7 @@ def _pair_faults(built: BuiltRules, state: RuleSet) -> Iterator[Diagnostic]:
 
 
 def never_called(rules: Sequence[Rule], state: RuleSet) -> Iterator[Diagnostic]:
-    """Yield a hint for every pid or dynamic rule of events that are off at the end, or one if all are off."""
+    """Yield a hint for every pid or dynamic rule of events that are off at the end; only one if all events are off."""
     switching = [rule for rule in rules if rule.mode in SWITCHING]
     if switching and state.switches() == RuleSet(state.release).switches():
         text = switching[-1].text(state.release)
@@ -229,7 +229,7 @@ def _fault(built: BuiltRules, message: str) -> Diagnostic:
 
 
 def _unasked(built: BuiltRules, undecided: Sequence[str]) -> list[Diagnostic]:
-    """Return the fault of WHERE lines that need handlers where a release has none."""
+    """Return the fault of WHERE lines that need handlers in a release without handlers."""
     if not undecided:
         return []
     release = built.state.release
@@ -246,11 +246,11 @@ def _unasked(built: BuiltRules, undecided: Sequence[str]) -> list[Diagnostic]:
 
 
 class _Where:
-    """Conditions on every event, spread over the classes.
+    """Conditions on every event, distributed over the classes.
 
     Attributes:
-        handlers: Per class, what is attached: the conditions, after the handler that the class has already.
-        undecided: Classes that would need a handler where the kernel has none.
+        handlers: Handler for each class: the conditions, after the handler that the class has already.
+        undecided: Classes that need a handler, if the kernel has none.
     """
 
     def __init__(self, conditions: Sequence[Expression], state: RuleSet, has_handlers: bool) -> None:
@@ -278,7 +278,7 @@ class _Where:
                 self.handlers[external] = parts[0] if len(parts) == 1 else AllOf(*parts)
 
     def _open_classes(self) -> list[ExternalClass]:
-        """Return the classes with events that class and event number do not decide, ascending."""
+        """Return the classes with events for which class and event number are not enough to decide, ascending."""
         classes: set[ExternalClass] = set()
         for code in np.flatnonzero(self._on & ~self._always).tolist():
             external = self._state.address(code).external
@@ -289,7 +289,7 @@ class _Where:
         return sorted(classes)
 
     def _switch_of(self, code: int) -> tuple[ExternalClass | None, int]:
-        """Return the switch of a code: class and event number; -1 where only the whole class has a switch."""
+        """Return the switch of a code: class and event number; -1 if only the whole class has a switch."""
         address = self._state.address(code)
         external = C.KERCALLEXIT if address.external is C.KERCALLINT else address.external
         if address.vector_word >= 0:
@@ -299,13 +299,13 @@ class _Where:
         return external, address.number
 
     def _never_fitting(self) -> set[tuple[ExternalClass, int]]:
-        """Return the switches of which no event can fit, those of CONTROL aside."""
+        """Return the switches whose events can never fit, without those of CONTROL."""
         switches = {self._switch_of(code) for code in np.flatnonzero(self._on & ~self._can).tolist()}
         switches -= {self._switch_of(code) for code in np.flatnonzero(self._on & self._can).tolist()}
         return {(external, number) for external, number in switches if external not in (None, C.CONTROL)}
 
     def switches(self) -> Iterator[Rule]:
-        """Yield the rules that switch off events which cannot fit: whole classes where none of their events can."""
+        """Yield rules that switch off the events that cannot fit, or the whole class if none of its events can."""
         on_of_class: dict[ExternalClass, set[int]] = {}
         for code in np.flatnonzero(self._on).tolist():
             external, number = self._switch_of(code)
@@ -314,7 +314,7 @@ class _Where:
         for external in sorted({position for position, _number in self._off}):
             numbers = {number for position, number in self._off if position is external}
             if -1 in numbers or numbers >= on_of_class[external]:
-                known = C.INT if external not in self._state.known else external  # 8.0 has INT alone
+                known = C.INT if external not in self._state.known else external  # 8.0 has only INT
                 yield Rule(Mode.DELCLASS, known)
                 continue
             is_bit = has_event_masks(external, self._state.release)
@@ -322,7 +322,7 @@ class _Where:
                 yield Rule(Mode.DELEVENT, external, 1 << number if is_bit else number)
 
     def faults(self, built: BuiltRules) -> Iterator[Diagnostic]:
-        """Yield the fault of conditions that hold for some events each, but for none together."""
+        """Yield the fault of conditions that each hold for some events, but never for the same event."""
         is_control = np.arange(len(self._on)) >> CLASS_SHIFT == WireClass.CONTROL
         if (self._on & ~is_control).any() and not (self._can & ~is_control).any():
             rule = [rule for rule in built.rules if rule.is_where][-1]
@@ -330,7 +330,7 @@ class _Where:
             yield Diagnostic("no event can fit this and the other conditions", 0, len(text), rule.line)
 
     def notes(self) -> list[str]:
-        """Return what is captured whole, one sentence per reason."""
+        """Return the classes that are captured whole, one sentence per reason."""
         return [
             f"WHERE does not apply to {', '.join(names)}: these classes {reason}, so their events are captured whole"
             for reason, names in self._whole.items()
@@ -344,14 +344,14 @@ def _needs_thread(node: nodes.Node) -> bool:
     return any(_needs_thread(part) for part in nodes.children(node))
 
 
-# Hints on rules that are allowed, as in the kernel, but do not do what one might think.
+# Hints on rules that are allowed, as in the kernel, but do not do what a user might expect.
 
 
-_EXPLAIN_LIMIT: Final = 100  # rules that are compared with each other: every pair costs some 20 microseconds
+_EXPLAIN_LIMIT: Final = 100  # rules that are compared with each other: every pair takes about 20 microseconds
 
 
 def explain(rules: Sequence[Rule], release: Release) -> tuple[Diagnostic, ...]:
-    """Return hints on rules that are allowed but do not do what one might think; each with its line."""
+    """Return hints on rules that are allowed but do not do what a user might expect, each with its line."""
     notes: list[Diagnostic] = []
     state = RuleSet(release)
     for rule in opening_rules(rules, release):

@@ -1,4 +1,4 @@
-"""How an event would have been logged in the other mode, fast or wide, as far as the trace has the words for it."""
+"""Converts an event to the form of the other mode, fast or wide, as far as the trace has the words for it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from satview.filters.rules.rule_set import RuleSet
 from satview.filters.rules.switches import Switches
 from satview.store.trace import Trace
 
-# Events that programs insert by TraceEvent(): the kernel looks at the switch of their number in USER, nothing else.
+# Events that programs insert by TraceEvent(): the kernel tests only the switch of their number in USER.
 
 
 Bools = NDArray[np.bool_]
@@ -33,11 +33,11 @@ _CLASSES_OF_EITHER: Final = frozenset(("QUIP", "SEC", "QVM", "PMU"))
 
 
 class Inserted(NamedTuple):
-    """Which events of a trace programs have inserted, bool (events,) each.
+    """The events or codes that programs insert, as masks.
 
     Attributes:
-        surely: These.
-        maybe: Of these the trace does not show it.
+        surely: Certainly inserted by programs.
+        maybe: May be inserted by programs or logged by the kernel: the trace does not show which.
     """
 
     surely: Bools
@@ -46,7 +46,7 @@ class Inserted(NamedTuple):
 
 @cache
 def inserted_codes(release: Release) -> Inserted:
-    """Return which codes only programs log, and which the kernel may log as well, bool (32768,) each."""
+    """Return the codes that only programs log, and those that the kernel may log as well, bool (32768,) each."""
     book = catalogue(release)
     surely, maybe = np.zeros(CODE_COUNT, np.bool_), np.zeros(CODE_COUNT, np.bool_)
     for number in book.codes():
@@ -57,7 +57,7 @@ def inserted_codes(release: Release) -> Inserted:
 
 
 def inserted_events(trace: Trace) -> Inserted:
-    """Return which events of a trace programs have inserted; cached with the trace, not to be changed."""
+    """Return the events of a trace that programs have inserted, bool (events,) each; cached, not to be changed."""
     return trace.cached("rules.inserted", _inserted_events)
 
 
@@ -66,13 +66,13 @@ def _inserted_events(trace: Trace) -> Inserted:
     headers = trace.payloads.headers() if trace.release is Release.QNX_8 else None
     if headers is not None:
         by_process = headers & PROCESS_INJECTED != 0
-        if by_process.any():  # else its slots may be made of a listing, which does not show it
+        if by_process.any():  # otherwise the slots may come from a listing, which does not have this bit
             return Inserted(surely | by_process, np.zeros(len(surely), np.bool_))
     return Inserted(surely, maybe)
 
 
 def inserted_by_code(trace: Trace) -> Bools:
-    """Return the codes whose events programs have inserted in this trace, bool (32768,)."""
+    """Return the codes of events that programs have inserted in this trace, bool (32768,)."""
     logged = np.bincount(trace.events.code[inserted_events(trace).surely], minlength=CODE_COUNT)
     return inserted_codes(trace.release).surely | (logged > 0)
 
@@ -87,8 +87,8 @@ def passes_inserted(switches: Switches) -> Bools:
 def passing_in_view(state: RuleSet, trace: Trace, derived: DerivedColumns | None = None) -> Bools:
     """Return which events of a trace pass the switches, pids and handlers of a rule set, bool (events,).
 
-    For events that programs have inserted that is the switch of USER alone. Where a trace does not show who logged an
-    event the switch of its class counts.
+    For events that programs have inserted, only the switch of USER is tested. If a trace does not show whether the
+    kernel or a program logged an event, the switch of its class is tested.
     """
     passes = state.mask(trace, None, derived)
     surely = inserted_events(trace).surely
@@ -101,9 +101,9 @@ def doubt_of_view(state: RuleSet, trace: Trace, conditions: Sequence[Expression]
 
     Args:
         state: The rules.
-        trace: What is viewed.
-        conditions: What must hold besides.
-        derived: Where durations and priorities come from.
+        trace: The trace in the view.
+        conditions: Conditions that must hold as well.
+        derived: Source of durations and priorities.
     """
     rows = np.flatnonzero(inserted_events(trace).maybe)
     rows = rows[passes_inserted(state)[trace.events.code[rows]] != state.mask(trace, rows, derived)]
@@ -117,7 +117,7 @@ def doubt_of_view(state: RuleSet, trace: Trace, conditions: Sequence[Expression]
     )
 
 
-# Arguments that a wide event has at least: without partitions states have four, and a call as many as it is given.
+# Least number of arguments of a wide event: states have four without partitions, a call as many as it is given.
 _LEAST: Final = {"THREAD": 4, "TRACE_EVENT": 1}
 
 
@@ -128,7 +128,7 @@ class LoggedForm:
     Attributes:
         form: `fast`, `wide`, `same` (the event has one form), `failed` (errno, the same in both), `raw` (list unknown).
         fields: The list that describes the words.
-        words: Payload words without padding; None where the trace does not have the word.
+        words: Payload words without padding; None for a word that the trace does not have.
         missing: Names of the arguments that the trace does not have.
     """
 
@@ -139,15 +139,15 @@ class LoggedForm:
 
     @property
     def slots(self) -> int:
-        """Slots it takes in a buffer: two words each, at least one."""
+        """Number of slots in a buffer: two words each, at least one slot."""
         return max(1, (len(self.words) + 1) // 2)
 
 
 def has_two_forms(code: int, release: Release) -> bool:
     """Return whether a kernel logs an event differently in fast and in wide mode.
 
-    Only kernel calls, THREAD, COMM and SYSTEM events have two forms (section 8.1); where the list of a kernel call or
-    a SYSTEM event is not known, it may have two.
+    Only kernel calls, THREAD, COMM and SYSTEM events have two forms (section 8.1). A kernel call or a SYSTEM event may
+    have two if its list is not known.
     """
     fast, wide = (logged_list(release, code, is_wide=mode) for mode in (False, True))
     if fast[1] is None or wide[1] is None:
@@ -163,9 +163,9 @@ def as_logged(
     Args:
         spec: Row of the catalogue.
         words: Payload words as they are in the trace, padding included.
-        release: Of the trace.
+        release: Release of the trace.
         wide: The requested form.
-        byte_order: Of the target: a value of 64 bits whose fast form has one word is logged as its low half.
+        byte_order: Byte order of the target: in a fast form with one word, the low half of a 64-bit value is logged.
     """
     as_is = tuple(words)
     variant = variant_of(release, spec.code, words)

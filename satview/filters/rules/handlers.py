@@ -1,4 +1,4 @@
-"""Event handlers in Python: what a program attaches with ADDEVENTHANDLER, for capture and view alike.
+"""Event handlers in Python, as a program attaches them with ADDEVENTHANDLER, for captures and views.
 
     # two_events.py: lets two events pass in turns
     turn = 0
@@ -18,7 +18,7 @@
         return False
 
 A handler is code: it runs with all rights of the user who runs satview. So a file is loaded only after the user has
-named it and said yes; rule files can name handlers, but never bring them along.
+named and allowed it; rule files can name handlers, but never contain them.
 """
 
 from __future__ import annotations
@@ -45,14 +45,14 @@ HANDLER_CLASSES: Final = frozenset(
 
 
 class DynamicRule(Protocol):
-    """What can be attached to a class or an event: an expression or a Python function."""
+    """A rule that can be attached to a class or an event: an expression or a Python function."""
 
     def __call__(self, context: EventContext, /) -> int:
         """Return 0 to suppress the event; anything else lets it pass."""
 
 
 FILE_LIMIT: Final = 1 << 20
-PATIENCE_S: Final = 5.0  # with the code of a file, and with one call of a handler
+PATIENCE_S: Final = 5.0  # time limit for the code of a file, and for one call of a handler
 
 
 class HandlerEvent:
@@ -60,14 +60,14 @@ class HandlerEvent:
 
     Attributes:
         header: Header word, struct bits 0.
-        data: Payload words, as many as `el_num` says.
+        data: Payload words; their number is `el_num`.
         el_num: Number of payload words.
         feature_mask: 3 if pid and tid are valid, as in the kernel; else 0.
-        pid, tid: The thread the kernel tests, 0 where `feature_mask` is 0.
+        pid, tid: The thread that the kernel tests; 0 if `feature_mask` is 0.
         code: Internal class and event.
         cpu: CPU number.
         time_ns: Nanoseconds since the start of the trace.
-        event_class, name: As listings print them: `THREAD`, `THRUNNING`.
+        event_class, name: Class and event as listings print them: `THREAD`, `THRUNNING`.
     """
 
     __slots__ = ("_book", "code", "cpu", "data", "feature_mask", "header", "pid", "tid", "time_ns")
@@ -99,8 +99,8 @@ class HandlerFile:
 
     Attributes:
         path: The file.
-        namespace: What it defined when it ran last.
-        watchdog: Ends what does not end by itself.
+        namespace: The names it defined when it ran last.
+        watchdog: Ends code that does not end by itself.
     """
 
     def __init__(self, path: Path, code: CodeType) -> None:
@@ -110,10 +110,10 @@ class HandlerFile:
         self.restart()
 
     def restart(self) -> None:
-        """Run the file, so that its handlers begin with the state it gives them.
+        """Run the file, so that its handlers start in their first state.
 
         Raises:
-            UsageError: The file raises an exception or takes too long; names it and the line.
+            UsageError: The file raises an exception or takes too long; the message has the file and the line.
         """
         self.namespace = {"__name__": "satview_handlers", "__file__": str(self.path)}
         try:
@@ -126,13 +126,13 @@ class HandlerFile:
 
 
 class FunctionRule:
-    """A handler function as a dynamic rule. Once it raises or does not come back, it is off and everything passes it.
+    """A handler function as a dynamic rule. After it raises or takes too long, it is off and all events pass it.
 
     Attributes:
         position: `file.py:function`, as rules write it.
-        file: The file it is from.
-        problem: Why it was switched off, with its line; empty while it works.
-        calls: How often it was called.
+        file: The file with the function.
+        problem: The reason why it was switched off, with the line; empty while it works.
+        calls: Number of calls.
     """
 
     def __init__(
@@ -144,7 +144,7 @@ class FunctionRule:
         self.calls = 0
 
     def __call__(self, context: EventContext, /) -> int:
-        """Return the handler's result: 0 to suppress the event. A result that is no integer counts as true or false."""
+        """Return the handler's result, 0 to suppress the event; a result that is not an integer is true or false."""
         if self.problem:
             return 1
         self.calls += 1
@@ -162,7 +162,7 @@ class FunctionRule:
 
 
 def describe(error: BaseException, path: Path) -> str:
-    """Return an exception of a handler file as one sentence with the line of that file where it came from."""
+    """Return an exception of a handler file as one sentence, with the line of that file where it was raised."""
     lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(path)]
     position = f"line {lines[-1]}: " if lines else ""
     if isinstance(error, Stuck):
@@ -175,8 +175,8 @@ class Handlers:
 
     Args:
         allow: Called once per file with its path; True if the user lets it run.
-        release: Of the trace or capture.
-        folder: Where relative names are looked up; None = the current folder.
+        release: Release of the trace or capture.
+        folder: Folder for relative names; None = the current folder.
         report: Receives the message when a handler is switched off.
     """
 
@@ -195,7 +195,7 @@ class Handlers:
         """Return the handler that rules call `file.py:function`.
 
         Raises:
-            UsageError: The user said no, or the file or the function cannot be had.
+            UsageError: The user did not allow it, or the file or the function cannot be loaded.
         """
         name, _, function = position.rpartition(":")
         file = self.file(Path(name))
@@ -208,10 +208,10 @@ class Handlers:
         return rule
 
     def file(self, name: Path) -> HandlerFile:
-        """Return a file of handlers, loaded at the first request.
+        """Return a file of handlers; it is loaded at the first request.
 
         Raises:
-            UsageError: The user said no, or it cannot be read, compiled or run.
+            UsageError: The user did not allow it, or it cannot be read, compiled or run.
         """
         path = (self._folder / name).resolve()
         if path not in self._files:

@@ -1,4 +1,4 @@
-"""The state that TraceEvent() controls, handlers included, and whether one event passes it.
+"""The state that TraceEvent() controls, handlers included, and the test whether an event passes it.
 
 Source: description of the capture side, sections 3.4 and 3.5 (6.4 kernel); the static part is in `switches`.
 """
@@ -38,14 +38,14 @@ from satview.store.trace import Trace
 # Which events pass the switches, pids and tids of rules: tables once per rule set, then look-ups per chunk.
 
 
-_MOST_SETTINGS: Final = 4  # different pids and tids up to which each is looked at by itself
+_MOST_SETTINGS: Final = 4  # different pids and tids up to which each is tested separately
 _OFF, _ON, _BY_VECTOR, _BY_OWNER, _BY_PAYLOAD = range(5)
 
 
 class StaticMask:
-    """The switches, pids and tids of a rule set, made ready for one trace.
+    """The switches, pids and tids of a rule set, prepared for one trace.
 
-    Codes that do not occur in the trace are left out of the tables, so that a change of rules costs some hundred
+    Codes that do not occur in the trace are left out of the tables, so that a change of rules takes about a hundred
     look-ups and not 32,768.
     """
 
@@ -100,7 +100,7 @@ class StaticMask:
 
     @property
     def codes(self) -> Bools:
-        """Codes of this trace whose events pass whatever their thread, vector and payload are; bool (32768,)."""
+        """Codes of this trace whose events always pass, with any thread, vector and payload; bool (32768,)."""
         return np.asarray(self._kind == _ON)
 
     def of(self, rows: Rows) -> Bools:
@@ -172,7 +172,7 @@ def _absolute(rows: Rows, positions: NDArray[np.intp]) -> NDArray[np.integer]:
 
 @runtime_checkable
 class VectorRule(Protocol):
-    """A dynamic rule that has no state of its own and can look at many events at once."""
+    """A dynamic rule that has no state of its own and can test many events at once."""
 
     def mask(
         self, trace: Trace, rows: NDArray[np.integer] | None = None, derived: DerivedColumns | None = None
@@ -183,7 +183,7 @@ class VectorRule(Protocol):
 def _call_handlers(
     rules: RuleSet, trace: Trace, rows: NDArray[np.integer] | None, passes: Bools, derived: DerivedColumns | None
 ) -> None:
-    """Clear `passes` where a class's or an event's dynamic rule says no."""
+    """Clear `passes` for the events that the dynamic rule of their class or event suppresses."""
     has_handler = rules.codes_with_handler(np.flatnonzero(trace.code_counts))
     parts = []
     for part in chunks(len(passes)):
@@ -196,7 +196,7 @@ def _call_handlers(
 
 
 class _Evaluation:
-    """The dynamic rules of some events: which rule each event has, and what the stateless ones say."""
+    """The dynamic rules of some events: the rule of each event, and the results of the stateless rules."""
 
     def __init__(self, rules: RuleSet, trace: Trace, rows: NDArray[np.integer], derived: DerivedColumns) -> None:
         self._rules, self._trace, self._rows, self._derived = rules, trace, rows, derived
@@ -230,22 +230,22 @@ class _Evaluation:
         """Return which of the events pass, bool (len(rows),)."""
         verdict = np.ones(len(self._rows), np.bool_)
         needs_order = np.zeros(len(self._list), np.bool_)
-        said: dict[int, Bools] = {}
+        stateless: dict[int, Bools] = {}
         dynamic: Sequence[object] = self._list[1:]
         for number, rule in enumerate(dynamic, 1):
             if not isinstance(rule, VectorRule):
                 needs_order[number] = True
                 continue
-            said[number] = np.ones(len(self._rows), np.bool_)
+            stateless[number] = np.ones(len(self._rows), np.bool_)
             requested = np.flatnonzero((self._of_class == number) | (self._of_event == number))
-            said[number][requested] = rule.mask(self._trace, self._rows[requested], self._derived)
-            verdict &= said[number]
+            stateless[number][requested] = rule.mask(self._trace, self._rows[requested], self._derived)
+            verdict &= stateless[number]
         in_order = needs_order[self._of_class] | needs_order[self._of_event]
         if in_order.any():
-            self._call_in_order(verdict, in_order, said)
+            self._call_in_order(verdict, in_order, stateless)
         return verdict
 
-    def _call_in_order(self, verdict: Bools, in_order: Bools, said: dict[int, Bools]) -> None:
+    def _call_in_order(self, verdict: Bools, in_order: Bools, stateless: dict[int, Bools]) -> None:
         """Call Python handlers event by event, as the kernel would: their state depends on the order."""
         rules = self._rules
         rules.forget_calls()
@@ -259,7 +259,7 @@ class _Evaluation:
             positions.tolist(), event_contexts(self._trace, self._rows[positions], self._derived), strict=True
         ):
             of_class, of_event = (
-                _CONSTANT[bool(said[number][i])] if number in said else self._list[number]
+                _CONSTANT[bool(stateless[number][i])] if number in stateless else self._list[number]
                 for number in (int(self._of_class[i]), int(self._of_event[i]))
             )
             verdict[i] = rules.call(rules.address(context.code), context, of_class, of_event)
@@ -276,13 +276,13 @@ _Plan = tuple[ExternalEvent, int, int, DynamicRule | None, DynamicRule | None]
 class RuleSet(Switches):
     """Exactly the state that TraceEvent() controls: the switches, and a limited number of dynamic rules.
 
-    A view applies it to the events of a trace; the simulated kernel holds one and applies it to every event.
+    A view applies it to the events of a trace; the simulated kernel has one and applies it to every event.
 
-    `apply()` takes modes by number or name, as a simulated kernel or a rule file has them; every mode is also a
-    method of its own. Both return 0 or the QNX error number the kernel would give.
+    `apply()` takes modes by number or name, for a simulated kernel and for rule files; every mode is also a method.
+    Both return 0 or the QNX error number that the kernel would return.
 
     Args:
-        release: Which numbers apply.
+        release: Release that the numbers are for.
         handler_limit: Entries of the handler table.
 
     Attributes:
@@ -326,8 +326,8 @@ class RuleSet(Switches):
 
         Args:
             mode: Number (the argument count in its top bits is ignored) or name, `_NTO_TRACE_` in front or not.
-            *arguments: What follows the mode: class, event, pid, tid as integers, a handler as a callable. More
-                than the mode takes are ignored, as the `data` argument of handlers is.
+            *arguments: Arguments after the mode: class, event, pid, tid as integers, a handler as a callable. Excess
+                arguments are ignored, such as the `data` argument of handlers.
 
         Returns:
             0, or a QNX error number; ENOTSUP for a mode that sets no filter or for missing arguments.
@@ -346,7 +346,7 @@ class RuleSet(Switches):
         Args:
             trace: The events.
             rows: Event rows, ascending; None = all.
-            derived: Where durations and priorities come from; None = worked out from the trace.
+            derived: Source of durations and priorities; None = computed from the trace.
 
         Returns:
             bool, shape (len(rows),) or (events,).
@@ -372,7 +372,7 @@ class RuleSet(Switches):
         return self._changed()
 
     def del_event_handler(self, external: int, event: int) -> int:
-        """Detach the dynamic rule of one event; succeeds if there is none."""
+        """Detach the dynamic rule of one event; it is no error if there is none."""
         if external == C.EMPTY:
             return OK
         key = self._handler_key(external, event)
@@ -393,7 +393,7 @@ class RuleSet(Switches):
         return self._changed()
 
     def del_class_ev_handler(self, external: int) -> int:
-        """Detach the dynamic rule of a class; succeeds if there is none."""
+        """Detach the dynamic rule of a class; it is no error if there is none."""
         if external == C.EMPTY:
             return OK
         parts = self._handler_parts(external)
@@ -408,17 +408,17 @@ class RuleSet(Switches):
         self._changed()
 
     def remove_handlers(self, is_gone: Callable[[DynamicRule], bool]) -> None:
-        """Detach every dynamic rule for which `is_gone` is true: those of a process that has died."""
+        """Detach every dynamic rule for which `is_gone` returns true, such as those of a process that has ended."""
         self.class_handlers = {position: rule for position, rule in self.class_handlers.items() if not is_gone(rule)}
         self.event_handlers = {position: rule for position, rule in self.event_handlers.items() if not is_gone(rule)}
         self._changed()
 
     def codes_at(self, external: int | None = None, event: int | None = None) -> NDArray[np.bool_]:
-        """Return the codes that are on and for which a handler of a class or an event is called, bool (32768,).
+        """Return the codes that are on and call a handler attached to a class or an event, bool (32768,).
 
         Args:
-            external: The class; None = all classes, those that take no handler included.
-            event: The event argument as `add_event_handler` takes it; None = the whole class.
+            external: The class; None = all classes, even those that take no handler.
+            event: The event argument of `add_event_handler`; None = the whole class.
         """
         result = np.zeros(CODE_COUNT, np.bool_)
         parts = self._handler_parts(external) if external is not None else None
@@ -441,7 +441,7 @@ class RuleSet(Switches):
 
     def _handler_parts(self, external: int) -> tuple[ExternalClass, ...]:
         if external not in self.known:
-            # 8.0 has INT alone, but its parts are what the slots hold.
+            # 8.0 has only INT, but the slots are kept for its parts.
             return ()
         external = ExternalClass(external)
         return _CLASS_HANDLER_PARTS.get(external, (external,) if external in HANDLER_CLASSES else ())
@@ -491,7 +491,7 @@ class RuleSet(Switches):
         return self.call(address, context, of_class, of_event)
 
     def passes_thread(self, event_code: int, actual: tuple[int, int]) -> bool | None:
-        """Compare a pid and tid with those stored for a code; None if they pass and handlers are to be called."""
+        """Compare a pid and tid with those stored for a code; None if they pass and handlers have to be called."""
         address, pid, tid, of_class, of_event = self._plan_of(event_code)
         if pid and (pid != actual[0] or (tid and actual[1] not in (tid, NOT_TESTED))):
             return False
@@ -504,10 +504,10 @@ class RuleSet(Switches):
         return external in _CALL_PARTS and C.KERCALLENTER in self.class_handlers
 
     def codes_with_handler(self, codes: NDArray[np.integer]) -> NDArray[np.bool_]:
-        """Return which codes `call` has to see, bool (32768,).
+        """Return the codes that `call` has to see, bool (32768,).
 
         Args:
-            codes: Those that occur.
+            codes: The codes that occur.
         """
         table = np.zeros(CODE_COUNT, np.bool_)
         of_events = {external for external, _ in self.event_handlers}
@@ -523,7 +523,7 @@ class RuleSet(Switches):
         return plan if plan is not None else self._plan(event_code)
 
     def _plan(self, event_code: int) -> _Plan:
-        """Return what is checked and called for the events of a code, cached until something changes."""
+        """Return the tests and handlers for the events of a code; cached until something changes."""
         if self._planned_version != self.version:
             self._planned_version, self._plans = self.version, {}
         address = self.address(event_code)
@@ -557,10 +557,10 @@ class RuleSet(Switches):
     def call(
         self, address: ExternalEvent, context: EventContext, of_class: DynamicRule | None, of_event: DynamicRule | None
     ) -> bool:
-        """Call two given rules as the kernel does: the event's only if the class's lets the event pass.
+        """Call two given rules as the kernel does: that of the event only if that of the class lets the event pass.
 
-        A class rule of KERCALLENTER that returns 2, while the call has no rule of its own, lets the exit of that
-        call pass without a call of its handler.
+        If a class rule of KERCALLENTER returns 2 and the call has no rule of its own, the exit of that call passes
+        without a call of its handler.
         """
         if self._exit_passes and address.external in _CALL_PARTS and (context.pid, context.tid) in self._exit_passes:
             # By an entry too: the exit of the call before was off.
@@ -576,7 +576,7 @@ class RuleSet(Switches):
         return of_event is None or bool(of_event(context))
 
     def forget_calls(self) -> None:
-        """Forget which kernel calls wait for their exit; for a second pass over the same events."""
+        """Forget the kernel calls that wait for their exit, before a second pass over the same events."""
         self._exit_passes.clear()
 
 

@@ -51,7 +51,7 @@ class PidTidTable:
         return cls(np.zeros(count, np.int32), np.zeros(count, np.int32))
 
 
-# What TraceEvent() has set of the static filter: switches, widths, pids and tids, and what they say of an event.
+# The static filter that TraceEvent() sets: switches, widths, pids and tids, and their results for an event.
 
 
 OK: Final = 0
@@ -91,7 +91,7 @@ class Switches:
     """Classes and events on or off, fast or wide, pid and tid per event; everything off and fast at first.
 
     Attributes:
-        release: Which numbers apply.
+        release: Release that the numbers are for.
         control, process, vthread: Event masks, as TraceEvent() has them.
         thread: Event mask; `thread_is_wide` hides in it up to 7.x.
         calls: uint8 (128,), bits enter 1, exit 2, enter wide 4, exit wide 8.
@@ -499,5 +499,5 @@ def _no_listener() -> None:
 
 
 def _governed_by(address: ExternalEvent) -> int:
-    """Index of the switch of an event: its own number, but REPLY's for ERROR."""
+    """Index of the switch of an event: its own number, except that ERROR has the switch of REPLY."""
     return COMM_REPLY if address.external is C.COMM and address.number == COMM_ERROR else address.number

@@ -47,7 +47,7 @@ NUMBER: Final = re.compile(r"0[xX][0-9A-Fa-f]{1,16}|[0-9]{1,20}")
 
 @cache
 def names_of_class(external: ExternalClass, release: Release) -> dict[str, int]:
-    """Return the event names of a class and TraceEvent()'s argument for each; empty where events are numbers.
+    """Return the event names of a class and TraceEvent()'s argument for each; empty if its events are numbers.
 
     Shared: not to be changed.
     """
@@ -103,7 +103,7 @@ def _int(text: str) -> int:
 
 
 def event_text(external: ExternalClass, event: int, release: Release) -> str:
-    """Return an event argument as it is written in a rule: names with `|` between for masks, else a name or number."""
+    """Return an event argument as it is written in a rule: a name or number, or for masks names joined with `|`."""
     by_number = {number: name for name, number in reversed(names_of_class(external, release).items())}
     if event in by_number:
         return by_number[event]
@@ -124,11 +124,11 @@ KEEP_LIMIT: Final = 4096  # buffers: as many as a kernel takes
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """What a trigger does, behind `THEN`.
+    """The action of a trigger, written after `THEN`.
 
     Attributes:
-        mark: Text of the mark at the event; empty = it has the text of `DEFAULT_MARK`.
-        keep: Buffers that are still filled before it stops.
+        mark: Text of the mark at the event; empty = the text of `DEFAULT_MARK`.
+        keep: Number of buffers that are still filled before it stops.
         stops: Whether it ends the recording.
     """
 
@@ -148,15 +148,15 @@ class Rule:
     """One rule.
 
     Attributes:
-        mode: What it does; None for a condition on every event (`WHERE` alone) and for a trigger.
-        external: The class; None where the mode takes none.
-        event: The event argument as TraceEvent() takes it, a mask for classes with masks; None where there is none.
-        pid, tid: None where the mode takes none.
-        process: Name of the process where one was written instead of the pid; may be empty.
-        condition: Expression of a dynamic rule; empty if it is none.
-        function: `file.py:name` of a dynamic rule that is a Python function; empty if it is none.
-        action: What happens at an event that fits the condition; None = it is no trigger.
-        line: Line number from 1; 0 = made by the program.
+        mode: Mode of TraceEvent(); None for a condition on every event (`WHERE` alone) and for a trigger.
+        external: The class; None if the mode takes none.
+        event: The event argument of TraceEvent(), a mask for classes with masks; None if the mode takes none.
+        pid, tid: None if the mode takes none.
+        process: Name of the process, if it was written instead of the pid; otherwise empty.
+        condition: Expression of a dynamic rule; empty for other rules.
+        function: `file.py:name` of a dynamic rule that is a Python function; empty for other rules.
+        action: Action at an event that fits the condition; None if the rule is not a trigger.
+        line: Line number from 1; 0 = written by the program.
         condition_start: Offset of the condition in its line.
     """
 
@@ -203,12 +203,12 @@ class Rule:
         return " ".join(words)
 
     def arguments(self) -> tuple[int, ...]:
-        """Return the numbers that follow the mode in a call of TraceEvent(), handlers left out."""
+        """Return the numbers after the mode in a call of TraceEvent(), without handlers."""
         return tuple(int(value) for value in (self.external, self.event, self.pid, self.tid) if value is not None)
 
 
 def quoted(word: str) -> str:
-    """Return a word as it has to be written in a rule: in quotes if it has blanks or signs in it."""
+    """Return a word as it is written in a rule: in quotes if it has blanks or signs in it."""
     if re.fullmatch(r"[^\s\"#|]+", word) and not NUMBER.fullmatch(word):
         return word
     return _in_quotes(word)
@@ -218,13 +218,13 @@ def _in_quotes(text: str) -> str:
     return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
-# Reads one line of a rule file, word by word, and says where a fault is.
+# The parser of one line of a rule file: it reads word by word and reports the position of a fault.
 
 
-# What is not closed goes on to the end of the line, so that no character is looked at twice.
+# Text that is not closed continues to the end of the line, so that no character is read twice.
 _WORD: Final = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*(?:"|\\?$)|[^\s"]+')
 _CLOSED: Final = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"')
-# Only conditions know single quotes: a process may have one in its name.
+# Single quotes have a meaning only in conditions, since the name of a process may have one.
 _QUOTED_OR_COMMENT: Final = re.compile(
     r"""
     "[^"\\]*(?:\\.[^"\\]*)*(?:"|\\?$)
@@ -350,7 +350,7 @@ class RuleLine:
         return Action(_unquoted(values.get("mark", "")), int(values.get("keep", 0)), "stop" in values)
 
     def _no_action(self, start: int) -> RuleError:
-        """Return the fault of what is no action, at its first word."""
+        """Return the fault of a text that is not an action, at its first word."""
         word = next((word for word in self.words if word.start >= start), None)
         if word is None:
             return self._fault("an action is missing: " + ", ".join(_ACTION_FORMS.values()))
@@ -401,7 +401,7 @@ class RuleLine:
         raise self._fault(f"{external.name} has no event {wrong.text[:40]!r}", wrong, hints)
 
     def _wrong_part(self, word: _Word, external: ExternalClass) -> _Word:
-        """Return the first event of `A|B` that the class does not have; the word itself where none can be combined."""
+        """Return the first event of `A|B` that the class does not have; the word itself if events cannot be joined."""
         if "|" not in word.text or not has_event_masks(external, self.release):
             return word
         start = word.start + (self.text[word.start] == '"')
@@ -544,8 +544,8 @@ def parse_rules(text: str, release: Release, processes: Processes | None = None)
 
     Args:
         text: One rule per line; `#` begins a comment.
-        release: Whose names apply.
-        processes: Pids by process name (`process_names`), so that names can represent pids; None = numbers only.
+        release: Release that the names are for.
+        processes: Pids by process name (`process_names`), so that names can be written for pids; None = only numbers.
 
     Raises:
         RuleError: With every fault, each with its line, column and the nearest names.
@@ -565,7 +565,7 @@ def read_rule_text(path: Path | str) -> str:
     """Return the text of a rule file.
 
     Raises:
-        UsageError: It is too large, no text, or cannot be read.
+        UsageError: It is too large, is not text, or cannot be read.
     """
     path = Path(path)
     data = read_small(path, FILE_LIMIT, f"a rule file may have {FILE_LIMIT} bytes")

@@ -1,12 +1,12 @@
-"""Triggers: `WHEN condition THEN MARK "late"; KEEP 20 buffers; STOP`, for views, captures and streams alike.
+"""Triggers: `WHEN condition THEN MARK "late"; KEEP 20 buffers; STOP`, for views, captures and streams.
 
-A trigger hits at each event that passes the rules and fits its condition, which is decided by what is known at that
-event. `latency("tick", "done")` is the time between two events of one thread: from the last "tick" before a "done". It
-is known at that "done" and at the events of the thread behind it, up to the next "tick" or "done". A rule counts each
-such span once: behind its hit the latency is unknown. An event that is both ends of the pair ends one span and begins
-the next.
+A trigger hits at each event that passes the rules and fits its condition. The condition is decided with the values
+known at that event. `latency("tick", "done")` is the time between two events of one thread: from the last "tick" before
+a "done" to that "done". It is known at that "done" and at later events of the thread, up to the next "tick" or "done".
+A rule counts each such span once: after its hit the latency is unknown. An event that is both ends of the pair ends
+one span and begins the next.
 
-How a hit is written down: `store.recorded_marks`.
+`store.recorded_marks` describes how a hit is recorded.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from satview.store.trace import Trace
 
 DEFAULT_MARK: Final = "hit"
 MOST_THREADS: Final = 1 << 16
-"""Threads whose spans are kept; of more, those that were silent for longest are forgotten."""
+"""Number of threads whose spans are kept; if there are more, those without events for longest are forgotten."""
 _Rows = NDArray[np.int64]
 _NONE: Final = -1
 
@@ -43,9 +43,9 @@ class Trigger:
     """One `WHEN` line.
 
     Attributes:
-        condition: Of the events at which it hits.
-        action: What happens then.
-        line: Its line in the rules, from 1.
+        condition: Condition for the events at which it hits.
+        action: Action at a hit.
+        line: Line in the rules, from 1.
     """
 
     condition: Expression
@@ -59,21 +59,21 @@ class Trigger:
 
     @property
     def codes(self) -> Bools:
-        """The codes of events that it has to see, bool (32768,)."""
+        """Codes of the events that it has to be given, bool (32768,)."""
         pair = self.condition.latency
         ends = (part for part in (pair.begins, pair.ends) if part is not None) if pair is not None else ()
         return np.asarray(np.any([codes_that_fit(part) for part in (self.condition.tree, *ends)], axis=0))
 
 
 class Watch:
-    """A trigger that sees one event after another, as a kernel logs them.
+    """A trigger that is given one event after another, as a kernel logs them.
 
     Args:
-        trigger: What it looks for.
+        trigger: The trigger.
         cycles_per_s: Rate of the stamps.
 
     Attributes:
-        forgotten: Threads whose spans were given up, because there were more than `MOST_THREADS`.
+        forgotten: Number of threads whose spans were dropped, because there were more than `MOST_THREADS`.
     """
 
     def __init__(self, trigger: Trigger, cycles_per_s: int) -> None:
@@ -82,11 +82,11 @@ class Watch:
         self._spans: dict[tuple[int, int], tuple[int, int | None]] = {}  # begin, -1 for none, and length in nanoseconds
 
     def hits(self, context: EventContext, cycles: int) -> bool:
-        """Return whether the trigger hits at an event; each event is shown once, in the order of the stamps.
+        """Return whether the trigger hits at an event; call this once per event, in the order of the stamps.
 
         Args:
-            context: The event; gets its latency.
-            cycles: When it was.
+            context: The event; its latency is set here.
+            cycles: Stamp of the event.
         """
         condition = self.trigger.condition
         pair, thread = condition.latency, (context.pid, context.tid)
@@ -106,7 +106,7 @@ class Watch:
         return is_hit
 
     def _keep(self, thread: tuple[int, int], begin: int, length_ns: int | None) -> None:
-        self._spans.pop(thread, None)  # so that the first one is the one that was silent for longest
+        self._spans.pop(thread, None)  # so that the first one is the thread without events for the longest time
         self._spans[thread] = (begin, length_ns)
         if len(self._spans) > MOST_THREADS:
             del self._spans[next(iter(self._spans))]
@@ -115,7 +115,7 @@ class Watch:
 
 @dataclass(slots=True)
 class _Spans:
-    """The spans of threads between two parts of a stream, by ascending key; the columns have one entry per thread."""
+    """The spans of threads between two parts of a stream; the columns have one entry per thread, by ascending key."""
 
     key: _Rows = field(default_factory=lambda: np.empty(0, np.int64))
     begin: _Rows = field(default_factory=lambda: np.empty(0, np.int64))  # cycles, -1 for none
@@ -123,7 +123,7 @@ class _Spans:
     seen: _Rows = field(default_factory=lambda: np.empty(0, np.int64))  # cycles of its last event
 
     def find(self, key: _Rows) -> _Rows:
-        """Return the entries of some threads, -1 where there is none."""
+        """Return the entries of some threads; -1 = none."""
         if not len(self.key):
             return np.full(len(key), _NONE)
         position = np.minimum(np.searchsorted(self.key, key), len(self.key) - 1)
@@ -143,13 +143,13 @@ class _WithLatency(TraceDerivedColumns):
 
 
 class Scan:
-    """A trigger that sees the events of a trace at once, or those of a stream part by part.
+    """A trigger that is given the events of a trace at once, or those of a stream part by part.
 
     Args:
-        trigger: What it looks for.
+        trigger: The trigger.
 
     Attributes:
-        forgotten: As of `Watch`.
+        forgotten: The same as in `Watch`.
     """
 
     def __init__(self, trigger: Trigger) -> None:
@@ -157,16 +157,16 @@ class Scan:
         self._spans = _Spans()
 
     def restart(self) -> None:
-        """Forget all spans: events are missing."""
+        """Forget all spans, because events are missing."""
         self._spans = _Spans()
 
     def hits(self, trace: Trace, rows: _Rows, derived: DerivedColumns | None = None) -> _Rows:
-        """Return at which events the trigger hits, int64 (n,), ascending.
+        """Return the events at which the trigger hits, int64 (n,), ascending.
 
         Args:
             trace: The events.
-            rows: Those that count, behind the ones of the call before, ascending.
-            derived: Where priorities come from; None = worked out from the trace.
+            rows: Rows to test, ascending, after those of the last call.
+            derived: Source of priorities; None = computed from the trace.
         """
         condition = self.trigger.condition
         derived = derived or TraceDerivedColumns(trace)
@@ -192,7 +192,7 @@ class Scan:
     def _once(
         self, trace: Trace, rows: _Rows, span: _Rows, known: _Rows, with_span: Bools
     ) -> tuple[Bools, NDArray[np.int64]]:
-        """Return which events are hits if each span counts once, and the spans that have counted."""
+        """Return the events that are hits if each span counts once, and the spans that have been counted."""
         is_hit = with_span.copy()
         counted = np.flatnonzero(with_span & (known >= 0))
         spent, earliest = np.unique(span[counted], return_index=True)
@@ -202,7 +202,7 @@ class Scan:
         return is_hit, spent
 
     def _ends(self, trace: Trace, rows: _Rows, pair: nodes.Latency) -> tuple[_Rows, _Rows, _Rows, _Rows]:
-        """Return the events of a pair by thread, their threads, and as of each: begin and length of a span, or -1."""
+        """Return the events of a pair by thread, and for each its thread and the begin and length of a span, or -1."""
         begins, ends = (_fitting(trace, rows, part) for part in (pair.begins, pair.ends))
         either = np.union1d(begins, ends)
         key = _keys(trace, either)
@@ -260,33 +260,40 @@ def _fitting(trace: Trace, rows: _Rows, part: nodes.Node | None) -> _Rows:
 
 
 def _keys(trace: Trace, rows: _Rows) -> _Rows:
-    """Return which threads events belong to, pid << 32 | tid; -1 where that is not known."""
+    """Return the thread of each event, pid << 32 | tid; -1 = not known."""
     thread = trace.events.thread[rows]
     pid, tid = trace.threads.pid[thread].astype(np.int64), trace.threads.tid[thread].astype(np.int64)
     return np.where(pid < 0, _NONE, pid << 32 | np.maximum(tid, 0))
 
 
-def _last_of_thread(rows: _Rows, key: _Rows, of: _Rows, own: _Rows) -> _Rows:
-    """Return for each event the last of some events up to it in its thread: a position, by thread and row; or -1."""
+def _last_of_thread(rows: _Rows, key: _Rows, events: _Rows, own: _Rows) -> _Rows:
+    """Return the last event of a table in the thread of each event and up to it: a position in the table, or -1.
+
+    Args:
+        rows: Rows of the table, sorted by thread and row.
+        key: Thread of each row of the table.
+        events: The events.
+        own: Thread of each event.
+    """
     if not len(rows):
-        return np.full(len(of), _NONE)
+        return np.full(len(events), _NONE)
     threads, thread = np.unique(key, return_inverse=True)
     number = np.minimum(np.searchsorted(threads, own), len(threads) - 1)
     joint = thread.reshape(-1).astype(np.int64) << 32 | rows
-    position = np.searchsorted(joint, number.astype(np.int64) << 32 | of, side="right") - 1
+    position = np.searchsorted(joint, number.astype(np.int64) << 32 | events, side="right") - 1
     return np.where((position >= 0) & (key[position] == own), position, _NONE)
 
 
 def trigger_hits(
     triggers: Sequence[Trigger], trace: Trace, passes: Bools | None = None, derived: DerivedColumns | None = None
 ) -> tuple[_Rows, _Rows]:
-    """Return where triggers hit in a trace: event rows, int64 (n,), ascending, and the number of the trigger of each.
+    """Return the hits of triggers in a trace: event rows, int64 (n,), ascending, and the number of the trigger of each.
 
     Args:
-        triggers: In their order, which decides where several hit at one event.
+        triggers: The triggers; hits at the same event are in the order of the triggers.
         trace: The events.
         passes: Events that the rules let pass, bool (events,); None = all.
-        derived: Where priorities come from; None = worked out from the trace.
+        derived: Source of priorities; None = computed from the trace.
     """
     rows = np.arange(len(trace.events), dtype=np.int64) if passes is None else np.flatnonzero(passes).astype(np.int64)
     hits = [Scan(trigger).hits(trace, rows, derived) for trigger in triggers]

@@ -1,4 +1,4 @@
-"""Converts a rule set back to a short list of rules that set exactly its state."""
+"""Converts a rule set back to a short list of rules that set exactly the same state."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ _WITH_VALUE: Final = "AbDdFfknpSs"
 
 @dataclass(frozen=True, slots=True)
 class TraceloggerCommand:
-    """A command line and how well it does what the rules say.
+    """A command line, and whether it is equivalent to the rules.
 
     Attributes:
         text: The command line.
-        is_exact: True if a capture with it keeps exactly what the rules let pass.
-        reasons: What it cannot do, one sentence each; empty if it is exact. The C program does the rest.
+        is_exact: True if a capture with it has exactly the events that the rules let pass.
+        reasons: Rules it cannot carry out, one sentence each; empty if it is exact. The C program can.
     """
 
     text: str
@@ -46,11 +46,11 @@ class TraceloggerCommand:
 
 @dataclass(frozen=True, slots=True)
 class ImportedArguments:
-    """What a TRACELOGGER_ARGS attribute says about the rules.
+    """The rules in a TRACELOGGER_ARGS attribute.
 
     Attributes:
         rules: Rules that set the same filter; empty if the logger set none.
-        notes: What else it says, and what could not be read, one sentence each.
+        notes: Other options, and options that could not be read, one sentence each.
     """
 
     rules: tuple[Rule, ...]
@@ -104,7 +104,7 @@ def _anything_wide(state: RuleSet) -> bool:
 
 
 def _differences(state: RuleSet, rebuilt: RuleSet) -> list[str]:
-    """Return what the command line logs that the rules leave out, or logs in another form; one sentence each."""
+    """Return the differences of the command line: events the rules leave out or have in another form, as sentences."""
     reasons = []
     if state.switches() != rebuilt.switches():
         reasons.append("some classes are on in part: tracelogger can only leave out whole classes")
@@ -129,11 +129,11 @@ def _widths_of_what_is_on(state: RuleSet, on: RuleSet) -> tuple[object, ...]:
 
 
 def from_tracelogger_args(arguments: str, release: Release) -> ImportedArguments:
-    """Return the rules that a tracelogger command line sets, as TRACELOGGER_ARGS has it (with blanks between).
+    """Return the rules that a tracelogger command line sets; it is given as in TRACELOGGER_ARGS, with blanks.
 
     Args:
         arguments: The command line, with or without `tracelogger` in front.
-        release: Whose classes apply.
+        release: Release that the classes are for.
     """
     options, notes = _options(arguments)
     if any(option == "d" for option, _ in options) and not any(option == "E" for option, _ in options):
@@ -191,7 +191,7 @@ def _left_out(value: str, release: Release, notes: list[str]) -> list[Rule]:
 
 
 def _options(arguments: str) -> tuple[list[tuple[str, str]], list[str]]:
-    """Split a command line as getopt does: `-wF1`, `-w -F 1`, `-d1`; values may hold blanks that nothing marks."""
+    """Split a command line as getopt does: `-wF1`, `-w -F 1`, `-d1`; values may have blanks without quotes."""
     words = arguments.split()
     words = words[1:] if words and not words[0].startswith("-") else words
     options: list[tuple[str, str]] = []
@@ -219,9 +219,9 @@ def _options(arguments: str) -> tuple[list[tuple[str, str]], list[str]]:
 
 
 def rules_of(state: RuleSet) -> tuple[Rule, ...]:
-    """Return rules that set exactly this state, whatever was set before, dynamic rules last.
+    """Return rules that set exactly this state from any earlier state, dynamic rules last.
 
-    Handlers that are neither expressions nor named functions are left out: they cannot be written down.
+    Handlers that are neither expressions nor named functions cannot be written as text and are left out.
     """
     return tuple(_written(state))
 
@@ -270,7 +270,7 @@ def _switches(state: RuleSet) -> Iterator[Rule]:
 
 
 def _mask(state: RuleSet, external: ExternalClass) -> Iterator[Rule]:
-    """Rules for a class of event masks: the class and what to take away, or the events alone."""
+    """Rules for a class of event masks: the class and the events to switch off, or only the events."""
     mask: int = getattr(state, external.name.lower())
     whole = ALL_BITS
     if external is C.THREAD:
@@ -291,7 +291,7 @@ def _mask(state: RuleSet, external: ExternalClass) -> Iterator[Rule]:
 
 
 def _has_int_class(state: RuleSet) -> bool:
-    """Whether ADDCLASS INT was written, which switches the interrupt handlers on as well."""
+    """Whether ADDCLASS INT was written; it switches the interrupt handlers on as well."""
     return _whole_class(state.interrupts, 3) and _whole_class(state.interrupt_handlers, 3)
 
 
@@ -307,7 +307,7 @@ def _pairs(
     masks: NDArray[np.uint8],
     handlers: NDArray[np.uint8] | None,
 ) -> Iterator[Rule]:
-    """Rules for enter and exit bits per call or vector: unions where both are set."""
+    """Rules for enter and exit bits per call or vector, with the class of both if both are set."""
     if enter not in state.known:  # 8.0 has INT alone
         both = masks & 3 == 3
         if both.all():
@@ -336,7 +336,7 @@ def _pairs(
 
 
 def _flags(external: ExternalClass, on: NDArray[np.bool_], already: bool, limit: int) -> Iterator[Rule]:
-    """Rules for a class with one switch per event, of which those from `limit` on follow the class alone."""
+    """Rules for a class with one switch per event; events from `limit` on have only the switch of the class."""
     base = bool(on[limit]) if limit < len(on) else int(on.sum()) * 2 > len(on)
     if base and not already:
         yield Rule(Mode.ADDCLASS, external)
@@ -393,7 +393,7 @@ def _thread_rule(
 
 
 def handler_rules(state: RuleSet) -> Iterator[tuple[Rule, DynamicRule]]:
-    """Yield where every dynamic rule is attached, as a rule without its condition, and the dynamic rule."""
+    """Yield each dynamic rule, with its class or event as a rule without a condition before it."""
     for external, handler in sorted(state.class_handlers.items()):
         yield Rule(Mode.ADDCLASSEVHANDLER, external), handler
     for (external, number), handler in sorted(state.event_handlers.items(), key=lambda item: item[0]):

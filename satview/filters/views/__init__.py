@@ -1,1 +1,1 @@
-"""Named filters over a trace, and what a capture with the same rules would hold."""
+"""Named filters over a trace, and estimates of what a capture with the same rules would have logged."""

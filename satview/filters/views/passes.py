@@ -1,6 +1,6 @@
-"""Post-processing: several named filters over one trace. Nothing is lost from the data; a pass only marks or hides.
+"""Passes: several named filters over one trace. They only mark or hide events; the data stays as it is.
 
-All values are immutable, so undo is keeping the old one.
+All values are immutable, so undo only needs to keep the old ones.
 """
 
 from __future__ import annotations
@@ -42,12 +42,12 @@ _NESTING_LIMIT: Final = 40
 class FilterCombination:
     """A filter by name, or `not` of one part, or `and` or `or` of several.
 
-    Filters without a mask or a text are left out, and so are combinations of such filters alone.
+    Filters without a mask or a text are left out, and so are combinations that have only such filters.
 
     Attributes:
         joint: `and`, `or`, `not`; empty for a filter.
-        parts: What is combined.
-        name: Of the filter.
+        parts: The parts that are combined.
+        name: Name of the filter.
     """
 
     joint: str
@@ -58,25 +58,25 @@ class FilterCombination:
         """Return which events the combined filters let through, bool (events,); None if no filter has a mask.
 
         Args:
-            mask_of: Returns the mask of a filter, or that of `not` the filter; an event for which it is unknown
-                whether it fits is in neither.
-            negated: Whether to return what fits `not` the combination.
+            mask_of: Returns the mask of a filter, or that of `not` the filter. Neither has an event for which it is
+                unknown whether it fits.
+            negated: Whether to return the events that fit `not` the combination.
         """
         if not self.joint:
             return mask_of(self.name, negated)
         if self.joint == "not":
             return self.parts[0].mask(mask_of, not negated)
-        said = [mask for mask in (part.mask(mask_of, negated) for part in self.parts) if mask is not None]
-        if not said:
+        masks = [mask for mask in (part.mask(mask_of, negated) for part in self.parts) if mask is not None]
+        if not masks:
             return None
-        return np.asarray((np.logical_or if (self.joint == "or") is not negated else np.logical_and).reduce(said))
+        return np.asarray((np.logical_or if (self.joint == "or") is not negated else np.logical_and).reduce(masks))
 
     def condition(self, conditions: Mapping[str, str]) -> str:
-        """Return the condition that the filters' conditions make together; empty if none of them has one."""
+        """Return one condition made of the filters' conditions; empty if no filter has one."""
         if not self.joint:
             return conditions.get(self.name, "")
-        said = [(part, part.condition(conditions)) for part in self.parts]
-        texts = [f"({text})" if part.joint in ("and", "or") else text for part, text in said if text]
+        inner = [(part, part.condition(conditions)) for part in self.parts]
+        texts = [f"({text})" if part.joint in ("and", "or") else text for part, text in inner if text]
         return f"not {texts[0]}" if self.joint == "not" and texts else f" {self.joint} ".join(texts)
 
 
@@ -97,7 +97,7 @@ def parse_combination(text: str, names: Iterable[str]) -> FilterCombination:
     """Return the tree of a combination.
 
     Raises:
-        ExpressionError: It is faulty or names no filter.
+        ExpressionError: It is faulty, or it has a name that no filter has.
     """
     parser = _Parser(tokens(text), tuple(names))
     result = parser.any_of(0)
@@ -159,7 +159,7 @@ class _Parser:
         return FilterCombination("", (), token.text)
 
 
-# Ready-made selections of threads: who used the CPU, changed state, exchanged messages, and where threads send to.
+# Ready-made selections of threads: those that used a CPU, changed state or exchanged messages, and their servers.
 
 
 _SEND, _RECEIVE, _REPLY, _ERROR = (code(WireClass.COMM, event) for event in (0, 2, 10, 11))
@@ -175,7 +175,7 @@ def used_cpu(trace: Trace) -> Bools:
 
 
 def changed_state(trace: Trace) -> Bools:
-    """Return the threads with more than one state in the trace, bool (threads,): START reports one of each."""
+    """Return the threads with more than one state in the trace, bool (threads,): START reports one for each thread."""
     _, owner = state_rows(trace)
     return _real(np.bincount(owner, minlength=len(trace.threads)) > 1)
 
@@ -194,9 +194,9 @@ def top_by_cpu(trace: Trace, count: int, cpu_cycles: NDArray[np.int64]) -> Bools
     """Return the threads that ran longest, at most `count`, idle threads left out; bool (threads,).
 
     Args:
-        trace: The threads.
-        count: How many.
-        cpu_cycles: (threads,), how long each ran; `satview.Statistics(trace).threads.cpu_cycles`.
+        trace: Trace of the threads.
+        count: Number of threads.
+        cpu_cycles: (threads,), running time of each; `satview.Statistics(trace).threads.cpu_cycles`.
     """
     cycles = np.where(idle_threads(trace), 0, cpu_cycles)
     selected = np.zeros(len(cycles), np.bool_)
@@ -206,10 +206,10 @@ def top_by_cpu(trace: Trace, count: int, cpu_cycles: NDArray[np.int64]) -> Bools
 
 
 def message_graph(trace: Trace) -> NDArray[np.int64]:
-    """Return who sends to which thread, int64 (pairs, 2): thread rows (client, server), each pair once.
+    """Return which thread sends to which, int64 (pairs, 2): thread rows (client, server), each pair once.
 
-    The server is the thread that received the message or replied to the client. Where neither is known of a client and
-    a process, it is every thread of that process that receives, or every thread of it if none is seen receiving.
+    The server is the thread that received the message or replied to the client. If neither is known for a client and
+    a process, it is every thread of that process that receives messages, or every thread of it if none does.
     """
     replies = rows_of_codes(trace, _REPLY, _ERROR)
     payloads, events = trace.payloads, trace.events
@@ -233,7 +233,7 @@ def message_graph(trace: Trace) -> NDArray[np.int64]:
 
 
 def message_family(trace: Trace, threads: Bools, graph: NDArray[np.int64] | None = None) -> Bools:
-    """Return some threads and everyone they send to, nested sends included; bool (threads,)."""
+    """Return some threads and all threads they send to, nested sends included; bool (threads,)."""
     pairs = message_graph(trace) if graph is None else graph
     selected = threads.copy()
     while True:
@@ -248,8 +248,8 @@ def _real(selected: Bools) -> Bools:
     return selected
 
 
-def _unique_pairs(one: NDArray[np.integer], other: NDArray[np.integer]) -> NDArray[np.int64]:
-    pairs = np.unique(one.astype(np.int64) << 32 | other.astype(np.int64) & 0xFFFFFFFF)[:_PAIR_LIMIT]
+def _unique_pairs(left: NDArray[np.integer], right: NDArray[np.integer]) -> NDArray[np.int64]:
+    pairs = np.unique(left.astype(np.int64) << 32 | right.astype(np.int64) & 0xFFFFFFFF)[:_PAIR_LIMIT]
     return np.column_stack((pairs >> 32, (pairs & 0xFFFFFFFF).astype(np.uint32).view(np.int32)))
 
 
@@ -272,13 +272,13 @@ class Pass:
     """One named filter.
 
     Attributes:
-        name: Shown on its chip and used in combinations; unique in its stack.
+        name: Its name, on its chip and in combinations; unique in its stack.
         rules: Rules as text; may be empty.
         expression: A condition; may be empty. Both must hold where both are given.
-        effect: What it does.
+        effect: Its effect in the views.
         is_on: False while it is switched off.
-        is_inverted: True if it represents the events that do not fit. As under `not`, of a condition that is unknown
-            for an event neither the filter nor the inverted one lets the event through.
+        is_inverted: True if it represents the events that do not fit. As with `not`, if a condition is unknown for an
+            event, neither the filter nor the inverted one lets the event through.
     """
 
     name: str
@@ -295,7 +295,7 @@ class PassStack:
 
     Attributes:
         passes: The passes.
-        combination: Names with and, or, not and brackets: the hits that search, export and statistics use. A pass
+        combination: Names with and, or, not and brackets, for the hits that search, export and statistics use. A pass
             that is off is left out of it, with its `not`. Empty = all passes that are on must hold.
     """
 
@@ -310,7 +310,7 @@ class PassStack:
             raise UsageError(f"there can be {PASS_LIMIT} filters at a time")
 
     def added(self, item: Pass) -> PassStack:
-        """Return the stack with one pass more."""
+        """Return the stack with one more pass."""
         return replace(self, passes=(*self.passes, item))
 
     def removed(self, name: str) -> PassStack:
@@ -332,7 +332,7 @@ class PassStack:
         """Return the stack with another combination.
 
         Raises:
-            ExpressionError: It is faulty or names no pass.
+            ExpressionError: It is faulty, or it has a name that no pass has.
         """
         if combination.strip():
             parse_combination(combination, [item.name for item in self.passes])
@@ -341,22 +341,22 @@ class PassStack:
 
 @dataclass(frozen=True, slots=True)
 class UndoHistory:
-    """Undo and redo: the stack now, those before it, and those that were undone."""
+    """Undo and redo: the present stack, those before it, and those that were undone."""
 
     now: PassStack = field(default_factory=PassStack)
     past: tuple[PassStack, ...] = ()
     future: tuple[PassStack, ...] = ()
 
     def did(self, stack: PassStack) -> UndoHistory:
-        """Return the history after a change; an equal stack is no change."""
+        """Return the history after a change; itself if the stack is equal."""
         return self if stack == self.now else UndoHistory(stack, (*self.past, self.now)[-HISTORY_LIMIT:])
 
     def undone(self) -> UndoHistory:
-        """Return the history one change back; itself at the beginning."""
+        """Return the history one change earlier; itself at the beginning."""
         return UndoHistory(self.past[-1], self.past[:-1], (self.now, *self.future)) if self.past else self
 
     def redone(self) -> UndoHistory:
-        """Return the history one change on; itself at the end."""
+        """Return the history one change later; itself at the end."""
         return UndoHistory(self.future[0], (*self.past, self.now), self.future[1:]) if self.future else self
 
 
@@ -367,10 +367,10 @@ class PassResult:
     Attributes:
         counts: Hits per pass by name, passes that are off included.
         masks: Events that each pass lets through, bool (events,).
-        hits: The combination of all, bool (events,).
+        hits: Events that fit the combination of all, bool (events,).
         hidden: Events that some HIDE pass leaves out.
-        dimmed: Events that some DIM pass fades and nobody hides.
-        marked: Events that some MARK pass points at and nobody hides.
+        dimmed: Events that some DIM pass fades and no pass hides.
+        marked: Events that some MARK pass highlights and no pass hides.
     """
 
     counts: dict[str, int]
@@ -382,12 +382,12 @@ class PassResult:
 
 
 class PassEvaluator:
-    """Evaluates passes over one trace and keeps the latest results, so that switching one off costs nothing.
+    """Evaluates passes over one trace and keeps the latest results, so that a pass is switched off at no cost.
 
     Args:
         trace: The events.
-        derived: Where durations and priorities come from; None = worked out from the trace.
-        load_function: For rules that call handlers; None = such rules are refused.
+        derived: Source of durations and priorities; None = computed from the trace.
+        load_function: Loads the handlers that rules call; None = such rules are refused.
     """
 
     def __init__(
@@ -433,7 +433,7 @@ class PassEvaluator:
             result[rows] = passes_condition
         return result
 
-    # A filter may be of a field whose description was taken away since: no event has it any more.
+    # A filter may name a field whose description has been removed since: then no event has the field.
 
     def _condition(self, text: str, negated: bool) -> Expression:
         release = self._trace.release
@@ -450,11 +450,11 @@ class PassEvaluator:
             return build(rules, release, self._load)
 
     def shown(self, item: Pass, negated: bool = False) -> Bools:
-        """Return the events that a pass represents, or (`negated`) those that it does not, as `mask` does."""
+        """Return the events that a pass represents, or (`negated`) those that it does not; see `mask`."""
         return self.mask(item, negated is not item.is_inverted)
 
     def result(self, stack: PassStack) -> PassResult:
-        """Return what a stack of passes does to the trace.
+        """Return the results of a stack of passes.
 
         Raises:
             RuleError: One of the passes, or the combination, is faulty.
@@ -483,8 +483,8 @@ class PassEvaluator:
             def mask_of(name: str, negated: bool) -> Bools | None:
                 return self.shown(by_name[name], negated) if name in by_name else None
 
-            said = parse_combination(stack.combination, masks).mask(mask_of)
-            return hits if said is None else said
+            combined = parse_combination(stack.combination, masks).mask(mask_of)
+            return hits if combined is None else combined
         for item in active:
             hits &= masks[item.name]
         return hits
@@ -496,7 +496,7 @@ def never() -> bool:
 
 
 def pass_limits(item: Pass, release: Release) -> tuple[str, ...]:
-    """Return which parts of a filter no capture can test, one sentence each without a full stop."""
+    """Return the parts of a filter that no capture can test, one sentence each without a full stop."""
     faults: list[Diagnostic] = []
     if item.rules.strip():
         faults += check_capture(check_rules(item.rules, release)[0], release)[0]

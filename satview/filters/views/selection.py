@@ -1,7 +1,7 @@
 """Converts a selection in a view (check boxes, forms, conditions) to rules that capture it.
 
-Static rules do as much as they can: classes and events, fast or wide, one process or one thread. What TraceEvent()
-has no switch for becomes a condition, which a C program carries out in an event handler.
+Static rules are used as far as possible: classes and events, fast or wide, one process or one thread. If TraceEvent()
+has no switch for something, a condition is written, which a C program evaluates in an event handler.
 """
 
 from __future__ import annotations
@@ -40,17 +40,17 @@ def rules_of_selection(
     stack: PassStack | None = None,
     is_wide: Mapping[int, bool] | None = None,
 ) -> str:
-    """Return the text of rules that let pass what a view shows.
+    """Return the text of rules that let the events pass that a view shows.
 
-    An event that does not occur in the trace is on if most others are selected: of its class, else of the trace.
-    Events are wide if the trace was logged so, or if `is_wide` says so.
+    An event that does not occur in the trace is on if most events of its class are selected, or else most of the trace.
+    Events are wide if the trace was logged wide, or if `is_wide` has them.
 
     Args:
-        trace: What is viewed.
+        trace: The trace in the view.
         codes: bool (32768,), selected events.
         threads: bool (threads,), selected rows of the thread table; row 0 means events whose thread is not known.
-        stack: Conditions and rules; those that hide count.
-        is_wide: Code to the form it is shown in; codes not named are as they were logged.
+        stack: Conditions and rules; only those that hide are used.
+        is_wide: The form in which each code is shown; the other codes keep the form in which they were logged.
     """
     stack = stack or PassStack()
     ruled = [item for item in _hiding(stack) if item.rules.strip()]
@@ -59,7 +59,7 @@ def rules_of_selection(
     if len(ruled) == 1 and not ruled[0].is_inverted and every_code and threads.all() and not is_wide:
         return ruled[0].rules.rstrip() + "\n" + conditions
     rules = rules_of(_switches(trace, codes, is_wide or {}))
-    # A file of rules begins with no pid set anywhere.
+    # At the start of a file of rules no pid is set.
     static = rules_text([rule for rule in rules if rule.mode not in _CLEARING and rule.pid is None], trace.release)
     left_out = "" if all_said and not ruled else _LEFT_OUT
     return left_out + _of_inserted(trace, codes) + static + _of_threads(trace, threads) + conditions
@@ -69,7 +69,7 @@ def rules_of_selection(
 
 
 def _of_inserted(trace: Trace, codes: NDArray[np.bool_]) -> str:
-    """Return a comment about selected events of other classes whose switches are in USER; empty if there are none."""
+    """Return a comment on selected events of other classes that have their switches in USER; empty if none has."""
     selected = np.flatnonzero(codes & inserted_by_code(trace) & (trace.code_counts > 0)).tolist()
     names = dict.fromkeys(trace.catalogue.name(code) for code in selected if class_of(code) != WireClass.USER)
     return (
@@ -109,7 +109,7 @@ def _switches(trace: Trace, codes: NDArray[np.bool_], is_wide: Mapping[int, bool
 
 
 def switch_of(state: RuleSet, code: int, inserted: NDArray[np.bool_]) -> ExternalEvent:
-    """Return the switch of an event; events that programs insert have that of their number in USER."""
+    """Return the switch of an event; for events that programs insert, the switch of their number in USER."""
     return ExternalEvent(C.USER, event_of(code)) if inserted[code] else state.address(code)
 
 
@@ -118,7 +118,7 @@ def _switched_by(state: RuleSet, code: int, inserted: NDArray[np.bool_]) -> Exte
     external = switch_of(state, code, inserted).external
     if external is C.KERCALLINT:
         return C.KERCALLEXIT
-    # 8.0 has INT alone, not its parts.
+    # 8.0 has only INT, not its parts.
     return C.INT if external in INT_CLASSES and external not in state.known else external
 
 
@@ -127,10 +127,10 @@ def _are_most(selected: NDArray[np.bool_]) -> bool:
 
 
 def _switch(state: RuleSet, external: ExternalClass, events: list[ExternalEvent], mode: Mode) -> None:
-    """Switch single events on or off whose class has been switched already."""
+    """Switch single events on or off after their class has been switched."""
     for address in events:
         number = address.number
-        if address.vector_word >= 0:  # switches are per vector here: all of an event means the class
+        if address.vector_word >= 0:  # the switches are per vector here, so the class is switched for a whole event
             state.apply(Mode.ADDCLASS if mode is Mode.ADDEVENT else Mode.DELCLASS, external)
             return
         if external is C.COMM and number == COMM_ERROR:
@@ -157,7 +157,7 @@ def _of_threads(trace: Trace, threads: NDArray[np.bool_]) -> str:
     """Return lines for the selected threads.
 
     Raises:
-        UsageError: They are too many to be listed.
+        UsageError: There are too many to list.
     """
     if threads.all():
         return ""
@@ -180,7 +180,7 @@ def _static(trace: Trace, selected: NDArray[np.intp]) -> Iterator[str]:
     """Yield rules for one process, or for one of its threads."""
     pid, tid = int(trace.threads.pid[selected[0]]), int(trace.threads.tid[selected[0]])
     is_whole = np.count_nonzero(trace.threads.pid == pid) == len(selected)
-    # A rule is one line, so a name with a line break or the like in it stays a number.
+    # A rule is one line, so a process with a line break or the like in its name is written as a number.
     names = [name for name, pids in process_names(trace).items() if pids == (pid,) and name.isprintable()]
     known = RuleSet(trace.release).known
     for external in _WITH_PIDS:
@@ -212,7 +212,7 @@ def _hiding(stack: PassStack) -> list[Pass]:
 
 
 def _conditions(stack: PassStack) -> tuple[str, bool]:
-    """Return the conditions as lines, and whether they say all that the combination does."""
+    """Return the conditions as lines, and whether they are equivalent to the combination."""
     if not stack.combination:
         return "".join(f"WHERE {_condition(item)}\n" for item in _hiding(stack) if item.expression.strip()), True
     texts = {item.name: _condition(item) for item in stack.passes if item.is_on and not item.rules.strip()}
@@ -229,10 +229,10 @@ def _condition(item: Pass) -> str:
 
 
 def _on_one_line(expression: str) -> str:
-    """Return an expression without line breaks and needless blanks; texts in quotes stay as they are.
+    """Return an expression without line breaks and unnecessary blanks; texts in quotes stay as they are.
 
     Raises:
-        UsageError: A text in it has a line break, which no rule can have.
+        UsageError: A text in it has a line break, which a rule cannot have.
     """
     text, end = "", 0
     for token in tokens(expression):

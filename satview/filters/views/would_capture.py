@@ -1,4 +1,4 @@
-"""What a capture with rules would have logged: events, slots, bytes per second, and what each view would miss."""
+"""Estimates what a capture with rules would have logged: events, slots, bytes per second, and the losses per view."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ from satview.filters.rules.switches import C
 from satview.store.losses import losses
 from satview.store.trace import PayloadSource, Trace
 
-# A trace as it would have been logged in another form: every event fast or wide as a rule set says.
+# A trace as it would have been logged in another form: every event fast or wide as a rule set requests.
 
 
 _COUNT_BITS = 16
@@ -59,8 +59,8 @@ class _LoggedPayloads(PayloadSource):
 
     Args:
         source: The payloads as they are.
-        form: (events,), which of `layouts` an event has; 0 = unchanged.
-        layouts: Per form the words; the first is not used.
+        form: (events,), index in `layouts` for each event; 0 = unchanged.
+        layouts: Words of each form; the first is not used.
     """
 
     def __init__(self, source: PayloadSource, form: NDArray[np.uint16], layouts: list[Words], byte_order: str) -> None:
@@ -94,7 +94,7 @@ class _LoggedPayloads(PayloadSource):
         return self.words(event).astype("<u4" if self._byte_order == "little" else ">u4").tobytes()
 
     def decode(self, event: int, most: int | None = None) -> Payload:
-        """Return the arguments as they are in the file: details show what was captured."""
+        """Return the arguments as they are in the file, since details show what was captured."""
         return self._source.decode(event, most)
 
     def column(self, events: NDArray[np.integer], word: int) -> NDArray[np.uint32]:
@@ -128,8 +128,8 @@ class LoggedTrace:
 
     Attributes:
         trace: The trace.
-        is_exact: Whether the number of slots is exact, else it is a lower bound.
-        missing: bool (32768,), codes of events of which words are missing that the form has.
+        is_exact: Whether the number of slots is exact; otherwise it is a lower bound.
+        missing: bool (32768,), codes of events in which words of the form are missing.
     """
 
     trace: Trace
@@ -140,9 +140,9 @@ class LoggedTrace:
 def as_logged_trace(trace: Trace, is_wide: Callable[[int], bool]) -> LoggedTrace:
     """Return a trace with every event in the form that a rule set requests.
 
-    Rows, times and threads are those of the trace; codes lose the 64-bit flag where a fast form has none. A word of a
-    fast form that the wide one does not have reads 0. Events that programs insert stay as they are; of those that the
-    kernel may have logged as well the shorter form counts.
+    Rows, times and threads are those of the trace; codes lose the 64-bit flag if the fast form has none. A word of a
+    fast form that the wide one does not have reads 0. Events that programs insert stay as they are; for those that the
+    kernel may have logged as well, the shorter form is counted.
 
     Args:
         trace: The trace as it was captured.
@@ -178,7 +178,7 @@ def as_logged_trace(trace: Trace, is_wide: Callable[[int], bool]) -> LoggedTrace
         missing[logged_list(trace.release, old, is_wide=wide)[0]] |= is_missing
         missing[old] |= is_missing
         if is_missing and wide:
-            continue  # it stays as it is, but takes as many slots as the other form has words
+            continue  # it stays as it is, but takes the slots of the other form
         form[rows] = len(layouts)
         layouts.append(tuple(word or 0 for word in words))
         code[rows] = logged_list(trace.release, old, is_wide=wide)[0]
@@ -188,7 +188,7 @@ def as_logged_trace(trace: Trace, is_wide: Callable[[int], bool]) -> LoggedTrace
 
 
 def _has_failed(trace: Trace, rows: NDArray[np.intp], code: int) -> NDArray[np.bool_]:
-    """Return which exits show an error: those look the same in both forms, bool (len(rows),)."""
+    """Return which exits have an error, bool (len(rows),): these are the same in both forms."""
     if not EXITS[code]:
         return np.zeros(len(rows), np.bool_)
     return RowColumns(trace, TraceDerivedColumns(trace), rows).failed()
@@ -198,7 +198,7 @@ def _padded(count: int) -> int:
     return max(_SLOT_WORDS, count + count % _SLOT_WORDS)
 
 
-# How selected events would fill kernel buffers: which BUFFER, BUFFER_END and TIME events the kernel adds.
+# How selected events would fill kernel buffers, and the BUFFER, BUFFER_END and TIME events that the kernel adds.
 
 
 _ENTERS: Final = [code(WireClass.INT, event) for event in (1, 5)]
@@ -220,9 +220,9 @@ class ControlEvents:
 
 
 def outer_interrupts(codes: NDArray[np.uint16]) -> NDArray[np.int32]:
-    """Return for each event the number, from 1, of the outermost interrupt the kernel is in; 0 = none; int32 (n,).
+    """Return the number, from 1, of the outermost interrupt that the kernel is in at each event; 0 = none; int32 (n,).
 
-    Entry and exit of an interrupt belong to it.
+    Entry and exit are part of an interrupt.
 
     Args:
         codes: (n,), all events of a trace in time order, those that are not selected included.
@@ -242,14 +242,14 @@ def control_events(
     interrupts: NDArray[np.int32],
     logs_time: bool,
 ) -> ControlEvents:
-    """Return the counts of control events that the kernel adds to events in time order.
+    """Return the numbers of control events that the kernel adds to events in time order.
 
     Args:
-        release: Decides the sizes.
+        release: Determines the sizes of buffers.
         cpus: (n,), CPU of each event.
-        times: (n,), its stamp in cycles.
-        slots: (n,), how many slots it takes.
-        interrupts: (n,), as `outer_interrupts` returns them: a buffer that is full within one is closed at its end.
+        times: (n,), stamp of each event in cycles.
+        slots: (n,), number of slots of each event.
+        interrupts: (n,), from `outer_interrupts`; a buffer that gets full in an interrupt is closed at its end.
         logs_time: Whether TIME passes the filters.
     """
     sizes, control = BUFFER_SIZES[release], ControlEvents()
@@ -269,9 +269,9 @@ def _fill(
     logs_time: bool,
     control: ControlEvents,
 ) -> None:
-    """Fill the buffers of one ring; a step per buffer."""
+    """Fill the buffers of one ring, one buffer per step."""
     rollovers = _rollovers(cpus, stamps)
-    start, left = 0, 0  # next event, and slots of the one before that did not fit its buffer
+    start, left = 0, 0  # next event, and slots of the event before it that did not fit in their buffer
     while start < len(cpus) or left:
         control.buffers += 1
         control.buffer_ends += sizes.has_end
@@ -306,7 +306,7 @@ def _rollovers(cpus: NDArray[np.uint8], stamps: NDArray[np.int64]) -> NDArray[np
     return lower
 
 
-# Why a filter selects nothing of a trace: an empty answer must not look like one about a quiet system.
+# The reason why a filter selects nothing: an empty answer must not look like an answer about a quiet system.
 
 
 _NAMES_MOST: Final = 4
@@ -318,11 +318,11 @@ def why_nothing(
     """Return why no event of a part of a trace passes rules and conditions, as a sentence without a full stop.
 
     Args:
-        built: The rules; their own conditions count too.
-        conditions: Others, which must hold as well.
-        trace: What was filtered.
-        rows: The part of its events.
-        derived: Where durations and priorities come from.
+        built: The rules, with their own conditions.
+        conditions: Other conditions that must hold as well.
+        trace: The filtered trace.
+        rows: Part of its events.
+        derived: Source of durations and priorities.
     """
     if not len(trace.events):
         return "the trace has no events"
@@ -344,14 +344,14 @@ def why_nothing(
 
 
 def _needed(trace: Trace, codes: Bools) -> str:
-    """Return the names of events, or of their classes where they are many."""
+    """Return the names of events, or of their classes if there are many events."""
     known = [code for code in trace.catalogue.codes() if codes[code]]
     names = sorted({trace.catalogue.name(code) for code in known})
     return f"events of {_listed(_classes(trace, np.array(known)))}" if len(names) > _NAMES_MOST else _listed(names)
 
 
 def _classes(trace: Trace, code: NDArray[np.integer]) -> list[str]:
-    """Return the names of the classes of some codes, that of control events aside."""
+    """Return the names of the classes of some codes, without the class of control events."""
     codes = np.unique(code)
     codes = codes[codes >> CLASS_SHIFT != WireClass.CONTROL]
     return [trace.catalogue.classes[index].name for index in np.unique(trace.catalogue.class_index_of_code[codes])]
@@ -368,13 +368,13 @@ _LOGGER: Final = "tracelogger"
 
 @dataclass(frozen=True, slots=True)
 class ViewLoss:
-    """What one view would miss.
+    """The events that one view would lose.
 
     Attributes:
-        view: Its name.
-        lost: Events it is made of that would not be logged.
-        total: Events it is made of.
-        text: What that means, one sentence; empty if nothing is lost.
+        view: Name of the view.
+        lost: Events of the view that would not be logged.
+        total: Events of the view.
+        text: The consequence, one sentence; empty if nothing is lost.
     """
 
     view: str
@@ -385,17 +385,18 @@ class ViewLoss:
 
 @dataclass(frozen=True, slots=True)
 class WouldCapture:
-    """What a capture of the same run would have logged.
+    """The events that a capture of the same run would have logged.
 
     Attributes:
-        events, total_events: Events surely logged, and those of the trace or of the window.
-        undecided: Events of which the trace does not show what decides whether they are logged, beside `events`.
-        slots, total_slots: Slots they take in the form that the rules request, and in the trace.
-        is_exact: Whether the capture would have exactly these events and slots; else at least these.
-        bytes_per_s, total_bytes_per_s: Data rate of the capture.
+        events, total_events: Events certainly logged, and all events of the trace or of the window.
+        undecided: More events that may have been logged: the trace does not have the values that decide it.
+        slots, total_slots: Slots of these events in the form that the rules request, and slots in the trace.
+        is_exact: Whether the capture would have exactly these events and slots; otherwise at least these.
+        bytes_per_s, total_bytes_per_s: Data rate of the capture, and of the trace.
         by_class: Logged and total events by printed class.
-        losses: What each view would miss.
-        notes: What is logged although a WHERE line would hide it, and what the result leaves out, one sentence each.
+        losses: Losses of each view.
+        notes: Events that are logged although a WHERE line would hide them, and limits of the result, one sentence
+            each.
     """
 
     events: int
@@ -416,18 +417,18 @@ def would_capture(
 ) -> WouldCapture:
     """Return what a capture of the same run with these rules would have logged.
 
-    The kernel is replayed: every event is looked at in the form that the rules request, `WHERE` lines are the handlers
-    that they become in a capture, and the events that the kernel writes about its own buffers are counted for buffers
-    filled by the events that pass.
+    The kernel is simulated: every event is tested in the form that the rules request, `WHERE` lines are the handlers
+    that they become in a capture, and the buffers are filled with the events that pass, to count the events that the
+    kernel writes about its buffers.
 
     Args:
         rules: A rule set, or rules with conditions.
-        trace: What was captured; the rules cannot bring back what is not in it.
-        derived: Where priorities come from; None = worked out from the trace.
+        trace: The captured trace; rules cannot restore events that are not in it.
+        derived: Source of priorities; None = computed from the trace.
         window: START and STOP of the capture; None = the whole trace.
 
     Raises:
-        RuleError: A rule that no kernel can carry out, as `tracelogger --rules` says it.
+        RuleError: A rule that no kernel can carry out, with the message of `tracelogger --rules`.
     """
     built = rules if isinstance(rules, BuiltRules) else BuiltRules((), rules, ())
     captured = for_capture(built)
@@ -492,7 +493,7 @@ def _bounded(rule: DynamicRule, missing: Bools, *, may: bool) -> DynamicRule:
 
 
 def _doubts(trace: Trace, undecided: Bools) -> list[str]:
-    """Return why events are undecided, one sentence for each reason."""
+    """Return the reasons why events are undecided, one sentence each."""
     inserted = int(np.count_nonzero(undecided & inserted_events(trace).maybe))
     others = int(np.count_nonzero(undecided)) - inserted
     sentences = []
@@ -510,7 +511,7 @@ def _doubts(trace: Trace, undecided: Bools) -> list[str]:
 
 
 def _of_logger(trace: Trace, logged: Trace, passes: Bools) -> list[str]:
-    """Return how many of the events that pass are of the logger itself: another capture has more or fewer."""
+    """Return the number of events that pass and come from the logger itself: other captures have more or fewer."""
     is_logger = np.array([name.rsplit("/", 1)[-1] == _LOGGER for name in trace.processes.names])
     of_logger = passes & is_logger[trace.threads.process[trace.events.thread]]
     if not of_logger.any():
@@ -536,7 +537,7 @@ def _added(logged: Trace, passes: Bools, logs_time: bool) -> ControlEvents:
 
 
 def _left_out(trace: Trace, part: slice, logs_time: bool, has_handler: bool) -> list[str]:
-    """Return what the result leaves out, one sentence each."""
+    """Return the limits of the result, one sentence each."""
     sentences = []
     if part.start:
         sentences.append(

@@ -314,7 +314,7 @@ class LatePanel(Panel):
         event = selection.span.event if selection.span is not None else NO_EVENT
         if track is None or track.lane_class.name != ACTIVITY_LANES or event == NO_EVENT:
             return False
-        name = track.found.key.rpartition(":")[0]
+        name = track.content.key.rpartition(":")[0]
         gone = f"{visible_line(name)} is no activity any more"
         self._ask(lambda late: "" if self.instance_view.explain_bar(late, name, event) else gone)
         return True

@@ -240,7 +240,7 @@ class SqlPanel(Panel):
         self.views.addItem("Views")
         for view in views().values():
             self.views.addItem(view.usage, view.name)
-            self.views.setItemData(self.views.count() - 1, tool_tip(view.says), Qt.ItemDataRole.ToolTipRole)
+            self.views.setItemData(self.views.count() - 1, tool_tip(view.meaning), Qt.ItemDataRole.ToolTipRole)
 
     @Slot()
     def _on_button(self) -> None:
@@ -266,7 +266,7 @@ class SqlPanel(Panel):
         self.table.resizeColumnsToContents()
         self._update_drawing()
         self._show()
-        self._finish(f"{result.says}; add a LIMIT" if result.is_cut else result.says)
+        self._finish(f"{result.summary}; add a LIMIT" if result.is_cut else result.summary)
 
     def set_theme(self, theme: Theme) -> None:
         """Use the colours of a theme."""

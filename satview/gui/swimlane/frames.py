@@ -450,13 +450,13 @@ class TickSource:
         line = (mixed(theme.text, theme.base, FADE) if self.fades else theme.text) | OPAQUE
         for position, lane in enumerate(request.lanes):
             track = self.opened.timeline.infos[lane].track
-            if track is None or track.found.deadline is None:
+            if track is None or track.content.deadline is None:
                 continue
             # Instances of one activity are in time order, so their deadlines ascend; -1 means no deadline.
-            rows = np.flatnonzero(track.found.deadline >= 0)
-            moments = track.found.deadline[rows]
+            rows = np.flatnonzero(track.content.deadline >= 0)
+            moments = track.content.deadline[rows]
             part = slice(*np.searchsorted(moments, (request.window.start, request.window.end)).tolist())
-            column, is_missed = columns_of(moments[part], edges), track.found.value[rows[part]] == LATE
+            column, is_missed = columns_of(moments[part], edges), track.content.value[rows[part]] == LATE
             for columns, rgb, is_shown in (
                 (column[~is_missed], theme.dim, part.stop - part.start <= request.width_px // _PX_PER_DEADLINE),
                 (np.unique(column[is_missed]), state_colour(LATE, theme) or 0, True),

@@ -157,7 +157,7 @@ def stack_of(
         return None
     lane, info = timeline.lane(row.index), timeline.infos[row.index]
     if lane.counter is not None:
-        value = int(info.track.found.value[0]) if info.track else 0
+        value = int(info.track.content.value[0]) if info.track else 0
         colour = int(_colours((value,), theme, frozenset(), highlighted)[0])
         return _steps(lane.counter, lane.spans, scale.window, width_px, value, colour, theme)
     is_filtered = overlay is not None and not overlay.leaves_all
@@ -379,7 +379,7 @@ def _bins(whole: TimeWindow, scale: TimeScale, width_px: int, least_px: int) -> 
 
 
 def _keeps_all(info: LaneInfo) -> bool:
-    return info.track is not None and bool(info.track.found.meanings)
+    return info.track is not None and bool(info.track.content.meanings)
 
 
 def _is_cpu(info: LaneInfo) -> bool:

@@ -92,7 +92,7 @@ def _columns(name: str) -> list[tuple[str, str]]:
 
 def _tables() -> list[tuple[str, str]]:
     tables = [(schema.name, schema.meaning) for schema in SCHEMAS.values()]
-    return [*tables, *((view.usage, view.says) for view in views().values())]
+    return [*tables, *((view.usage, view.meaning) for view in views().values())]
 
 
 # Drawing the result of a query: values over time, or intervals of a lane.

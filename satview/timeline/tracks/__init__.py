@@ -1,1 +1,1 @@
-"""Lanes of events of one sort: what they show, found for the whole trace when they are first shown."""
+"""Track lanes, each of events of one class; their content is found for the whole trace when they are first shown."""

@@ -1,6 +1,6 @@
-"""How classes of lanes find what they show. Each function returns it for the whole trace; called when first shown.
+"""Functions that find the intervals, moments and numbers of each lane class in a whole trace, when first shown.
 
-Nothing crosses a range in which events are missing: what began before is not known to go on.
+No interval crosses a range in which events are missing.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ _POWER_CPU, _POWER_IDLE, _POWER_START = 0xFFFF, 0x10000, 0x20000  # of word 0 of
 
 
 def moments(trace: Trace, lane_class: LaneClass, _user: UserLanes) -> list[TrackRows]:
-    """Return the events of a class one by one."""
+    """Return each event of a class as a moment."""
     rows = _rows(trace, lane_class.codes)
-    if lane_class.owner_kind is Owner.TRACE:  # of no CPU, process or thread: each file has its own
+    if lane_class.owner_kind is Owner.TRACE:  # without CPU, process or thread: each file has a lane of its own
         return [
             _moments(trace, own, np.zeros(len(own), np.int64), Owner.TRACE, f"{file}{lane_class.title}", file)
             for file, own in by_file(trace, rows)
@@ -47,7 +47,7 @@ def moments(trace: Trace, lane_class: LaneClass, _user: UserLanes) -> list[Track
 
 
 def calls(trace: Trace, lane_class: LaneClass, _user: UserLanes) -> list[TrackRows]:
-    """Return kernel calls of threads; those that have not returned as the trace ends go on to its end."""
+    """Return kernel calls by thread; calls that have not returned when the trace ends last to its end."""
     table = link_table(trace, LinkKind.CALL)
     known = np.flatnonzero((trace.events.thread[table.from_row] != UNKNOWN_THREAD) & (table.to_row != OPEN))
     begin, over = table.from_row[known], table.to_row[known]
@@ -61,7 +61,7 @@ def calls(trace: Trace, lane_class: LaneClass, _user: UserLanes) -> list[TrackRo
 
 
 def handlers(trace: Trace, lane_class: LaneClass, _user: UserLanes) -> list[TrackRows]:
-    """Return interrupt handlers by CPU, in the colours of their processes; of 8.0 the deliveries."""
+    """Return interrupt handlers by CPU, in the colours of their processes; for 8.0 the deliveries."""
     table = link_table(trace, LinkKind.HANDLER)
     known = table.to_row != OPEN
     begin, over = table.from_row[known], table.to_row[known]
@@ -74,18 +74,18 @@ def handlers(trace: Trace, lane_class: LaneClass, _user: UserLanes) -> list[Trac
 
 
 def functions(trace: Trace, lane_class: LaneClass, _user: UserLanes) -> list[TrackRows]:
-    """Return functions of threads; those that have not returned as the trace ends go on to its end."""
+    """Return instrumented functions by thread; calls that have not returned when the trace ends last to its end."""
     begin, over = function_calls(trace)
     names = argument(trace, begin, "thisfn")[0]
-    # Addresses are multiples of 4 and more: a multiplication spreads them over the colours.
+    # Addresses are multiples of at least 4: a multiplication distributes them over the colours.
     value = hues((names.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15) >> np.uint64(40)).astype(np.int64))
     return [_spans(trace, lane_class, begin, over, trace.events.thread[begin], value)]
 
 
 def function_calls(trace: Trace) -> tuple[Rows, Rows]:
-    """Return entries and exits of the instrumented functions of known threads, two uint32 (n,).
+    """Return entries and exits of the calls of instrumented functions by known threads, two uint32 (n,).
 
-    `OPEN` is the exit of one that has not returned as the trace ends.
+    The exit of a call that has not returned when the trace ends is `OPEN`.
     """
     rows = _rows(trace, LANE_CLASS_BY_NAME["functions"].codes)
     rows = rows[trace.events.thread[rows] != UNKNOWN_THREAD]
@@ -94,7 +94,7 @@ def function_calls(trace: Trace) -> tuple[Rows, Rows]:
     part = _parts(trace, rows, trace.events.thread[rows])
     entries, exits = nested_pairs(step, part)
     function = argument(trace, rows, "thisfn")[0]
-    same = function[entries] == function[exits]  # else the entry or exit in between is missing
+    same = function[entries] == function[exits]  # else an entry or exit in between is missing
     entries, exits = entries[same], exits[same]
     without = np.ones(len(rows), np.bool_)
     without[entries] = False
@@ -103,7 +103,7 @@ def function_calls(trace: Trace) -> tuple[Rows, Rows]:
 
 
 def guests(trace: Trace, lane_class: LaneClass, _user: UserLanes) -> list[TrackRows]:
-    """Return when threads of virtual CPUs ran their guests, and what else they logged of them."""
+    """Return when threads of virtual CPUs ran their guests, and the other guest events."""
     rows = _rows(trace, lane_class.codes)
     rows = rows[stable_order(trace.events.thread[rows])]
     thread, code = trace.events.thread[rows], trace.events.code[rows]
@@ -123,9 +123,10 @@ def guests(trace: Trace, lane_class: LaneClass, _user: UserLanes) -> list[TrackR
 
 
 def frequencies(trace: Trace, lane_class: LaneClass, _user: UserLanes) -> list[TrackRows]:
-    """Return the throughput mode of each CPU: what ends of changes show. The first one holds from the start.
+    """Return the throughput mode of each CPU, from the events that end a change.
 
-    The power manager logs the mode of every CPU as tracing begins. Source: format description, system event 15.
+    The first mode holds from the start of the trace, as the power manager logs the mode of every CPU when tracing
+    begins. Source: format description, system event 15.
     """
     rows, bits, mode = _power(trace)
     changes = np.flatnonzero(bits & (_POWER_IDLE | _POWER_START) == 0)
@@ -138,7 +139,7 @@ def frequencies(trace: Trace, lane_class: LaneClass, _user: UserLanes) -> list[T
 
 
 def idle_modes(trace: Trace, lane_class: LaneClass, _user: UserLanes) -> list[TrackRows]:
-    """Return when CPUs sleep: from an entry to the CPU's next event of idle. Entries and exits need not pair."""
+    """Return when CPUs sleep: from an entry to an idle mode to the CPU's next idle event, be it an exit or an entry."""
     rows, bits, _ = _power(trace)
     changes = np.flatnonzero(bits & _POWER_IDLE)
     cpu = bits[changes] & _POWER_CPU
@@ -147,12 +148,12 @@ def idle_modes(trace: Trace, lane_class: LaneClass, _user: UserLanes) -> list[Tr
     begin, end = rows[changes[begins]], rows[changes[begins + 1]]
     whole = is_whole(trace, begin, end)
     begins, begin, end = begins[whole], begin[whole], end[whole]
-    value = np.full(len(begin), WAITING, np.uint8)  # nothing runs: a quiet colour
+    value = np.full(len(begin), WAITING, np.uint8)  # an inconspicuous colour
     return [_spans(trace, lane_class, begin, end, cpu[begins], value)]
 
 
 def user_events(trace: Trace, lane_class: LaneClass, user: UserLanes) -> list[TrackRows]:
-    """Return user events by number, as their descriptions or rules say."""
+    """Return the lanes of user events, see `user_lanes`."""
     return user_lanes(trace, _rows(trace, lane_class.codes), user)
 
 
@@ -166,7 +167,7 @@ def _rows(trace: Trace, codes: tuple[int, ...]) -> Rows:
 
 
 def _owners(trace: Trace, rows: Rows, owner_kind: Owner) -> NDArray[np.integer]:
-    """Return whose events are: of the process that the event names, else of that of its thread."""
+    """Return the owner of each event; for processes the one that the event names, else that of its thread."""
     if owner_kind is Owner.CPU:
         return trace.events.cpu[rows]
     if owner_kind is Owner.THREAD:
@@ -177,7 +178,7 @@ def _owners(trace: Trace, rows: Rows, owner_kind: Owner) -> NDArray[np.integer]:
 
 
 def _parts(trace: Trace, rows: Rows, owner: NDArray[np.integer]) -> NDArray[np.intp]:
-    """Return a number for each event that is another one for another owner, and after a loss; rows are by owner."""
+    """Return a part number for each event that changes with the owner and after a loss; rows are sorted by owner."""
     lost = np.sort(losses(trace)[:, 1])
     before = np.searchsorted(lost, trace.events.time_cycles[rows], side="right")
     changes = np.ones(len(rows), np.bool_)
@@ -193,7 +194,7 @@ def _last_of_each(owner: NDArray[np.integer], rows: Rows) -> Rows:
 
 
 def _with_open(trace: Trace, begin: Rows, over: Rows, waiting: Rows) -> tuple[Rows, Rows]:
-    """Return pairs of begin and end, with those that are open when the trace ends added; OPEN is their end."""
+    """Return begins and ends, with the `waiting` begins added that are open at the end of the trace (end OPEN)."""
     if not len(waiting):
         return begin, over
     end = np.full(len(waiting), len(trace.events) - 1, np.uint32)
@@ -226,12 +227,12 @@ def _spans(
     owner: NDArray[np.integer],
     value: NDArray[np.uint8],
 ) -> TrackRows:
-    """Return intervals from event to event; those without an end last until the trace ends."""
+    """Return the intervals between two events each; those without an end last until the trace ends."""
     time = trace.events.time_cycles
     end = np.full(len(over), trace.window.end, np.int64)
     end[over != OPEN] = time[over[over != OPEN]]
     start = time[begin]
-    # What begins and ends in one cycle still shows.
+    # An interval without length still shows.
     end = np.maximum(end, start + 1)
     return TrackRows(lane_class.owner_kind, owner.astype(np.int64), start, end, begin, value, lane_class.title)
 
@@ -247,5 +248,5 @@ _FINDERS: Final[dict[str, Finder]] = {
 
 
 def finder_of(lane_class: LaneClass) -> Finder:
-    """Return the function that finds what a class of lanes shows; nothing where a layer above finds it."""
+    """Return the function that finds the content of a lane class; one that finds nothing if a higher layer does it."""
     return _FINDERS.get(lane_class.finder, _nothing)

@@ -1,4 +1,4 @@
-"""One lane of events of one sort, and how what a class finds is divided among lanes: by owner, and by nesting."""
+"""The content of one track lane, and the division of a class's intervals into lanes by owner and nesting depth."""
 
 from __future__ import annotations
 
@@ -27,19 +27,19 @@ class TrackRows:
     """Intervals, moments or numbers of events; every column has shape (n,), in any order.
 
     Attributes:
-        owner_kind: Where their lanes are.
+        owner_kind: What their lanes belong to.
         owner: int64, row of the thread or process, or number of the CPU; 0 for the trace.
         start, end: int64, cycles; a moment ends where it begins.
         event: uint32, row of the event that begins it.
-        value: uint8, lane value that gives it its colour.
+        value: uint8, lane value that decides the colour.
         title: Name of the lanes.
-        key: What distinguishes these lanes from others of the class.
-        subtitle: A few words more.
-        number: float64, what the lane counts from then on; None where it counts nothing.
-        text: What an interval or moment is called: as `LaneClass.text`, or by the row of its event; empty = as the
-            class says.
-        deadline: int64, cycles, by when each should have ended; -1 = without one; None = none has one.
-        meanings: What values mean here, where their colours say something; of each of these something always shows.
+        key: Name that distinguishes these lanes from others of the class.
+        subtitle: Additional text.
+        number: float64, value of the counter from then on; None for lanes that are no counters.
+        text: Text of an interval or moment: a template as `LaneClass.text`, or a function of its event's row; empty =
+            the template of the class.
+        deadline: int64, cycles, by when each should have ended; -1 = no deadline; None = none has one.
+        meanings: Meanings of lane values, where colours have a meaning; short intervals of these values always show.
     """
 
     owner_kind: Owner
@@ -60,7 +60,7 @@ class TrackRows:
         return len(self.event)
 
     def take(self, positions: NDArray[np.integer]) -> TrackRows:
-        """Return some of them."""
+        """Return the entries at the given positions."""
         number = self.number[positions] if self.number is not None else None
         deadline = self.deadline[positions] if self.deadline is not None else None
         columns = (
@@ -75,15 +75,15 @@ class TrackRows:
 
 
 def hues(numbers: NDArray[np.integer]) -> NDArray[np.uint8]:
-    """Return lane values by which neighbours in number have different colours, uint8 (n,)."""
+    """Return lane values that give successive numbers different colours, uint8 (n,)."""
     return np.asarray(FIRST_PROCESS + numbers % PROCESS_HUES, np.uint8)
 
 
-_DEEPEST: Final = 32  # lanes below each other; what is nested deeper is in the last one
-_TEXT_WORDS: Final = 80  # payload words that a text is made of
+_DEEPEST: Final = 32  # lanes of one owner; intervals that are nested deeper are on the last lane
+_TEXT_WORDS: Final = 80  # most payload words that are decoded for a text
 _ARGUMENTS: Final = re.compile(r"\{(\w+)\}")
 _CACHE_LIMIT: Final = 20_000
-_TIMEOUT: Final = (-1, 0xFFFFFFFF)  # instead of the number of a timer: that of TimerTimeout()
+_TIMEOUT: Final = (-1, 0xFFFFFFFF)  # values of timer_id for TimerTimeout()
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,56 +92,56 @@ class Track:
 
     Attributes:
         lane_class: Class of the lane.
-        found: The intervals or moments, in time order; of one owner, not overlapping.
+        content: The intervals or moments of one owner, in time order, not overlapping.
         depth: Nesting depth; 0 = outermost.
-        is_whole: It shows the events of all processes.
+        is_whole: Whether it shows the events of all processes.
     """
 
     lane_class: LaneClass
-    found: TrackRows
+    content: TrackRows
     depth: int
     is_whole: bool = False
 
     @property
     def owner(self) -> int:
-        """Row of the thread or process, number of the CPU."""
-        return int(self.found.owner[0])
+        """Row of the thread or process, or number of the CPU."""
+        return int(self.content.owner[0])
 
     @property
     def key(self) -> str:
-        """What distinguishes it from other lanes of the same owner."""
-        return f"{self.lane_class.name}:{self.found.key}:{self.depth}"
+        """Name that distinguishes it from other track lanes of the same owner."""
+        return f"{self.lane_class.name}:{self.content.key}:{self.depth}"
 
     @cached_property
     def rows(self) -> Rows:
         """Rows of its events, uint32, ascending."""
-        return np.unique(self.found.event)
+        return np.unique(self.content.event)
 
     @cached_property
     def moments(self) -> Rows:
-        """Rows of the events that are marks on it, uint32, ascending: those that begin no interval."""
-        return np.unique(self.found.event[self.found.end == self.found.start])
+        """Rows of the events that have marks on the lane, uint32, ascending: those that begin no interval."""
+        return np.unique(self.content.event[self.content.end == self.content.start])
 
     @cached_property
     def values(self) -> frozenset[int]:
-        """The lane values that its intervals have."""
-        return frozenset(np.unique(self.found.value).tolist())
+        """The lane values of its intervals."""
+        return frozenset(np.unique(self.content.value).tolist())
 
     def is_busy(self, window: TimeWindow) -> bool:
-        """Return whether an interval or moment of it is in a window."""
-        drawn = self.found
+        """Return whether it has an interval or moment in a window."""
+        drawn = self.content
         next_one = int(np.searchsorted(drawn.end, window.start))  # ends ascend with starts: nothing overlaps
         return next_one < len(drawn) and int(drawn.start[next_one]) < window.end
 
     def spans(self, trace: Trace) -> tuple[LaneSpans, NDArray[np.float64] | None]:
-        """Return its intervals, and what it counts in each (NaN = not known).
+        """Return its intervals over the whole trace and, for a counter, the number of each.
 
-        Moments are in empty intervals that go to the next one, so that they have names; a counter's too.
+        A moment or a counter's event begins an `ABSENT` interval up to the next one, so that it can have a text.
 
         Returns:
-            The intervals, and float64 (intervals,), one number for each; None where the lane counts nothing.
+            The intervals; and float64 (intervals,), NaN = not known, or None if the lane is no counter.
         """
-        drawn, window = self.found, trace.window
+        drawn, window = self.content, trace.window
         is_interval = drawn.end > drawn.start
         if is_interval.any():
             drawn = drawn.take(np.flatnonzero(is_interval))
@@ -159,7 +159,7 @@ class Track:
 
 
 def _numbers(drawn: TrackRows, spans: LaneSpans) -> NDArray[np.float64]:
-    """Return what a counter shows in every interval; NaN before its first event."""
+    """Return the number of a counter in every interval; NaN before its first event."""
     assert drawn.number is not None
     of_event = np.searchsorted(drawn.event, spans.event)  # events ascend, as their times do
     known = spans.event != NO_EVENT
@@ -167,11 +167,11 @@ def _numbers(drawn: TrackRows, spans: LaneSpans) -> NDArray[np.float64]:
 
 
 class EventTexts(Sequence[str]):
-    """What intervals are called, each made when it is first read.
+    """The texts of intervals, each made when it is first read.
 
     Args:
-        events: uint32 (n,), rows of the events that begin them.
-        name: Names an event.
+        events: uint32 (n,), rows of the events that begin the intervals.
+        name: Function that returns the text for an event's row.
     """
 
     def __init__(self, events: Rows, name: Callable[[int], str]) -> None:
@@ -201,10 +201,10 @@ class EventTexts(Sequence[str]):
 
 
 def text_of(trace: Trace, track: Track) -> Callable[[int], str]:
-    """Return what names the events of a track."""
-    if callable(track.found.text):
-        return track.found.text
-    template = track.found.text or track.lane_class.text
+    """Return the function that returns the text of a track's event by its row."""
+    if callable(track.content.text):
+        return track.content.text
+    template = track.content.text or track.lane_class.text
     if track.is_whole:
         template = "{process}: " + template
     names = frozenset(_ARGUMENTS.findall(template))
@@ -239,16 +239,16 @@ def _values(trace: Trace, event: int, names: frozenset[str]) -> dict[str, str]:
 
 
 def _short(value: int | str | bytes, text: str) -> str:
-    """Return an argument as it is written, but hexadecimal numbers without leading zeros."""
+    """Return the text of an argument, with hexadecimal numbers without leading zeros."""
     if isinstance(value, int) and text.startswith("0x"):
         return f"{value:#x}" if value > 9 else f"{value}"
     return value if isinstance(value, str) else text
 
 
 def tracks_of(lane_class: LaneClass, drawn: TrackRows) -> Iterator[Track]:
-    """Yield the lanes that intervals and moments need: one for each owner and depth, in this order.
+    """Yield the tracks for intervals and moments: one for each owner and depth, in this order.
 
-    Those of processes are preceded by one for all.
+    For processes, a track with the events of all processes comes first.
     """
     if not len(drawn):
         return
@@ -264,13 +264,13 @@ def tracks_of(lane_class: LaneClass, drawn: TrackRows) -> Iterator[Track]:
 
 
 def depths(drawn: TrackRows) -> NDArray[np.int64]:
-    """Return within how many others of its owner every interval begins, int64 (n,), at most 31."""
+    """Return the nesting depth of every interval among those of its owner, int64 (n,), at most 31."""
     count = len(drawn)
     owner, time = np.tile(drawn.owner, 2), np.concatenate((drawn.start, drawn.end))
     step = np.repeat(np.array([1, -1]), count)
     moments = np.tile(drawn.end == drawn.start, 2)
     step[moments] = 0
-    # At one moment what ends does so before anything begins; of what begins together the longer one is outside.
+    # At equal times, ends come before begins, and of several begins the longest interval is the outermost.
     longest = np.concatenate((-(drawn.end - drawn.start), np.zeros(count, np.int64)))
     order = np.lexsort((longest, step, time, owner))
     open_now = np.cumsum(step[order])

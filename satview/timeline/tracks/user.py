@@ -1,4 +1,4 @@
-"""Lanes of user events: moments, intervals between two events, and counters; as descriptions and rules say."""
+"""Lanes of user events: moments, intervals between two events, and counters, from event descriptions and rules."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ _WORDS_SHOWN = 4
 
 @dataclass(frozen=True, slots=True)
 class UserLanes:
-    """What is known of user events beside the trace.
+    """Descriptions of user events and rules for their lanes.
 
     Attributes:
         events: Descriptions by number.
-        rules: What the user says of their lanes.
+        rules: The user's rules for lanes.
     """
 
     events: Mapping[int, UserEvent] = field(default_factory=dict)
@@ -41,12 +41,12 @@ class UserLanes:
 
 
 def user_lanes(trace: Trace, rows: Rows, user: UserLanes) -> list[TrackRows]:
-    """Return the lanes of the user events of a trace: one for each number that no rule of an interval has.
+    """Return the lanes of the user events of a trace: intervals by thread, and a lane for each other event number.
 
     Args:
         trace: The events.
         rows: Rows of its user events, ascending.
-        user: What is known of them.
+        user: Descriptions and rules.
     """
     numbers = trace.events.code[rows] & wire.EVENT_MASK
     lanes, in_intervals = list[TrackRows](), set[int]()
@@ -92,22 +92,22 @@ def _intervals(trace: Trace, rows: Rows, rule: UserRule, user: UserLanes) -> Tra
 
 
 def interval_rows(trace: Trace, rows: Rows, number: int, end_number: int) -> tuple[Rows, Rows]:
-    """Return the intervals from one event to another of the same thread; nested ones are on lanes of their own.
+    """Return the intervals between two user events of the same thread; they may be nested.
 
     Args:
         trace: The events.
         rows: Rows of its user events, ascending.
-        number: Of the events that begin them.
-        end_number: Of those that end them.
+        number: Number of the events that begin intervals.
+        end_number: Number of the events that end intervals.
 
     Returns:
-        uint32 (n,) each: rows of the events that begin and end them.
+        uint32 (n,) each: rows of the events that begin and end the intervals.
     """
     own = rows[np.isin(trace.events.code[rows] & wire.EVENT_MASK, (number, end_number))]
     own = own[trace.events.thread[own] != UNKNOWN_THREAD]
     own = own[stable_order(trace.events.thread[own])]
     is_begin = trace.events.code[own] & wire.EVENT_MASK == number
-    if number == end_number:  # the same event begins and ends it, alternately
+    if number == end_number:  # events with this number alternately begin and end an interval
         of_thread = trace.events.thread[own]
         begin_rows = np.searchsorted(of_thread, of_thread)
         is_begin = (np.arange(len(own)) - begin_rows) % 2 == 0
@@ -119,7 +119,7 @@ def interval_rows(trace: Trace, rows: Rows, number: int, end_number: int) -> tup
 
 
 def pairs_by_name(events: Mapping[int, UserEvent]) -> list[UserRule]:
-    """Return rules for events that are called the same but for begin and end, enter and exit, start and stop."""
+    """Return interval rules for pairs of events whose names differ only in begin and end, enter and exit, and so on."""
     by_name = {event.name.casefold(): event for event in events.values()}
     rules = []
     for event in events.values():
@@ -134,7 +134,7 @@ def pairs_by_name(events: Mapping[int, UserEvent]) -> list[UserRule]:
 
 
 def _counted(event: UserEvent | None, rule: UserRule | None) -> tuple[int, UserField] | None:
-    """Return the byte and form of the number that a lane counts, None where it counts none."""
+    """Return the first byte and the field of the number that a lane counts; None if it is no counter."""
     if rule is not None:
         if rule.kind is UserRuleKind.MOMENT:
             return None
@@ -145,12 +145,12 @@ def _counted(event: UserEvent | None, rule: UserRule | None) -> tuple[int, UserF
         return named if named is not None else (4 * rule.field, _WORD)
     if event is None or len(event.fields) != 1:
         return None
-    counter = event.number_at(0)  # an event with one number is a counter, unless it names values or an address
+    counter = event.number_at(0)  # an event with a single number is a counter if `is_counter` allows
     return counter if counter is not None and counter[1].is_counter else None
 
 
 def _values(trace: Trace, rows: Rows, byte: int, form: UserField) -> NDArray[np.float64]:
-    """Return a number of many events, float64 (n,); NaN where the payload is shorter."""
+    """Return a number from the payloads of events, float64 (n,); NaN where the payload is too short."""
     words = (byte % 4 + form.size + 3) // 4
     show = Show.DEC if form.is_signed else Show.HEX
     values = numbers_at(trace, rows, PayloadPart(form.label, byte // 4, words, show, byte=byte % 4, size=form.size))
@@ -160,7 +160,7 @@ def _values(trace: Trace, rows: Rows, byte: int, form: UserField) -> NDArray[np.
 
 
 def _text(trace: Trace, event: UserEvent | None, name_or_row: str | int, row: int | None = None) -> str:
-    """Return what an event is called: `request id=5`; what no description names has its words."""
+    """Return the text of an event: `request id=5`; without name and description its text or first words."""
     name, row = ("", int(name_or_row)) if row is None else (str(name_or_row), row)
     if event is not None:
         fields = " ".join(event.texts(trace.payloads.raw(row), trace.byte_order))
