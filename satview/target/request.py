@@ -18,8 +18,8 @@ from satview.base.errors import UsageError
 from satview.base.safe_text import visible_line
 from satview.capture.flight_recorder import Bounds
 from satview.events.spec import Release
-from satview.export.c_program import c_program
-from satview.export.subset import SubsetReport, write_subset
+from satview.export.c_program.program import c_program
+from satview.export.kev import SubsetReport, write_subset
 from satview.filters.derived_columns import TraceDerivedColumns
 from satview.filters.diagnostics import RuleError
 from satview.filters.rows import process_names

@@ -22,7 +22,7 @@ from satview.capture.flight_recorder import Bounds, disk_bytes
 from satview.cli.convert.filter import print_report, report_nothing
 from satview.cli.shared.files import InputFile, OutputFile, RuleFile, add_command, seconds
 from satview.cli.shared.terminal import going_on, working, working_on
-from satview.export.subset import SubsetReport
+from satview.export.kev import SubsetReport
 from satview.filters.diagnostics import RuleError
 from satview.filters.rules.handlers import Handlers
 from satview.filters.rules.text import read_rule_text
