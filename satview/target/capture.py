@@ -160,7 +160,6 @@ class Captured:
         received: Bytes.
         buffers, lost, drops: As in `Arrival`.
         files: Existing files of a flight recorder; empty = `path`.
-        noticed_s: The longest time from a trigger's event until it was noticed here.
         faults: Differences of the trace from the request, one sentence each.
         notes: Further notes.
     """
@@ -177,7 +176,6 @@ class Captured:
     lost: int = 0
     drops: int = 0
     files: tuple[Path, ...] = ()
-    noticed_s: float = 0.0
     faults: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
@@ -245,7 +243,7 @@ def capture(
 
 def _report(recording: Recording, captured: Captured) -> None:
     """Add the result of a flight recorder to the capture."""
-    captured.files, captured.noticed_s = tuple(recording.recorder.files), recording.delay_s
+    captured.files = tuple(recording.recorder.files)
     if not recording.hits:
         captured.faults.append("no trigger has hit" + "; the file has the newest buffers" * bool(captured.files))
         return
