@@ -220,10 +220,8 @@ class Logger:
     def _take(self, info: int) -> Program:
         """Copy the buffer of a hand-over, if it is still full."""
         buffer = self._buffer(info >> 13)
-        if buffer is None or not buffer.is_full:
-            self.report.stale += 1
-            return
-        yield from self._copy(buffer)
+        if buffer is not None and buffer.is_full:
+            yield from self._copy(buffer)
 
     def _copy(self, buffer: Buffer) -> Program:
         buffer.is_busy = True

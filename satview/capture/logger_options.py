@@ -104,7 +104,6 @@ class LoggerReport:
         dropped: Kernel buffers for which no own buffer was free.
         most_used: Largest number of own buffers in use.
         interrupts: Number of hand-overs.
-        stale: Hand-overs whose buffer the kernel had taken back meanwhile.
         errors: Errors, one sentence each.
     """
 
@@ -114,7 +113,6 @@ class LoggerReport:
     dropped: int = 0
     most_used: int = 0
     interrupts: int = 0
-    stale: int = 0
     errors: list[str] = field(default_factory=list)
 
     def write(self, slots: NDArray[np.uint32], output: Output) -> None:

@@ -33,9 +33,10 @@ from satview.events.catalogue import catalogue
 from satview.events.spec import Release
 from satview.filters.diagnostics import RuleError
 from satview.filters.expressions.expression import Expression
+from satview.filters.rows import pids_by_name
 from satview.filters.rules.building import FunctionLoader, build
 from satview.filters.rules.capturing import CaptureRules, for_capture
-from satview.filters.rules.text import Processes, Rule, parse_rules
+from satview.filters.rules.text import Rule, parse_rules
 from satview.filters.rules.triggers import Trigger
 
 # Rule files for captures: converts view rules to TraceEvent() calls.
@@ -69,13 +70,9 @@ def calls_of_text(
     return calls, captured
 
 
-def processes_of(kernel: Kernel) -> Processes:
-    """Return the pids of running processes by name, with and without folders."""
-    pids: dict[str, tuple[int, ...]] = {}
-    for process in kernel.machine.processes.values():
-        for name in {process.name, process.short_name}:
-            pids[name] = (*pids.get(name, ()), process.pid)
-    return pids
+def processes_of(kernel: Kernel) -> dict[str, tuple[int, ...]]:
+    """Return the pids of running processes by name, as rules may write it."""
+    return pids_by_name((process.pid, process.name) for process in kernel.machine.processes.values())
 
 
 def _call(rule: Rule, captured: CaptureRules, load_function: FunctionLoader | None) -> RULE:

@@ -1,1 +1,1 @@
-"""Traces and tables written for other programs: text, CSV, JSON, smaller .kev files."""
+"""Traces and tables written for other programs; `by_ending` chooses the writer."""

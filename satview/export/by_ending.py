@@ -1,152 +1,28 @@
-"""Writes a trace in the format that the ending of a file names: tables, Perfetto, Chrome, listings, .kev, plug-ins.
-
-Functions of a trace are written as stacks: folded lines for flame graph tools, or a file for speedscope. A folded line
-is `process;thread;outer;inner WEIGHT`. Weights are nanoseconds that a thread had a CPU in calls that programs log, or
-samples of the profiler; speedscope has both, each as a profile of its own.
-"""
+"""Writes a trace in the format that the ending of a file names: tables, Perfetto, Chrome, listings, .kev, plug-ins."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
 from satview.analysis.timing import Timing
-from satview.answers.functions import SEPARATOR, SOURCES, function_table
 from satview.base.errors import UsageError, WriteError
 from satview.base.new_file import NewFile
 from satview.base.plugins import Plugin, PluginKind, plugins
-from satview.base.safe_text import visible_line
 from satview.base.time import TimeWindow
-from satview.export.listing_part import write_event_list, write_listing
-from satview.export.perfetto import write_chrome, write_perfetto
-from satview.export.subset import Bools, SubsetReport, nameless_text, write_subset
-from satview.export.tables import write_by_class, write_folder, write_table
-from satview.formats.kev.header import FROM_LISTING
-from satview.formats.kev.payloads import SlotPayloads
-from satview.formats.kev.writer import write_kev
+from satview.export.kev import Bools, SubsetReport, write_subset
+from satview.export.listing.of_trace import write_event_list, write_listing
+from satview.export.viewers.perfetto import write_chrome, write_perfetto
+from satview.export.viewers.stacks import write_folded, write_speedscope
+from satview.export.viewers.tables import write_by_class, write_folder, write_table
 from satview.formats.registry import source_files
 from satview.store.trace import Trace
 from satview.tables.arguments import kinds
 from satview.tables.schema import SCHEMAS
-
-_CALLS, _SAMPLES = SOURCES
-_SCHEMA: Final = "https://www.speedscope.app/file-format-schema.json"
-
-
-def write_folded(trace: Trace, path: Path | str, window: TimeWindow | None) -> tuple[int, int]:
-    """Write a line for each stack; return how many, and how many samples are left out as the trace has calls.
-
-    `path` may be `-`; `window` is as of `function_table`.
-
-    Raises:
-        UsageError: The file cannot be written.
-    """
-    rows = function_table(trace, window).records()
-    source = _CALLS if any(row["source"] == _CALLS for row in rows) else _SAMPLES
-    lines = [f"{SEPARATOR.join(_frames(row))} {_weight(row)}" for row in rows if row["source"] == source]
-    with NewFile(path, reading=source_files(trace.path), streams=True) as file:
-        file.stream.write("".join(f"{line}\n" for line in lines).encode())
-    return len(lines), sum(row["count"] for row in rows if row["source"] != source)
-
-
-def write_speedscope(trace: Trace, path: Path | str, window: TimeWindow | None) -> tuple[int, int]:
-    """Write the stacks of each thread as a profile for speedscope; return how many stacks, and 0: nothing is left out.
-
-    `path` may be `-`; `window` is as of `function_table`.
-
-    Raises:
-        UsageError: The file cannot be written.
-    """
-    frames: dict[tuple[str, str], int] = {}
-    profiles: dict[tuple[str, str], dict[str, Any]] = {}
-    rows, stack = function_table(trace, window).records(), list[int]()
-    for row in rows:  # each is followed by what it calls
-        is_calls = row["source"] == _CALLS
-        thread = visible_line(f"{row['process']} {row['thread']}")
-        profile = profiles.setdefault((thread, row["source"]), {
-            "type": "sampled", "name": f"{thread}, {row['source']}", "unit": "nanoseconds" if is_calls else "none",
-            "startValue": 0, "endValue": 0, "samples": [], "weights": [],
-        })  # fmt: skip
-        frame = frames.setdefault((row["function"], row["place"]), len(frames))
-        stack = [*stack[: row["depth"]], frame]
-        profile["samples"].append(stack)
-        profile["weights"].append(_weight(row))
-        profile["endValue"] += _weight(row)
-    document = {
-        "$schema": _SCHEMA,
-        "exporter": "satview",
-        "name": trace.path.name,
-        "shared": {"frames": list(_described(frames))},
-        "profiles": list(profiles.values()),
-    }
-    with NewFile(path, reading=source_files(trace.path), streams=True) as file:
-        file.stream.write(json.dumps(document).encode())
-    return len(rows), 0
-
-
-def _described(frames: dict[tuple[str, str], int]) -> Iterator[dict[str, str | int]]:
-    for name, place in frames:
-        file, _, line = place.rpartition(":")
-        yield {"name": name, "file": file, "line": int(line)} if file else {"name": name}
-
-
-def _frames(row: dict[str, Any]) -> list[str]:
-    """Return the frames of a folded line, outermost first; none of them has the sign that is between them."""
-    outer = (visible_line(row[name]).replace(SEPARATOR, ":") for name in ("process", "thread"))
-    return [*outer, *(visible_line(name) for name in row["stack"].split(SEPARATOR))]
-
-
-def _weight(row: dict[str, Any]) -> int:
-    return int(row["running_ns"] if row["source"] == _CALLS else row["count"])
-
-
-# Writes the slots of a trace as they are: `write(read(f))` gives the same slots, a listing becomes a .kev file.
-
-
-def write_verbatim(trace: Trace, path: Path | str) -> int:
-    """Write all slots of a trace, broken ones included, in their order; return how many.
-
-    Args:
-        trace: One that is made of slots: from a .kev file or a listing.
-        path: The new file, or a pipe or device; an old file is replaced once the new one is complete.
-
-    Raises:
-        UsageError: The trace has no slots, would replace itself, or the file cannot be written.
-    """
-    if not isinstance(trace.payloads, SlotPayloads):
-        raise UsageError(
-            f"{trace.path.name}: a {trace.format} trace is not made of slots and cannot become a .kev file"
-        )
-    slots = trace.payloads.slots
-    page = trace.system.raw if trace.system else b""
-    write_kev(path, _pairs(trace, len(page)), page, slots, trace.byte_order, source_files(trace.path))
-    return len(slots)
-
-
-def without_names(trace: Trace) -> str:
-    """Return a sentence on what a .kev file cannot hold of lines that fit no row; empty if there are none."""
-    return "" if trace.listed is None or not len(trace.listed[0]) else nameless_text(len(trace.listed[0]))
-
-
-def _pairs(trace: Trace, page_length: int) -> tuple[tuple[str, str], ...]:
-    """Return the header of the trace, completed by the keys that a .kev file needs and a listing may lack."""
-    order = f"{trace.byte_order.upper()}_ENDIAN"
-    pairs = [
-        (key, str(page_length) if key == "SYSPAGE_LEN" else value)
-        for key, value in trace.header.pairs
-        if not key.endswith("_ENDIAN") or key == order
-    ]
-    if trace.format == "traceprinter":
-        pairs = [*(pair for pair in pairs if pair[0] != FROM_LISTING[0]), FROM_LISTING]
-    keys = {key for key, _ in pairs}
-    missing = {order: "TRUE", "CYCLES_PER_SEC": str(trace.clock.cycles_per_s), "SYSPAGE_LEN": str(page_length)}
-    return (*pairs, *((key, value) for key, value in missing.items() if key not in keys))
-
 
 ENDINGS: Final = {".parquet": "parquet", ".arrow": "arrow", ".feather": "arrow", ".csv": "csv", ".jsonl": "jsonl",
                   ".ndjson": "jsonl", ".kev": "kev", ".txt": "listing", ".pftrace": "perfetto",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
@@ -23,13 +23,17 @@ LABEL: Final = re.compile(r"(?P<name>.+)\[(?P<numbered>[0-9]{1,10})\]|pid (?P<pi
 
 
 def process_names(trace: Trace) -> dict[str, tuple[int, ...]]:
-    """Return the pids of every process name of a trace, with and without its folders."""
-    pids_of_name: dict[str, list[int]] = {}
-    for pid, name in zip(trace.processes.pid.tolist(), trace.processes.names, strict=True):
-        for spelling in {name, name.rsplit("/", 1)[-1]} if name and pid > 0 else ():
-            if pid not in pids_of_name.setdefault(spelling, []):
-                pids_of_name[spelling].append(pid)
-    return {name: tuple(pids) for name, pids in pids_of_name.items()}
+    """Return the pids of every process name of a trace; see `pids_by_name`."""
+    return pids_by_name(zip(trace.processes.pid.tolist(), trace.processes.names, strict=True))
+
+
+def pids_by_name(processes: Iterable[tuple[int, str]]) -> dict[str, tuple[int, ...]]:
+    """Return the pids of every process name, with and without its folders; pid 0 and empty names are left out."""
+    pids: dict[str, dict[int, None]] = {}
+    for pid, name in processes:
+        for spelling in (name, name.rsplit("/", 1)[-1]) if name and pid > 0 else ():
+            pids.setdefault(spelling, {})[pid] = None
+    return {name: tuple(of_name) for name, of_name in pids.items()}
 
 
 CHUNK_ROWS: Final = 1 << 16  # fastest between 2^16 and 2^17, as temporary arrays stay in the second-level cache

@@ -22,7 +22,7 @@ from satview.base.safe_text import csv_text
 from satview.events.catalogue import catalogue
 from satview.events.spec import Release
 from satview.events.user_events import UserEvent
-from satview.export.tables import arrow_of, write_parquet
+from satview.export.viewers.tables import arrow_of, write_parquet
 from satview.fleet.layout import (
     DEFAULT_TABLES,
     RECORD,

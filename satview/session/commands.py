@@ -143,10 +143,6 @@ class CommandRegistry:
             raise ValueError(f"{command_id} is bound twice")
         self._bindings[command_id] = Binding(command, run, is_checked)
 
-    def unbound(self) -> tuple[str, ...]:
-        """Return the ids of commands that have no implementation."""
-        return tuple(name for name in self._commands if name not in self._bindings)
-
     def __getitem__(self, command_id: str) -> Binding:
         return self._bindings[command_id]
 

@@ -142,11 +142,6 @@ class Viewport(QObject):
         """True if there is a view to go back to."""
         return bool(self._past)
 
-    @property
-    def can_go_forward(self) -> bool:
-        """True if `back` can be undone."""
-        return bool(self._future)
-
     def back(self) -> None:
         """Show the previous window of the history."""
         if self._past:

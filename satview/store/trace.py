@@ -460,27 +460,13 @@ class Trace:
         return counts
 
     def last_slots(self) -> NDArray[np.int64]:
-        """Return the index of every event's last slot, shape (n,), int64."""
+        """Return the index of every event's last slot, at which listings print it, shape (n,), int64."""
         last = self.events.slot.astype(np.int64)
         last += self.events.slot_count
         last -= 1
         if len(self.fragments.event):
             last[self.fragments.event] = self.fragments.slot[self.fragments.start[1:] - 1]
         return last
-
-    def listing_order(self) -> NDArray[np.uint32] | None:
-        """Return event rows in the order in which a listing prints them: that of their last slots in the file.
-
-        None means that it equals time order. A combine event is printed when its last slot is read, so its stamp can be
-        older than that of the line before.
-
-        Returns:
-            uint32 (events,).
-        """
-        last = self.last_slots()
-        if not np.any(last[1:] < last[:-1]):
-            return None
-        return np.argsort(last, kind="stable").astype(np.uint32)
 
 
 @dataclass(frozen=True, slots=True)

@@ -94,14 +94,6 @@ class Board:
         """Pids of running loggers."""
         return tuple(pid for pid, name in self.processes.items() if name.rsplit("/", 1)[-1] == LOGGER)
 
-    def pids_by_name(self) -> dict[str, tuple[int, ...]]:
-        """Return pids by process name, with and without directories, as in rules."""
-        pids: dict[str, tuple[int, ...]] = {}
-        for pid, path in self.processes.items():
-            for name in {path, path.rsplit("/", 1)[-1]}:
-                pids[name] = (*pids.get(name, ()), pid)
-        return pids
-
     def unknown(self) -> Iterator[str]:
         """Yield texts for the properties that could not be queried."""
         if not self.sys_release:

@@ -1,4 +1,4 @@
-"""Captures on a target: runs tracelogger there by a script, and receives its data.
+"""Captures on a target, or on several at once: runs tracelogger there by a script, and receives its data.
 
 A script on the target starts tracelogger and waits for a line on its standard input. Whatever ends the capture appears
 there: a stop line, or end of file when the connection breaks or satview is killed. Then the logger gets SIGTERM, which
@@ -22,17 +22,19 @@ import shlex
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
 from satview.base.child import absolute_program
-from satview.base.errors import SatviewError, WriteError
+from satview.base.errors import SatviewError, UsageError, WriteError
 from satview.base.new_file import write_file
 from satview.base.safe_text import counted, visible_line
 from satview.capture.flight_recorder import Bounds
+from satview.store.axis_file import AxisEntry, write_axis
 from satview.target.arrival import Arrival, Checksum, CutError
 from satview.target.board import PATHS, Board, ask_board, check_board
 from satview.target.line import OWN_WORDS, ClockOffset, LineSession, TargetLine
@@ -158,7 +160,6 @@ class Captured:
         received: Bytes.
         buffers, lost, drops: As in `Arrival`.
         files: Existing files of a flight recorder; empty = `path`.
-        noticed_s: The longest time from a trigger's event until it was noticed here.
         faults: Differences of the trace from the request, one sentence each.
         notes: Further notes.
     """
@@ -175,7 +176,6 @@ class Captured:
     lost: int = 0
     drops: int = 0
     files: tuple[Path, ...] = ()
-    noticed_s: float = 0.0
     faults: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
@@ -243,7 +243,7 @@ def capture(
 
 def _report(recording: Recording, captured: Captured) -> None:
     """Add the result of a flight recorder to the capture."""
-    captured.files, captured.noticed_s = tuple(recording.recorder.files), recording.delay_s
+    captured.files = tuple(recording.recorder.files)
     if not recording.hits:
         captured.faults.append("no trigger has hit" + "; the file has the newest buffers" * bool(captured.files))
         return
@@ -492,3 +492,72 @@ class _ScriptRun:
 
 def _megabytes(size: float) -> str:
     return f"{size / 1e6:.{1 if not 0 < size < 1e5 else 3}f}"
+
+
+# Several targets at once, whose files are put on one time axis.
+
+
+def check_names(requests: Sequence[TargetRequest]) -> None:
+    """Reject targets that have the same name in messages and files.
+
+    Raises:
+        UsageError: Two have the same name.
+    """
+    names = [request.profile.title for request in requests]
+    if twice := [name for name in names if names.count(name) > 1]:
+        raise UsageError(f"two targets are called {twice[0]}; give them names of their own in targets.toml")
+
+
+def capture_all(
+    requests: Sequence[TargetRequest], asks_to_stop: Callable[[], bool], tell: Callable[[str], None],
+    say: Callable[[str], None]
+) -> list[Captured | SatviewError]:  # fmt: skip
+    """Capture on several targets at once; each capture ends on its own, and all end when `asks_to_stop` returns True.
+
+    Args:
+        requests: One per target; the targets have different names.
+        asks_to_stop: As for `capture`; called by several threads.
+        tell: Called with one status text about all targets.
+        say: As for `capture`.
+
+    Returns:
+        For each request its capture, or the error that ended it.
+    """
+    status_of: dict[str, str] = {}
+
+    def capture_one(request: TargetRequest) -> Captured | SatviewError:
+        name = request.profile.title
+
+        def tell_status(text: str) -> None:
+            status_of[name] = text
+            tell("; ".join(f"{key}: {value}" for key, value in sorted(status_of.copy().items())))
+
+        try:
+            return capture(request, asks_to_stop, tell_status, say)
+        except SatviewError as error:
+            return error
+
+    if len(requests) == 1:  # in this thread, which an impatient second Ctrl+C interrupts
+        return [capture_one(requests[0])]
+    with ThreadPoolExecutor(len(requests)) as pool:
+        return list(pool.map(capture_one, requests))
+
+
+def write_captures_axis(path: Path, captures: Sequence[tuple[str, Path, Captured]]) -> None:
+    """Write the file that puts captures on one time axis, by the time at which the header of each was received.
+
+    A logger sends its header just before it starts tracing, so the offsets are accurate to about a tenth of a second.
+
+    Args:
+        path: The file.
+        captures: Name of the target, its trace, and the result of the capture.
+
+    Raises:
+        UsageError: They cannot be combined, or the file cannot be written.
+    """
+    began_s = captures[0][2].began_s
+    entries = [
+        AxisEntry(trace, name, round((captured.began_s - began_s) * 1e12) if number else 0)
+        for number, (name, trace, captured) in enumerate(captures)
+    ]
+    write_axis(path, entries)

@@ -18,11 +18,11 @@ from satview.base.errors import UsageError
 from satview.base.safe_text import visible_line
 from satview.capture.flight_recorder import Bounds
 from satview.events.spec import Release
-from satview.export.c_program import c_program
-from satview.export.subset import SubsetReport, write_subset
+from satview.export.c_program.program import c_program
+from satview.export.kev import SubsetReport, write_subset
 from satview.filters.derived_columns import TraceDerivedColumns
 from satview.filters.diagnostics import RuleError
-from satview.filters.rows import process_names
+from satview.filters.rows import pids_by_name, process_names
 from satview.filters.rules.building import BuiltRules, FunctionLoader, build
 from satview.filters.rules.capturing import for_capture
 from satview.filters.rules.text import parse_rules
@@ -112,7 +112,7 @@ def with_rules(request: TargetRequest, board: Board) -> tuple[TargetRequest, tup
             raise UsageError(_NO_TRIGGER)
         return request, ()
     release = board.release or Release.QNX_7
-    rules = parse_rules(request.rules, release, board.pids_by_name())
+    rules = parse_rules(request.rules, release, pids_by_name(board.processes.items()))
     load_function = request.functions_of(release) if request.functions_of is not None else None
     built = build(rules, release, load_function)
     if request.bounds is not None and not built.triggers:

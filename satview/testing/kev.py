@@ -29,7 +29,7 @@ from satview.events.words import text_words
 from satview.filters.diagnostics import did_you_mean, nearest
 from satview.filters.expressions.pattern import glob
 from satview.filters.expressions.semantics import event_names
-from satview.filters.expressions.syntax import looks_like_condition
+from satview.filters.expressions.syntax import in_quotes, looks_like_condition
 from satview.linkage.rows import rows_of_codes
 from satview.linkage.whole import is_whole
 from satview.opened import OpenedTrace
@@ -424,10 +424,9 @@ class Kev:
 
 def _user_rows(trace: OpenedTrace, text: str) -> NDArray[np.uint32]:
     """Return the user events with a text, ascending; one of up to 7 bytes looks like two numbers in the file."""
-    quoted = text.replace("\\", "\\\\").replace('"', '\\"')
     raw = text.encode("utf-8", "replace")
     if len(raw) >= _SHORT_BYTES:
-        return trace.select(f'class == USREVENT and text == "{quoted}"')
+        return trace.select(f"class == USREVENT and text == {in_quotes(text)}")
     rows = trace.select("class == USREVENT and words == 2")
     low, high = (*text_words(raw, trace.byte_order), 0)[:2]
     is_text = (trace.payloads.column(rows, 0) == low) & (trace.payloads.column(rows, 1) == high)

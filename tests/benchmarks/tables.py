@@ -15,7 +15,7 @@ from collections.abc import Callable
 from operator import itemgetter
 from pathlib import Path
 
-from satview.export.tables import write_table
+from satview.export.viewers.tables import write_table
 from satview.opened import OpenedTrace, open_trace
 from satview.tables.arguments import argument_chunks
 from satview.tables.question import Limits

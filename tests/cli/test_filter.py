@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from satview.__main__ import main
-from satview.export.subset import write_subset
+from satview.export.kev import write_subset
 from satview.formats.kev.reader import open_kev
 from satview.formats.kev.writer import write_kev
 from tests.filters.made import Maker, random_trace

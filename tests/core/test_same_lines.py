@@ -13,9 +13,9 @@ from satview.base.errors import SatviewError
 from satview.events import wire
 from satview.events.catalogue import catalogue
 from satview.events.spec import Release
-from satview.export.listing import ListedEvents, PrintedFormat, Printer, TextRows
-from satview.export.listing_forms import Style
-from satview.export.listing_lines import FORMATS, RecordRows
+from satview.export.listing.forms import Style
+from satview.export.listing.printer import ListedEvents, Printer
+from satview.export.listing.rows import FORMATS, PrintedFormat, RecordRows, TextRows
 from satview.formats.kev.header import header_bytes
 from satview.formats.kev.stream import EventStream
 from satview.formats.kev.writer import SlotWriter

@@ -19,7 +19,7 @@ from satview.events.modes import Mode
 from satview.events.naming import names
 from satview.events.spec import Release
 from satview.events.wire import KER_64BIT, WireClass
-from satview.export.c_program import RulesProgram
+from satview.export.c_program.program import RulesProgram
 from satview.filters.event_context import EventContext, feature_of
 from satview.filters.external import ExternalClass, external_of, has_event_masks
 from satview.filters.rules.rule_set import RuleSet

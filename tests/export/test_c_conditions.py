@@ -9,7 +9,7 @@ from satview.events.catalogue import catalogue
 from satview.events.layout import arguments_of
 from satview.events.spec import Release
 from satview.events.wire import KER_64BIT, WireClass, code
-from satview.export.c_program import c_program
+from satview.export.c_program.program import c_program
 from satview.filters.event_context import EventContext
 from satview.filters.expressions.expression import Expression
 from satview.filters.rules.building import build

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from satview.events.catalogue import catalogue
 from satview.events.spec import Release
-from satview.export.c_program import c_program
+from satview.export.c_program.program import c_program
 from satview.filters.external import ExternalClass
 from satview.filters.rules.building import build
 from satview.filters.rules.rule_set import RuleSet

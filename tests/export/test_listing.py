@@ -16,10 +16,10 @@ from satview.events.spec import Release, Show
 from satview.events.variants import user_text
 from satview.events.wire import WireClass
 from satview.events.words import text_words
-from satview.export.listing import ListedEvents, Printer, TextRows, default_time, layout_of
-from satview.export.listing_columns import message_texts
-from satview.export.listing_forms import Style
-from satview.export.listing_lines import RecordRows
+from satview.export.listing.columns import message_texts
+from satview.export.listing.forms import Style
+from satview.export.listing.printer import ListedEvents, Printer
+from satview.export.listing.rows import RecordRows, TextRows, default_time, layout_of
 from satview.formats.kev.details import decode_payload
 from satview.formats.kev.header import header_bytes
 from satview.formats.kev.notation import message_text

@@ -12,7 +12,7 @@ import satview
 from satview.__main__ import main
 from satview.base.errors import Cancelled, UsageError
 from satview.events import wire
-from satview.export.listing_part import write_event_list, write_listing
+from satview.export.listing.of_trace import write_event_list, write_listing
 from satview.formats.registry import open_trace
 from tests.helpers.kev import TraceBuilder
 from tests.helpers.scene import scene
@@ -57,7 +57,7 @@ def test_the_list_is_in_order_of_time_where_the_file_is_not(tmp_path):
         for time in times:
             builder.event(user, time, cpu=cpu)
     trace = builder.open(tmp_path)
-    assert trace.listing_order() is not None
+    assert np.any(np.diff(trace.last_slots()) < 0)
     assert [row["time_ns"] for row in list_of(trace)[-6:]] == ["1000", "2000", "3000", "4000", "5000", "6000"]
     path = tmp_path / "list.csv"
     write_event_list(trace, path)

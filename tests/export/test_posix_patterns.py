@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from satview.export.c_conditions import NotInPosixError, posix_pattern
+from satview.export.c_program.conditions import NotInPosixError, posix_pattern
 from satview.filters.diagnostics import ExpressionError
 from satview.filters.expressions.pattern import glob, regex
 

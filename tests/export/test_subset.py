@@ -18,7 +18,7 @@ from satview.events.wire import (
     WireClass,
     code,
 )
-from satview.export.subset import opening_state, write_subset
+from satview.export.kev import opening_state, write_subset
 from satview.filters.expressions.expression import Expression
 from satview.formats.kev.assemble import trace_from_slots
 from satview.formats.kev.reader import open_kev

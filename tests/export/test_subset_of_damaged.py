@@ -8,7 +8,7 @@ from satview.base.time import TimeWindow
 from satview.capture.workloads import registry
 from satview.events.spec import Release
 from satview.events.states import ABSENT, FIRST_PROCESS, UNKNOWN
-from satview.export.subset import write_subset
+from satview.export.kev import write_subset
 from satview.formats.kev.reader import open_kev
 from satview.timeline.lane_tree import LaneKind, Timeline
 from tests.capture.made import damaged

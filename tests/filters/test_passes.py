@@ -9,7 +9,7 @@ from satview.base.errors import UsageError
 from satview.events.wire import CODE_COUNT
 from satview.filters.diagnostics import ExpressionError, RuleError
 from satview.filters.expressions.expression import Expression
-from satview.filters.views.passes import Effect, Pass, PassEvaluator, PassStack, UndoHistory, parse_combination
+from satview.filters.views.passes import Effect, Pass, PassEvaluator, PassStack, parse_combination
 from satview.filters.views.selection import rules_of_selection
 from tests.filters.made import random_trace
 
@@ -115,16 +115,6 @@ def test_changing_a_stack_makes_a_new_one():
     assert stack.passes == (CALLS, DISK)
     with pytest.raises(UsageError, match="a name of its own"):
         stack.added(CALLS)
-
-
-def test_undo_and_redo():
-    history = UndoHistory()
-    one, two = PassStack((CALLS,)), PassStack((CALLS, DISK))
-    history = history.did(one).did(two).did(two)
-    assert history.undone().now == one
-    assert history.undone().undone().undone().now == PassStack()
-    assert history.undone().undone().redone().redone().redone().now == two
-    assert history.undone().did(PassStack((FIRST,))).redone().now == PassStack((FIRST,)), "a change ends redo"
 
 
 def test_faulty_passes_raise_their_fault(trace):

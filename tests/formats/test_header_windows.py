@@ -12,7 +12,7 @@ from satview.capture.files import start_of_file
 from satview.capture.sim.parts.target import target
 from satview.capture.workloads import registry
 from satview.events.spec import Release
-from satview.export.by_ending import write_verbatim
+from satview.export.kev import write_verbatim
 from satview.formats.kev import header
 from satview.formats.kev.header import header_bytes, parse_header
 from satview.formats.registry import open_trace

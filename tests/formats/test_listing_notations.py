@@ -16,8 +16,9 @@ from satview.base.errors import SatviewError
 from satview.events import wire
 from satview.events.catalogue import catalogue
 from satview.events.spec import Release
-from satview.export.listing import Printer, TextRows, default_time
-from satview.export.listing_forms import Style
+from satview.export.listing.forms import Style
+from satview.export.listing.printer import Printer
+from satview.export.listing.rows import TextRows, default_time
 from satview.formats.listing.reader import read_listing
 from satview.formats.registry import open_trace
 from satview.formats.source import source_of

@@ -10,7 +10,7 @@ from satview.capture.logger_options import LoggerOptions
 from satview.capture.run import Capture, run
 from satview.events import wire
 from satview.events.spec import Release
-from satview.export.subset import write_subset
+from satview.export.kev import write_subset
 from satview.formats.kev import assemble
 from satview.formats.kev.clocks.consensus import Surroundings
 from satview.formats.kev.names_tail import LastEvents, first_of_tail, is_ring

@@ -25,7 +25,7 @@ from satview.events.layout import (
 )
 from satview.events.spec import Release, Show
 from satview.events.words import encode, text_words
-from satview.export import listing_columns
+from satview.export.listing import columns as listing_columns
 from satview.filters.derived_columns import TraceDerivedColumns, event_contexts
 from satview.filters.expressions.compiled import RowColumns
 from satview.filters.expressions.expression import _Event

@@ -12,8 +12,9 @@ from satview.__main__ import main
 from satview.cli.convert.catalogue import unlisted_rows
 from satview.events import wire
 from satview.events.spec import Release
-from satview.export.listing import Printer, TextRows, layout_of
-from satview.export.listing_forms import Style
+from satview.export.listing.forms import Style
+from satview.export.listing.printer import Printer
+from satview.export.listing.rows import TextRows, layout_of
 from satview.filters.expression import Expression
 from satview.formats.listing.reader import read_listing, trace_of_listing
 from satview.formats.source import source_of

@@ -11,7 +11,7 @@ from pathlib import Path
 from satview.base.errors import SatviewError
 from satview.cli.ask.query import _json_rows
 from satview.events.spec import Release
-from satview.export.tables import WRITERS
+from satview.export.viewers.tables import WRITERS
 from satview.session.panels.sql import cell_text, drawing_of, event_of_row, query_of, window_of_row
 from satview.tables.question import Limits
 from satview.tables.schema import SCHEMAS

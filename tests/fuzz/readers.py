@@ -9,8 +9,9 @@ from pathlib import Path
 import numpy as np
 
 from satview.base.errors import TraceFormatError
-from satview.export.listing import Printer, TextRows, default_time, layout_of
-from satview.export.listing_forms import Style
+from satview.export.listing.forms import Style
+from satview.export.listing.printer import Printer
+from satview.export.listing.rows import TextRows, default_time, layout_of
 from satview.formats.kev.growing import GrowingFile
 from satview.formats.kev.reader import open_kev
 from satview.formats.listing.reader import open_listing

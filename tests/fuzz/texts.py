@@ -12,7 +12,7 @@ import numpy as np
 from satview.base.errors import SatviewError
 from satview.events.modes import RULE_MODES
 from satview.events.spec import Release
-from satview.export.c_program import c_program
+from satview.export.c_program.program import c_program
 from satview.filters.derived_columns import event_contexts
 from satview.filters.expressions.expression import Expression
 from satview.filters.expressions.nodes import FUNCTIONS

@@ -17,8 +17,9 @@ from satview.events import wire
 from satview.events.catalogue import catalogue
 from satview.events.spec import Release
 from satview.events.unixware import interfaces
-from satview.export.listing import Printer, TextRows, default_time
-from satview.export.listing_forms import Style
+from satview.export.listing.forms import Style
+from satview.export.listing.printer import Printer
+from satview.export.listing.rows import TextRows, default_time
 from satview.formats.kev.header import header_bytes
 from satview.formats.kev.writer import SlotWriter
 from satview.formats.source import source_of

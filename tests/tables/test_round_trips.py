@@ -10,9 +10,9 @@ import pytest
 
 import satview
 from satview.events.states import STATE_BY_NAME
-from satview.export.perfetto import write_perfetto
-from satview.export.subset import write_subset
-from satview.export.tables import write_table
+from satview.export.kev import write_subset
+from satview.export.viewers.perfetto import write_perfetto
+from satview.export.viewers.tables import write_table
 from satview.opened import with_answers
 from satview.store.losses import losses
 from satview.tables.table import table

@@ -17,7 +17,7 @@ import pytest
 from satview.events.catalogue import catalogue
 from satview.events.spec import Release
 from satview.events.wire import WireClass
-from satview.export.c_program import c_program
+from satview.export.c_program.program import c_program
 from satview.filters.rows import process_names
 from satview.filters.rules.building import build
 from satview.filters.rules.text import parse_rules

@@ -175,7 +175,7 @@ def _write(result: Result, kind: str, file: NewFile) -> None:
     if kind == "json":
         file.stream.write((json.dumps(list(_json_rows(result)), indent=1, ensure_ascii=True) + "\n").encode())
         return
-    from satview.export.tables import writer_for
+    from satview.export.viewers.tables import writer_for
 
     writer_for(kind)(result.arrow(), file.stream)
 

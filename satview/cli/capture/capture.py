@@ -22,15 +22,14 @@ from satview.capture.flight_recorder import Bounds, disk_bytes
 from satview.cli.convert.filter import print_report, report_nothing
 from satview.cli.shared.files import InputFile, OutputFile, RuleFile, add_command, seconds
 from satview.cli.shared.terminal import going_on, working, working_on
-from satview.export.subset import SubsetReport
+from satview.export.kev import SubsetReport
 from satview.filters.diagnostics import RuleError
 from satview.filters.rules.handlers import Handlers
 from satview.filters.rules.text import read_rule_text
 from satview.store.axis_file import SUFFIX
-from satview.target.capture import Captured
+from satview.target.capture import Captured, capture_all, check_names, write_captures_axis
 from satview.target.profiles import Profile, check_profile, find_profile, read_profiles, targets_file
 from satview.target.request import TargetRequest, filter_capture
-from satview.target.several import capture_all, check_names, write_captures_axis
 
 _FILTERS: Final = range(12)
 _MOST_S: Final = 86_400

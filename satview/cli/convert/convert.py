@@ -11,7 +11,7 @@ from satview.base.targets import is_standard_output
 from satview.cli.shared.files import InputFile, add_names, add_output, take_output
 from satview.cli.shared.terminal import working, working_on
 from satview.cli.shared.traces import open_named
-from satview.export.by_ending import without_names, write_verbatim
+from satview.export.kev import without_names, write_verbatim
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:

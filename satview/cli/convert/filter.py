@@ -29,8 +29,8 @@ from satview.cli.shared.files import (
 )
 from satview.cli.shared.terminal import working, working_on
 from satview.cli.shared.traces import open_named, window_of
-from satview.export.c_program import c_program
-from satview.export.subset import SubsetReport, write_subset
+from satview.export.c_program.program import c_program
+from satview.export.kev import SubsetReport, write_subset
 from satview.filters.derived_columns import TraceDerivedColumns
 from satview.filters.diagnostics import RuleError
 from satview.filters.expressions.expression import Expression, possible

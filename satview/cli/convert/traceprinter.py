@@ -21,9 +21,9 @@ from satview.cli.shared.files import InputFile, OutputFile, add_range, add_user_
 from satview.cli.shared.terminal import working, working_on
 from satview.cli.shared.traces import open_trace, read_descriptions, window_of
 from satview.events.wire import SLOT_BYTES
-from satview.export.listing import TIMES, ListedEvents, PrintedFormat, Printer, TextRows, default_time, layout_of
-from satview.export.listing_forms import Style
-from satview.export.listing_lines import FORMATS, RecordRows
+from satview.export.listing.forms import Style
+from satview.export.listing.printer import ListedEvents, Printer
+from satview.export.listing.rows import FORMATS, TIMES, PrintedFormat, RecordRows, TextRows, default_time, layout_of
 from satview.formats.source import TraceSource, opened
 from satview.store.problems import Problems
 

@@ -195,6 +195,11 @@ def looks_like_condition(text: str) -> bool:
     return _OF_CONDITIONS.search(text) is not None
 
 
+def in_quotes(text: str) -> str:
+    """Return a text as conditions and rules have it: in quotes, those in it escaped."""
+    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
 def parse(text: str) -> nodes.Node:
     """Return the tree of an expression, in which names are not resolved yet.
 

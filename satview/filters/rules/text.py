@@ -35,6 +35,7 @@ from satview.events.spec import Release
 from satview.filters.diagnostics import Diagnostic, ExpressionError, RuleError, did_you_mean, nearest
 from satview.filters.expressions.expression import Expression
 from satview.filters.expressions.reach import later_parts
+from satview.filters.expressions.syntax import in_quotes
 from satview.filters.external import INT_CLASSES, PROCESS_NAMES, ExternalClass, classes_of, external_of, has_event_masks
 from satview.filters.rows import LABEL
 
@@ -138,7 +139,7 @@ class Action:
 
     def text(self) -> str:
         """Return the actions as they are written."""
-        parts = [f"MARK {_in_quotes(self.mark)}"] * bool(self.mark)
+        parts = [f"MARK {in_quotes(self.mark)}"] * bool(self.mark)
         parts += [f"KEEP {self.keep} buffer{'s' * (self.keep != 1)}"] * bool(self.keep)
         return "; ".join([*parts, *["STOP"] * self.stops])
 
@@ -211,11 +212,7 @@ def quoted(word: str) -> str:
     """Return a word as it is written in a rule: in quotes if it has blanks or signs in it."""
     if re.fullmatch(r"[^\s\"#|]+", word) and not NUMBER.fullmatch(word):
         return word
-    return _in_quotes(word)
-
-
-def _in_quotes(text: str) -> str:
-    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
+    return in_quotes(word)
 
 
 # The parser of one line of a rule file: it reads word by word and reports the position of a fault.

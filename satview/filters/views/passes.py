@@ -6,7 +6,7 @@ All values are immutable, so undo only needs to keep the old ones.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final
 
@@ -254,7 +254,6 @@ def _unique_pairs(left: NDArray[np.integer], right: NDArray[np.integer]) -> NDAr
 
 
 PASS_LIMIT: Final = 50
-HISTORY_LIMIT: Final = 200
 _CACHE_LIMIT: Final = 16
 
 
@@ -337,27 +336,6 @@ class PassStack:
         if combination.strip():
             parse_combination(combination, [item.name for item in self.passes])
         return replace(self, combination=combination.strip())
-
-
-@dataclass(frozen=True, slots=True)
-class UndoHistory:
-    """Undo and redo: the present stack, those before it, and those that were undone."""
-
-    now: PassStack = field(default_factory=PassStack)
-    past: tuple[PassStack, ...] = ()
-    future: tuple[PassStack, ...] = ()
-
-    def did(self, stack: PassStack) -> UndoHistory:
-        """Return the history after a change; itself if the stack is equal."""
-        return self if stack == self.now else UndoHistory(stack, (*self.past, self.now)[-HISTORY_LIMIT:])
-
-    def undone(self) -> UndoHistory:
-        """Return the history one change earlier; itself at the beginning."""
-        return UndoHistory(self.past[-1], self.past[:-1], (self.now, *self.future)) if self.past else self
-
-    def redone(self) -> UndoHistory:
-        """Return the history one change later; itself at the end."""
-        return UndoHistory(self.future[0], (*self.past, self.now), self.future[1:]) if self.future else self
 
 
 @dataclass(frozen=True, slots=True)

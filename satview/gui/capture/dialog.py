@@ -38,7 +38,7 @@ from satview.base.safe_text import tool_tip
 from satview.base.time import NS_PER_S
 from satview.capture.kernel import Kernel
 from satview.capture.logger_options import LoggerOptions
-from satview.capture.run import Capture
+from satview.capture.run import Capture, processes_of
 from satview.capture.sim.parts.target import target
 from satview.capture.workloads.registry import Workload, find, names
 from satview.events.spec import Release
@@ -172,11 +172,7 @@ def process_names(workload: str, release: Release) -> dict[str, tuple[int, ...]]
     kernel = Kernel(target(release, described.cpus, ""), 1)
     try:
         described.setup(kernel)
-        names: dict[str, tuple[int, ...]] = {}
-        for process in kernel.machine.processes.values():
-            for name in {process.name, process.short_name}:
-                names[name] = (*names.get(name, ()), process.pid)
-        return names
+        return processes_of(kernel)
     finally:
         kernel.machine.close()
 

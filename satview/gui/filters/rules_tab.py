@@ -35,7 +35,7 @@ from satview.base.errors import UsageError
 from satview.base.new_file import write_file
 from satview.base.safe_text import counted, html_text, visible
 from satview.events.modes import RULE_MODES, Mode
-from satview.export.c_program import c_program
+from satview.export.c_program.program import c_program
 from satview.filters.diagnostics import Diagnostic
 from satview.filters.expressions.complete import Completion, completions
 from satview.filters.external import classes_of

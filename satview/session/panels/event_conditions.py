@@ -15,6 +15,7 @@ from satview.events.states import NOT_A_STATE, STATE_BY_VALUE
 from satview.filters.derived_columns import DerivedColumns
 from satview.filters.diagnostics import ExpressionError
 from satview.filters.expressions.expression import Expression, validate
+from satview.filters.expressions.syntax import in_quotes
 from satview.session.open_trace import OpenTrace
 from satview.store.arguments import taught
 from satview.store.trace import Trace
@@ -118,9 +119,9 @@ def _argument_conditions(argument: Argument) -> Iterator[str]:
     elif isinstance(argument.value, str):
         text = argument.value[:_TEXT_MAX]
         if text.isprintable():
-            yield f"arg.{name} == {_quoted(text)}"
-            yield f"text == {_quoted(text)}"
-            yield f"text ~ {_quoted(f'*{_GLOB_SIGNS.sub(_in_brackets, text)}*')}"
+            yield f"arg.{name} == {in_quotes(text)}"
+            yield f"text == {in_quotes(text)}"
+            yield f"text ~ {in_quotes(f'*{_GLOB_SIGNS.sub(_in_brackets, text)}*')}"
 
 
 class _NoDerivedColumns:
@@ -145,12 +146,7 @@ def _fits(trace: Trace, event: int, text: str) -> bool:
 
 
 def _word(name: str) -> str:
-    return name if name.isidentifier() else _quoted(name)
-
-
-def _quoted(text: str) -> str:
-    """Return a text quoted as in conditions."""
-    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
+    return name if name.isidentifier() else in_quotes(name)
 
 
 def _in_brackets(sign: re.Match[str]) -> str:

@@ -7,8 +7,8 @@ from collections.abc import Callable
 import numpy as np
 
 from satview.events import wire
-from satview.export.listing_forms import Form
-from satview.export.listing_lines import Lines, _counts, _filled, _group, _variants
+from satview.export.listing.forms import Form
+from satview.export.listing.printer import Lines, _counts, _filled, _group, _variants
 
 _COUNT_SHIFT = 15
 _VARIANT_SHIFT = 46

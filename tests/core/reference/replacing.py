@@ -11,7 +11,7 @@ from types import FunctionType
 from typing import Any
 from unittest import mock
 
-from satview.export import listing_lines
+from satview.export.listing import printer
 from tests.core.reference import printing
 
 _SUBJECTS = ("lanes", "links", "loading", "ordering", "pictures", "statistics", "streaming", "texts")
@@ -20,7 +20,7 @@ _SUBJECTS = ("lanes", "links", "loading", "ordering", "pictures", "statistics", 
 @cache
 def replacements() -> dict[Any, Any]:
     """Return what stands for each function and class of the core that the reference has."""
-    found: dict[Any, Any] = {listing_lines.CoreLines: printing.PlainLines}
+    found: dict[Any, Any] = {printer.CoreLines: printing.PlainLines}
     for subject in _SUBJECTS:
         module = importlib.import_module(f"tests.core.reference.{subject}")
         replaced = importlib.import_module(f"satview.core.{subject}")

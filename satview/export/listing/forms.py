@@ -15,8 +15,8 @@ from satview.events.header_names import flag_names
 from satview.events.layout import Layout, PayloadPart, layout_of, printed_layout
 from satview.events.spec import EventSpec, Release, Show
 from satview.events.variants import BY_COUNT, DOUBTFUL, FAILED, FAILED_FOR_VENDOR, FAILED_UNKNOWN, LISTED
-from satview.export import listing_columns as columns
-from satview.export.listing_columns import TemplateColumn
+from satview.export.listing import columns
+from satview.export.listing.columns import TemplateColumn
 
 _UNPADDED_6 = ("ADDRESS", "FUNC_ENTER", "FUNC_EXIT", "SLOG", "MSG_ERROR")
 _LABEL_WIDTHS_6 = {"THREAD": 13, "VTHREAD": 13, "PROCESS": 13, "COMM": 13, "SYSTEM": 15}

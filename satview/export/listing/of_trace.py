@@ -20,9 +20,9 @@ from satview.base.errors import Cancelled, UsageError
 from satview.base.new_file import NewFile
 from satview.base.safe_text import csv_text
 from satview.events.spec import EventSpec, Release
-from satview.export.listing import Printer, TextRows, layout_of
-from satview.export.listing_forms import Form, Style
-from satview.export.listing_lines import Head, Lines, RecordRows
+from satview.export.listing.forms import Form, Style
+from satview.export.listing.printer import Lines, Printer
+from satview.export.listing.rows import Head, RecordRows, TextRows, layout_of
 from satview.formats.kev.stream import Batch
 from satview.formats.registry import source_files
 from satview.formats.source import TraceSource, opened

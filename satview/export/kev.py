@@ -1,4 +1,4 @@
-"""Writes part of a trace as a smaller .kev that keeps times, names and opening states.
+"""Writes a trace as a .kev file: slot by slot, or part of it with times, names and opening states kept.
 
 A file with events left out would say wrong things: other events would belong to the wrong thread once the switches
 between them are gone, clocks would lose a rollover over a long silence, processes would have no names. So besides the
@@ -44,9 +44,9 @@ from satview.events.wire import (
 from satview.events.words import name_bytes
 from satview.filters.derived_columns import state_rows
 from satview.filters.rows import chunks
-from satview.formats.kev.header import holds_key, is_key
+from satview.formats.kev.header import FROM_LISTING, holds_key, is_key
 from satview.formats.kev.payloads import SlotPayloads
-from satview.formats.kev.writer import SlotWriter, slots_as_bytes, write_start
+from satview.formats.kev.writer import SlotWriter, slots_as_bytes, write_kev, write_start
 from satview.formats.registry import source_files
 from satview.linkage.rows import rows_of_codes
 from satview.store.losses import EVERY_CPU, losses
@@ -708,3 +708,46 @@ def header_pairs(trace: Trace) -> tuple[tuple[str, str], ...]:
 
 def _system_page(trace: Trace) -> bytes:
     return trace.system.raw if trace.system is not None else b""
+
+
+# Writes the slots of a trace as they are: `write(read(f))` gives the same slots, a listing becomes a .kev file.
+
+
+def write_verbatim(trace: Trace, path: Path | str) -> int:
+    """Write all slots of a trace, broken ones included, in their order; return how many.
+
+    Args:
+        trace: One that is made of slots: from a .kev file or a listing.
+        path: The new file, or a pipe or device; an old file is replaced once the new one is complete.
+
+    Raises:
+        UsageError: The trace has no slots, would replace itself, or the file cannot be written.
+    """
+    if not isinstance(trace.payloads, SlotPayloads):
+        raise UsageError(
+            f"{trace.path.name}: a {trace.format} trace is not made of slots and cannot become a .kev file"
+        )
+    slots = trace.payloads.slots
+    page = _system_page(trace)
+    write_kev(path, _completed_pairs(trace, len(page)), page, slots, trace.byte_order, source_files(trace.path))
+    return len(slots)
+
+
+def without_names(trace: Trace) -> str:
+    """Return a sentence on what a .kev file cannot hold of lines that fit no row; empty if there are none."""
+    return "" if trace.listed is None or not len(trace.listed[0]) else nameless_text(len(trace.listed[0]))
+
+
+def _completed_pairs(trace: Trace, page_length: int) -> tuple[tuple[str, str], ...]:
+    """Return the header of the trace, completed by the keys that a .kev file needs and a listing may lack."""
+    order = f"{trace.byte_order.upper()}_ENDIAN"
+    pairs = [
+        (key, str(page_length) if key == "SYSPAGE_LEN" else value)
+        for key, value in trace.header.pairs
+        if not key.endswith("_ENDIAN") or key == order
+    ]
+    if trace.format == "traceprinter":
+        pairs = [*(pair for pair in pairs if pair[0] != FROM_LISTING[0]), FROM_LISTING]
+    keys = {key for key, _ in pairs}
+    missing = {order: "TRUE", "CYCLES_PER_SEC": str(trace.clock.cycles_per_s), "SYSPAGE_LEN": str(page_length)}
+    return (*pairs, *((key, value) for key, value in missing.items() if key not in keys))

@@ -24,7 +24,7 @@ from satview.base.extras import required
 from satview.base.new_file import NewFile
 from satview.base.time import NS_PER_S, TimeWindow
 from satview.events.states import STATE_BY_NAME
-from satview.export.perfetto_tracks import (
+from satview.export.viewers.perfetto_tracks import (
     NOBODY_PID,
     Arguments,
     Bools,
@@ -47,7 +47,7 @@ from satview.export.perfetto_tracks import (
     thread_numbers,
     uuid_of,
 )
-from satview.export.tables import text_bytes
+from satview.export.viewers.tables import text_bytes
 from satview.formats.registry import source_files
 from satview.store.trace import Trace
 from satview.tables.question import Limits

@@ -1,6 +1,6 @@
 """Rule sets as C programs: TraceEvent() calls that set exactly the same state on a target, conditions as handlers.
 
-A condition becomes an event handler that answers what a view answers (`c_conditions`). What a handler cannot know
+A condition becomes an event handler that answers what a view answers (`conditions`). What a handler cannot know
 becomes `#error` where it belongs, so that no program that does less than its rules can be built by mistake.
 """
 
@@ -18,7 +18,7 @@ from satview.base.resources import resource_path
 from satview.events.naming import names
 from satview.events.spec import Release
 from satview.events.wire import THREAD_RUNNING
-from satview.export.c_conditions import (
+from satview.export.c_program.conditions import (
     NAMES_THREAD,
     CCondition,
     HandledCodes,

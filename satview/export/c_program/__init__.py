@@ -1,0 +1,1 @@
+"""Rule sets as C programs that run on the target."""
