@@ -110,7 +110,7 @@ def draw(layers: list[list[Room]]) -> str:
     for room, squares in boxes:
         modules = "1 module" if len(room.lines) == 1 else f"{len(room.lines)} modules"
         title = f"{escape(room.name)}: {modules}, {sum(room.lines):,} lines"
-        short = title if room.width > 6.2 * len(title) else f"{escape(room.name)}: {len(room.lines)}"
+        short = title if room.width > 7.1 * len(title) else f"{escape(room.name)}: {modules}"
         parts.append(
             f'<rect x="{room.x:.0f}" y="{room.y:.0f}" width="{room.width:.0f}" height="{room.height:.0f}" rx="4" '
             f'fill="#f4f6f8" fill-opacity="0.92" stroke="#8a97a5"/><title>{title}</title>'
