@@ -25,8 +25,8 @@ START = (
     "progress.DELAY_S = float(sys.argv.pop(1)); sys.exit(main())"
 )
 SLOWLY = (
-    "import time; from satview.analysis.verdicts import find; look = find._found; "
-    "find._found = lambda *given: (time.sleep(0.3), look(*given))[1]; "
+    "import time; from satview.analysis.verdicts import find; look = find._verdicts_of; "
+    "find._verdicts_of = lambda *given: (time.sleep(0.3), look(*given))[1]; "
 )
 ENVIRONMENT = {**os.environ, "TERM": "xterm", "COLUMNS": "100", "PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": "1"}
 ERASED = "\x1b[2K"

@@ -401,7 +401,7 @@ def test_a_click_on_a_division_goes_to_its_first_event(counts, dense, qtbot):
     click(counts.counts.plot, x, y, qtbot)
     event = dense.session.opened.selection.event
     assert made.edges[number] <= dense.session.opened.trace.events.time_cycles[event] < made.edges[number + 1]
-    assert event == made.first[kind, number]
+    assert event == made.first_row[kind, number]
 
 
 @pytest.mark.thorough
