@@ -104,7 +104,7 @@ def find_target(path: Path | str, reading: Sources = (), *, streams: bool = Fals
 
 
 def refuse_missing_folder(path: Path) -> None:
-    """Check that the folder of a new file or folder exists.
+    """Check that the parent folder of a file or folder to be created exists.
 
     Raises:
         WriteError: It does not exist; the text names it.

@@ -112,10 +112,11 @@ def cpu_timeline(
 
     Args:
         lane: Begins of the CPU's intervals, cycles, ascending, and their runners.
-        known: Times at which events of the CPU begin or cease to be missing, ascending; whether none is from then on.
+        known: Times at which a gap in the events of the CPU begins or ends, ascending; whether they are complete from
+            then on.
         entered: Times at which interrupts are entered or left, ascending; nesting depth from then on; number of the
             interrupt if it is entered, -1 if it is left.
-        end: The last edge, if it is behind the others; else it is one cycle behind them.
+        end: The last edge; if it is not later than the others, the last edge is one cycle after them.
     """
     room = len(lane[0]) + len(known[0]) + len(entered[0])
     edges, runner, interrupt = np.empty(room + 1, np.int64), np.empty(room, np.int32), np.empty(room, np.int64)

@@ -57,7 +57,7 @@ class Done:
     Attributes:
         name: Name of the trace.
         events: Number of its events.
-        costs_data: Problems of the file cost data.
+        costs_data: Whether data was lost to problems in the file.
         fault: Why it is not in the data set; empty = it is.
         misfits: Which descriptions of events do not fit it.
     """

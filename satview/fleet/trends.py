@@ -96,7 +96,7 @@ def metrics() -> dict[str, Metric]:
 
 
 def metric_of(text: str) -> Metric:
-    """Return a metric by its name, or that of a query.
+    """Return the metric with a name; a text that is a query gives a metric that evaluates it.
 
     Raises:
         UsageError: There is no such metric.

@@ -118,7 +118,7 @@ class Blockers:
 
 
 def blockers(trace: Trace) -> Blockers:
-    """Return whom every wait of a trace is for; computed at the first call and cached with it.
+    """Return for every wait of a trace whom it is for; computed at the first call and cached with the trace.
 
     The holder of a mutex is exact where the call shows the mutex's owner word (fast mode with 32 bits, and wide mode).
     It is inferred where the owner is in another process (shared memory), as the word has only a part of the pid.

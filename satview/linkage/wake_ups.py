@@ -321,7 +321,7 @@ class _WakeUps:
         self._offer(wakeups, interrupt, Certainty.INFERRED)
 
     def _attached(self, wakeups: NDArray[np.intp]) -> NDArray[np.uint32]:
-        """Return for each wake-up the last interrupt in the wait that the thread attached or unmasked, or `NO_EVENT`.
+        """Return for each wake-up the last interrupt in the wait whose number the thread attached to, or `NO_EVENT`.
 
         Only for threads that used a single interrupt number, and not from 8.0 on, where interrupt events show an id
         instead of the number.

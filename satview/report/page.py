@@ -52,12 +52,12 @@ _TICKS: Final = 6
 def stacked_areas(
     bands: NDArray[np.float64], titles: Sequence[str], length_ns: int, marks: Sequence[tuple[float, float]] = ()
 ) -> str:
-    """Return bands on top of each other over time, from 0 to 1 each bin.
+    """Return a stacked area chart of shares over time; each bin ranges from 0 to 1.
 
     Args:
         bands: float64 (bands, bins), shares of the whole.
         titles: Name of each band.
-        length_ns: Time of the width.
+        length_ns: Duration that the full width represents.
         marks: From and to, each a share of the width: ranges in which events are missing.
     """
     steps = np.repeat(np.arange(bands.shape[1] + 1), 2)[1:-1] / bands.shape[1] * WIDTH
@@ -275,7 +275,7 @@ def losses(trace: Trace) -> str:
 
 
 def limits(trace: Trace, thresholds: Thresholds) -> str:
-    """Return what the trace cannot show, so that silence is not taken for health."""
+    """Return what the trace cannot show, so that a missing verdict does not read as "no problem"."""
     missing = may_be_more(trace)
     kinds = [kind for kind in all_kinds() if thresholds.is_enabled(kind)]
     rows = [(row["kind"], row["reason"]) for row in undecided_table(trace, kinds).records()]
@@ -360,7 +360,7 @@ def write_report(
         trace: The trace; its file is opened again for pictures.
         path: The new file, or `-`.
         thresholds: When something is a verdict; None = the ones that come with satview.
-        pictures: Most verdicts that get a picture, besides the picture of the whole trace; 0 = no pictures at all.
+        pictures: Maximum number of verdicts that get a picture, besides the whole trace; 0 = no pictures at all.
         report: Called with the share that is done, 0 to 1.
 
     Raises:

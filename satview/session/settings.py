@@ -182,15 +182,15 @@ class Settings(QObject):
                 self._values[key] = value  # fits() has checked the type
 
     def number(self, key: str) -> int:
-        """Return the value of a number."""
+        """Return the value of a numeric setting."""
         return int(self._values[key])
 
     def text(self, key: str) -> str:
-        """Return the value of a text."""
+        """Return the value of a text setting."""
         return str(self._values[key])
 
     def flag(self, key: str) -> bool:
-        """Return the value of a switch."""
+        """Return the value of a setting that is on or off."""
         return bool(self._values[key])
 
     def value(self, key: str) -> Value:

@@ -176,7 +176,7 @@ class LineSession:
         return self.stderr_so_far
 
     def kill(self) -> None:
-        """Kill the command and its children: a jump of ssh, programs of a shell."""
+        """Kill the command and its children, such as ssh to a jump host or programs started by a shell."""
         with contextlib.suppress(OSError):
             if os.name == "nt":
                 self.process.kill()

@@ -74,21 +74,21 @@ class Threads:
 
     @property
     def runs(self) -> MeasuredDurations:
-        """Their runs on CPUs without a break, interrupts included."""
+        """Uninterrupted runs of the threads on CPUs; handling an interrupt does not end a run and is a part of it."""
         runs = self.trace.table("run")
         selected = np.isin(runs["thread"], self.rows)
         return self._rows(f"runs of {self.says}", runs, selected)
 
     @property
     def responses(self) -> MeasuredDurations:
-        """From each time when one is woken until it waits again, as far as the trace holds both ends."""
+        """From each wake-up of one of the threads until it waits again, if the trace holds both ends."""
         activations = self.trace.table("activation")
         selected = np.isin(activations["thread"], self.rows) & ~activations["is_cut"]
         return self._rows(f"responses of {self.says}", activations, selected)
 
     @property
     def periods(self) -> MeasuredDurations:
-        """From each time when one is woken to the next, where the trace shows it."""
+        """From each wake-up of one of the threads to its next, where the trace shows both."""
         activations = self.trace.table("activation")
         selected = np.flatnonzero(np.isin(activations["thread"], self.rows) & (activations["period_cycles"] >= 0))
         ends, before = activations["start_cycles"][selected], selected - 1  # the table is by thread, then in time order

@@ -171,6 +171,6 @@ def adopt_main_thread() -> None:
 
 
 def release_main_thread() -> None:
-    """Take the number back, when tracing ends before the program does."""
+    """Free the number of the main thread, in case tracing ends before the program does."""
     for thread in threading.enumerate():
         thread.__dict__.pop(_TID, None)

@@ -269,7 +269,7 @@ def arrow_groups(trace: Trace, index: ArrowIndex, picture: Picture, most: int = 
         trace: The events.
         index: The arrows of the trace.
         picture: The picture.
-        most: Most arrows to examine; of more, an even sample is used; 0 = all.
+        most: Maximum number of arrows to examine; if there are more, an even sample is used. 0 = no limit.
     """
     parts = index.parts(picture.window)
     count = sum(part.stop - part.start for part in parts)

@@ -182,7 +182,7 @@ def _verdicts(evidence: Evidence, blocked_by: Blockers, columns: list[_Ints], le
 
 
 def _row_before(evidence: Evidence, thread: int, row: int) -> int:
-    """Return the last event of a thread's state up to an event, -1 for none."""
+    """Return the last state event of a thread at or before an event, -1 for none."""
     states = evidence.trace.states.of(thread)
     states = states[states <= row]
     return int(states[-1]) if len(states) else -1

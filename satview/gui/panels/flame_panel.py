@@ -75,7 +75,7 @@ class FlameView(ExtentAnswer):
         self._request()
 
     def show_by_thread(self, is_by_thread: bool) -> None:
-        """Separate processes and threads, or add up their functions."""
+        """Show functions of each process and thread separately, or added up over all of them."""
         self._is_by_thread = is_by_thread
         self._request()
 
