@@ -21,7 +21,7 @@ static int lowest_bit(uint64_t word)
  * Write the rows of all events by which threads begin to run, ascending, and when each of them stops: at the thread's
  * next state, or when another thread begins to run on the CPU; and of each whether that comes before the state.
  *
- * Events are walked in the order of time: thread by thread, each would be looked for in memory anew.
+ * Events are walked in the order of time, in which they lie in memory; thread by thread each would be fetched alone.
  *
  * index: rows of the states, by thread, ascending for each; start: where each thread's begin, and one more; narrow or
  * wide: the thread of every event; bits: one per event, all 0, and up to 63 more; open, seen: one per thread, all -1
@@ -315,9 +315,10 @@ PASS(process_states,
 /*
  * Say of a CPU who had it when, and in which interrupt it was: an edge wherever either may change.
  *
- * lane, runner: when its intervals begin, and of whom they are; known, is_known: when its events begin and cease to be
- * missing, none before the first; entered, depth, number: when interrupts are entered and left, how many it is in then, and
- * of one that is entered its number, else -1. All times ascend. Before the first of each that one holds.
+ * lane, runner: when its intervals begin, and of whom they are; known, is_known: when a gap in its events begins or
+ * ends, and whether they are complete from then on; entered, depth, number: when interrupts are entered and left, how
+ * many it is in then, and of one that is entered its number, else -1. All times ascend. Before the first interval its
+ * runner holds, before the first gap events are complete, and before the first interrupt it is in none.
  *
  * Returns how many edges; REFUSED if there is not room enough.
  */

@@ -11,16 +11,18 @@ import numpy as np
 import pytest
 
 from satview.analysis.activities import Instances, activities
-from satview.analysis.blame import Blame, blame, object_words
+from satview.analysis.blame import Blame, blame, cpu_timeline, object_words
 from satview.capture import run as capture
 from satview.capture.logger_options import LoggerOptions
 from satview.capture.sim.parts.truth import ThreadId, TrueWait
+from satview.events import wire
 from satview.events.spec import Release
 from satview.opened import open_trace
 from tests.capture.made import FAST, WIDE, Traced, damaged
 from tests.capture.made import traced as capture_of
 from tests.capture.truth_sums import TruthSums
 from tests.helpers.extent import points
+from tests.helpers.kev import START, TraceBuilder
 
 from .test_statistics_truth import NAMES, RELEASES, workload
 
@@ -159,3 +161,16 @@ def test_only_threads_of_the_partition_that_is_overloaded_lack_its_budget(name: 
         for threads in (rounds.thread[parts.interval[lacks]], parts.thread[lacks])
     )
     assert {*zip(who_waits, who_runs, strict=True)} == {OVERLOADED[name]}
+
+
+def test_an_interrupt_is_not_known_to_go_on_over_lost_events(tmp_path):
+    """Its exit may be lost: from the loss on nothing is known before the next event of an interrupt."""
+    enter, leave = (wire.code(wire.WireClass.INT, event) for event in (1, 2))
+    builder = TraceBuilder().event(wire.CONTROL_BUFFER, 0, (1, 0)).time_event(0).state("RUNNING", 10, 5, 1)
+    builder.event(enter, 90, (7, 0)).event(wire.CONTROL_BUFFER, 5000, (4, 0)).time_event(5000)
+    builder.state("RUNNING", 5500, 5, 1).event(enter, 6000, (9, 0)).event(leave, 6100, (9, 0))
+    edges, _, interrupt = cpu_timeline(builder.event(wire.code(6, 1), 7000).open(tmp_path), 0)
+    begins = np.flatnonzero(np.append(True, interrupt[1:] != interrupt[:-1]))
+    assert list(zip((edges[begins] - START).tolist(), interrupt[begins].tolist(), strict=True)) == [
+        (0, -1), (90, 7), (91, -1), (6000, 9), (6100, -1),
+    ]  # fmt: skip

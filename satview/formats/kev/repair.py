@@ -139,7 +139,7 @@ MANY: Final = 200  # rows per kind of problem that are reported one by one; the 
 
 
 def split_contested(decoded: Decoded, slots: SlotSource, moves: Moves | None) -> None:
-    """Separate the tails of events that share their key with an open event, so that `repair` matches them anew."""
+    """Separate the tails of events that share their key with an open event, so that `repair` matches them again."""
     heads = decoded.unmatched.event[decoded.unmatched.event >= 0]  # ascends, as the file does
     if not len(heads):
         return

@@ -268,7 +268,7 @@ class ArrowLayer(QObject):
         return self.source.kinds if self.mode is ArrowMode.ALL else ()
 
     def are_due(self, scale: TimeScale) -> bool:
-        """Return whether the next picture must find its arrows anew."""
+        """Return whether the arrows must be searched again for the next picture."""
         return self.mode is ArrowMode.ALL and self._age >= _OLDEST - 1 and self._made_for[:1] != (scale,)
 
     def set_mode(self, mode: ArrowMode) -> None:
