@@ -19,12 +19,13 @@ from satview.analysis.spans import Spans, described_pairs, spans
 from satview.analysis.timing import Timing, bound_cycles
 from satview.base.errors import UsageError
 from satview.core import links
+from satview.core.ordering import stable_order
 from satview.events.states import DEAD, READY, RUNNING, STATE_BY_NAME
 from satview.filters.diagnostics import named_by
 from satview.filters.expressions.expression import select
 from satview.linkage import messages, pulses
 from satview.linkage.latencies import DEATH_PULSE
-from satview.linkage.rows import comm_words, positions, rows_of_codes, stable_order
+from satview.linkage.rows import comm_words, positions, rows_of_codes
 from satview.linkage.states import LANE_VALUES, first_that_fits, state_positions
 from satview.linkage.table import NO_EVENT, OPEN, Certainty
 from satview.linkage.transactions import FREE, client_states, served_messages
@@ -212,7 +213,7 @@ def _learned(trace: Trace) -> Activities:
         groups.sort(key=lambda group: -len(group[1]))
         del groups[MOST_ACTIVITIES:]
     learned = list[Activity]()
-    orders = [members[np.argsort(part.instances.start_row[members], kind="stable")] for part, members in groups]
+    orders = [members[stable_order(part.instances.start_row[members])] for part, members in groups]
     instances = _put_together([part for part, _ in groups], orders)
     edges = np.cumsum([0, *map(len, orders)])
     for (part, _), name, begin, stop in zip(groups, _names(trace, groups), edges[:-1], edges[1:], strict=True):
@@ -365,7 +366,7 @@ def _served(trace: Trace, thread: _Ints, sent: _Ints, received: _Ints) -> tuple[
     time = trace.events.time_cycles
     begin, end = np.full(len(sent), trace.window.end, np.int64), np.full(len(sent), -1, np.int64)
     arrived = np.flatnonzero(received >= 0)
-    arrived = arrived[np.argsort(received[arrived], kind="stable")]  # ascending, as searches below need it
+    arrived = arrived[stable_order(received[arrived])]  # ascending, as searches below need it
     thread, row = thread[arrived], received[arrived].astype(np.uint32)
     receipts = rows_of_codes(trace, messages.RECEIPT, pulses.RECEIPT)
     by, count = trace.events.thread[receipts].astype(np.int64), len(trace.threads)
@@ -571,7 +572,7 @@ def _followed(position: _Ints, following: _Ints) -> _Ints:
 def _triggered(trace: Trace, one: Instances, other: Instances) -> _Ints:
     """Return the first instance of `other` that the thread of each instance triggers during it; -1 for none."""
     key = trace.events.thread[other.start_row].astype(np.int64) << 32 | other.start_row
-    order = np.argsort(key, kind="stable")
+    order = stable_order(key)
     begin = np.searchsorted(trace.events.time_cycles, one.begin_cycles)
     position = np.searchsorted(key[order], one.thread << 32 | begin)
     last = one.thread << 32 | np.where(one.end_row < 0, len(trace.events), one.end_row)
@@ -584,7 +585,7 @@ def _triggered(trace: Trace, one: Instances, other: Instances) -> _Ints:
 
 def _next_of(trace: Trace, one: Instances, other: Instances) -> _Ints:
     out = _triggered(trace, one, other)
-    order = np.argsort(other.begin_cycles, kind="stable")
+    order = stable_order(other.begin_cycles)
     position = np.searchsorted(other.begin_cycles[order], one.end_cycles)
     later = np.append(order, -1)[position]
     return np.where((out < 0) & ~one.is_open, later, out)
@@ -593,7 +594,7 @@ def _next_of(trace: Trace, one: Instances, other: Instances) -> _Ints:
 def _input_of(trace: Trace, one: Instances, other: Instances) -> _Ints:
     out = np.full(len(other), -1, np.int64)
     done = np.flatnonzero(~one.is_open)
-    order = done[np.argsort(one.end_cycles[done], kind="stable")]
+    order = done[stable_order(one.end_cycles[done])]
     position = np.searchsorted(one.end_cycles[order], other.begin_cycles, side="right") - 1
     out[position >= 0] = order[position[position >= 0]]
     triggered = _triggered(trace, one, other)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
 from enum import IntEnum
-from functools import partial
+from functools import cache, partial
 from typing import Final
 
 import numpy as np
@@ -20,7 +20,7 @@ from satview.analysis.partitions import has_partitions
 from satview.base.time_text import format_duration
 from satview.core import lanes
 from satview.events import wire
-from satview.events.states import ABSENT, DEAD, READY, RUNNING, STATE_BY_NAME, STATE_BY_VALUE, UNKNOWN
+from satview.events.states import ABSENT, DEAD, READY, RUNNING, STATE_BY_NAME, STATE_BY_VALUE, STEP_OF_CODE, UNKNOWN
 from satview.filters.derived_columns import TraceDerivedColumns
 from satview.linkage.actors import TIMER, numbers_of_interrupts
 from satview.linkage.blockers import REPLY, RWLOCKS, SEND, blockers
@@ -28,12 +28,13 @@ from satview.linkage.interrupts import nesting
 from satview.linkage.latencies import deliveries
 from satview.linkage.messages import messages
 from satview.linkage.mutexes import MUTEX, entries_of
+from satview.linkage.rows import counts_around, numbers_within, positions
 from satview.linkage.table import NO_EVENT, OPEN
 from satview.linkage.wake_ups import last_sends, wake_ups
 from satview.store.arguments import arguments
 from satview.store.axis import files_of
 from satview.store.losses import idle_threads, losses, losses_of, merged
-from satview.store.time_ranges import cut_at
+from satview.store.time_ranges import TimeRanges, cut_at
 from satview.store.trace import LOGGER, Trace
 from satview.timeline.spans import LaneSpans
 from satview.timeline.state_lanes import cpu_spans, run_slices, thread_spans, value_of_code
@@ -217,8 +218,8 @@ def blame(trace: Trace, thread: _Ints, start: _Ints, begin: _Ints, end: _Ints) -
         begin: int64 (n,), when the thread begins to work for the interval.
         end: int64 (n,), not after the trace ends.
     """
-    count = len(thread)
-    pieces = _split(trace, np.tile(thread, 2), np.append(start, begin), np.append(begin, end))
+    count, running = len(thread), _Running(trace, TimeRanges.of(start, end))
+    pieces = _split(running, np.tile(thread, 2), np.append(start, begin), np.append(begin, end))
     is_early = pieces.of < count
     pieces.of[~is_early] -= count
     pieces.kind[is_early & (pieces.kind == Blame.OWN)] = Blame.EARLIER
@@ -229,7 +230,7 @@ def blame(trace: Trace, thread: _Ints, start: _Ints, begin: _Ints, end: _Ints) -
     # What the holders of locks and the servers did meanwhile, one level deeper.
     nested = np.flatnonzero(np.isin(pieces.kind, (Blame.LOCK, Blame.MESSAGE)) & (pieces.thread > 0))
     blocked = pieces.at(nested)
-    inner = _split(trace, blocked.thread, blocked.start, blocked.end)
+    inner = _split(running, blocked.thread, blocked.start, blocked.end)
     key = _keys(parts.of, parts.kind, parts.thread, parts.value)
     of_part = _positions(key, _keys(blocked.of, blocked.kind, blocked.thread, blocked.value))
     below = _added_up(inner, of_part[inner.of])
@@ -286,29 +287,72 @@ def _in_order(parts: _BlamePieces, below: _BlamePieces) -> BlameParts:
 _Timeline = tuple[_Ints, NDArray[np.int32], _Ints]
 
 
-def cpu_timeline(trace: Trace, cpu: int) -> _Timeline:
-    """Return what ran on a CPU: edges int64 (m + 1,), threads int32 (m,), interrupts int64 (m,); cached with the trace.
+def cpu_timeline(trace: Trace, cpu: int, windows: TimeRanges | None = None) -> _Timeline:
+    """Return what ran on a CPU: edges int64 (m + 1,), threads int32 (m,), interrupts int64 (m,).
 
     A thread is -1 while the CPU is idle, and 0 while it is not known; an interrupt is -1 while none is handled.
+
+    Args:
+        trace: The events.
+        cpu: Number of the CPU.
+        windows: Ranges within which the result is right; elsewhere it may be wrong, which is fast. None = everywhere.
     """
-    return trace.cached(f"analysis.cpu_timeline {cpu}", partial(_timeline, cpu=cpu))
-
-
-def _timeline(trace: Trace, cpu: int) -> _Timeline:
-    is_idle = idle_threads(trace)
+    is_idle, time = idle_threads(trace), trace.events.time_cycles
     nobody = np.zeros(len(trace.processes), np.uint8)  # lane values of processes are not used here
-    lane, nested = cpu_spans(trace, cpu, is_idle, nobody), nesting(trace, cpu)
+    lane = cpu_spans(trace, cpu, is_idle, nobody, windows)
     who = np.where(is_idle, _IDLE, np.arange(len(is_idle))).astype(np.int32)
     runner = np.zeros(len(lane.start_cycles), np.int32) if lane.thread is None else who[lane.thread]
+    rows, depth = nested_interrupts(trace, cpu)
     # After a loss it is known again from the next event of an interrupt on; until then one may be under way.
     lost = losses_of(losses(trace), cpu)
-    seen_again = np.append(nested.time_cycles, lane.end_cycles)[np.searchsorted(nested.time_cycles, lost[:, 1])]
+    following = positions(rows, np.searchsorted(time, lost[:, 1]))
+    seen_again = np.append(rows, 0)[following]
+    seen_again = np.where(following < len(rows), time[seen_again], lane.end_cycles)
     unknown = merged(np.stack((lost[:, 0] + 1, seen_again), axis=1)[lost[:, 0] + 1 < seen_again]).reshape(-1)
     known = unknown, np.arange(len(unknown)) % 2 == 1
-    interrupt = np.full(len(nested.rows), -1, np.int64)
-    interrupt[nested.step > 0] = numbers_of_interrupts(trace, nested.rows[nested.step > 0])
-    entered = nested.time_cycles, nested.depth, interrupt
+    if windows is not None:
+        within = _interrupts_within(trace, rows, depth, windows)
+        rows, depth = rows[within], depth[within]
+    interrupt, is_entry = np.full(len(rows), -1, np.int64), STEP_OF_CODE[trace.events.code[rows]] > 0
+    interrupt[is_entry] = numbers_of_interrupts(trace, rows[is_entry])
+    entered = time[rows], depth.astype(np.int64), interrupt
     return lanes.cpu_timeline((lane.start_cycles, runner), known, entered, lane.end_cycles + 1)
+
+
+def nested_interrupts(trace: Trace, cpu: int) -> tuple[NDArray[np.uint32], NDArray[np.int32]]:
+    """Return entries and exits of a CPU's interrupts, and how many are open after each, (n,) each; cached."""
+    return trace.cached(f"analysis.nested_interrupts {cpu}", partial(_nested_interrupts, cpu=cpu))
+
+
+def _nested_interrupts(trace: Trace, cpu: int) -> tuple[NDArray[np.uint32], NDArray[np.int32]]:
+    nested = nesting(trace, cpu)
+    return nested.rows, nested.depth.astype(np.int32)
+
+
+def _interrupts_within(
+    trace: Trace, rows: NDArray[np.uint32], depth: NDArray[np.int32], windows: TimeRanges
+) -> _Ints:  # fmt: skip
+    """Return the positions in `nested_interrupts` that say in which interrupts the CPU is within windows, ascending."""
+    before, end = counts_around(trace, rows, windows)
+    outermost = np.flatnonzero(depth == 0)
+    # From the last event before the window after which none was open.
+    return numbers_within(np.append(0, outermost)[positions(outermost, before)], end)
+
+
+class _Running:
+    """Who has each CPU when, computed once for each CPU that is asked for, and right only within some windows."""
+
+    def __init__(self, trace: Trace, windows: TimeRanges) -> None:
+        self.trace = trace
+        self.timeline = cache(partial(cpu_timeline, trace, windows=windows))
+        self.idle = cache(self._idle)
+
+    def _idle(self, cpu: int) -> tuple[_Ints, NDArray[np.bool_]]:
+        """Return when a CPU is idle: edges (m + 1,), and whether it is between them (m,)."""
+        edges, runner, _ = self.timeline(cpu)
+        is_idle = runner == _IDLE
+        begins = np.append(True, is_idle[1:] != is_idle[:-1])
+        return np.append(edges[:-1][begins], edges[-1]), is_idle[begins]
 
 
 def _last(moments: _Ints, times: _Ints) -> NDArray[np.intp]:
@@ -316,14 +360,14 @@ def _last(moments: _Ints, times: _Ints) -> NDArray[np.intp]:
     return np.maximum(np.searchsorted(moments, times, side="right") - 1, 0)
 
 
-def _split(trace: Trace, thread: _Ints, start: _Ints, end: _Ints) -> _BlamePieces:
+def _split(running: _Running, thread: _Ints, start: _Ints, end: _Ints) -> _BlamePieces:
     """Return how threads spent their time in ranges; the pieces of a range cover it exactly."""
-    values = value_of_code(trace)
+    trace, values = running.trace, value_of_code(running.trace)
     parts: list[_BlamePieces] = []
     for row in np.unique(thread).tolist():
         own = np.flatnonzero(thread == row)
         if row > 0:
-            parts += _of_thread(trace, row, own, (start[own], end[own]), thread_spans(trace, row, values))
+            parts += _of_thread(running, row, own, (start[own], end[own]), thread_spans(trace, row, values))
         else:
             own = own[end[own] > start[own]]
             parts.append(_pieces(own, start[own], end[own], Blame.UNKNOWN))
@@ -339,8 +383,9 @@ def _pieces(of: _Ints, start: _Ints, end: _Ints, kind: _Ints | int, thread: _Int
 
 
 def _of_thread(
-    trace: Trace, thread: int, own: NDArray[np.intp], ranges: tuple[_Ints, _Ints], spans: LaneSpans,
+    running: _Running, thread: int, own: NDArray[np.intp], ranges: tuple[_Ints, _Ints], spans: LaneSpans,
 ) -> list[_BlamePieces]:  # fmt: skip
+    trace = running.trace
     edges = np.append(spans.start_cycles, spans.end_cycles)
     of, span, start, end = cut_at(*ranges, edges)
     of = own[of]
@@ -352,13 +397,13 @@ def _of_thread(
     is_on_cpu = ~is_unknown & np.isin(value, (READY, RUNNING))
     for number in np.unique(cpu[is_on_cpu]).tolist():
         some = np.flatnonzero(is_on_cpu & (cpu == number))
-        lane, runner, interrupt = cpu_timeline(trace, number)
+        lane, runner, interrupt = running.timeline(number)
         piece, segment, begun, over = cut_at(start[some], end[some], lane)
         some = some[piece]
         pieces = _on_cpu(trace, thread, (of[some], begun, over), value[some] == RUNNING, runner[segment],
                          interrupt[segment])  # fmt: skip
         is_free = (pieces.kind == Blame.NO_CPU) & (runner[segment] == _IDLE)
-        parts.append(_kept_from_cpu(trace, thread, number, (pieces, event[some]), is_free))
+        parts.append(_kept_from_cpu(running, thread, number, (pieces, event[some]), is_free))
     some = np.flatnonzero(~is_unknown & ~is_on_cpu)
     kind, who, what = _waits(trace, thread, value[some], event[some])
     parts.append(_pieces(of[some], start[some], end[some], kind, who, what))
@@ -389,18 +434,18 @@ def _on_cpu(
 
 
 def _kept_from_cpu(
-    trace: Trace, thread: int, cpu: int, of_cpu: tuple[_BlamePieces, _Ints], is_free: NDArray[np.bool_]
+    running: _Running, thread: int, cpu: int, of_cpu: tuple[_BlamePieces, _Ints], is_free: NDArray[np.bool_]
 ) -> _BlamePieces:
     """Return pieces with the reason why the thread does not run on its CPU, or on another that is idle meanwhile.
 
     Args:
-        trace: The events.
+        running: Who has each CPU when.
         thread: Thread to which the pieces belong.
         cpu: The CPU on which it runs, or runs next.
         of_cpu: Pieces on that CPU, and the events that begin the states of the thread, int64.
         is_free: bool, whether that CPU is idle in each piece.
     """
-    pieces, events = of_cpu
+    trace, (pieces, events) = running.trace, of_cpu
     least = trace.clock.cycles_of(_SWITCH_NS)
     is_long, by_budget = pieces.cycles >= least, has_partitions(trace)
     allowed = Kept.BUDGET if by_budget else Kept.UNKNOWN
@@ -418,7 +463,7 @@ def _kept_from_cpu(
     for other in range(first_cpu, first_cpu + cpus):  # CPUs of the same target
         if other == cpu or not len(waiting):
             continue
-        edges, is_idle = _idle_ranges(trace, other)
+        edges, is_idle = running.idle(other)
         piece, segment, begun, over = cut_at(waiting.start, waiting.end, edges)
         outside = waiting.cycles - np.bincount(piece, over - begun, len(waiting)).astype(np.int64)
         if outside.any():  # the CPU is not known all the time
@@ -446,18 +491,6 @@ def _has_lower_priority(trace: Trace, cpu: int, moments: _Ints, ready: _Ints) ->
         derived.priority(np.where(known, events, 0).astype(np.uint32)) for events in (ready, run)
     )
     return np.asarray(known & (other_priority > 0) & (other_priority < own_priority))
-
-
-def _idle_ranges(trace: Trace, cpu: int) -> tuple[_Ints, NDArray[np.bool_]]:
-    """Return when a CPU is idle: edges (m + 1,), and whether it is between them (m,); cached with the trace."""
-    return trace.cached(f"analysis.idle_ranges {cpu}", partial(_made_idle_ranges, cpu=cpu))
-
-
-def _made_idle_ranges(trace: Trace, cpu: int) -> tuple[_Ints, NDArray[np.bool_]]:
-    edges, runner, _ = cpu_timeline(trace, cpu)
-    is_idle = runner == _IDLE
-    begins = np.append(True, is_idle[1:] != is_idle[:-1])
-    return np.append(edges[:-1][begins], edges[-1]), is_idle[begins]
 
 
 def _allows(trace: Trace, thread: int, moments: _Ints, cpu: int) -> _Ints:

@@ -12,10 +12,11 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from satview.core.ordering import stable_order
 from satview.events import wire
 from satview.formats.symbols import symbols_of
 from satview.linkage.calls import calls
-from satview.linkage.rows import rows_of_class, stable_order
+from satview.linkage.rows import rows_of_class
 from satview.linkage.table import OPEN
 from satview.linkage.whole import is_whole
 from satview.store.arguments import argument, distinct

@@ -19,13 +19,14 @@ from satview.analysis.times.state_times import walk
 from satview.base.column_arrays import ColumnTable
 from satview.core import links
 from satview.core.lanes import whole_spans
+from satview.core.ordering import stable_order
 from satview.events import wire
 from satview.events.kernel_calls import call_numbers
 from satview.events.states import DEAD, NOT_A_STATE, READY, RUNNING, STATE_BY_NAME
 from satview.linkage.blockers import JOIN, REPLY, SEND, Blockers, blockers, holders_at
 from satview.linkage.messages import RECEIPT, replies
 from satview.linkage.mutexes import MUTEX, entries_of
-from satview.linkage.rows import rows_of_codes, rows_where, stable_order
+from satview.linkage.rows import rows_of_codes, rows_where
 from satview.linkage.servers import creation_of, server_of
 from satview.linkage.states import following, state_ends
 from satview.linkage.table import NO_EVENT, OPEN, Certainty, Rows

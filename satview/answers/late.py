@@ -23,7 +23,7 @@ from satview.analysis.activities import (
     chain_of,
     reactions,
 )
-from satview.analysis.blame import BLAME_WORDS, Blame, BlameParts, cpu_timeline, part_words, writes_trace
+from satview.analysis.blame import BLAME_WORDS, Blame, BlameParts, nested_interrupts, part_words, writes_trace
 from satview.analysis.needs import MESSAGES, PULSES, STATES
 from satview.analysis.spans import MOST_CALLS
 from satview.analysis.times.basis import percentiles_by, sum_by
@@ -48,15 +48,16 @@ from satview.answers.late_comparison import (
 from satview.answers.table import Column, Kind, Known, Question, Table, below_each_other
 from satview.base.threads import Begun
 from satview.base.time_text import format_duration, format_moment
+from satview.core.ordering import stable_order
 from satview.linkage.blockers import blockers
+from satview.linkage.calls import scanned
 from satview.linkage.latencies import deliveries
-from satview.linkage.rows import stable_order
 from satview.linkage.trace_links import reading_ahead
 from satview.linkage.waits import waits
 from satview.linkage.wake_ups import wake_ups
 from satview.store.time_ranges import TimeRanges
 from satview.store.trace import Trace
-from satview.timeline.state_lanes import contradicted_runs, run_slices
+from satview.timeline.state_lanes import contradicted_runs, run_slices, slices_by_cpu
 
 _Ints = NDArray[np.int64]
 _LONG: Final = 1 << 20  # events: with fewer, a second thread gains nothing
@@ -554,22 +555,22 @@ def late(trace: Trace, timing: Mapping[str, Timing] | None = None) -> Late:
     with reading_ahead(trace):
         beside = Begun(partial(_make_links, trace), "satview-late")
         try:
-            learned = activities(trace, timing)
-            for make in (contradicted_runs, deliveries, STATES.reason):  # the tables need these first
+            for make in (scanned, contradicted_runs, STATES.reason):  # these need no words, which are still being read
                 make(trace)
-            for cpu in range(trace.cpu_count - 1, 0, -1):  # the other thread begins with the first one
-                cpu_timeline(trace, cpu)
+            learned = activities(trace, timing)
+            deliveries(trace)
+            slices_by_cpu(trace)
+            for cpu in range(trace.cpu_count):
+                nested_interrupts(trace, cpu)
         finally:
             beside.wait()
     return Late(trace, learned, timing or {})
 
 
 def _make_links(trace: Trace) -> None:
-    """Compute the links and CPU timelines that blame needs, some of which activities need too, in another thread."""
+    """Compute what blame needs, which activities need in part too, in another thread."""
     for make in (waits, wake_ups, blockers):
         make(trace)
-    for cpu in range(trace.cpu_count):
-        cpu_timeline(trace, cpu)
 
 
 def blame_table(trace: Trace, timing: Mapping[str, Timing] | None = None) -> Table:

@@ -21,11 +21,12 @@ from satview.answers.functions import SEPARATOR, call_stacks
 from satview.answers.table import Column, Kind, Question, Table
 from satview.base.column_arrays import numbers_of
 from satview.events import wire
-from satview.linkage.rows import rows_of_class, rows_of_codes
+from satview.events.states import RUNNING
+from satview.linkage.states import state_values
 from satview.linkage.transactions import addressed_messages
+from satview.store.time_ranges import TimeRanges
 from satview.store.trace import Trace
 from satview.timeline.lane_classes import LANE_CLASS_BY_NAME
-from satview.timeline.state_lanes import run_slices
 
 _Ints = NDArray[np.int64]
 MOST_COMPARED: Final = 1000
@@ -218,7 +219,7 @@ class _Pool:
         self.responses.append(self._on_own_clock(sample.trace, chosen.response_cycles))
         is_own = sample.trace is self.trace
         self.start_row.append(np.where(is_own, chosen.start_row, -1))
-        for rows, what in _happenings(sample.trace, np.unique(chosen.thread)):
+        for rows, what in _happenings(sample.trace, chosen):
             instance, position = _within(sample.trace, chosen, rows)
             self.instance.append(instance + self.count)
             self.happens.append(_numbers(self.names, what[0][position], what[1]))
@@ -282,25 +283,28 @@ def _step(trace: Trace, kind: int, thread: int, value: int) -> str:
     return f"{BLAME_WORDS[Blame(kind)]}{f' {what}' if what else ''}{f' {link} {whom}' if whom else ''}"
 
 
-def _happenings(trace: Trace, threads: _Ints) -> list[tuple[_Ints, tuple[_Ints, Callable[[int], str]]]]:
-    """Return the events of threads that may slow them down, by sort: rows, and a number with its name for each row."""
+def _happenings(trace: Trace, instances: Instances) -> list[tuple[_Ints, tuple[_Ints, Callable[[int], str]]]]:
+    """Return the events that may slow instances down, by sort: rows, and a number with its name for each row.
+
+    They are of threads of the instances. Some are not within the instances, as `_within` looks at all of them.
+    """
+    threads, states = np.unique(instances.thread), trace.states
     is_wanted = np.zeros(len(trace.threads), np.bool_)
     is_wanted[threads] = True
-
-    def of_threads(rows: NDArray[np.integer]) -> _Ints:
-        return np.asarray(rows[is_wanted[trace.events.thread[rows]]], np.int64)
-
-    runs = of_threads(run_slices(trace)[0])
-    runs = runs[np.argsort(trace.events.thread[runs], kind="stable")]
+    own_states = numbers_of(states.start[threads], states.start[threads + 1] - states.start[threads])
+    runs = states.event[own_states[state_values(trace)[own_states] == RUNNING]].astype(np.int64)
     thread, cpu = trace.events.thread[runs], trace.events.cpu[runs]
     moves = runs[1:][(thread[1:] == thread[:-1]) & (cpu[1:] != cpu[:-1])]
-    calls = of_threads(rows_of_class(trace, wire.WireClass.KER_CALL))
-    code = trace.events.code[calls].astype(np.int64)
-    calls, code = calls[code & wire.KER_FORM == 0], code[code & wire.KER_FORM == 0]
+    within = TimeRanges.of(instances.begin_cycles, instances.end_cycles + 1)
+    begin, end = (np.searchsorted(trace.events.time_cycles, edges) for edges in (within.start, within.end))
+    rows = numbers_of(begin, end - begin)
+    rows = rows[is_wanted[trace.events.thread[rows]]]
+    code = trace.events.code[rows].astype(np.int64)
+    is_entry = (code >> wire.CLASS_SHIFT == wire.WireClass.KER_CALL) & (code & wire.KER_FORM == 0)
+    calls, code, faults = rows[is_entry], code[is_entry], rows[np.isin(code, LANE_CLASS_BY_NAME["faults"].codes)]
     sent, server_pid = addressed_messages(trace)
     client = trace.events.thread[sent]
     own = np.flatnonzero((client > 0) & is_wanted[client] & (server_pid > 0))
-    faults = of_threads(rows_of_codes(trace, *LANE_CLASS_BY_NAME["faults"].codes))
     pids = dict(zip(trace.processes.pid.tolist(), range(len(trace.processes)), strict=True))
     nothing = np.zeros
     return [

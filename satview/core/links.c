@@ -257,10 +257,11 @@ PASS(states,
      U2(0), U2(1), U4(1), COUNT(0), U4(2), COUNT(2), I8(3), COUNT(6), U1(4), (uint8_t)NUMBER(5), I8(6), U1(7),
      U4(8))
 
+NEAR_POSITION(near_position, uint32_t)
+
 /*
  * Write for each of some events where in the index of states the first one of a thread at or after it is, where the
- * next thread's begin if there is none. rows: ascending. fill: room for every
- * thread.
+ * next thread's begin if there is none. The search begins near the thread's last position. fill: room for every thread.
  *
  * Returns 0; REFUSED if there is no such thread.
  */
@@ -269,18 +270,18 @@ static int64_t satview_state_positions(const uint32_t *index, int64_t indexed, c
                                        int64_t *out)
 {
     for (int64_t t = 0; t < threads; t++) {
-        if (start[t] < 0 || start[t + 1] > indexed)
+        if (start[t] < 0 || start[t + 1] < start[t] || start[t + 1] > indexed)
             return REFUSED;
-        fill[t] = start[t];
+        fill[t] = 0;
     }
     for (int64_t k = 0; k < requests; k++) {
-        int64_t place;
+        int64_t begin, own;
         if (thread[k] < 0 || thread[k] >= threads)
             return REFUSED;
-        place = fill[thread[k]];
-        while (place < start[thread[k] + 1] && index[place] < rows[k])
-            place++;
-        out[k] = fill[thread[k]] = place;
+        begin = start[thread[k]];
+        own = start[thread[k] + 1] - begin;
+        fill[thread[k]] = near_position(index + begin, own, fill[thread[k]], rows[k]);
+        out[k] = begin + fill[thread[k]];
     }
     return 0;
 }
@@ -403,8 +404,6 @@ static int64_t satview_numbered(const int64_t *number, int64_t count, uint32_t *
 
 PASS(numbered, "i8:n u4:p n u4:n i8:n", I8(0), COUNT(0), U4(1), COUNT(1), NUMBER(2), U4(3), I8(4))
 
-NEAR_POSITION(near_position, uint32_t)
-
 /*
  * Write where among ascending numbers the first one is that is not less than each requested one.
  * The search begins near the last position, in whatever order the requested ones are.
@@ -431,6 +430,35 @@ static int64_t satview_key_positions(const int64_t *number, int64_t count, const
 }
 
 PASS(key_positions, "i8:n i8:r i8:r", I8(0), COUNT(0), I8(1), COUNT(1), I8(2))
+
+/*
+ * Write what the ranges of some numbers have at a position in their range, and what comes behind all ranges where one
+ * is shorter. number: ascending; start: where the range of each begins in `values`, which they fill but for its end.
+ *
+ * Returns 0; 1 if there is no such number; REFUSED if a range is not within the values.
+ */
+static int64_t satview_values_in_ranges(const uint32_t *number, int64_t count, const uint32_t *start,
+                                        const uint64_t *values, int64_t size, const uint32_t *requested,
+                                        int64_t requests, int64_t position, uint64_t *out)
+{
+    int64_t place = 0;
+    for (int64_t k = 0; k < requests; k++) {
+        int64_t value;
+        place = near_position(number, count, place, requested[k]);
+        if (place == count || number[place] != requested[k])
+            return 1;
+        value = position < 0 || position >= (int64_t)start[place + 1] - start[place] ? size - 1
+                                                                                     : start[place] + position;
+        if (value < 0 || value >= size)
+            return REFUSED;
+        out[k] = values[value];
+    }
+    return 0;
+}
+
+PASS(values_in_ranges,
+     "u4:n u4:n+1 u8:v u4:r n u8:r",
+     U4(0), COUNT(0), U4(1), U8(2), COUNT(2), U4(3), COUNT(3), NUMBER(4), U8(5))
 
 /*
  * Write entries and exits of interrupts and handlers that belong together, as brackets do: the exit of an interrupt is

@@ -191,7 +191,7 @@ def state_positions(
     Args:
         index: uint32 (n,), the state events by thread.
         start: int64 (threads + 1,), where those of each thread begin.
-        rows: uint32 (k,), ascending.
+        rows: uint32 (k,), in any order.
         thread: int64 (k,), rows of the thread table.
 
     Returns:
@@ -294,6 +294,23 @@ def positions(number: NDArray[np.integer], requested: NDArray[np.integer]) -> ND
     out = np.empty(len(requested), np.int64)
     call("positions" if number.dtype == np.uint32 else "key_positions", number, requested, out)
     return out
+
+
+def values_in_ranges(
+    number: NDArray[np.uint32], start: NDArray[np.uint32], values: NDArray[np.uint64],
+    requested: NDArray[np.uint32], position: int,
+) -> NDArray[np.uint64] | None:  # fmt: skip
+    """Return the value at a position in the range of each requested number, uint64 (k,); None if a number is missing.
+
+    Args:
+        number: uint32 (n,), ascending.
+        start: uint32 (n + 1,), where the range of each number begins in `values`.
+        values: uint64 (m + 1,), the ranges, and the value to return where a range is too short.
+        requested: uint32 (k,), in any order; fastest if most ascend.
+        position: Position in each range.
+    """
+    out = np.empty(len(requested), np.uint64)
+    return None if call("values_in_ranges", number, start, values, requested, position, out) else out
 
 
 def nested(

@@ -7,18 +7,18 @@
 enum { RADIX_BITS = 11, RADIX = 1 << RADIX_BITS, ORDER_BLOCK = 1 << 10 };
 
 /*
- * Write the order of some times, equal ones as they are. spare: as large as order.
+ * Write the order of some numbers, equal ones as they are. spare: as large as order.
  * Returns which of the two has it: 0 order, 1 spare.
  */
-static int64_t satview_time_order(const int64_t *time, int64_t count, int64_t *order, int64_t *spare)
+static int64_t satview_stable_order(const int64_t *number, int64_t count, int64_t *order, int64_t *spare)
 {
-    int64_t least = count ? time[0] : 0, most = least, positions[RADIX], done = 0;
+    int64_t least = count ? number[0] : 0, most = least, positions[RADIX], done = 0;
     int is_sorted = 1;
     for (int64_t i = 0; i < count; i++) {
         order[i] = i;
-        least = time[i] < least ? time[i] : least;
-        most = time[i] > most ? time[i] : most;
-        is_sorted &= i == 0 || time[i - 1] <= time[i];
+        least = number[i] < least ? number[i] : least;
+        most = number[i] > most ? number[i] : most;
+        is_sorted &= i == 0 || number[i - 1] <= number[i];
     }
     if (is_sorted)
         return 0;
@@ -26,19 +26,19 @@ static int64_t satview_time_order(const int64_t *time, int64_t count, int64_t *o
         int64_t *from = done & 1 ? spare : order, *to = done & 1 ? order : spare, sum = 0;
         memset(positions, 0, sizeof positions);
         for (int64_t i = 0; i < count; i++)
-            positions[((uint64_t)time[i] - (uint64_t)least) >> shift & (RADIX - 1)]++;
+            positions[((uint64_t)number[i] - (uint64_t)least) >> shift & (RADIX - 1)]++;
         for (int k = 0; k < RADIX; k++) {
             int64_t size = positions[k];
             positions[k] = sum;
             sum += size;
         }
         for (int64_t i = 0; i < count; i++)
-            to[positions[((uint64_t)time[from[i]] - (uint64_t)least) >> shift & (RADIX - 1)]++] = from[i];
+            to[positions[((uint64_t)number[from[i]] - (uint64_t)least) >> shift & (RADIX - 1)]++] = from[i];
     }
     return done & 1;
 }
 
-PASS(time_order, "i8:n i8:n i8:n", I8(0), COUNT(0), I8(1), I8(2))
+PASS(stable_order, "i8:n i8:n i8:n", I8(0), COUNT(0), I8(1), I8(2))
 
 /*
  * Write the rows that a stable sort by time could move, ascending.

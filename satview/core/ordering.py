@@ -1,4 +1,4 @@
-"""The compiled passes that sort events by time; see ordering.c."""
+"""The compiled passes that sort, mostly events by time; see ordering.c."""
 
 from __future__ import annotations
 
@@ -16,11 +16,14 @@ _LEAST_PARTS = 16  # of the range: what is kept is at most one of them
 _MOVED_ROWS = 1 << 17  # of all columns that are moved one after the other; a multiple of that
 
 
-def time_order(time: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the stable sort order of times in cycles, int64 (n,)."""
-    time = np.ascontiguousarray(time, np.int64)
-    order, spare = np.empty(len(time), np.int64), np.empty(len(time), np.int64)
-    is_spare = call("time_order", time, order, spare)
+def stable_order(numbers: NDArray[np.integer]) -> NDArray[np.int64]:
+    """Return the positions that sort whole numbers, equal ones in their order, int64 (n,).
+
+    As a stable `np.argsort`, but twice to five times as fast.
+    """
+    numbers = np.ascontiguousarray(numbers, np.int64)
+    order, spare = np.empty(len(numbers), np.int64), np.empty(len(numbers), np.int64)
+    is_spare = call("stable_order", numbers, order, spare)
     return spare if is_spare else order
 
 

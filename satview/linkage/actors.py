@@ -7,15 +7,10 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from satview.core.ordering import stable_order
 from satview.events import wire
 from satview.linkage.calls import scanned
-from satview.linkage.rows import (
-    last_in_table,
-    last_of_codes,
-    positions,
-    rows_of_codes,
-    stable_order,
-)
+from satview.linkage.rows import last_in_table, last_of_codes, positions, rows_of_codes
 from satview.linkage.table import NO_EVENT
 from satview.store.arguments import distinct
 from satview.store.trace import Trace

@@ -13,10 +13,11 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from satview.core.ordering import stable_order
 from satview.events.states import STATE_BY_NAME
 from satview.linkage.messages import messages
 from satview.linkage.mutexes import MUTEX, Mutexes, codes_of_entries, holds, mutexes
-from satview.linkage.rows import comm_words, stable_order, thread_rows
+from satview.linkage.rows import comm_words, thread_rows
 from satview.linkage.table import NO_EVENT, OPEN, Certainty
 from satview.linkage.waits import Waits, waits
 from satview.linkage.wake_ups import last_sends, wake_ups

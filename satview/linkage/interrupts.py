@@ -10,9 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from satview.core import links, statistics
+from satview.core.ordering import stable_order
 from satview.events import wire
 from satview.events.states import STEP_OF_CODE
-from satview.linkage.rows import by_cpu, depth_within, nested_pairs, rows_of_class, rows_where, stable_order
+from satview.linkage.rows import by_cpu, depth_within, nested_pairs, rows_of_class, rows_where
 from satview.linkage.whole import is_whole_on, part_of
 from satview.store.losses import losses, losses_of
 from satview.store.time_ranges import TimeRanges

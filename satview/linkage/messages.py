@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from satview.core import links
+from satview.core.ordering import stable_order
 from satview.events import wire
 from satview.linkage.actors import open_calls
 from satview.linkage.calls import partners
@@ -79,7 +80,7 @@ def _answers_by_client(trace: Trace) -> tuple[NDArray[np.uint32], NDArray[np.uin
     tid, pid = comm_words(trace, given)
     client = np.concatenate((trace.events.thread[sends].astype(np.int64), thread_rows(trace, pid, tid)))
     rows = np.concatenate((sends, given))
-    order = np.argsort(rows, kind="stable")
+    order = stable_order(rows)
     is_send, rows, client = order < len(sends), rows[order], client[order]
     before = links.previous_same(client)
     answer = np.flatnonzero(~is_send & (client != UNKNOWN_THREAD) & (before >= 0))
@@ -107,7 +108,7 @@ def _answers_by_number(trace: Trace) -> tuple[NDArray[np.uint32], NDArray[np.uin
     given, number = given[known], number[known]
     rows = np.concatenate((receipts, given))
     rcvid = np.concatenate((comm_words(trace, receipts)[0].astype(np.int64), number & 0xFFFFFFFF))
-    order = np.argsort(rows, kind="stable")
+    order = stable_order(rows)
     is_receipt, before = order < len(receipts), links.previous_same(rcvid[order])
     answer = np.flatnonzero(~is_receipt & (before >= 0))
     answer = answer[is_receipt[before[answer]]]

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from satview.core import links
+from satview.core.ordering import stable_order
 from satview.events import wire
 from satview.events.kernel_calls import call_numbers
 from satview.events.states import STATE_BY_NAME
@@ -124,7 +125,7 @@ def _together(
     trace: Trace, rows: tuple[NDArray[np.uint32], NDArray[np.uint32]], mutex: tuple[_Ints, _Ints],
 ) -> MutexCalls:  # fmt: skip
     row, number = np.concatenate(rows), np.concatenate(mutex)
-    order = np.argsort(row, kind="stable")
+    order = stable_order(row)
     return MutexCalls(row[order], trace.events.thread[row[order]].astype(np.int64), number[order])
 
 
@@ -154,7 +155,7 @@ def _holds(trace: Trace) -> Pairs:
     is_get = np.arange(len(row)) < len(gets.row)
     thread = np.concatenate((gets.thread, gives.thread))
     mutex = np.concatenate((gets.mutex, gives.mutex))
-    order = np.argsort(row * 2 + is_get, kind="stable")  # SYNC_CONDVAR_WAIT unlocks first, then locks
+    order = stable_order(row * 2 + is_get)  # SYNC_CONDVAR_WAIT unlocks first, then locks
     row, is_get, thread, mutex = row[order], is_get[order], thread[order], mutex[order]
     before = links.previous_same(mutex * len(trace.threads) + thread)
     give = np.flatnonzero(~is_get & (mutex >= 0) & (before >= 0))

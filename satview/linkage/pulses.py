@@ -7,10 +7,12 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from satview.core import links
+from satview.core.ordering import stable_order
 from satview.events import wire
 from satview.events.states import STATE_BY_NAME
 from satview.linkage.messages import receiver_keys
-from satview.linkage.rows import comm_words, depth_within, last_of_codes, rows_of_codes, stable_order
+from satview.linkage.rows import comm_words, depth_within, last_of_codes, positions, rows_of_codes
 from satview.linkage.states import following, state_values
 from satview.linkage.table import NO_EVENT, OPEN, Certainty, LinkKind, LinkTable, Pairs, no_pairs, pairs_of
 from satview.linkage.whole import is_whole
@@ -61,13 +63,14 @@ def _pulses(trace: Trace) -> Pairs:
 
 
 def _waiting(trace: Trace) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
-    """Return the begin and end events of all waits in state RECEIVE in which no event is missing."""
+    """Return the begin and end events of all waits in state RECEIVE in which no event is missing, by end."""
     receiving = np.flatnonzero(state_values(trace) == RECEIVE)
     ends = following(trace, receiving)
     receiving, ends = receiving[ends != OPEN], ends[ends != OPEN]
     begins = trace.states.event[receiving]
-    sure = is_whole(trace, begins, ends)
-    return begins[sure], ends[sure]
+    whole = np.flatnonzero(is_whole(trace, begins, ends))
+    by_end = whole[stable_order(ends[whole])]
+    return begins[by_end], ends[by_end]
 
 
 def _handed_over(
@@ -79,31 +82,26 @@ def _handed_over(
     The pulse is the CPU's last one before the event that ends the wait. The receipt is the thread's first one after
     that event, if the thread does not begin another wait before it.
     """
-    events, (begins, ends) = trace.events, waiting
+    thread, (begins, ends) = trace.events.thread, waiting
     pulse = last_of_codes(trace, SENDS, ends)
     within_wait = np.flatnonzero((pulse != NO_EVENT) & (pulse > begins))
-    begins, ends, pulse = begins[within_wait], ends[within_wait], pulse[within_wait]
-    owner = events.thread[receipts].astype(np.int64)
-    order = np.argsort(owner << 32 | receipts)
-    sorted_key = (owner << 32 | receipts)[order]
-    position = np.searchsorted(sorted_key, events.thread[ends].astype(np.int64) << 32 | ends)
-    followed = np.flatnonzero(position < len(order))
-    followed = followed[owner[order[position[followed]]] == events.thread[ends[followed]]]
-    receipt = order[position[followed]]
-    sent = np.searchsorted(sends, pulse[followed])
+    ends, pulse = ends[within_wait], pulse[within_wait]
+    of_receipts = thread[receipts].astype(np.int64)
+    following = links.next_of_number(receipts, of_receipts, ends, thread[ends], len(trace.threads))
+    followed = np.flatnonzero(following != NO_EVENT)
+    sent, receipt = positions(sends, pulse[followed]), positions(receipts, following[followed])
+    fits = np.flatnonzero(send_key[sent] == receipt_key[receipt])
     # Another wait that begins before the receipt means that this one ended without a pulse.
-    fits = send_key[sent] == receipt_key[receipt]
-    sent, receipt, ends = sent[fits], receipt[fits], ends[followed][fits]
-    sent, receipt = _last_of(receipt, sent, ends)
-    _, once = np.unique(sent, return_index=True)
-    return sent[once], receipt[once]
+    fits = fits[_last_of_each(receipt[fits], len(receipts))][::-1]
+    fits = fits[_last_of_each(sent[fits], len(sends))]  # of a pulse the first receipt
+    return sent[fits], receipt[fits]
 
 
-def _last_of(receipt: _Positions, sent: _Positions, ends: NDArray[np.uint32]) -> tuple[_Positions, _Positions]:
-    """Return for each receipt the pulse of the last wait before it."""
-    order = np.lexsort((ends, receipt))
-    is_last = np.append(receipt[order][1:] != receipt[order][:-1], True)[: len(order)]
-    return sent[order[is_last]], receipt[order[is_last]]
+def _last_of_each(numbers: _Positions, count: int) -> _Positions:
+    """Return the position at which each number below `count` occurs last, in the order of the numbers."""
+    last = np.full(count, -1, np.intp)
+    last[numbers] = np.arange(len(numbers))
+    return last[last >= 0]
 
 
 def _queued(
@@ -125,7 +123,7 @@ def _queued(
     both = np.unique(np.concatenate((key, anchor_key)), return_inverse=True)[1]
     row = np.concatenate((rows, anchors))
     step = np.concatenate((np.where(is_receipt, -1, 1), np.zeros(len(anchors), np.int64)))
-    order = np.argsort(row, kind="stable")
+    order = stable_order(row)
     order = order[stable_order(both[order])]
     row, step, who = row[order], step[order], both[order]
     # A new part of a connection's events begins where the queue is known to be empty, or where events are missing.

@@ -110,12 +110,7 @@ def state_positions(trace: Trace, rows: NDArray[np.integer], threads: NDArray[np
     Returns:
         Indices; where the thread has no such event, the index of the next thread's first event, or the length.
     """
-    states = trace.states
-    if np.all(rows[1:] >= rows[:-1]):
-        return links.state_positions(states.event, states.start, rows.astype(np.uint32), threads)
-    key = np.repeat(np.arange(len(trace.threads), dtype=np.int64) << 32, np.diff(states.start))
-    key |= states.event  # by thread, then in time order
-    return np.searchsorted(key, threads << 32 | rows.astype(np.int64))
+    return links.state_positions(trace.states.event, trace.states.start, rows.astype(np.uint32), threads)
 
 
 def first_that_fits(

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from satview.core import links
+from satview.core.ordering import stable_order
 
 Rows = NDArray[np.integer]
 Pairs = tuple[NDArray[np.uint32], NDArray[np.uint32], NDArray[np.uint8]]  # from_row, to_row, certainty; in any order
@@ -118,7 +119,7 @@ class LinkTable:
     def of(cls, kind: LinkKind, pairs: Pairs) -> LinkTable:
         """Return the table of links given in any order."""
         from_row, to_row, certainty = pairs
-        order = np.lexsort((to_row, from_row)) if kind in BRANCHING else np.argsort(from_row, kind="stable")
+        order = np.lexsort((to_row, from_row)) if kind in BRANCHING else stable_order(from_row)
         return cls(kind, from_row[order], to_row[order], certainty[order])
 
     def __len__(self) -> int:
@@ -173,7 +174,7 @@ class LinkTable:
     @cached_property
     def _by_end(self) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
         """Indices of the links sorted by the events that end them, and the rows of these events."""
-        order = np.argsort(self.to_row, kind="stable")
+        order = stable_order(self.to_row)
         return order.astype(np.uint32), self.to_row[order]
 
 

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from satview.core import links
+from satview.core.ordering import stable_order
 from satview.events import linux, wire
 from satview.events.kernel_calls import call_numbers
 from satview.events.spec import Release
@@ -15,14 +16,7 @@ from satview.events.states import READY, RUNNING, STATE_BY_NAME
 from satview.linkage import actors, messages, pulses
 from satview.linkage.actors import interrupt_rows
 from satview.linkage.mutexes import entries_of
-from satview.linkage.rows import (
-    comm_words,
-    last_of_codes,
-    positions,
-    rows_of_codes,
-    stable_order,
-    thread_rows,
-)
+from satview.linkage.rows import comm_words, last_of_codes, positions, rows_of_codes, thread_rows
 from satview.linkage.table import NO_EVENT, Certainty, LinkKind, LinkTable, Pairs, no_pairs, pairs_of
 from satview.linkage.waits import Waits, number_of, objects_of, waits
 from satview.linkage.whole import is_whole
@@ -103,7 +97,7 @@ def _ended_waits(trace: Trace) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
     every = waits(trace)
     ended = np.flatnonzero((every.end_value == READY) | (every.end_value == RUNNING))
     # In time order, searches for causes use the processor's cache well.
-    ordered = ended[np.argsort(every.end_row[ended], kind="stable")].astype(np.uint32)
+    ordered = ended[stable_order(every.end_row[ended])].astype(np.uint32)
     return ordered, actors.open_calls(trace, every.end_row[ordered])
 
 
@@ -122,7 +116,7 @@ def _linux_pairs(trace: Trace) -> Pairs:
     if not len(known):
         return no_pairs()
     index = np.minimum(np.searchsorted(known, number), len(known) - 1)
-    order = np.argsort(rank.astype(np.int64) << 32 | causes, kind="stable")
+    order = stable_order(rank.astype(np.int64) << 32 | causes)
     key = (rank.astype(np.int64) << 32 | causes)[order]
     last = np.searchsorted(key, index.astype(np.int64) << 32 | effects) - 1
     cause = causes[order[np.maximum(last, 0)]]

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from satview.base.column_arrays import numbers_of
 from satview.core import lanes as core_lanes
-from satview.core import ordering
+from satview.core.ordering import stable_order
 from satview.events import wire
 from satview.events.spec import Release
 from satview.events.states import (
@@ -34,7 +34,7 @@ from satview.events.states import (
     process_value,
 )
 from satview.linkage.interrupts import nesting
-from satview.linkage.rows import stable_order
+from satview.linkage.rows import counts_around, numbers_within, positions, positions_by_cpu
 from satview.linkage.states import following
 from satview.linkage.table import OPEN, Certainty, LinkKind
 from satview.linkage.trace_links import link_table
@@ -59,7 +59,7 @@ def forget(spans: LaneSpans, ranges: NDArray[np.int64]) -> LaneSpans:
     gap = np.searchsorted(from_, spans.start_cycles, side="right") - 1
     keep = (gap < 0) | (spans.start_cycles >= to[gap])
     start = np.concatenate((spans.start_cycles[keep], from_))
-    order = np.argsort(start, kind="stable")
+    order = stable_order(start)
     count = len(from_)
     thread = spans.thread
     if thread is not None:
@@ -300,7 +300,7 @@ def _slices_by_index(trace: Trace) -> _Runs:
     rows, ends = states.event[running], np.full(len(running), trace.window.end)
     after = following(trace)[running]
     ends[after != OPEN] = events.time_cycles[after[after != OPEN]]
-    order = np.argsort(rows, kind="stable")
+    order = stable_order(rows)
     rows, ends = rows[order], ends[order]
     cpu, start, is_cut = events.cpu[rows], events.time_cycles[rows], np.zeros(len(rows), np.bool_)
     for number in np.unique(cpu):
@@ -340,7 +340,10 @@ def _process_values(trace: Trace) -> NDArray[np.uint8]:
     return values
 
 
-def cpu_spans(trace: Trace, cpu: int, idle: NDArray[np.bool_], values: NDArray[np.uint8] | None = None) -> LaneSpans:
+def cpu_spans(
+    trace: Trace, cpu: int, idle: NDArray[np.bool_], values: NDArray[np.uint8] | None = None,
+    windows: TimeRanges | None = None,
+) -> LaneSpans:  # fmt: skip
     """Return the lane of a CPU: the value of the process that ran, `IDLE`, or `UNKNOWN` where the trace has a gap.
 
     Args:
@@ -348,6 +351,7 @@ def cpu_spans(trace: Trace, cpu: int, idle: NDArray[np.bool_], values: NDArray[n
         cpu: Number of the CPU.
         idle: bool (threads,), idle threads.
         values: uint8 (processes,), lane values; None = `process_values`.
+        windows: Ranges within which the lane is right; elsewhere it may be wrong, which is fast. None = everywhere.
     """
     if (files := files_of(trace)) is not None and (part := files.part_of_cpu(cpu)) is not None:
         of_file = part.trace
@@ -358,10 +362,13 @@ def cpu_spans(trace: Trace, cpu: int, idle: NDArray[np.bool_], values: NDArray[n
     value = np.where(idle, np.uint8(IDLE), values[trace.threads.process])
     # In a thread trace, an LWP without a named thread has none to run.
     gap = IDLE if trace.release == Release.UNIXWARE else UNKNOWN
+    own, (rows, ends) = slices_by_cpu(trace)[cpu], run_slices(trace)
+    if windows is not None and len(own):
+        own = own[_within(trace, own, windows)]
+        rows, ends = rows[own], ends[own]
     start, value, event, thread = core_lanes.cpu_states(
-        *run_slices(trace), events.cpu, events.time_cycles, events.thread, cpu, value, gap, window.end,
-        int(trace.cached("timeline.slices_per_cpu", _slices_per_cpu)[cpu]),
-    )  # fmt: skip
+        rows, ends, events.cpu, events.time_cycles, events.thread, cpu, value, gap, window.end, len(own)
+    )
     if not len(start):
         return _call_spans(trace, cpu)
     if start[0] > window.start:
@@ -373,8 +380,22 @@ def cpu_spans(trace: Trace, cpu: int, idle: NDArray[np.bool_], values: NDArray[n
     return LaneSpans(start, value, event, thread, max(window.end, int(start[-1]) + 1))
 
 
-def _slices_per_cpu(trace: Trace) -> NDArray[np.int64]:
-    return np.bincount(trace.events.cpu.take(run_slices(trace)[0]), minlength=trace.cpu_count)
+def slices_by_cpu(trace: Trace) -> list[NDArray[np.uint32]]:
+    """Return for each CPU the positions of its slices in `run_slices`, uint32, ascending; cached with the trace."""
+    return trace.cached("timeline.slices_by_cpu", _slices_by_cpu)
+
+
+def _slices_by_cpu(trace: Trace) -> list[NDArray[np.uint32]]:
+    positions_of = dict(positions_by_cpu(trace.events.cpu.take(run_slices(trace)[0])))
+    none = np.empty(0, np.intp)
+    return [positions_of.get(cpu, none).astype(np.uint32) for cpu in range(trace.cpu_count)]
+
+
+def _within(trace: Trace, own: NDArray[np.uint32], windows: TimeRanges) -> NDArray[np.int64]:
+    """Return which of a CPU's slices (from `slices_by_cpu`) can run within windows, and the first one; ascending."""
+    begun, end = (positions(own, counts) for counts in counts_around(trace, run_slices(trace)[0], windows))
+    # The last one that begins before a window may still run within it.
+    return np.union1d(0, numbers_within(np.maximum(begun - 1, 0), end))
 
 
 def _call_spans(trace: Trace, cpu: int) -> LaneSpans:
@@ -421,7 +442,7 @@ def interrupt_spans(trace: Trace, cpu: int) -> LaneSpans | None:
     handled = np.where(is_outermost[is_edge], np.uint8(0), np.uint8(INTERRUPT))
     value = np.concatenate((np.zeros(len(clear), np.uint8), handled))
     event = np.concatenate((np.full(len(clear), NO_EVENT, np.uint32), nested.rows[is_edge]))
-    order = ordering.time_order(times)
+    order = stable_order(times)
     spans = touching(times[order], value[order], event[order], trace.window.end)
     unknown = np.stack((begins - 1, clear), axis=1)
     return forget(_from_start(spans, trace.window.start), merged(np.concatenate((lost, unknown))))

@@ -18,6 +18,8 @@ from satview.capture.sim.parts.truth import ThreadId, TrueWait
 from satview.events import wire
 from satview.events.spec import Release
 from satview.opened import open_trace
+from satview.store.time_ranges import TimeRanges, cut_at
+from satview.store.trace import Trace
 from tests.capture.made import FAST, WIDE, Traced, damaged
 from tests.capture.made import traced as capture_of
 from tests.capture.truth_sums import TruthSums
@@ -174,3 +176,46 @@ def test_an_interrupt_is_not_known_to_go_on_over_lost_events(tmp_path):
     assert list(zip((edges[begins] - START).tolist(), interrupt[begins].tolist(), strict=True)) == [
         (0, -1), (90, 7), (91, -1), (6000, 9), (6100, -1),
     ]  # fmt: skip
+
+
+@points(name=["automotive", "process-life"], has_losses=[True, False])
+def test_what_ran_within_windows_is_what_ran_in_the_whole_trace(name: str, has_losses: bool, tmp_path: Path) -> None:
+    setup, ms, cpus = workload(name)
+    if has_losses:
+        trace = damaged(setup, ms, tmp_path, Release.QNX_7, cpus, ring=False, wide=True, slots=64).trace
+    else:
+        trace = capture_of(setup, ms, tmp_path, Release.QNX_7, cpus, 5, WIDE, skew_ns=0).trace
+    window, rng = trace.window, np.random.default_rng(4)
+    moments = np.unique(trace.events.time_cycles)
+    for count, length in ((1, window.length), (30, 2), (20, window.length // 200), (100, window.length // 900)):
+        start = np.append(rng.integers(window.start, window.end - length + 1, count), rng.choice(moments, count))
+        check_windows(trace, TimeRanges.of(start, np.minimum(start + length, window.end)))
+
+
+def test_what_ran_within_windows_between_nested_interrupts(tmp_path):
+    enter, leave = (wire.code(wire.WireClass.INT, event) for event in (1, 2))
+    builder = TraceBuilder().time_event(0).state("RUNNING", 10, 5, 1).event(enter, 20, (7, 0))
+    builder.event(enter, 30, (9, 0)).event(leave, 40, (9, 0)).event(leave, 50, (7, 0)).state("RUNNING", 60, 5, 2)
+    builder.event(enter, 70, (9, 0)).event(leave, 80, (9, 0))
+    trace = builder.event(wire.code(6, 1), 90).open(tmp_path)
+    assert within(TimeRanges.of(*np.array([[START + 42], [START + 45]])), cpu_timeline(trace, 0))[0][3] == 7
+    for begin in range(trace.window.start, trace.window.end - 4):
+        check_windows(trace, TimeRanges.of(np.array([begin]), np.array([begin + 4])))
+
+
+def test_what_ran_before_the_first_run_slice_is_known_from_the_dump():
+    trace = open_trace("sample_traces/dense-4cpu.kev")
+    begin = trace.window.start
+    check_windows(trace, TimeRanges.of(np.array([begin]), np.array([begin + 100])))
+
+
+def check_windows(trace: Trace, windows: TimeRanges) -> None:
+    for cpu in range(trace.cpu_count):
+        assert within(windows, cpu_timeline(trace, cpu, windows)) == within(windows, cpu_timeline(trace, cpu))
+
+
+def within(windows: TimeRanges, timeline: tuple[np.ndarray, np.ndarray, np.ndarray]) -> list[tuple[int, ...]]:
+    """Return what ran within windows, a piece for each: begin, end, thread and interrupt."""
+    edges, runner, interrupt = timeline
+    _, segment, begin, end = cut_at(windows.start, windows.end, edges)
+    return list(zip(*(column.tolist() for column in (begin, end, runner[segment], interrupt[segment])), strict=True))

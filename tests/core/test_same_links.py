@@ -191,6 +191,28 @@ def pairs_in(nested, codes, cpus):
     return sorted(zip(*(rows.tolist() for rows in found), strict=True))
 
 
+def test_values_in_ranges():
+    """A range that is too short has the value behind all ranges, and a number without a range makes the answer None."""
+    number, start = np.array([2, 5, 6], np.uint32), np.array([0, 2, 2, 3], np.uint32)
+    values = np.array([20, 21, 60, 99], np.uint64)
+    requested = np.array([6, 2, 5, 2], np.uint32)
+    assert links.values_in_ranges(number, start, values, requested, 0).tolist() == [60, 20, 99, 20]
+    assert links.values_in_ranges(number, start, values, requested, 1).tolist() == [99, 21, 99, 21]
+    assert links.values_in_ranges(number, start, values, requested[:0], 0).tolist() == []
+    assert links.values_in_ranges(number, start, values, requested + np.uint32(1), 0) is None
+    with pytest.raises(ValueError, match="values_in_ranges"):
+        links.values_in_ranges(number, start + np.uint32(9), values, requested, 0)
+    rng = np.random.default_rng(5)
+    for _ in range(20):
+        number = np.flatnonzero(rng.random(400) < 0.3).astype(np.uint32)
+        start = np.cumsum(np.append(0, rng.integers(0, 4, len(number)))).astype(np.uint32)
+        values = rng.integers(0, 1 << 60, int(start[-1]) + 1).astype(np.uint64)
+        requested = rng.choice(number, 300)
+        for position in range(4):
+            given = number, start, values, requested, position
+            assert links.values_in_ranges(*given).tolist() == reference.values_in_ranges(*given).tolist()
+
+
 @pytest.mark.parametrize("nested", [links.nested, reference.nested], ids=["compiled", "reference"])
 class TestHandlersEndWithinTheirInterrupt:
     def test_the_exit_behind_an_inner_interrupt_is_that_of_the_outer_handler(self, nested):

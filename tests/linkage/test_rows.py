@@ -7,6 +7,7 @@ import random
 import numpy as np
 import pytest
 
+from satview.core.ordering import stable_order
 from satview.events import linux, wire
 from satview.events.states import READY, RUNNING
 from satview.formats.registry import open_trace
@@ -64,8 +65,8 @@ def test_the_last_event_before_is_one_of_the_same_cpu(many_cpus):
 @pytest.mark.parametrize("largest", [9, 65_535, 65_536, 1 << 40])
 def test_equal_numbers_stay_in_their_order(largest):
     numbers = np.array([largest, 3, 0, largest, 3, largest - 1], np.int64)
-    assert rows.stable_order(numbers).tolist() == [2, 1, 4, 5, 0, 3]
-    assert rows.stable_order(numbers[:0]).tolist() == []
+    assert stable_order(numbers).tolist() == [2, 1, 4, 5, 0, 3]
+    assert stable_order(numbers[:0]).tolist() == []
 
 
 def test_how_deep_entries_are_within_parts():

@@ -11,11 +11,10 @@ from numpy.typing import NDArray
 from satview.analysis.times.basis import Runs, Scope, largest_by, sum_by
 from satview.analysis.times.state_times import CpuSums, walk
 from satview.base.time import TimeWindow
-from satview.core.ordering import time_order
+from satview.core.ordering import stable_order
 from satview.events.spec import Release
 from satview.events.states import FIRST_PROCESS, IDLE, KERNEL_CALL, RUNNING
 from satview.events.unixware import cpu_time_codes
-from satview.linkage.rows import stable_order
 from satview.store.losses import losses, losses_of
 from satview.store.time_ranges import Cycles, TimeRanges
 from satview.store.trace import Trace
@@ -351,7 +350,7 @@ def _migrations(scope: Scope, begins: NDArray[np.bool_]) -> Migrations:
     runs = scope.basis.runs
     # Runs before the range show where a thread came from; those behind it do not matter.
     rows = np.flatnonzero((runs.thread > 0) & (runs.start < scope.window.end) & ~scope.basis.is_idle[runs.thread])
-    rows = rows[time_order(runs.start[rows])]
+    rows = rows[stable_order(runs.start[rows])]
     rows = rows[stable_order(runs.thread[rows])]
     before, after = rows[:-1], rows[1:]
     moved = (runs.cpu[before] != runs.cpu[after]) & (runs.thread[before] == runs.thread[after]) & begins[after]

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from satview.base.time import NS_PER_S
+from satview.core.ordering import stable_order
 from satview.filters.derived_columns import UNKNOWN, DerivedColumns, TraceDerivedColumns
 from satview.filters.event_context import EventContext
 from satview.filters.expressions import nodes
@@ -27,7 +28,6 @@ from satview.filters.expressions.expression import Expression, evaluate
 from satview.filters.expressions.reach import codes_that_fit
 from satview.filters.rows import Bools
 from satview.filters.rules.text import Action
-from satview.linkage.rows import stable_order
 from satview.linkage.whole import is_whole
 from satview.store.trace import Trace
 

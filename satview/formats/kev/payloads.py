@@ -48,13 +48,7 @@ class _Words:
 
     def of(self, requested: NDArray[np.uint32], step: int) -> NDArray[np.uint64] | None:
         """Return the words of slot `step` of events, (k,), 0 if there is no such slot; None if any event is missing."""
-        entries = links.positions(self.rows, requested)
-        if len(entries) and (not len(self.rows) or np.any(self.rows.take(entries, mode="clip") != requested)):
-            return None
-        position = self.start[entries] + np.uint32(step)
-        position[position >= self.start[entries + 1]] = len(self.halves) - 1
-        words: NDArray[np.uint64] = self.halves[position]
-        return words
+        return links.values_in_ranges(self.rows, self.start, self.halves, requested, step)
 
 
 class WordsAhead:

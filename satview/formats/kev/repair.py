@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from satview.base import column_arrays
 from satview.base.column_arrays import numbers_of
 from satview.core import loading, ordering
+from satview.core.ordering import stable_order
 from satview.formats.kev.decoded import Decoded
 from satview.formats.kev.slots import combine
 from satview.formats.kev.slots.buffers import EventRegion
@@ -61,7 +62,7 @@ def time_order(
         positions = np.arange(start, end)
     rows = ordering.merged(time, cpu, positions)
     if rows is None:
-        rows = positions[ordering.time_order(time[positions])]
+        rows = positions[stable_order(time[positions])]
     return positions, rows
 
 

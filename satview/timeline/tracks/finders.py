@@ -11,9 +11,10 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from satview.core.ordering import stable_order
 from satview.events import wire
 from satview.events.states import WAITING
-from satview.linkage.rows import nested_pairs, rows_of_class, rows_of_codes, rows_where, stable_order
+from satview.linkage.rows import nested_pairs, rows_of_class, rows_of_codes, rows_where
 from satview.linkage.table import OPEN, LinkKind
 from satview.linkage.trace_links import link_table
 from satview.linkage.whole import is_whole

@@ -9,11 +9,12 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
+from satview.core.ordering import stable_order
 from satview.events import wire
 from satview.events.layout import PayloadPart
 from satview.events.spec import Show
 from satview.events.user_events import UserEvent, UserField, UserRule, UserRuleKind
-from satview.linkage.rows import nested_pairs, stable_order
+from satview.linkage.rows import nested_pairs
 from satview.linkage.whole import is_whole
 from satview.store.arguments import numbers_at
 from satview.store.axis import by_file

@@ -163,6 +163,15 @@ def positions(number, requested):
     return np.searchsorted(number, requested)
 
 
+def values_in_ranges(number, start, values, requested, position):
+    """Return what the range of each requested number has at a position; None if a number is missing."""
+    places = np.searchsorted(number, requested)
+    if np.any(np.append(number, -1)[places] != requested):
+        return None
+    wanted = start[places].astype(np.int64) + position
+    return values[np.where(wanted < start[places + 1], wanted, len(values) - 1)]
+
+
 def nested(code, cpu, step, rows):
     """Return entries and exits that belong together, as brackets do; a new interrupt begins without handlers."""
     open_interrupts: dict[int, list[int]] = {}

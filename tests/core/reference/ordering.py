@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 
-def time_order(time):
+def stable_order(time):
     """Return the order of times; equal ones stay as they are."""
     return np.argsort(time, kind="stable")
 
