@@ -304,7 +304,7 @@ class _Data:
         return lambda row: write(int(values[row])) if values[row] >= 0 else ""
 
     def shown_one(self, column: Column) -> Callable[[Any], Any]:
-        """Return a function that converts one of the values of a `Several` column for programs."""
+        """Return a function that converts a single value of a `Several` column to the form that JSON and CSV show."""
         if column.kind is Kind.THREAD:
             return self.thread_name
         return (lambda event: event + 1) if column.kind is Kind.EVENT else lambda value: value

@@ -73,10 +73,10 @@ def old_lists(name: str, class_name: str) -> Lists:
 
 
 def listing_lists(spec: EventSpec, release: Release) -> Lists:
-    """Return the argument lists with which the vendor's printer of a release lists an event.
+    """Return the argument lists that `traceprinter` of a release uses to print an event.
 
-    Up to 6.x these are the lists of `lists_of`. The 7.1 printer spells some arguments differently; where no listing of
-    it was available, the lists of the guide are used.
+    Up to 6.x they are those of `lists_of`. The 7.1 printer spells some arguments differently; for events that are in no
+    known listing of that printer, the lists of the vendor's guide are returned.
     """
     file = _LISTING_FILES.get(spec.class_name)
     if release == Release.QNX_6 or file is None:

@@ -386,7 +386,7 @@ def argument_names(release: Release, taught: Taught | None = None) -> dict[str, 
 
 
 def is_rest(name: str) -> bool:
-    """Return whether a name is one for words that no list describes: `word 3`, `d0`."""
+    """Return whether an argument name stands for a payload word that no argument list describes: `word 3`, `d0`."""
     return _REST.fullmatch(name) is not None
 
 

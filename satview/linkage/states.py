@@ -81,12 +81,12 @@ def following(trace: Trace, entries: NDArray[np.intp] | None = None) -> NDArray[
 
 
 def whole_states(trace: Trace) -> tuple[NDArray[np.uint32], NDArray[np.bool_]]:
-    """Return `following`, and which entries of `Trace.states.event` are states in which no event is missing.
+    """Return the end of each entry of `Trace.states.event`, and whether the entry is a state without missing events.
 
-    Only its own CPU can end the state of a running thread, so that losses of other CPUs do not count there.
+    A running state can only be ended by events of its CPU, so losses on other CPUs do not matter for it.
 
     Returns:
-        uint32 (n,), rows of events; bool (n,).
+        uint32 (n,), result of `following`; bool (n,).
     """
     events, rows, ends = trace.events, trace.states.event, following(trace)
     value = state_values(trace)

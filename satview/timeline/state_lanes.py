@@ -153,9 +153,9 @@ _RANK[:VALUE_COUNT] = [_RANKED.index(kind) for kind in _KIND.tolist()]
 
 
 def value_of_code(trace: Trace) -> NDArray[np.uint8]:
-    """Return the lane value that every code of the state index begins, shape (32768,), uint8.
+    """Return the lane value of the state that each event code begins, uint8 (32768,).
 
-    After its creation the state of a thread is unknown until the kernel logs one; after its destruction it is absent.
+    The state of a thread is unknown from its creation to the first logged state, and absent after its destruction.
     """
     table = trace.catalogue.state_value_of_code.copy()
     table[table == NOT_A_STATE] = UNKNOWN

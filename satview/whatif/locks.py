@@ -69,7 +69,7 @@ class _Seen:
     is_write: bool | None = None
 
     def note(self, lock: int, unlock: int, length: int, is_write: bool | None) -> None:
-        """Add one round, with -1 or None for values that the round does not show."""
+        """Add one round of a thread; values that the trace does not show in it are -1 or None."""
         self.rounds += 1
         self.is_write = self.is_write if is_write is None else is_write
         if lock >= 0:

@@ -229,7 +229,7 @@ _here: list[ReplayBasis] = []  # the basis of a process that predicts, built onc
 
 @contextmanager
 def processes(basis: ReplayBasis, count: int) -> Iterator[ProcessPoolExecutor]:
-    """Start processes in which `basis_here` is a basis; each reads the trace once."""
+    """Start worker processes; each reads the trace once, after which `basis_here` returns its replay basis."""
     trace = basis.programs.trace
     reading = _Reading(trace.path, basis.fit, basis.timing, basis.seed, dict(trace.payloads.described))
     context = multiprocessing.get_context("spawn")  # not by fork: Arrow and Qt have threads

@@ -211,7 +211,7 @@ def _levels(count: int, above: list[tuple[int, int]]) -> list[int]:
 
 
 def _spread(order: list[int]) -> list[int]:
-    """Return priorities of threads in an order, least urgent first; no two are equal if they fit."""
+    """Return a priority for each thread, given in ascending order of urgency; distinct ones if there are enough."""
     out = [0] * len(order)
     for rank, row in enumerate(order):
         out[row] = 10 + rank * _SPREAD_LEVELS // max(len(order), _SPREAD_LEVELS)
@@ -219,7 +219,7 @@ def _spread(order: list[int]) -> list[int]:
 
 
 def roundest(least: int, most: int) -> int:
-    """Return the number with the most trailing zeros from `least` to `most`."""
+    """Return the number between `least` and `most`, inclusive, that has the largest number of trailing zeros."""
     unit = 10 ** len(str(most))
     while unit > 1:
         number = -(-least // unit) * unit

@@ -288,7 +288,7 @@ def why(trace: Trace, thread: int | str, at_cycles: int, steps: int = MOST_STEPS
         at_cycles: The moment in cycles of the trace's clock; `trace.clock.cycles(ns)`. The exact begin of a wait or of
             being ready means the whole interval: its middle is examined, because at the begin other threads often
             have not reached their lasting states yet.
-        steps: Steps at most, from 1 on.
+        steps: Maximum number of steps, at least 1.
 
     Raises:
         UsageError: No such thread, several of that name, or a moment outside the trace.
@@ -303,7 +303,7 @@ def why(trace: Trace, thread: int | str, at_cycles: int, steps: int = MOST_STEPS
 
 
 class _Chain:
-    """Builds the steps from one thread and moment to the next."""
+    """Builds the chain of steps of `why`: each step leads to the thread that the one before it waits for."""
 
     def __init__(self, trace: Trace) -> None:
         self.trace = trace

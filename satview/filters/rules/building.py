@@ -36,13 +36,13 @@ _ERRORS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class BuiltRules:
-    """Rules ready for use.
+    """Rules in the forms that filters use.
 
     Attributes:
-        rules: The rules as they were given.
-        state: State of the kernel after them.
-        conditions: Conditions on every event, from `WHERE` lines; all must hold. The state of a kernel has none.
-        triggers: Triggers, from `WHEN` lines; they do not filter events.
+        rules: The rules as the user gave them.
+        state: State of the kernel's filters after all `TraceEvent()` rules.
+        conditions: Conditions of the `WHERE` lines, which a kernel does not have; an event must meet all of them.
+        triggers: Triggers of the `WHEN` lines, which do not filter events.
     """
 
     rules: tuple[Rule, ...]

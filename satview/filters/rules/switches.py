@@ -465,7 +465,7 @@ class Switches:
         return self._changed()
 
     def _index(self, external: int, event: int) -> int | None:
-        """Row of an event in its class's pid table; a mask counts by its highest bit. None: no such row."""
+        """Return the row of an event in the pid table of its class, or None; a mask of events means its highest bit."""
         if external not in self.known or external not in PID_CLASSES:
             return None
         external = ExternalClass(external)

@@ -134,9 +134,10 @@ class Track:
         return next_one < len(drawn) and int(drawn.start[next_one]) < window.end
 
     def spans(self, trace: Trace) -> tuple[LaneSpans, NDArray[np.float64] | None]:
-        """Return its intervals over the whole trace and, for a counter, the number of each.
+        """Return the intervals of the track over the whole trace and, if it is a counter, the number in each.
 
-        A moment or a counter's event begins an `ABSENT` interval up to the next one, so that it can have a text.
+        For a moment or an event of a counter there is an `ABSENT` interval up to the next one, to which a text can
+        belong.
 
         Returns:
             The intervals; and float64 (intervals,), NaN = not known, or None if the lane is no counter.
