@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from satview.analysis.spans import Spans, described_pairs, spans
 from satview.analysis.timing import Timing, bound_cycles
+from satview.base.column_arrays import ColumnTable
 from satview.base.errors import UsageError
 from satview.core import links
 from satview.core.ordering import stable_order
@@ -79,7 +80,7 @@ class Activity:
 
 
 @dataclass(frozen=True, slots=True)
-class Instances:
+class Instances(ColumnTable):
     """Instances of activities, sorted by activity, then by time; every column has shape (n,).
 
     Attributes:
@@ -107,10 +108,6 @@ class Instances:
 
     def __len__(self) -> int:
         return len(self.activity)
-
-    def at(self, positions: NDArray[np.integer] | NDArray[np.bool_]) -> Instances:
-        """Return the instances at the given positions, or where a mask is true."""
-        return Instances(*(getattr(self, column.name)[positions] for column in fields(self)))
 
     @property
     def response_cycles(self) -> _Ints:
@@ -269,8 +266,7 @@ def regular_period(
 def _joined(parts: Sequence[Instances]) -> Instances:
     row, flag = np.empty(0, np.int64), np.empty(0, np.bool_)
     none = Instances(row, row, row, row, row, row, row, flag, flag, flag)
-    return Instances(*(np.concatenate([getattr(part, column.name) for part in (none, *parts)])
-                       for column in fields(Instances)))  # fmt: skip
+    return Instances.concatenated((none, *parts))
 
 
 def _usual(threads: _Ints) -> int:
@@ -522,7 +518,7 @@ def reactions(trace: Trace, learned: Activities, chain: Sequence[int]) -> ChainT
     for one, other in itertools.pairwise(parts):
         steps.append(_followed(steps[-1], _next_of(trace, one, other)))
     reached = steps[-1]
-    last = parts[-1].at(np.maximum(reached, 0)) if len(parts[-1]) else begun
+    last = parts[-1].taken(np.maximum(reached, 0)) if len(parts[-1]) else begun
     return _chain_times(trace, begun, last, reached < 0, (positions, steps))
 
 
@@ -539,14 +535,14 @@ def ages(trace: Trace, learned: Activities, chain: Sequence[int]) -> ChainTimes:
     answered = np.flatnonzero((steps[0] >= 0) & ~last.is_open)
     steps = [step[answered] for step in steps]
     return _chain_times(
-        trace, parts[0].at(steps[0]), last.at(answered), np.zeros(len(answered), np.bool_), (positions, steps)
+        trace, parts[0].taken(steps[0]), last.taken(answered), np.zeros(len(answered), np.bool_), (positions, steps)
     )
 
 
 def _parts_of(learned: Activities, chain: Sequence[int]) -> tuple[list[NDArray[np.intp]], list[Instances]]:
     """Return the positions of the instances of each activity of a chain, and these instances."""
     positions = [np.flatnonzero(learned.instances.activity == number) for number in chain]
-    return positions, [learned.instances.at(own) for own in positions]
+    return positions, [learned.instances.taken(own) for own in positions]
 
 
 def _chain_times(

@@ -8,7 +8,7 @@ one level deep.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from enum import IntEnum
 from functools import cache, partial
 from typing import Final
@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from satview.analysis.partitions import has_partitions
+from satview.base.column_arrays import ColumnTable
 from satview.base.time_text import format_duration
 from satview.core import lanes
 from satview.events import wire
@@ -179,7 +180,7 @@ def _length(trace: Trace, cycles: int) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class _BlamePieces:
+class _BlamePieces(ColumnTable):
     """Pieces of ranges, each with one kind, thread and value, unsorted; (n,) each, columns as in `BlameParts`.
 
     Attributes:
@@ -199,13 +200,6 @@ class _BlamePieces:
     @property
     def cycles(self) -> _Ints:
         return self.end - self.start
-
-    @classmethod
-    def joined(cls, parts: list[_BlamePieces]) -> _BlamePieces:
-        return cls(*(np.concatenate([getattr(part, column.name) for part in parts]) for column in fields(cls)))
-
-    def at(self, positions: NDArray[np.intp]) -> _BlamePieces:
-        return _BlamePieces(*(getattr(self, column.name)[positions] for column in fields(self)))
 
 
 def blame(trace: Trace, thread: _Ints, start: _Ints, begin: _Ints, end: _Ints) -> BlameParts:
@@ -229,7 +223,7 @@ def blame(trace: Trace, thread: _Ints, start: _Ints, begin: _Ints, end: _Ints) -
     parts = _added_up(pieces, pieces.of)
     # What the holders of locks and the servers did meanwhile, one level deeper.
     nested = np.flatnonzero(np.isin(pieces.kind, (Blame.LOCK, Blame.MESSAGE)) & (pieces.thread > 0))
-    blocked = pieces.at(nested)
+    blocked = pieces.taken(nested)
     inner = _split(running, blocked.thread, blocked.start, blocked.end)
     key = _keys(parts.of, parts.kind, parts.thread, parts.value)
     of_part = _positions(key, _keys(blocked.of, blocked.kind, blocked.thread, blocked.value))
@@ -373,7 +367,7 @@ def _split(running: _Running, thread: _Ints, start: _Ints, end: _Ints) -> _Blame
             parts.append(_pieces(own, start[own], end[own], Blame.UNKNOWN))
     none = np.empty(0, np.int64)
     parts.append(_pieces(none, none, none, Blame.UNKNOWN))
-    return _BlamePieces.joined(parts)
+    return _BlamePieces.concatenated(parts)
 
 
 def _pieces(of: _Ints, start: _Ints, end: _Ints, kind: _Ints | int, thread: _Ints | int = 0, value: _Ints | int = 0
@@ -456,7 +450,7 @@ def _kept_from_cpu(
         open_pieces = open_pieces[_has_lower_priority(trace, cpu, pieces.start[open_pieces], events[open_pieces])]
         pieces.value[open_pieces] = Kept.SPENT | cpu << _KEPT_BITS
         is_open[open_pieces] = False
-    out, waiting = [pieces.at(np.flatnonzero(~is_open))], pieces.at(np.flatnonzero(is_open))
+    out, waiting = [pieces.taken(np.flatnonzero(~is_open))], pieces.taken(np.flatnonzero(is_open))
     files = files_of(trace)
     file = None if files is None else files.part_of_cpu(cpu)
     first_cpu, cpus = (0, trace.cpu_count) if file is None else (file.first_cpu, file.trace.cpu_count)
@@ -468,16 +462,16 @@ def _kept_from_cpu(
         outside = waiting.cycles - np.bincount(piece, over - begun, len(waiting)).astype(np.int64)
         if outside.any():  # the CPU is not known all the time
             continue
-        waiting = replace(waiting.at(piece), start=begun, end=over)
+        waiting = replace(waiting.taken(piece), start=begun, end=over)
         is_kept = is_idle[segment] & (over - begun >= least)
-        kept = waiting.at(np.flatnonzero(is_kept))
+        kept = waiting.taken(np.flatnonzero(is_kept))
         allows = _allows(trace, thread, kept.start, other - first_cpu)
         unlogged = Kept.RUNMASK_OR_BUDGET if by_budget else Kept.UNLOGGED_RUNMASK
         reason = np.select([allows == 0, allows == 1], [Kept.RUNMASK, allowed], unlogged)
         kept.value[:] = reason | other << _KEPT_BITS
         out.append(kept)
-        waiting = waiting.at(np.flatnonzero(~is_kept))
-    return _BlamePieces.joined([*out, waiting])
+        waiting = waiting.taken(np.flatnonzero(~is_kept))
+    return _BlamePieces.concatenated([*out, waiting])
 
 
 def _has_lower_priority(trace: Trace, cpu: int, moments: _Ints, ready: _Ints) -> NDArray[np.bool_]:

@@ -27,6 +27,7 @@ from satview.analysis.blame import cpu_timeline, runmasks
 from satview.analysis.needs import NO_LOSS, PRIORITIES, STATES
 from satview.analysis.partitions import has_partitions, logs_partitions
 from satview.analysis.times.basis import Basis, sum_by
+from satview.base.column_arrays import ColumnTable
 from satview.base.safe_text import counted
 from satview.events.states import READY, RUNNING
 from satview.linkage.table import OPEN
@@ -54,7 +55,7 @@ _Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
-class Arrivals:
+class Arrivals(ColumnTable):
     """Arrival curves of several kinds of work.
 
     Attributes:
@@ -89,10 +90,6 @@ class Arrivals:
         for row, known in zip(distances, rows, strict=True):
             row[: len(known)] = known
         return cls(distances, steps, np.zeros(len(rows), np.int64))
-
-    def at(self, kinds: NDArray[np.bool_]) -> Arrivals:
-        """Return the arrivals of some kinds."""
-        return Arrivals(self.distances[kinds], self.steps[kinds], self.jitter[kinds])
 
     def most_within(self, length: int) -> _Ints:
         """Return the most arrivals within a time above 0, int64 (kinds,)."""
@@ -203,10 +200,10 @@ def response_bounds(
     work = None if reason else _Work(trace, len(learned.activities), of_threads)
     if work is not None and len(work.thread) > _MOST_KINDS:
         reason, work = f"more than {_MOST_KINDS:,} kinds of work are more than can be analysed", None
-    known = learned.instances.at(learned.instances.is_known)
+    known = learned.instances.taken(learned.instances.is_known)
     bounds = []
     for position, period in enumerate(periods):
-        instances = known.at(known.activity == position)
+        instances = known.taken(known.activity == position)
         measured = int(instances.response_cycles.max(initial=-1))
         if work is None or not len(instances):
             bounds.append(Bound(reason or "no instance is known", measured_cycles=measured))
@@ -363,7 +360,7 @@ class _Work:
         execution, blocking = self._largest(instances, runs, cpus.tolist(), priority)
         shown = replace(shown, execution_cycles=execution, blocking_cycles=blocking)
         before = self.on_cpu[:, cpus].any(axis=1) & (self.level >= priority) & (self.thread != thread)
-        costs, arrivals, is_shared = self.costs[before], self.arrivals.at(before), self.thread[before] > 0
+        costs, arrivals, is_shared = self.costs[before], self.arrivals.taken(before), self.thread[before] > 0
         other_costs, other_times = self._other_work(instances, runs)
         if len(other_times):
             arrivals = _joined(arrivals, Arrivals.seen([np.sort(other_times)], self._span))

@@ -58,7 +58,7 @@ class ActivityLanes:
         lanes = []
         for position in self._named(learned):
             activity = learned.activities[position]
-            instances = learned.instances.at(learned.instances.activity == position)
+            instances = learned.instances.taken(learned.instances.activity == position)
             value = outcomes(instances, activity)
             misses = int(np.count_nonzero(value == LATE))
             lanes.append((-misses, _lanes_of(trace, activity, instances, value)))

@@ -301,7 +301,7 @@ class Late:
     def instances(self, activity: int | None = None) -> Table:
         """Return the instances of one activity or of all, the worst first."""
         instances, ranked = self.learned.instances, self.worst(activity)
-        shown = instances.at(ranked)
+        shown = instances.taken(ranked)
         deadline, overrun = self._deadline[shown.activity], self.learned.overrun_cycles[ranked]
         outcome = np.where(deadline > 0, np.where(overrun > 0, 1, 0), 2)
         outcome[shown.is_open & (overrun <= 0)] = 3
@@ -374,7 +374,7 @@ class Late:
         Parts that holders and servers spent are nested below the part they explain. Instances that are too long to be
         split have no text.
         """
-        count, parts = split(self.trace, self.learned.instances.at(chosen_rows))
+        count, parts = split(self.trace, self.learned.instances.taken(chosen_rows))
         bounds = np.searchsorted(parts.interval, np.arange(count + 1)).tolist()
         says = (self._says(instance, parts, range(begin, stop)) for instance, begin, stop in
                 zip(chosen_rows[:count].tolist(), bounds[:-1], bounds[1:], strict=True))  # fmt: skip
@@ -382,14 +382,14 @@ class Late:
 
     def blame(self, chosen_rows: _Ints) -> Table:
         """Return the blame of instances, in their order; parts of holders and servers are below what they explain."""
-        return self._blame_table(chosen_rows, *split(self.trace, self.learned.instances.at(chosen_rows)))
+        return self._blame_table(chosen_rows, *split(self.trace, self.learned.instances.taken(chosen_rows)))
 
     def says(self, instance: int) -> str:
         """Return a text about how long an instance took and what took most of its time."""
         return self.explained(np.array([instance]))[1][0]
 
     def _blame_table(self, chosen_rows: _Ints, count: int, parts: BlameParts) -> Table:
-        chosen = self.learned.instances.at(chosen_rows[:count])
+        chosen = self.learned.instances.taken(chosen_rows[:count])
         missing = f"only {count:,} of {len(chosen_rows):,} instances are split: they are too long for more"
         response = chosen.response_cycles[parts.interval]
         is_inner, holder = parts.parent >= 0, parts.thread[parts.parent] if len(parts) else parts.thread
@@ -462,7 +462,7 @@ class Late:
         instances = self.learned.instances
         number = self.learned.named(name)
         is_done = (instances.activity == number) & instances.is_known & ~instances.is_open
-        return _Instances(self.trace, instances.at(is_done))
+        return _Instances(self.trace, instances.taken(is_done))
 
     def every_comparison(self) -> SlowAgainstFast:
         """Return the differences between slow and fast instances of all activities; a column names the activity."""
@@ -505,7 +505,7 @@ class _Instances:
         return self.instances.response_cycles / self.trace.clock.cycles_per_s
 
     def samples(self, *chosen: _Ints) -> tuple[Sample, ...]:
-        return tuple(Sample(self.trace, self.instances.at(some)) for some in chosen)
+        return tuple(Sample(self.trace, self.instances.taken(some)) for some in chosen)
 
 
 def _jitter(number: _Ints, moments: _Ints, count: int) -> _Ints:
@@ -531,8 +531,8 @@ def responses(answers: Late, activity: int) -> Histogram | None:
 
     Its durations are in the order of `Late.worst`, without the unknown ones at the end.
     """
-    instances = answers.learned.instances.at(answers.worst(activity))
-    instances = instances.at(instances.is_known)
+    instances = answers.learned.instances.taken(answers.worst(activity))
+    instances = instances.taken(instances.is_known)
     if not len(instances):
         return None
     clock, deadline = answers.trace.clock, answers.learned.activities[activity].deadline_cycles

@@ -150,7 +150,7 @@ def split(trace: Trace, instances: Instances) -> tuple[int, BlameParts]:
     begin, over = (np.searchsorted(trace.events.time_cycles, times) for times in
                    (instances.start_cycles, instances.end_cycles))  # fmt: skip
     count = max(1, int(np.searchsorted(np.cumsum(over - begin), _MOST_EVENTS, side="right")))
-    chosen = instances.at(np.arange(min(count, len(instances))))
+    chosen = instances.taken(np.arange(min(count, len(instances))))
     return len(chosen), blame(trace, chosen.thread, chosen.start_cycles, chosen.begin_cycles, chosen.end_cycles)
 
 
@@ -206,7 +206,7 @@ class _Pool:
         if not len(sample.instances):
             return
         count, parts = split(sample.trace, sample.instances)
-        chosen = sample.instances.at(np.arange(count))
+        chosen = sample.instances.taken(np.arange(count))
         self.left_out += len(sample.instances) - count
         top = np.flatnonzero(parts.parent < 0)
         kind, thread, value = parts.kind[top], parts.thread[top], parts.value[top]

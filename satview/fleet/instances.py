@@ -57,8 +57,8 @@ class RecordedInstances:
         learned = late(trace).learned
         names = [activity.name for activity in learned.activities]
         number = names.index(self.activity) if self.activity in names else -1
-        own = learned.instances.at(learned.instances.activity == number)
-        samples = tuple(Sample(trace, own.at(np.isin(own.start_row, self.event[some]))) for some in chosen)
+        own = learned.instances.taken(learned.instances.activity == number)
+        samples = tuple(Sample(trace, own.taken(np.isin(own.start_row, self.event[some]))) for some in chosen)
         if [len(sample.instances) for sample in samples] != list(map(len, chosen)):
             raise UsageError(f"{self.path.name} has other instances of {self.activity} than the data set; run satview "
                              "export again")  # fmt: skip

@@ -190,9 +190,9 @@ class Kev:
         """
         learned = activities(self.trace, self.timing)
         which = learned.named(name)
-        own = learned.instances.at(learned.instances.activity == which)
+        own = learned.instances.taken(learned.instances.activity == which)
         is_done, goes_on = own.is_known & ~own.is_open, own.is_known & own.is_open
-        done = own.at(is_done)
+        done = own.taken(is_done)
         return MeasuredDurations(
             self.trace, self.claims, learned.activities[which].name, done.start_cycles, done.end_cycles,
             done.start_row, unsure=int(np.count_nonzero(~own.is_known)), open_cycles=own.start_cycles[goes_on],

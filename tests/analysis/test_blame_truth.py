@@ -123,7 +123,7 @@ def test_parts_are_what_happened(name: str, release: Release, wide: bool, tmp_pa
 def known_instances(made: Traced) -> Instances:
     """Return the instances that the trace holds from their begin to their end."""
     instances = activities(made.trace).instances
-    return instances.at(instances.is_known & ~instances.is_open)
+    return instances.taken(instances.is_known & ~instances.is_open)
 
 
 def name_of(made: Traced, thread: int) -> ThreadId | None:
@@ -153,7 +153,7 @@ def test_only_threads_of_the_partition_that_is_overloaded_lack_its_budget(name: 
     capture.run(capture.Capture(name, options=LoggerOptions(seconds=0.6, is_wide=True)), tmp_path / "overload.kev")
     trace = open_trace(tmp_path / "overload.kev")
     rounds = activities(trace).instances
-    rounds = rounds.at(rounds.is_known)
+    rounds = rounds.taken(rounds.is_known)
     parts = blame(trace, rounds.thread, rounds.start_cycles, rounds.begin_cycles, rounds.end_cycles)
     pairs = zip(parts.kind.tolist(), parts.value.tolist(), strict=True)
     words = np.array([object_words(trace, *pair) for pair in pairs])

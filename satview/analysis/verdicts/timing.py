@@ -132,7 +132,7 @@ def missed_triggers(evidence: Evidence, limits: Limits) -> list[Verdict]:
     for number, activity in enumerate(learned.activities):
         if not activity.is_period_said:
             continue
-        rounds = learned.instances.at(learned.instances.activity == number)
+        rounds = learned.instances.taken(learned.instances.activity == number)
         if not len(rounds):
             continue
         period, allowed = activity.period_cycles, activity.period_cycles * limits.number("tolerance_percent") / 100

@@ -418,7 +418,7 @@ class LatePanel(Panel):
         shown = self.instance_view.answer
         if shown is None or shown.late.trace is not self._opened.trace:
             return
-        instance = shown.late.learned.instances.at(shown.positions[row : row + 1])
+        instance = shown.late.learned.instances.taken(shown.positions[row : row + 1])
         lane = self._opened.lane_of_thread(int(instance.thread[0]))
         if lane is not None:
             self._opened.lanes.reveal(lane)

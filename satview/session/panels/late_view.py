@@ -84,7 +84,7 @@ class ExplainedInstance:
 
     def row_of(self, event: int) -> int:
         """Return the row of the instance that an event of its thread falls into, or that it begins; -1 = none."""
-        instances, events = self.late.learned.instances.at(self.positions), self.late.trace.events
+        instances, events = self.late.learned.instances.taken(self.positions), self.late.trace.events
         is_within = (instances.start_row <= event) & ((event <= instances.end_row) | (instances.end_row < 0))
         is_within &= (instances.thread == events.thread[event]) | (instances.start_row == event)
         rows = np.flatnonzero(is_within)
