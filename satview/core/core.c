@@ -12,7 +12,7 @@
     X(clock) X(cheapest_path) X(run_slices) X(whole_spans) X(cpu_states) X(cpu_timeline) X(thread_states) X(process_states) X(group) X(numbers) X(rows_by_thread)      \
     X(owners) X(word_sum) X(take_halves) X(stable_order) X(disordered) X(merged) X(went) X(moved) X(far_rows)            \
     X(event_cells) X(raster) X(levels) X(calls) X(last_before) X(last_of) X(last_of_number) X(next_of_number)          \
-    X(states) X(state_positions) X(rows_with) X(values_of) X(times_of) X(next_where) X(previous_same) X(numbered) X(positions) X(values_in_ranges)     \
+    X(states) X(state_positions) X(rows_with) X(values_of) X(times_of) X(first_in_table) X(previous_same) X(numbered) X(positions) X(values_in_ranges)     \
     X(key_positions) X(nested) X(calls_of) X(share_index) X(shares) X(stack_tops)           \
     X(draw_stack) X(hatch) X(protobuf) X(forms) X(print) X(scheduling) X(nesting) X(left_open) X(covered) X(window_sums) X(ranges) X(event_counts)           \
     X(stream_groups) X(with_keys) X(deliver) X(text_kinds) X(same_rows) X(joined)

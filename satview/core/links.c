@@ -335,18 +335,42 @@ static int64_t satview_times_of(const int64_t *time, int64_t count, const uint32
 
 PASS(times_of, "i8:n u4|i8:r n i8:r", I8(0), COUNT(0), U4(1), I8(1), COUNT(1), NUMBER(2), I8(3))
 
-/* Write for every value the position of the next one, itself included, that is in a table of 256, count for none. */
-static int64_t satview_next_where(const uint8_t *value, int64_t count, const uint8_t *table, uint32_t *out)
+/*
+ * Write for each of some positions among the states of a thread the event of the first state from there on that is in a
+ * table of 256; -1 if the thread has no such state. Fast where the positions of each thread ascend.
+ *
+ * index, value: the states by thread, those of thread t from start[t] on. asked, answered: room for every thread.
+ *
+ * Returns 0; REFUSED if a position is not among the states of its thread, nor right behind them.
+ */
+static int64_t satview_first_in_table(const uint32_t *index, const uint8_t *value, int64_t indexed,
+                                      const int64_t *start, int64_t threads, const int64_t *positions,
+                                      const int64_t *thread, int64_t requests, const uint8_t *table, int64_t *asked,
+                                      int64_t *answered, int64_t *out)
 {
-    uint32_t next = (uint32_t)count;
-    for (int64_t i = count - 1; i >= 0; i--) {
-        next = table[value[i]] ? (uint32_t)i : next;
-        out[i] = next;
+    for (int64_t t = 0; t < threads; t++) {
+        if (start[t] < 0 || start[t + 1] < start[t] || start[t + 1] > indexed)
+            return REFUSED;
+        asked[t] = -1;
+    }
+    for (int64_t k = 0; k < requests; k++) {
+        int64_t t = thread[k], place = positions[k];
+        if (t < 0 || t >= threads || place < start[t] || place > start[t + 1])
+            return REFUSED;
+        if (asked[t] >= 0 && asked[t] <= place && place <= answered[t])
+            place = answered[t];
+        while (place < start[t + 1] && !table[value[place]])
+            place = place + 1 == asked[t] ? answered[t] : place + 1;
+        asked[t] = positions[k];
+        answered[t] = place;
+        out[k] = place < start[t + 1] ? (int64_t)index[place] : -1;
     }
     return 0;
 }
 
-PASS(next_where, "u1:n u1:256 u4:n", U1(0), COUNT(0), U1(1), U4(2))
+PASS(first_in_table,
+     "u4:i u1:i i8:t+1 i8:r i8:r u1:256 i8:t i8:t i8:r",
+     U4(0), U1(1), COUNT(0), I8(2), COUNT(6), I8(3), I8(4), COUNT(3), U1(5), I8(6), I8(7), I8(8))
 
 /*
  * Write for every number the position of the last equal one before it, -1 for none.

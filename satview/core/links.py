@@ -203,18 +203,24 @@ def state_positions(
     return out
 
 
-def next_where(value: NDArray[np.uint8], table: NDArray[np.bool_]) -> NDArray[np.uint32]:
-    """Return for every value the position of the next value, itself included, that is in a table.
+def first_in_table(
+    index: NDArray[np.uint32], value: NDArray[np.uint8], start: NDArray[np.int64], positions: NDArray[np.int64],
+    thread: NDArray[np.int64], table: NDArray[np.bool_],
+) -> NDArray[np.int64]:  # fmt: skip
+    """Return the event of each thread's first state, from a position on, that is in a table; int64 (k,), -1 for none.
 
     Args:
-        value: uint8 (n,).
-        table: bool (256,).
-
-    Returns:
-        uint32 (n,), n for none.
+        index: uint32 (n,), the state events by thread.
+        value: uint8 (n,), their states.
+        start: int64 (threads + 1,), where those of each thread begin.
+        positions: int64 (k,), positions in `index`, of states of the thread or right behind its last one.
+        thread: int64 (k,), rows of the thread table.
+        table: bool (256,), by state.
     """
-    out = np.empty(len(value), np.uint32)
-    call("next_where", value, table, out)
+    positions, thread = (np.ascontiguousarray(column, np.int64) for column in (positions, thread))
+    asked, answered = np.empty((2, len(start) - 1), np.int64)
+    out = np.empty(len(positions), np.int64)
+    call("first_in_table", index, value, start, positions, thread, table, asked, answered, out)
     return out
 
 

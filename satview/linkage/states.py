@@ -126,12 +126,5 @@ def first_that_fits(
         threads: int64 (n,), rows of the thread table.
         table: bool (256,), whether each lane value is one of the states.
     """
-    index, start = trace.states.event, trace.states.start
-    rows = np.full(len(positions), -1, np.int64)
-    inside = np.flatnonzero(positions < len(index))
-    after: NDArray[np.integer] = positions[inside]
-    if not table.all():
-        after = links.next_where(state_values(trace), table)[after]
-    known = after < start[threads[inside] + 1]
-    rows[inside[known]] = index[after[known]]
-    return rows
+    states = trace.states
+    return links.first_in_table(states.event, state_values(trace), states.start, positions, threads, table)

@@ -191,6 +191,20 @@ def pairs_in(nested, codes, cpus):
     return sorted(zip(*(rows.tolist() for rows in found), strict=True))
 
 
+def test_first_state_in_a_table_from_positions_in_any_order():
+    rng = np.random.default_rng(6)
+    for share in (0.0, 0.02, 0.4, 1.0):
+        start = np.cumsum([0, 0, *rng.integers(0, 60, 8), 0])
+        index, value = np.arange(5, 5 + start[-1]).astype(np.uint32), rng.integers(0, 256, start[-1]).astype(np.uint8)
+        thread, table = rng.integers(0, len(start) - 1, 400), rng.random(256) < share
+        positions = rng.integers(start[thread], start[thread + 1], endpoint=True)
+        for order in (np.arange(400), np.lexsort((positions, thread)), np.argsort(-positions)):
+            given = index, value, start, positions[order], thread[order], table
+            assert links.first_in_table(*given).tolist() == reference.first_in_table(*given).tolist()
+    with pytest.raises(ValueError, match="first_in_table"):
+        links.first_in_table(index, value, start, start[2:3] - 1, np.array([2]), table)
+
+
 def test_values_in_ranges():
     """A range that is too short has the value behind all ranges, and a number without a range makes the answer None."""
     number, start = np.array([2, 5, 6], np.uint32), np.array([0, 2, 2, 3], np.uint32)

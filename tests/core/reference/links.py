@@ -123,10 +123,11 @@ def state_positions(index, start, rows, thread):
     return np.searchsorted(key, thread << 32 | rows.astype(np.int64))
 
 
-def next_where(value, table):
-    """Return the position of the next value that is in the table."""
-    own = np.where(table[value], np.arange(len(value)), len(value))
-    return np.minimum.accumulate(own[::-1])[::-1].astype(np.uint32)
+def first_in_table(index, value, start, positions, thread, table):
+    """Return the event of the first state in the table from each position on, -1 for none."""
+    fits = np.append(np.flatnonzero(table[value]), len(value))
+    following = fits[np.searchsorted(fits, positions)]
+    return np.where(following < start[thread + 1], np.append(index, 0)[following].astype(np.int64), -1)
 
 
 def rows_with(code, table, _most=None):
