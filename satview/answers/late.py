@@ -289,8 +289,9 @@ class Late:
         instances, (rows, ends) = self.learned.instances, run_slices(self.trace)
         threads, starts = self.trace.events.thread[rows], self.trace.events.time_cycles[rows]
         order, by_thread = stable_order(threads), stable_order(instances.thread)
-        numbers, total = np.arange(len(self.trace.threads) + 1), np.zeros(len(instances), np.int64)
-        begins, edges = (np.searchsorted(column, numbers) for column in (threads[order], instances.thread[by_thread]))
+        count, total = len(self.trace.threads), np.zeros(len(instances), np.int64)
+        begins, edges = (np.append(0, np.cumsum(np.bincount(column, minlength=count)))
+                         for column in (threads, instances.thread))  # fmt: skip
         for thread in (np.flatnonzero(np.diff(edges)[1:]) + 1).tolist():  # but for 0, which is not known
             of_thread = by_thread[edges[thread] : edges[thread + 1]]
             own = order[begins[thread] : begins[thread + 1]]
