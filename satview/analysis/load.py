@@ -141,7 +141,7 @@ def load_over_time(scope: Scope, by: LoadBy, bins: int) -> Load:
 
 
 def _runs_of(basis: Basis, by: LoadBy) -> tuple[Runs, NDArray[np.int64] | None]:
-    """Return the runs, and for bands by priority or partition the value that RUNNING events show for each."""
+    """Return all runs, and the priority or partition that each one's RUNNING event logs if the load is split by it."""
     if by is LoadBy.PRIORITY:
         return basis.runs_by_priority
     return basis.runs_by_partition[:2] if by is LoadBy.PARTITION else (basis.runs, None)

@@ -99,9 +99,12 @@ def _of_user_events(trace: Trace) -> Spans:
 
 
 def _pair_of(trace: Trace, rows: NDArray[np.uint32], number: _Ints) -> tuple[_Ints, _Ints, int, int] | None:
-    """Return begin rows, end rows and the two event numbers, if user events of a thread recur in one order; else None.
+    """Return the rounds of a thread that logs its user events in a fixed cycle; None if it does not.
 
-    A round of these events ends before the longest pause, by its median.
+    A round is assumed to end before the pause whose median length is the largest.
+
+    Returns:
+        Rows of the events that begin and that end each round, int64 (n,) each, and the event numbers of the two.
     """
     kinds, which = np.unique(number, return_inverse=True)
     count = len(kinds)

@@ -293,7 +293,7 @@ def _numbered(thread: _Ints, address: _Ints, depth: _Ints, parent: _Ints) -> tup
 
 
 def _running(trace: Trace, thread: _Ints, start: _Ints, end: _Ints) -> _Ints:
-    """Return for how long each thread ran between its start and end, cycles."""
+    """Return how long `thread[i]` ran between `start[i]` and `end[i]`, for every i; cycles."""
     running = np.zeros(len(thread), np.int64)
     if not len(thread):
         return running

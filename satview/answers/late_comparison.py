@@ -354,10 +354,10 @@ def compared(
 
 @dataclass(frozen=True, slots=True)
 class _Longer:
-    """Sorts of time (parts or paths) of which slow instances have more than fast ones, the largest difference first.
+    """Kinds of parts, or paths, in which slow instances spend more time than fast ones, the largest difference first.
 
     Attributes:
-        sort: int64 (n,), number of the sort.
+        sort: int64 (n,), number of the kind or path.
         columns: The columns that all tables of times have, by name.
     """
 
@@ -366,12 +366,12 @@ class _Longer:
 
     @classmethod
     def of(cls, pools: tuple[_Pool, _Pool], parts: Sequence[tuple[_Ints, _Ints, _Ints]], count: int) -> _Longer:
-        """Compare two pools.
+        """Return the comparison of slow instances with fast ones.
 
         Args:
-            pools: The pool of slow and that of fast instances.
-            parts: For each pool the sort, instance and cycles of its parts, int64 (n,) each.
-            count: Number of sorts.
+            pools: The slow instances, and the fast ones.
+            parts: For each of the two pools: the kind or path, the instance and the cycles of every part, int64 (n,).
+            count: Number of kinds or paths.
         """
         in_slow, in_fast = (_Sums.of(*part, count, pool.count) for part, pool in zip(parts, pools, strict=True))
         longer = in_slow.mean - in_fast.mean

@@ -186,7 +186,7 @@ class Leverage:
 
 
 def candidates_table(trace: Trace, candidates: Sequence[Candidate]) -> Table:
-    """Return the candidates of a search, in their order."""
+    """Return a table of the changes that a search of `satview whatif` tried, in the given order."""
     margins = np.array([candidate.margin_ns / 1e6 for candidate in candidates], np.float64)
     values: dict[str, Source] = {
         name: Texts.of([getattr(candidate, name) for candidate in candidates])

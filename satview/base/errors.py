@@ -6,7 +6,7 @@ from pathlib import Path
 
 
 class SatviewError(Exception):
-    """Base class of all these errors; the code that catches one shows its text and goes on."""
+    """Base class of all errors that satview raises on purpose; their text is made for the user."""
 
 
 class UsageError(SatviewError):

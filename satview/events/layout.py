@@ -469,9 +469,9 @@ def learn_list(release: Release, code: int, parts: Sequence[PayloadPart], count:
 
 @lru_cache(maxsize=1 << 13)
 def describe_layout(release: Release, code: int, count: int, variant: int, event: UserEvent) -> int:
-    """Return the variant number for payloads with the layout of `variant` and the fields of a description.
+    """Return the number of a variant whose layout is that of `variant`, extended by the fields that a user described.
 
-    Returns `variant` itself if too many layouts have been learned.
+    The new layout is stored; if too many are stored already, `variant` itself is returned.
     """
     layout = layout_of(release, code, count, variant)
     is_wide = not variants.is_user(code) and count > _USER_WORDS

@@ -19,7 +19,7 @@ Lists = tuple[tuple[Field, ...] | None, tuple[Field, ...] | None]  # arguments i
 
 @cache
 def blocks(file: str) -> dict[str, str]:
-    """Return the blocks of one file under `resources/events`, by key."""
+    """Return the content of a TOML file under `resources/events`: for each key a text with one table row per line."""
     with resource_path(f"events/{file}.toml").open("rb") as stream:
         return tomllib.load(stream)  # every value of these files is text
 

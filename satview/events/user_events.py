@@ -65,7 +65,7 @@ class ValueText:
     when: tuple[str, int, int] | None = None
 
     def fits(self, value: int, numbers: Mapping[str, int]) -> bool:
-        """Return whether a value has this text.
+        """Return whether this text describes a value of the field, which may depend on other fields of the event.
 
         Args:
             value: Value of the field.
@@ -91,8 +91,8 @@ class UserField:
         names: Names of values, shown instead of the values.
         texts: Texts of values, shown beside the values.
         shows_number: False if the value itself is not shown where it has texts.
-        offsets: First byte in the payload, and in that of a wide event of a class other than USER; None = behind the
-            field before.
+        offsets: Offset of the first byte in a payload, and in the payload of a wide event of any class but USER; None
+            = directly behind the previous field.
     """
 
     label: str

@@ -47,18 +47,18 @@ class TraceSource:
     Attributes:
         path: The file; `-` for a pipe.
         format: `kev`, `qst` or `traceprinter`.
-        header: Its keys and values.
+        header: Keys and values of the file's header.
         system_page: Image of the target's system page; empty if there is none.
         system: Content of the system page.
-        byte_order: Of the target.
+        byte_order: Byte order of the target.
         release: Release whose tables apply.
         cycles_per_s: Rate of the stamps.
         events: The events; can be iterated once.
         problems: Grows while the events are read.
         notations: For a listing: (class, event, argument) -> notation of its numbers, if not as the printer of its
             release does it.
-        listed: For a listing: the last slots of events whose arguments only their line shows, int64 (n,) ascending, and
-            the variants of their layouts, int32 (n,).
+        listed: For a listing: events whose argument lists are known from their printed lines alone: number of the last
+            slot of each, int64 (n,) ascending, and the variant of its layout, int32 (n,).
         stamps: For a listing: how its times are printed, if not as the printer of its release does it.
     """
 

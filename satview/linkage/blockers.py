@@ -51,7 +51,7 @@ def owners_within(trace: Trace, word: _Ints, pid: _Ints) -> _Ints:
 
 
 def owners_anywhere(trace: Trace, word: _Ints) -> _Ints:
-    """Return the owners that mutex words name in any process, for mutexes in shared memory.
+    """Return the thread of any process that fits the owner in a mutex word, for mutexes in shared memory.
 
     Args:
         trace: The threads.
@@ -119,7 +119,7 @@ class Blockers:
 
 
 def blockers(trace: Trace) -> Blockers:
-    """Return for every wait of a trace whom it is for; computed at the first call and cached with the trace.
+    """Return whom each wait of a trace waits for; computed at the first call and cached with the trace.
 
     The holder of a mutex is exact where the call shows the mutex's owner word (fast mode with 32 bits, and wide mode).
     It is inferred where the owner is in another process (shared memory), as the word has only a part of the pid.

@@ -59,7 +59,7 @@ class Mutexes:
     of_wait: NDArray[np.int32]
 
     def may_be_given(self, begin: _Ints, end: _Ints) -> NDArray[np.bool_]:
-        """Return for pairs of rows whether a thread that is not known unlocks some mutex in between.
+        """Return for each pair of rows whether an unidentified thread unlocks any mutex between them.
 
         Returns:
             bool (n,).

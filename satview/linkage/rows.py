@@ -242,11 +242,13 @@ def depth_within(step: NDArray[np.integer], part: NDArray[np.intp]) -> NDArray[n
 
 
 def nested_pairs(step: NDArray[np.int8], part: NDArray[np.intp]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Return the positions of entries and of their exits: the next step at the same depth in the same part.
+    """Return the positions of entries, and those of their exits.
+
+    The exit of an entry is the next -1 at the same nesting depth in the same part.
 
     Args:
-        step: 1 or -1, (n,).
-        part: (n,), ascending.
+        step: (n,), 1 for an entry, -1 for an exit.
+        part: (n,), number of the part, such as a thread, ascending.
     """
     level = depth_within(step, part) + (step < 0)
     key = part * (int(level.max(initial=0)) + 1) + level

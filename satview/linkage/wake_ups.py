@@ -163,7 +163,7 @@ class _WakeUps:
         self.certainty[wakeups[is_new]] = certainty
 
     def _in(self, *states: str) -> NDArray[np.intp]:
-        """Return the wake-ups without a cause yet that end a wait in one of the states."""
+        """Return the wake-ups without a cause so far that end a wait in one of the named states."""
         return np.flatnonzero(self._are_from(states) & (self.cause == NO_EVENT))
 
     def _are_from(self, states: tuple[str, ...]) -> NDArray[np.bool_]:

@@ -169,7 +169,7 @@ def _unchanged(content: Any) -> Any:
 
 @contextmanager
 def _locked(path: Path) -> Iterator[None]:
-    """Hold the lock of a file's folder, Qt's lock file, as that works on Windows and on network disks too.
+    """Hold the lock of a file's folder during a block: a Qt lock file, which works on Windows and network disks too.
 
     Raises:
         WriteError: Another program holds it for too long.

@@ -49,7 +49,7 @@ def _kinds(trace: Trace) -> dict[str, tuple[int, ...]]:
 
 
 def kinds_of(book: Catalogue, more: Iterable[int] = ()) -> dict[str, tuple[int, ...]]:
-    """Return the argument tables for all events of a catalogue, and for more codes, in the form of `kinds`."""
+    """Return the argument tables, as `kinds` does, for all events of a catalogue and further codes."""
     known, name_of = dict[str, list[int]](), dict[tuple[str, str], str]()
     for code in sorted({*book.codes(), *more}):
         spec = book.spec(code)

@@ -174,7 +174,7 @@ def _of_slow(table: str, meaning: str, question: Question, name: str) -> TableSc
 
 
 def _table(name: str, meaning: str, *columns: Column) -> TableSchema:
-    """Return the schema of a table that is not an answer."""
+    """Return the schema of a table with data of the trace itself, such as `event` and `thread`."""
     question = Question(name, name.replace("_", " ").capitalize(), meaning, columns, "", "It has no rows.")
     return _of_answer(name, meaning, question)
 

@@ -125,7 +125,7 @@ def _halved_flags(seen: NDArray[np.bool_]) -> NDArray[np.bool_]:
 
 @dataclass(frozen=True, slots=True)
 class PixelCells:
-    """The cells behind each pixel of a row, for one level of the grid; shared by all lanes of a frame."""
+    """Which grid cells lie behind each pixel column, for one level of the grid; the same for all lanes of a frame."""
 
     first: NDArray[np.int64]
     middle: NDArray[np.int64]
@@ -134,7 +134,7 @@ class PixelCells:
 
     @classmethod
     def of(cls, edges: NDArray[np.int64], origin: int, shift: int, cell_count: int) -> PixelCells:
-        """Return the cells for the pixel edges of a window."""
+        """Return the cells, each 2^`shift` cycles long from `origin` on, between the edges of each pixel column."""
         begin, end = edges[:-1] - origin, np.maximum(edges[1:] - 1, edges[:-1]) - origin
         limit = cell_count - 1
         outside = np.flatnonzero((end < 0) | (begin >> shift > limit))

@@ -47,7 +47,7 @@ class LaneShares:
 
     @classmethod
     def of(cls, spans: LaneSpans, sums: NDArray[np.int64] | None = None) -> LaneShares:
-        """Return the sums of a lane, with a column for each of its values.
+        """Return the cumulative time of a lane in each of its values, a column per value.
 
         Args:
             spans: The lane.

@@ -92,7 +92,7 @@ def _lane(timeline: Timeline, entry: Mapping[str, Any], arrays: Mapping[str, NDA
 def _count(
     timeline: Timeline, entry: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]], count: str
 ) -> LaneShares | None:
-    """Return the stored counts `use` or `ready` of a process; None for other lanes."""
+    """Return the stored counts of a process lane, `use` or `ready`; None if the lane is not of a process."""
     name = f"lane.{entry['index']}.{count}"
     if timeline.infos[int(entry["index"])].kind is not LaneKind.PROCESS:
         return None

@@ -42,7 +42,7 @@ KEYS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class ProgramChange:
-    """One change; `target` is empty if the change applies to the whole trace."""
+    """One change to make before a replay, such as a priority; an empty `target` stands for the whole trace."""
 
     target: str
     key: str

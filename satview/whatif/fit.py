@@ -81,11 +81,11 @@ class ActivityFit:
 
 @dataclass(frozen=True, slots=True)
 class ReplayFit:
-    """How well an unchanged replay fits.
+    """How well a replay without changes reproduces the recorded trace.
 
     Attributes:
         activities: Fit of each activity by key, those with most instances first.
-        same_order: Share of neighbouring wake-ups that come in the same order in both.
+        same_order: Share of pairs of consecutive wake-ups that have the same order in the recording and the replay.
     """
 
     activities: Mapping[Key, ActivityFit]

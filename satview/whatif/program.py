@@ -609,7 +609,7 @@ class _Builder:
 
 
 class _Items:
-    """The actions of each thread, by user time: kernel calls that are replayed, and user events."""
+    """Kernel calls to replay and user events of each thread, ordered by the time that it has run outside the kernel."""
 
     def __init__(self, builder: _Builder, user: Callable[[_Ints, _Ints], _Ints], tick_ns: int) -> None:
         self.builder, trace, events = builder, builder.trace, builder.events

@@ -175,10 +175,11 @@ class ThreadProgram:
         pid, tid, process, name: As recorded.
         label: Display name of the thread.
         priority: Its own priority, without inheritance.
-        other_priorities: Its priorities in three other orders that fit the events; empty if the trace shows priorities.
+        other_priorities: If the trace shows no priorities, those that the thread has in three other rankings of all
+            threads that also agree with the events; else empty.
         policy: Number of the policy on the wire.
         steps: Steps in order, without the work for messages and pulses.
-        repeats: Range of positions of the steps that repeat once all are done; empty if both are equal.
+        repeats: First and end position of the steps that are repeated after the last step; none if these are equal.
         sporadic: Low priority, budget and replenishment period in ns of policy 4; None for others.
         ends: The thread ended in the trace.
         runmask: CPUs on which it may run.

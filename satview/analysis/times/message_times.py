@@ -131,7 +131,7 @@ class RunSums:
 
     @classmethod
     def of(cls, runs: Runs, some: NDArray[np.intp], start: Cycles, end: Cycles, time: Cycles, threads: int) -> RunSums:
-        """Return the sums of some runs.
+        """Return the cumulative running time of each thread, in which only some of the runs count.
 
         Args:
             runs: All runs.

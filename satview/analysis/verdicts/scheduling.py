@@ -213,7 +213,7 @@ def _held_by(evidence: Evidence, delay: _Delay) -> int:
 
 
 def _ready_and_runs(ready: StateIntervals) -> dict[int, str]:
-    """Return the roles of the events at which threads become ready and stop being ready."""
+    """Return the evidence for ready intervals: a short text for the events that begin and those that end them."""
     return {**dict.fromkeys(ready.end_row.tolist(), "runs at last"), **dict.fromkeys(ready.row.tolist(), "ready")}
 
 

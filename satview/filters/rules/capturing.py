@@ -141,7 +141,7 @@ def check_capture(
 
 
 def check_condition(condition: Expression) -> tuple[Diagnostic, ...]:
-    """Return the parts of a condition that handlers cannot know, or only for wide events, with columns in its text."""
+    """Return a message with columns for each part of a condition that handlers can evaluate for some events only."""
     release = condition.release
     by_place: dict[tuple[int, int], Diagnostic] = {}
     for wide in (True, False):

@@ -144,7 +144,7 @@ class FunctionRule:
         self.calls = 0
 
     def __call__(self, context: EventContext, /) -> int:
-        """Return the handler's result, 0 to suppress the event; a result that is not an integer is true or false."""
+        """Call the handler and return its result, 0 to suppress the event; results of other types become 0 or 1."""
         if self.problem:
             return 1
         self.calls += 1

@@ -278,8 +278,8 @@ class RuleSet(Switches):
 
     A view applies it to the events of a trace; the simulated kernel has one and applies it to every event.
 
-    `apply()` takes modes by number or name, for a simulated kernel and for rule files; every mode is also a method.
-    Both return 0 or the QNX error number that the kernel would return.
+    `apply()` takes a mode by number or name, for a simulated kernel and for rule files; each mode is also a method of
+    its own. `apply()` and these methods return 0, or the QNX error number that the kernel would return.
 
     Args:
         release: Release that the numbers are for.

@@ -40,10 +40,11 @@ def rules_of_selection(
     stack: PassStack | None = None,
     is_wide: Mapping[int, bool] | None = None,
 ) -> str:
-    """Return the text of rules that let the events pass that a view shows.
+    """Return the text of rules that pass exactly the events that a view shows.
 
-    An event that does not occur in the trace is on if most events of its class are selected, or else most of the trace.
-    Events are wide if the trace was logged wide, or if `is_wide` has them.
+    An event that does not occur in the trace is switched on if most events of its class are selected; if none of its
+    class occur, if most events of the trace are selected. Events are logged wide if the trace was logged wide, or if
+    `is_wide` says so.
 
     Args:
         trace: The trace in the view.

@@ -34,12 +34,12 @@ _AT_ONCE: Final = 1 << 18  # events that are read at a time, so that scratch sta
 
 @dataclass(frozen=True, slots=True)
 class _Words:
-    """Words that were read ahead.
+    """Payload words of some events, read before they are needed.
 
     Attributes:
         rows: uint32 (n,), ascending, rows of the events.
         start: uint32 (n + 1,), index of the first slot of each event in `halves`.
-        halves: uint64 (m + 1,), the two words of each slot, and a 0 at the end.
+        halves: uint64 (m + 1,), the two payload words of each slot as one number, and a 0 at the end.
     """
 
     rows: NDArray[np.uint32]

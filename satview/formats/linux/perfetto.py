@@ -425,7 +425,7 @@ def _add_names(inner: Fields, number: int, name: int, tasks: Tasks) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Slices:
-    """Slices of tracks: events with their names, states of threads with their ends, wake-ups."""
+    """What the slices of Perfetto tracks become: named events, states of threads and their ends, and wake-ups."""
 
     points: Points
     names: TextColumn

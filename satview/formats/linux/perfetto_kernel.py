@@ -231,7 +231,7 @@ def _changes(rows: _KernelChanges, problems: Problems) -> tuple[States, Points]:
 
 
 def _accepted(rows: _KernelChanges, problems: Problems) -> _KernelChanges:
-    """Return the changes that Perfetto's engine accepts: a thread exists from its first state until DEAD."""
+    """Return the state changes that Perfetto's engine accepts; those of threads that do not exist then are refused."""
 
     def without(refused: NDArray[np.bool_], says: str) -> _KernelChanges:
         if count := int(np.count_nonzero(refused)):

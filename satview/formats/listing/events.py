@@ -256,7 +256,7 @@ class EventParser:
     def _placed(
         self, class_name: str, codes: Sequence[int], values: Sequence[Value], *, is_long: bool
     ) -> tuple[Placed, int]:
-        """Return the payload of a line by the row that contains most of its arguments, and the code of that row."""
+        """Return the payload of a printed line, made by the argument list that fits best, and the code of that list."""
         best, code = Placed((), [], -1), codes[0]
         for candidate in codes:
             if (rows := self._rows.get((candidate, is_long))) is None:

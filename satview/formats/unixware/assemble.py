@@ -48,7 +48,7 @@ _THREAD_ARGUMENTS: Final = frozenset(("wait_for", "departed", "new_tid", "target
 
 @cache
 def error_names() -> dict[int, str]:
-    """Return the error numbers of System V Release 4 that the library returns."""
+    """Return the names of the System V Release 4 errors that the threads library returns, by number."""
     return rows.numbers("unixware", "errors")
 
 

@@ -52,7 +52,7 @@ class _FileRow:
 
 
 class AxisDialog(Dialog):
-    """Makes an axis file from the open file and others.
+    """Dialog that writes an axis file: the open trace and others, with offsets, to be shown on one time axis.
 
     Attributes:
         table: The files with names and offsets.

@@ -393,9 +393,10 @@ def interval_texts(
 ) -> list[IntervalText]:
     """Return the names that fit into their intervals, at most one per `NARROWEST_PX` of a lane.
 
-    If few intervals are visible, each is looked up. Otherwise runs of equal pixels show where wide intervals may be, so
-    that the cost depends on the number of pixels and not of events. Intervals that are not in `shown`, or are in
-    `dimmed` (bool, by the row of their first event), have no name. Neither have lanes in `without`, except counters.
+    If few intervals are visible, each is looked up. Otherwise intervals are only looked for where neighbouring pixels
+    have the same value, so that the cost depends on the number of pixels and not of events. No names are returned for
+    intervals that are not in `shown` or are in `dimmed` (bool, by the row of their first event), nor for lanes in
+    `without`, except counters.
     """
     lanes = []
     for index, row in enumerate(rows):

@@ -401,7 +401,7 @@ class LaneList(QObject):
 
     @property
     def timeline(self) -> Timeline:
-        """The timeline that has the lanes."""
+        """The timeline whose lanes this list arranges."""
         return self._timeline
 
     @property

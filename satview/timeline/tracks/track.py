@@ -134,10 +134,9 @@ class Track:
         return next_one < len(drawn) and int(drawn.start[next_one]) < window.end
 
     def spans(self, trace: Trace) -> tuple[LaneSpans, NDArray[np.float64] | None]:
-        """Return the intervals of the track over the whole trace and, if it is a counter, the number in each.
+        """Return the intervals of the track over the whole trace and, if it is a counter, its value in each.
 
-        For a moment or an event of a counter there is an `ABSENT` interval up to the next one, to which a text can
-        belong.
+        A moment, or an event of a counter, becomes an `ABSENT` interval up to the next one, so that it can have a text.
 
         Returns:
             The intervals; and float64 (intervals,), NaN = not known, or None if the lane is no counter.
@@ -160,7 +159,7 @@ class Track:
 
 
 def _numbers(drawn: TrackRows, spans: LaneSpans) -> NDArray[np.float64]:
-    """Return the number of a counter in every interval; NaN before its first event."""
+    """Return the value of a counter in every interval; NaN before its first event."""
     assert drawn.number is not None
     of_event = np.searchsorted(drawn.event, spans.event)  # events ascend, as their times do
     known = spans.event != NO_EVENT

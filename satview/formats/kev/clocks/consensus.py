@@ -236,7 +236,7 @@ class _Clock:
         )
 
     def column(self, name: str) -> NDArray[np.int64]:
-        """Return a column of the claims that begin the runs, int64 (runs,)."""
+        """Return one column of `claims` for the first claim of each run, int64 (runs,)."""
         values: NDArray[np.int64] = getattr(self.claims, name)[self.run_start]
         return values
 
