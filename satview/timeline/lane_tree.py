@@ -422,7 +422,7 @@ class Timeline:
         self._kinds |= kinds  # all at once, as CPU lanes with and without kinds look different
 
     def make_bins(self, indices: Iterable[int]) -> None:
-        """Compute the cumulative sums behind the drawn shares before they are painted; lanes not yet built are skipped."""
+        """Compute the cumulative sums of drawn shares before they are painted; lanes not yet built are skipped."""
         for index in indices:
             lane, kinds = self._lanes.get(index), self.kinds(index)
             for shares in (lane.shares, lane.use, lane.ready, kinds) if lane is not None else ():
