@@ -41,10 +41,10 @@ class Levels:
     cells: tuple[NDArray[np.uint8], ...]
 
     def level_for(self, cycles_per_px: float) -> int | None:
-        """Return the coarsest level whose cells are not longer than a pixel.
+        """Return the number of the coarsest level whose cells are not longer than a pixel.
 
-        Where even the finest level is coarser than that, it is used until its cells are `MAX_CELL_PX` wide: frames of a
-        moving view may be that coarse, and an exact one follows. None where its cells are wider.
+        If even the finest level has longer cells, its number 0 is returned for cells of up to `MAX_CELL_PX` pixels: a
+        moving view may be drawn that coarsely, as an exact frame follows. For still wider cells None is returned.
         """
         if cycles_per_px * MAX_CELL_PX < 1 << self.shift:
             return None
@@ -146,7 +146,7 @@ class PixelCells:
         )
 
     def take(self, cells: NDArray[np.uint8], out: NDArray[np.uint8]) -> None:
-        """Write the pixels of a lane: the value of the cell in the middle of a pixel, flags of its first and last."""
+        """Write a lane's pixels: the value of the cell in the middle of a pixel, with flags of its first and last."""
         np.take(cells, self.middle, out=out)
         out |= (cells[self.first] | cells[self.last]) & np.uint8(~VALUE_MASK & 0xFF)
         if len(self.outside):

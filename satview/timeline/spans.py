@@ -91,7 +91,7 @@ def touching(
 def spread(
     start: NDArray[np.int64], end: NDArray[np.int64], window: TimeWindow
 ) -> tuple[NDArray[np.int64], NDArray[np.intp]]:
-    """Fill a window with intervals and the gaps before, between and behind them.
+    """Return a sequence that fills a window: intervals, and the gaps before, between and behind them.
 
     Args:
         start: int64 (n,), start times of the intervals, ascending.
@@ -172,7 +172,7 @@ def exact_raster(lanes: Sequence[LaneSpans], window: TimeWindow, width_px: int) 
 
 
 def constant_lane(window: TimeWindow, value: int = ABSENT) -> LaneSpans:
-    """Return a lane of one interval."""
+    """Return a lane of one interval, which covers the whole window and has the given value."""
     return LaneSpans(
         np.array([window.start]), np.array([value], np.uint8), np.array([NO_EVENT], np.uint32), None, window.end
     )

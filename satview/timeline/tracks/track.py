@@ -27,10 +27,10 @@ class TrackRows:
     """Intervals, moments or numbers of events; every column has shape (n,), in any order.
 
     Attributes:
-        owner_kind: What their lanes belong to.
+        owner_kind: Kind of owner of their lanes.
         owner: int64, row of the thread or process, or number of the CPU; 0 for the trace.
         start, end: int64, cycles; a moment ends where it begins.
-        event: uint32, row of the event that begins it.
+        event: uint32, row of the event that begins each entry.
         value: uint8, lane value that decides the colour.
         title: Name of the lanes.
         key: Name that distinguishes these lanes from others of the class.
@@ -38,7 +38,7 @@ class TrackRows:
         number: float64, value of the counter from then on; None for lanes that are no counters.
         text: Text of an interval or moment: a template as `LaneClass.text`, or a function of its event's row; empty =
             the template of the class.
-        deadline: int64, cycles, by when each should have ended; -1 = no deadline; None = none has one.
+        deadline: int64, cycles, time by which each should have ended; -1 = no deadline; None = no entry has a deadline.
         meanings: Meanings of lane values, where colours have a meaning; short intervals of these values always show.
     """
 
