@@ -66,7 +66,7 @@ def last_of_usual(
     Args:
         trace: The events.
         rows: uint32 (n,), events that are caused by interrupts.
-        group: int64 (n,), a number for each source of events that has one interrupt: a thread, a connection.
+        group: int64 (n,), number of the thread or connection of each event, which usually has one interrupt.
         since: uint32 (n,), rows before which the interrupt cannot have come.
 
     Returns:
@@ -98,7 +98,7 @@ def last_of_usual(
 
 
 def _vectors(trace: Trace) -> tuple[NDArray[np.intp], int]:
-    """Return an index of the interrupt number for each of `interrupt_rows`, and how many numbers there are."""
+    """Return for each of `interrupt_rows` the index of its number among all interrupt numbers, and their count."""
     vectors, which = distinct(interrupt_numbers(trace).astype(np.int64))
     return which, len(vectors)
 

@@ -55,7 +55,7 @@ class Nesting:
 
 
 def nesting(trace: Trace, cpu: int) -> Nesting:
-    """Return how the interrupts of a CPU are nested."""
+    """Return the entries and exits of the interrupts of a CPU, with their nesting depths."""
     rows = rows_of_class(trace, wire.WireClass.INT)
     events, lost = trace.events, TimeRanges.of_rows(losses_of(losses(trace), cpu))
     columns = statistics.nesting(events.code, events.cpu, events.time_cycles, STEP_OF_CODE, rows, cpu, lost.end)

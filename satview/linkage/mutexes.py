@@ -130,7 +130,7 @@ def _together(
 
 
 def succeeded(trace: Trace, entries: NDArray[np.uint32], is_open_fine: bool = False) -> NDArray[np.uint32]:
-    """Return those of some kernel calls that exited without an error.
+    """Return the entries of the given kernel calls that exited without an error.
 
     Args:
         trace: The events.

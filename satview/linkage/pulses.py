@@ -29,11 +29,11 @@ _Positions = NDArray[np.intp]
 def pulses(trace: Trace) -> LinkTable:
     """Return the links from SND_PULSE* to REC_PULSE.
 
-    A pulse that finds a thread waiting in MsgReceive() goes to that thread: its receipt is the thread's next one. Other
-    pulses are queued by priority, which the trace does not show; the oldest of a connection (scoid) is assumed to be
-    received first. That is exact while only one is queued, and a guess while there are several. It is also a guess
-    until a waiting thread shows that the queue is empty: pulses from before the trace, or lost ones, may still be
-    queued.
+    A pulse that finds a thread waiting in MsgReceive() goes to that thread: its receipt is the thread's next REC_PULSE.
+    Other pulses are queued by priority, which the trace does not show; the oldest of a connection (scoid) is assumed to
+    be received first. Such a link is exact while only one pulse is queued, and a guess while there are several. It is
+    also a guess until a waiting thread shows that the queue is empty: pulses from before the trace, or lost ones, may
+    still be queued.
     Source: building block M6 of the reference.
     """
     return trace.cached("links.pulse", lambda trace: LinkTable.of(LinkKind.PULSE, _pulses(trace)))
@@ -144,7 +144,9 @@ def _queued(
 def _first_in_first_out(
     step: NDArray[np.int64], part: NDArray[np.intp]
 ) -> tuple[_Positions, _Positions, NDArray[np.bool_]]:
-    """Match the entries and exits of queues in order; return positions of both and whether the queue held no other.
+    """Return positions of the entries and exits of queues, matched in order, and bool: was each entry always alone?
+
+    An entry was alone if its queue never held two from when it was last empty until it was empty again.
 
     Args:
         step: int64 (n,), 1 for an entry, -1 for an exit, 0 for neither.

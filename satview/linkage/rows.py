@@ -137,7 +137,7 @@ def counts_around(
 
 
 def numbers_within(begin: NDArray[np.intp], end: NDArray[np.intp]) -> NDArray[np.int64]:
-    """Return the numbers of ranges, each number once, int64, ascending; the ends of the ranges, (n,), ascend."""
+    """Return all numbers in the ranges `begin:end`, each once, int64, ascending; `end`, (n,), must ascend."""
     begin = np.maximum(begin, np.append(0, end[:-1])[: len(end)])
     return numbers_of(begin, np.maximum(end - begin, 0))
 
