@@ -37,7 +37,7 @@ def anchor_of(trace: Trace, condition: str, number: int = 1) -> Anchor:
 
     Args:
         trace: The trace.
-        condition: `start`, or an expression as filters have it (docs/filters.md).
+        condition: `start`, or an expression in the language of filters (docs/filters.md).
         number: Which of the matching events, from 1.
 
     Raises:
@@ -96,8 +96,8 @@ def offsets_ps(traces: Sequence[Trace], condition: str, number: int = 1) -> list
 
     Args:
         traces: At least one.
-        condition: `start`, `counter`, or an expression that each trace has an event for.
-        number: Which of the matching events.
+        condition: `start`, `counter`, or an expression that matches an event in each trace.
+        number: Which of the matching events, from 1.
 
     Returns:
         Picoseconds from the first event of the first trace to the first event of each; 0 for the first.
@@ -122,7 +122,7 @@ def common_events(traces: Sequence[Trace], most: int = 20) -> list[str]:
 
     Args:
         traces: The traces.
-        most: Conditions at most.
+        most: Maximum number of conditions.
     """
     counts: dict[str, list[int]] = {}
     for number, trace in enumerate(traces):

@@ -182,7 +182,7 @@ def summary(trace: Trace) -> str:
 
 
 def _trust(trace: Trace, unmet: tuple[Need, ...], *, is_bound: bool) -> Trust:
-    """Return the worst trust of the unmet needs; needs that only make a bound never give worse than an estimate."""
+    """Return the trust that unmet needs leave: that of the first, or if they only make a bound, a bound or estimate."""
     if not is_bound:
         return Trust(unmet[0].lack, unmet[0].reason(trace))
     mark = Mark.ESTIMATE if any(need.lack is Mark.ESTIMATE for need in unmet) else Mark.LOWER_BOUND

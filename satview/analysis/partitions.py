@@ -44,8 +44,8 @@ class PartitionTable:
         budget: float64, share of all CPUs, 0 to 1; -1 = no event shows it.
         critical_budget_ms: int64, per averaging window; -1 = no event shows it.
         run_cycles: int64, run time of its threads and of servers that worked for them, interrupts included.
-        critical_cycles: int64, the part of it in which they might draw on the critical budget.
-        peak_cycles: int64, the most that it ran in any averaging window of the range, all CPUs together.
+        critical_cycles: int64, the part of `run_cycles` in which the threads might draw on the critical budget.
+        peak_cycles: int64, its longest run time in any averaging window of the range, all CPUs together.
         peak_start_cycles: int64, when that window begins; -1 where it never ran.
         bankruptcies: int64, how often it overran its critical budget.
     """
@@ -260,7 +260,7 @@ def _in_force(budgets: _Budgets, edges: Cycles, known: _Ints) -> tuple[NDArray[n
 
 
 def _peaks(scope: Scope, known: _Ints, partition_of_run: _Ints, start: Cycles, end: Cycles) -> tuple[Cycles, Cycles]:
-    """Return the most that each partition ran in one averaging window of the range, and when that window begins."""
+    """Return the longest run time of each partition in any averaging window of the range, and that window's begin."""
     start, end = scope.cut(start, end)
     length = min(scope.trace.clock.cycles_of(averaging_window_ms(scope.trace) * 1_000_000), scope.window.length)
     peak, begin = np.zeros(len(known), np.int64), np.full(len(known), -1, np.int64)

@@ -71,7 +71,7 @@ class Arrivals(ColumnTable):
 
     @classmethod
     def periodic(cls, period: _Ints, jitter: _Ints | None = None) -> Arrivals:
-        """Return the arrival curves of periodic work; periods, and most cycles of jitter, int64 (kinds,)."""
+        """Return the arrival curves of work with the given periods and largest jitters, cycles, int64 (kinds,)."""
         count = len(period)
         distances = np.stack((np.zeros(count, np.int64), period), axis=1)
         return cls(distances, np.ones(count, np.int64), np.zeros(count, np.int64) if jitter is None else jitter)
@@ -92,7 +92,7 @@ class Arrivals(ColumnTable):
         return cls(distances, steps, np.zeros(len(rows), np.int64))
 
     def most_within(self, length: int) -> _Ints:
-        """Return the most arrivals within a time above 0, int64 (kinds,)."""
+        """Return the largest number of arrivals within `length` cycles (above 0), int64 (kinds,)."""
         window = length + self.jitter
         whole = np.maximum(self.distances[np.arange(len(self.steps)), self.steps], 1)
         rounds = np.minimum((window - 1) // whole, 2 * _MOST_SUM // self.steps)  # beyond that there is no bound anyway
@@ -100,7 +100,7 @@ class Arrivals(ColumnTable):
         return np.asarray(rounds * self.steps + np.count_nonzero(self.distances < rest[:, None], axis=1), np.int64)
 
     def least_for(self, count: int) -> int:
-        """Return the least time from the first to the last of `count` arrivals; there must be one kind only."""
+        """Return the shortest time from the first to the last of `count` arrivals; there must be one kind only."""
         steps = int(self.steps[0])
         rounds, rest = divmod(count - 1, steps)
         return max(0, rounds * int(self.distances[0, steps]) + int(self.distances[0, rest]) - int(self.jitter[0]))
@@ -183,7 +183,7 @@ class Bound:
 def response_bounds(
     trace: Trace, learned: Activities, periods: Sequence[int], said_cpus: Mapping[int, Sequence[int]] | None = None
 ) -> list[Bound]:
-    """Return the bound of each activity.
+    """Return the response bound of each activity, in the order of the activities.
 
     Args:
         trace: The events.
@@ -292,7 +292,7 @@ class _Work:
         self._most_steps = max(_LEAST_STEPS, min(_MOST_STEPS, _MOST_LOOKED_AT // max(1, of_step)))
 
     def _pieces(self) -> tuple[_Ints, _Ints, NDArray[np.intp]]:
-        """Return thread and cycles of the wake-up that begins each piece, (pieces,), and each run's piece, (runs,)."""
+        """Return thread and time of the wake-up that begins each piece of work, (n,), and the piece of each run."""
         trace, thread_waits = self._trace, waits(self._trace)
         time = trace.events.time_cycles
         woken = (thread_waits.end_row != OPEN) & (
@@ -308,7 +308,7 @@ class _Work:
         return thread[order], wake[order], np.searchsorted(key[order], of_run, side="right") - 1
 
     def _busy_with(self, cpu: int, priority: int) -> TimeRanges:
-        """Return when a CPU does work of a priority or a higher one, or handles an interrupt."""
+        """Return the times in which a CPU does work of at least the given priority, or handles an interrupt."""
         if (cpu, priority) not in self._busy:
             does, handled = (self._cpu == cpu) & (self._priority >= priority), self._interrupts[cpu]
             self._busy[cpu, priority] = TimeRanges.of(

@@ -37,11 +37,11 @@ _Ints = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Spans:
-    """Spans of one kind; every column has shape (n,).
+    """Spans of one kind, each from one event of a thread to another; every column has shape (n,).
 
     Attributes:
         trigger: Kind of their first event, one word.
-        group: int64, group of each span.
+        group: int64, group of each span: spans of the same thread with the same events, call or function.
         begin_row, end_row: int64, rows of the events; -1 = the trace ends before.
         labels: Label of each group, put after the name of its thread.
         left_out: Number of groups beyond `MOST_CALLS`.

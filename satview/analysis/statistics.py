@@ -65,7 +65,7 @@ class CpuMessages:
 
 
 def cpu_messages(scope: Scope) -> CpuMessages:
-    """Return the CPUs that received, at any time, the counted messages sent within the range."""
+    """Return the numbers of messages sent within the range, by sending and, even if later, receiving CPU."""
     sends, cpu, cpus = scope.selected(IS_SEND), scope.trace.events.cpu, scope.trace.cpu_count
     sends = sends[cpu[sends] < cpus]  # damaged events name CPUs that the target does not have
     received = messages(scope.trace).ends_of(sends)

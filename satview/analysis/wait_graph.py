@@ -198,7 +198,7 @@ class WaitGraph:
         """Return whether a wait has a timeout: the thread called TimerTimeout() just before, and not in order to sleep.
 
         Args:
-            wait: One that lasts to the end of the trace.
+            wait: Row in `waits` of a wait that lasts to the end of the trace.
         """
         before = self._calls_before[np.searchsorted(self._open_rows, [wait])]
         if int(number_of(self.trace, before)[0]) != call_numbers(self.trace.release).get("TIMER_TIMEOUT"):
@@ -329,7 +329,7 @@ class WaitGraph:
         return self._gives[state, process]
 
     def ended_meanwhile(self, wait: int) -> tuple[int, ...]:
-        """Return the threads of the same process that ended during a wait; empty unless no other one is left."""
+        """Return the threads of the same process that ended during a wait; empty if any other thread of it is left."""
         trace, own = self.trace, int(self.blockers.waits.thread[wait])
         pid, begin = int(trace.threads.pid[own]), int(self.blockers.waits.row[wait])
         if not self.knows_all_threads or self._alive(pid) - {own}:

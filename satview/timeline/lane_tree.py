@@ -303,7 +303,7 @@ class Timeline:
         self._finders.setdefault(name, finder)
 
     def take_finders(self, other: Timeline) -> None:
-        """Set the same functions that find lanes as another timeline of the same file has."""
+        """Set the functions that find lanes to those of another timeline of the same file."""
         for name, finder in other._finders.items():
             self.use_finder(name, finder)
 

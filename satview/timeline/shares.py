@@ -117,7 +117,7 @@ class LaneShares:
         return self.cycles(np.minimum(edges, window.end))
 
     def peak(self, window: TimeWindow, shift: int) -> float:
-        """Return the largest time average of the weight in any bin of 2^shift cycles, such as of CPUs in use.
+        """Return the largest time average of the weight (such as CPUs in use) in any bin of 2^shift cycles.
 
         If there are very many bins, the largest weight at any time is returned instead.
 
@@ -137,7 +137,7 @@ class LaneShares:
         return self._peaks[shift]
 
     def mean(self, window: TimeWindow) -> float:
-        """Return the time average of the weight over the whole trace, such as the mean number of CPUs in use."""
+        """Return the time average of the weight (such as CPUs in use) over the whole trace."""
         if _WHOLE not in self._peaks:
             self._peaks[_WHOLE] = float(self.totals(window).sum()) / window.length
         return self._peaks[_WHOLE]

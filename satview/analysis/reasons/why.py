@@ -52,7 +52,7 @@ class Causes:
         self._trace = trace
 
     def of_end(self, row: int) -> tuple[int, Certainty]:
-        """Return the event that caused the end of a wait, given the waiting thread's own event; -1 if none is known.
+        """Return the event that caused the end of a thread's wait, -1 if none is known, and the certainty.
 
         The receipt of the message ends a wait in SEND: the thread goes to REPLY without a wake-up.
 
@@ -284,7 +284,7 @@ def why(trace: Trace, thread: int | str, at_cycles: int, steps: int = MOST_STEPS
 
     Args:
         trace: The events.
-        thread: Row of the thread table, or what `thread_of` takes.
+        thread: Row of the thread table, or a name for `thread_of`.
         at_cycles: The moment in cycles of the trace's clock; `trace.clock.cycles(ns)`. The exact begin of a wait or of
             being ready means the whole interval: its middle is examined, because at the begin other threads often
             have not reached their lasting states yet.

@@ -113,13 +113,13 @@ _Ints = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class RunSums:
-    """Cumulated run time of threads; moments are indices in `time`, which has all moments of interest.
+    """Cumulative run time of threads; moments are given as indices in `time`, which holds all moments of interest.
 
     Attributes:
         time: int64, cycles, ascending: the moments themselves.
         key: int64, (n,), thread << 32 | moment at which a run begins, ascending.
         end: int64, cycles, when it ends.
-        before: int64, (n + 1,), summed length of all runs before each.
+        before: int64, (n + 1,), total length of all runs before each run, of all threads.
         start: int64, (threads + 1,), index of the first run of each thread.
     """
 
@@ -223,8 +223,8 @@ class CallTable:
         code: int64, (n,), code of its entry, 32-bit form; both widths are counted together.
         count: int64, entries that count.
         times: From entry to exit, not cut, even if the exit is after the range.
-        running: The part while the caller had a CPU: a blocking call returns when its thread runs again. Source:
-            building block M4 of the reference.
+        running: The part of `times` in which the caller had a CPU: a blocking call returns when its thread runs again.
+            Source: building block M4 of the reference.
         failed: int64, calls that returned with an error.
         interrupted: int64, calls that ended in their interrupted form.
         errors: Error numbers of each, with their counts, the most frequent first.

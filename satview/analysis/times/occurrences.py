@@ -43,7 +43,7 @@ class Measure:
         key: `run`, `response`, `period`, `state:NAME`, `call`, `call:NAME`, `queued`, `service`, `round_trip`,
             `interrupt`, `latency`.
         title: Display title.
-        capture: Classes that a capture needs for it.
+        capture: Events that a capture needs for this measure, as text.
         is_of_threads: False for interrupts, which belong to no thread.
     """
 
@@ -83,7 +83,7 @@ class Occurrences:
         """Return positions of the longest occurrences, longest first, then earliest first, int64.
 
         Args:
-            count: How many at most.
+            count: Maximum number of positions.
             among: bool (n,), which may be returned; None = all.
         """
         positions = np.arange(len(self)) if among is None else np.flatnonzero(among)
@@ -167,8 +167,8 @@ def histogram(
 
     Args:
         duration_ns: int64, (n,), nanoseconds; n > 0.
-        is_beyond: bool (n,), which are longer than the bound, compared in cycles, which may be shorter than a
-            nanosecond; None = there is no bound.
+        is_beyond: bool (n,), whether each duration is longer than the bound, compared in cycles, as these may be
+            shorter than a nanosecond; None = there is no bound.
         bound_ns: The bound.
     """
     position = np.log10(np.maximum(duration_ns, 1))

@@ -365,7 +365,7 @@ class Evidence:
                        tuple((roles or {}).get(row, "") for row in rows.tolist()))  # fmt: skip
 
     def _cut(self, begin: int, end: int) -> tuple[int, int]:
-        """Return the part of a span in cycles that is in the trace, at least one; windows may reach beyond it."""
+        """Return the part of a span that is in the trace, at least one cycle; windows may reach beyond the trace."""
         start = max(int(begin), self.trace.window.start)
         return start, max(min(int(end), self.trace.window.end), start + 1)
 

@@ -194,7 +194,7 @@ def _involves_named_thread(trace: Trace, limits: Thresholds, verdict: Verdict) -
     """Return whether a verdict involves a thread that the user's file names for its kind, or no thread at all.
 
     Raises:
-        UsageError: No thread of the trace has a name in the file.
+        UsageError: A name in the file fits no thread of the trace.
     """
     names = limits.threads.get(verdict.kind)
     return (

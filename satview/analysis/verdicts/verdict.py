@@ -50,7 +50,7 @@ class Verdict:
         occurrences: All times at which it happens, in time order, including the one in the sentence.
         roles: Role of each event of `evidence`: waits, holder, preempts, ...; empty if unknown.
         certainty: Certainty of the weakest link that it rests on.
-        proof: One sentence: what would prove it, if that link is not exact; else empty.
+        proof: One sentence: what would prove the problem, if that link is not exact; else empty.
     """
 
     kind: str

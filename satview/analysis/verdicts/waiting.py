@@ -331,7 +331,7 @@ def contentions(evidence: Evidence, limits: Limits) -> list[Verdict]:
     """Return mutexes that threads wait for much of the time, and single waits that are too long.
 
     A wait is too long if threads of higher priority get the mutex one after the other meanwhile, or if the holder is
-    kept from running. The latter counts only in traces without priorities: others show whether it is an inversion.
+    kept from running. The latter counts only in traces without priorities: with them, `priority-inversion` decides.
     """
     if not evidence.has_states:
         return []
