@@ -62,8 +62,8 @@ class Activity:
 
     Attributes:
         name: Name of the thread, with the trigger if it has several activities; or the name in the user's file.
-        trigger: Description of the event that begins it.
-        thread: Row of the thread that does it most often; 0 = not known.
+        trigger: Description of the event that begins the work.
+        thread: Row of the thread that does the work most often; 0 = not known.
         period_cycles: Period; -1 = not periodic.
         is_period_said: The period is from a user's file; else it is learned.
         deadline_cycles: How long an instance may take; -1 = no deadline.
@@ -85,13 +85,13 @@ class Instances(ColumnTable):
 
     Attributes:
         activity: int64, position of the activity.
-        thread: int64, row of the thread that did it; 0 = not known.
-        start_cycles: int64, when it was triggered.
+        thread: int64, row of the thread that did the work; 0 = not known.
+        start_cycles: int64, when the instance was triggered.
         begin_cycles: int64, when its thread starts to work on the instance: at the wake-up for it, or at the receipt.
-        end_cycles: int64, when it was done; the end of the trace if it is not done.
+        end_cycles: int64, when the instance was done; the end of the trace if it is not done.
         start_row, end_row: int64, events at start and end; -1 = none.
-        is_open: bool, it is not done when the trace ends: the length is a lower bound.
-        is_known: bool, no event is missing in between.
+        is_open: bool, the instance is not done when the trace ends: its length is a lower bound.
+        is_known: bool, no event is missing between start and end.
         is_exact: bool, events name trigger and work; else the link is inferred from their order.
     """
 
@@ -133,7 +133,7 @@ class Activities:
 
     @property
     def overrun_cycles(self) -> _Ints:
-        """Cycles by which each instance exceeds its deadline, int64; -1 if it does not, or if that is not known."""
+        """Cycles by which each instance exceeds its deadline, int64; -1 if it does not, or where events are missing."""
         instances = self.instances
         deadlines = np.array([activity.deadline_cycles for activity in self.activities], np.int64)
         deadline = deadlines[instances.activity]
@@ -251,7 +251,7 @@ def regular_period(
     Args:
         trace: The events.
         rows: (n,), ascending.
-        least: Fewest periods from which one is learned.
+        least: Minimum number of periods from which the period is learned.
         regular_percent: Percentage of the periods that must be as long as their median ...
         tolerance_percent: ... within this percentage.
     """
@@ -473,9 +473,9 @@ class ChainTimes:
     Attributes:
         start_cycles: int64, when the instance of the first activity was triggered.
         end_cycles: int64, when the instance of the last activity was done; the end of the trace if it is not done.
-        start_row: int64, the event that begins it.
-        is_open: bool, it is not done when the trace ends.
-        is_known: bool, no event is missing in between.
+        start_row: int64, the event that triggered the instance of the first activity.
+        is_open: bool, the chain is not done when the trace ends.
+        is_known: bool, no event is missing between start and end.
         steps: int64 (n, activities of the chain), the instance of each activity; -1 = the chain does not reach it.
     """
 

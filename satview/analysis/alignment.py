@@ -74,7 +74,7 @@ def offset_ps(reference: Trace, other: Trace, reference_cycles: int, other_cycle
 
 
 def counter_offset_ps(reference: Trace, other: Trace) -> int:
-    """Return the offset of a trace of the same target, whose counter is that of the reference, or started with it.
+    """Return the offset in ps of a trace of the same target, by counters that are the same or started together.
 
     Raises:
         UsageError: Their counters have different rates, or the upper half of one is not known.

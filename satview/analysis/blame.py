@@ -282,7 +282,7 @@ _Timeline = tuple[_Ints, NDArray[np.int32], _Ints]
 
 
 def cpu_timeline(trace: Trace, cpu: int, windows: TimeRanges | None = None) -> _Timeline:
-    """Return times of change on a CPU, cycles, int64 (m + 1,); thread, int32 (m,), and interrupt, int64 (m,), between.
+    """Return the thread that a CPU runs and the interrupt that it handles, over time.
 
     A thread is -1 while the CPU is idle, and 0 while it is not known; an interrupt is -1 while none is handled.
 
@@ -290,6 +290,9 @@ def cpu_timeline(trace: Trace, cpu: int, windows: TimeRanges | None = None) -> _
         trace: The events.
         cpu: Number of the CPU.
         windows: Ranges of time in which the result must be right; elsewhere it may be wrong, to save time. None = all.
+
+    Returns:
+        Times of change, cycles, int64 (m + 1,); threads in between, int32 (m,); interrupts in between, int64 (m,).
     """
     is_idle, time = idle_threads(trace), trace.events.time_cycles
     nobody = np.zeros(len(trace.processes), np.uint8)  # lane values of processes are not used here

@@ -26,12 +26,12 @@ class Analysis:
     """A question about a trace, and what the trace needs for an answer.
 
     Attributes:
-        key: Its name in files and on the command line; for a verdict its kind.
+        key: Name of the analysis in files and on the command line; for a verdict its kind.
         title: Display title.
         question: The question that it answers.
         needs: If one of these is unmet, there is no answer or an incomplete one; the first unmet need is named first.
         bounds: If one of these is unmet, the answer is only a bound.
-        is_verdict: True if it looks for something wrong (`satview check`).
+        is_verdict: True if the analysis looks for something wrong (`satview check`).
     """
 
     key: str
@@ -100,8 +100,8 @@ class Diagnosis:
 
     Attributes:
         trace: The events.
-        analysis: Its row of the table.
-        trust: How far its answers can be trusted, and why not further.
+        analysis: The analysis, one of `ANALYSES`.
+        trust: How far the answers of the analysis can be trusted, and why not further.
         remedy: What to do for better answers, in the imperative; empty if nothing would help.
         is_helped: Another capture would help.
     """

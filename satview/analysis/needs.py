@@ -46,8 +46,8 @@ class Need:
         lack: Mark of a figure if the need is not met.
         unmet: Function that returns why the need is not met, without a full stop; empty if it is.
         remedy: What to do to meet the need, in the imperative; may be empty.
-        classes: Classes to capture for it.
-        is_wide: True if their events must be wide.
+        classes: Classes to capture to meet the need.
+        is_wide: True if events of these classes must be wide.
         is_slow: True if the test takes as long as `satview check`.
     """
 

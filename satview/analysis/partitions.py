@@ -37,17 +37,17 @@ class PartitionTable:
     The run times of a configuration and the time without a running thread add up to its length on all CPUs.
 
     Attributes:
-        configuration: int64, its number, from 1 on; a new one begins where a budget changes.
-        start_cycles: int64, when it begins, cut at the range.
-        length_cycles: int64, how long it lasts within the range, times the number of CPUs.
+        configuration: int64, number of the configuration, from 1 on; a new one begins where a budget changes.
+        start_cycles: int64, when the configuration begins, cut at the range.
+        length_cycles: int64, how long the configuration lasts within the range, times the number of CPUs.
         partition: int64, number of the partition; `IDLE` and `NOT_LOGGED` for time that belongs to none.
         budget: float64, share of all CPUs, 0 to 1; -1 = no event shows it.
         critical_budget_ms: int64, per averaging window; -1 = no event shows it.
-        run_cycles: int64, run time of its threads and of servers that worked for them, interrupts included.
+        run_cycles: int64, run time of the partition's threads and of servers working for them, interrupts included.
         critical_cycles: int64, the part of `run_cycles` in which the threads might draw on the critical budget.
-        peak_cycles: int64, its longest run time in any averaging window of the range, all CPUs together.
-        peak_start_cycles: int64, when that window begins; -1 where it never ran.
-        bankruptcies: int64, how often it overran its critical budget.
+        peak_cycles: int64, the partition's longest run time in any averaging window of the range, all CPUs together.
+        peak_start_cycles: int64, when that window begins; -1 where the partition never ran.
+        bankruptcies: int64, how often the partition overran its critical budget.
     """
 
     configuration: _Ints

@@ -56,13 +56,13 @@ _Ints = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Arrivals(ColumnTable):
-    """Arrival curves of several kinds of work.
+    """Arrival curves of several kinds of work: the shortest times in which 1, 2, ... pieces of work arrive.
 
     Attributes:
         distances: int64 (kinds, n), the least time from the first to the last of 1, 2, ... arrivals in a row; ascending
             from 0, and `_FAR` after the last known one.
-        steps: int64 (kinds,), position of the last known distance, above 0; later arrivals repeat these.
-        jitter: int64 (kinds,), most cycles by which an arrival may be late.
+        steps: int64 (kinds,), position of the last known distance, above 0; later arrivals repeat the known distances.
+        jitter: int64 (kinds,), maximum number of cycles by which an arrival may be late.
     """
 
     distances: _Ints
@@ -124,9 +124,9 @@ def response_bound(
         others: Arrivals of all work that takes precedence.
         costs: int64 (kinds,), cycles of each kind of that work.
         most_cycles: A longer busy window counts as endless.
-        cpus: Number of CPUs on which it may run; on several, each kind may have one more piece, begun before.
-        is_shared: bool (kinds,), kinds that delay it only while all of these CPUs are busy; None = all.
-        most_steps: Iteration limit, which bounds the time that this takes.
+        cpus: Number of CPUs on which the activity may run; on several, each kind may have one more piece, begun before.
+        is_shared: bool (kinds,), kinds that delay the activity only while all of these CPUs are busy; None = all.
+        most_steps: Iteration limit, which bounds the time that the analysis takes.
     """
     shared = np.ones(len(costs), np.bool_) if is_shared is None else is_shared
     bound = window = steps = 0
@@ -232,10 +232,10 @@ class _Work:
 
     Attributes:
         thread: int64 (kinds,), row of the thread; 0 = an interrupt.
-        level: int64 (kinds,), the highest priority at which it runs.
-        on_cpu: bool (kinds, CPUs), where its thread may run at some time, or the interrupt does.
-        costs: int64 (kinds,), the most cycles that a piece of it takes.
-        arrivals: When it arrives.
+        level: int64 (kinds,), the highest priority at which the work runs.
+        on_cpu: bool (kinds, CPUs), where the thread may run at some time, or the interrupt is handled.
+        costs: int64 (kinds,), the most cycles that a piece of the work takes.
+        arrivals: Arrival curves of the kinds.
 
     Args:
         trace: The events.
@@ -389,7 +389,7 @@ class _Work:
         return np.flatnonzero(allowed[is_met].all(axis=0)), True
 
     def _largest(self, instances: Instances, runs: NDArray[np.intp], cpus: list[int], priority: int) -> tuple[int, int]:
-        """Return the most that the thread runs in an instance, and the most that it waits except for busy CPUs."""
+        """Return the longest run time of the thread in an instance, and its longest wait except for busy CPUs."""
         start, end = instances.start_cycles, instances.end_cycles
         ran = np.zeros(len(instances), np.int64)
         for cpu in np.unique(self._cpu[runs]).tolist():

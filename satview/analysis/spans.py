@@ -161,7 +161,7 @@ def _of_kernel_calls(trace: Trace) -> Spans:
 def _longest(
     trace: Trace, trigger: str, begin_row: NDArray[np.uint32], end_row: NDArray[np.uint32], what: NDArray[np.integer]
 ) -> Spans:
-    """Return the spans of the pairs of thread and called function with the longest total times."""
+    """Return the spans of those (thread, called function) pairs that have the longest total times."""
     time = trace.events.time_cycles
     end_cycles = time.take(end_row, mode="clip")
     end_cycles[end_row == OPEN] = trace.window.end

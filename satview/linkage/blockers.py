@@ -35,7 +35,7 @@ def owners_within(trace: Trace, word: _Ints, pid: _Ints) -> _Ints:
     Args:
         trace: The threads.
         word: int64 (n,), words of mutexes without bit 31.
-        pid: int64 (n,), process of each.
+        pid: int64 (n,), process that uses each mutex.
 
     Returns:
         int64 (n,), rows of the thread table; 0 where no thread fits, -1 where two do.
@@ -121,11 +121,11 @@ def blockers(trace: Trace) -> Blockers:
     """Return the thread or process that each wait of a trace is for; computed at the first call and then cached.
 
     The holder of a mutex is exact where the call shows the mutex's owner word (fast mode with 32 bits, and wide mode).
-    It is inferred where the owner is in another process (shared memory), as the word has only a part of the pid.
+    The holder is inferred where it is in another process (shared memory), as the word has only a part of the pid.
     Without the word the holder is inferred from the unlock: while a thread waits, only the holder can unlock the mutex,
-    and needs a kernel call for that. In shared memory, where addresses differ, it is the thread whose call ended the
-    wait. The same goes for read/write locks (kernel objects from 8.0 on): of several readers, the last to unlock is
-    named. Source: formula 5 of the reference.
+    and needs a kernel call for that. In shared memory, where addresses differ, the thread whose call ended the wait is
+    taken to be the holder. So it is for read/write locks (kernel objects from 8.0 on): of several readers, the last to
+    unlock is named. Source: formula 5 of the reference.
     """
     return trace.cached("links.blockers", _blockers)
 
@@ -229,8 +229,8 @@ def _next_to_give(trace: Trace, wait: NDArray[np.intp]) -> _Ints:
 def _who_let_in(trace: Trace, all_waits: Waits, wait: NDArray[np.intp]) -> _Ints:
     """Return for each wait for a lock the thread whose unlock ended the wait, -1 for none.
 
-    Only a thread that holds the lock can unlock it, in another process too. A thread that itself waited for a lock
-    until after this wait began is left out: it may not have held the lock when this wait began.
+    Only a thread that holds the lock can unlock it; it may be of another process. A thread that itself waited for a
+    lock until after this wait began is left out: it may not have held the lock when this wait began.
     """
     out = np.full(len(wait), -1, np.int64)
     if not len(wait):

@@ -174,7 +174,7 @@ class Fate(Enum):
 
 
 def fate_of_call(trace: Trace, event: int) -> Fate | None:
-    """Return why a kernel call has no exit; None if it has one, its thread is not known, or the event enters no call.
+    """Return why a kernel call has no exit; None if it has an exit or no known thread, or the event enters no call.
 
     Args:
         trace: The events.

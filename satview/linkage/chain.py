@@ -105,8 +105,8 @@ class Connections:
     """The connections of one event.
 
     Attributes:
-        causes: Events that caused it, the nearest first.
-        effects: Events that it caused.
+        causes: Events that caused the event, the nearest first.
+        effects: Events that the event caused.
         waits_for: The thread and object that its thread waits for, if the event begins a wait; else None.
         fate: Why a kernel call that the event enters has no exit in the trace; None for other events.
     """
@@ -132,7 +132,7 @@ _MOST_EFFECTS: Final = 16  # of one kind: a broadcast may wake hundreds
 
 
 def connections(trace: Trace, event: int) -> Connections:
-    """Return the connections of an event. The first call makes all links of the trace."""
+    """Return the causes and effects of an event, and more. The first call computes all links of the trace."""
     return Connections(causes(trace, event), effects(trace, event), waits_for(trace, event), fate_of_call(trace, event))
 
 

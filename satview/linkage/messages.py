@@ -58,8 +58,9 @@ def sends_of(trace: Trace) -> NDArray[np.uint32]:
 def answers(trace: Trace) -> Pairs:
     """Return pairs of SND_MESSAGE and the reply or error that the client gets before its next send, in any order.
 
-    Exact where the reply names the client that sent the message. Where the sender is not known, as in a trace without
-    THREAD events, the reply is inferred from the rcvid of the replying call, if only one open message has this rcvid.
+    A pair is exact where the reply names the client that sent the message. Where the sender is not known, as in a trace
+    without THREAD events, the reply is inferred from the rcvid of the replying call, if only one open message has this
+    rcvid.
 
     Computed at the first call and cached with the trace until `replies` has used it.
     """

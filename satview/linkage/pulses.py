@@ -79,8 +79,8 @@ def _handed_over(
 ) -> tuple[_Positions, _Positions]:  # fmt: skip
     """Return positions of the pulses that went to a waiting thread, and of their receipts.
 
-    The pulse is the CPU's last one before the event that ends the wait. The receipt is the thread's first one after
-    that event, if the thread does not begin another wait before it.
+    Such a pulse is the last one sent on the CPU before the event that ends the wait. The receipt is the thread's first
+    one after that event, unless the thread begins another wait before the receipt.
     """
     thread, (begins, ends) = trace.events.thread, waiting
     pulse = last_of_codes(trace, SENDS, ends)

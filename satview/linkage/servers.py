@@ -111,7 +111,7 @@ _CACHED: Final = ("links.connections", "links.reply", "links.channels", "links.n
 class ServerConnections:
     """Connections as events show them, by process and connection, then in time order; every column has shape (n,).
 
-    A row that adds nothing to the one before it is left out.
+    An event that shows nothing new about its connection has no row.
 
     Attributes:
         key: int64, row of the client in the process table << 32 | coid.

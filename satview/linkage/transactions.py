@@ -82,12 +82,8 @@ class ServedMessages(ReadOnlyColumns):
     """The columns of `Transactions` that concern the server, shape (n,); much faster to compute than all of them.
 
     Attributes:
-        send_row: int64.
-        server: int64.
-        server_pid: int64.
-        receive_row: int64.
-        reply_row: int64.
-        certainty: uint8.
+        send_row, server, server_pid, receive_row, reply_row: int64, as in `Transactions`.
+        certainty: uint8, as in `Transactions`.
     """
 
     send_row: _Ints

@@ -76,7 +76,8 @@ class ArrowIndex:
 
     Attributes:
         arrows: The arrows.
-        levels: For every power of two that occurs, the slice of `arrows` with such lengths, and a bound of the lengths.
+        levels: For each group of similar lengths the slice of `arrows` that holds it, and an upper bound of the
+            lengths, cycles.
     """
 
     arrows: Arrows
@@ -263,7 +264,7 @@ class Picture:
 
 
 def arrow_groups(trace: Trace, index: ArrowIndex, picture: Picture, most: int = 0) -> ArrowGroups:
-    """Return the arrows of a picture in groups, of which few enough are left to be drawn.
+    """Return the arrows of a picture, grouped so that there are few enough groups to draw.
 
     Args:
         trace: The events.
@@ -299,7 +300,7 @@ def _pass(trace: Trace, rows: NDArray[np.uint32], picture: Picture) -> NDArray[n
 
 
 def _grouped(arrows: Arrows, from_row: _Ints, to_row: _Ints, picture: Picture, share: float) -> ArrowGroups:
-    """Return groups of arrows that begin within 2 pixels; if there are too many, groups of wider cells, as counts."""
+    """Return groups of arrows that begin in the same 2 pixels; if these are too many, counts in wider cells."""
     if not len(arrows):
         none = np.empty(0, np.int64)
         return ArrowGroups(arrows, none, none, none, none, none, none, none, none, none, 0, share)

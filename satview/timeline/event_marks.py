@@ -26,7 +26,7 @@ _MOMENTS: Final = 64  # cached searches
 
 
 class EventClock:
-    """The times of all events of a trace, with a cache of searches: all lanes of a picture search for the same times.
+    """The times of all events of a trace, with cached searches, as all lanes of a picture search for the same times.
 
     Attributes:
         time: int64 (events,), ascending.
@@ -194,8 +194,8 @@ def mark_codes() -> NDArray[np.bool_]:
 def belongs(trace: Trace, info: LaneInfo, rows: NDArray[np.integer] | slice) -> NDArray[np.bool_]:
     """Return for every event row whether it is on a lane.
 
-    The lane of a thread has the events that it logged and its state changes; that of a process the events of its
-    threads; that of a CPU all events that it logged; an interrupt lane the interrupts of its CPU; a track lane the
+    A thread lane contains the events logged by the thread and its state changes; a process lane the events of its
+    threads; a CPU lane all events logged on the CPU; an interrupt lane the interrupts of its CPU; a track lane the
     events of its track. Interrupts have marks on interrupt lanes only, see `is_marked`.
 
     Returns:
@@ -247,7 +247,7 @@ class LanePositions:
         self._damaged = (damaged, doubts(trace)) if damaged >= 0 else None
 
     def of(self, rows: Rows | NDArray[np.intp]) -> Iterator[NDArray[np.intp]]:
-        """Yield the lane of each event; several arrays, as an event can be on several lanes.
+        """Yield arrays with the lane of each event; there are several arrays, as an event can be on several lanes.
 
         Yields:
             intp (len(rows),), positions of lanes, `nowhere` for none.

@@ -28,7 +28,7 @@ _BLOCK_BITS: Final = 14
 
 @dataclass(frozen=True, slots=True)
 class Levels:
-    """All levels of one lane, finest first.
+    """All levels (coarser copies of the intervals) of one lane, finest first.
 
     Attributes:
         origin: Where cell 0 begins, in cycles.
@@ -228,7 +228,7 @@ class Lane:
     Attributes:
         spans: Its intervals.
         levels: Coarser copies of the intervals.
-        shares: The share of each value in the time.
+        shares: The time of each value within any range of time.
         use: For a process, how many CPUs it uses over time; None for other lanes.
         ready: For a process, how many of its threads are READY over time; None for other lanes.
         counter: For a counter lane, its numbers; None for other lanes.

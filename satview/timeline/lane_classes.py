@@ -30,7 +30,7 @@ class Owner(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class LaneClass:
-    """One class of lanes.
+    """One class of event lanes, such as kernel calls or page faults.
 
     Attributes:
         name: Stable name in settings, sessions and on the command line.
@@ -56,7 +56,7 @@ class LaneClass:
 
     @property
     def codes(self) -> tuple[int, ...]:
-        """Codes of its events; a trace without these has no such lanes. Empty = any trace may have such lanes."""
+        """Codes of its events; a trace without such events has no lanes of the class. Empty = any trace may have."""
         return self.events()
 
 

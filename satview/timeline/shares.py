@@ -95,7 +95,7 @@ class LaneShares:
         return self._index.ravel()
 
     def cycles(self, edges: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the cycles that every value covers in every bin, int64 (bins, k), times its weight.
+        """Return for every bin the cycles that each value covers, times the weight of the value, int64 (bins, k).
 
         Args:
             edges: int64 (bins + 1,), start times of bins, ascending. Beyond the lane nothing is covered.
@@ -103,7 +103,7 @@ class LaneShares:
         return self._sums.cycles(np.ascontiguousarray(edges, np.int64))
 
     def binned(self, window: TimeWindow, shift: int, begin: int, stop: int) -> NDArray[np.int64]:
-        """Return the cycles that every value covers in bins of 2^shift cycles, int64 (bins, k), times its weight.
+        """Return for bins of 2^shift cycles the cycles that each value covers, times its weight, int64 (bins, k).
 
         Args:
             window: The whole trace; bin 0 begins with it.
@@ -168,7 +168,7 @@ class LaneShares:
         return self._levels
 
     def totals(self, window: TimeWindow) -> NDArray[np.int64]:
-        """Return the cycles that every value covers in a window, int64 (k,), times its weight."""
+        """Return the cycles that each value covers in a window, times the weight of the value, int64 (k,)."""
         return np.asarray(self.cycles(np.array([window.start, window.end], np.int64))[0])
 
 

@@ -109,7 +109,7 @@ def count_of_pieces(count: int, kind: str = "") -> str:
 
 
 def critical_path(trace: Trace, thread: int | str, window: TimeWindow, most: int = MOST_PIECES) -> CriticalPath:
-    """Return the critical path of a thread through an interval.
+    """Return the critical path of a thread: the sequence of work that led from the start of an interval to its end.
 
     Args:
         trace: The events.

@@ -178,11 +178,11 @@ class WhyStep:
     Attributes:
         thread: Row of the thread table.
         at_cycles: The examined moment.
-        value: Its state as lane value (`events.states`).
+        value: The thread's state as lane value (`events.states`).
         state: The state's name; UNKNOWN where the trace does not show it, ABSENT where the thread does not exist.
-        since_cycles, until_cycles: How long it is in that state; the end of the trace if that comes before.
+        since_cycles, until_cycles: Begin and end of that state; the end of the trace if that comes before.
         row: The event that begins the state.
-        priority: Its priority then, -1 if no wide event shows it.
+        priority: The thread's priority then, -1 if no wide event shows it.
         waits_for: Description of the object it waits for; empty if it does not wait.
         holder: Row of the thread that holds or serves that object.
         may_receive: Rows of the server's threads, any of which may receive the message sent by a thread in SEND, or may

@@ -239,7 +239,7 @@ class Scope:
         return start, np.maximum(np.clip(end, self.window.start, self.window.end), start)
 
     def lengths(self, begins: Rows, kind: LinkKind = LinkKind.CALL) -> tuple[Cycles, NDArray[np.int64]]:
-        """Return the lengths of the links of a kind that begin with some events, and the events that end them.
+        """Return the lengths of the links of a kind that begin with the given events, and the events that end them.
 
         Args:
             begins: (n,), rows of the event table.

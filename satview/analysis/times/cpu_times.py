@@ -216,10 +216,10 @@ class CutRuns:
     Attributes:
         runs: The runs, not cut.
         start, end: int64, cycles, cut at the range: equal where a run is outside.
-        net: int64, cycles of it without interrupts.
+        net: int64, cycles of the run without interrupts.
         interrupted: int64, cycles in which interrupts were handled.
         begins: bool, runs of threads that begin in the range.
-        goes_on: bool, may continue the run before, as events are missing in between.
+        goes_on: bool, runs that may continue the run before, as events are missing in between.
     """
 
     runs: Runs

@@ -274,12 +274,12 @@ class KernelCalls:
 
     Attributes:
         row: int64, the event of the entry.
-        exit_row: int64, the event that ends it; -1 where that is not in the trace or not sure.
+        exit_row: int64, the event that ends the call; -1 where that is not in the trace or not sure.
         number: int64, number of the call, 0 to 127.
         cycles: int64, from entry to exit; -1 without exit.
-        running_cycles: int64, the part of it while the caller had a CPU; -1 if not known.
-        is_interrupted: bool, it ended in its interrupted form.
-        is_failed: bool, it returned with an error.
+        running_cycles: int64, the part of `cycles` in which the caller had a CPU; -1 if not known.
+        is_interrupted: bool, the call ended in its interrupted form.
+        is_failed: bool, the call returned with an error.
         error: int64, the error's number; 0 for calls that did not fail.
     """
 
@@ -300,7 +300,7 @@ class InterruptTimes:
     Attributes:
         row: int64, the event of the entry; in 8.0 the delivery, which has no exit.
         exit_row: int64, the event of its exit; -1 where that is not in the trace or not sure.
-        handler_row: int64, the entry of its first handler; -1 likewise.
+        handler_row: int64, the entry of its first handler; -1 where that is not in the trace or not sure.
         vector: int64, as the entry gives it.
         cycles: int64, from entry to exit; -1 without exit.
         latency_cycles: int64, from entry to the entry of its first handler; -1 without one.
@@ -469,7 +469,7 @@ class Messages:
     Attributes:
         row: int64, SND_MESSAGE.
         send_blocked_cycles: int64, how long the client was in state SEND; -1 = not at all, or not known.
-        reply_blocked_cycles: int64, the same of state REPLY.
+        reply_blocked_cycles: int64, how long the client was in state REPLY; -1 as for SEND.
         size_bytes: int64, size of the message, as reported to its receiver; -1 = not logged.
     """
 

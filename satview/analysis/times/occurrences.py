@@ -84,7 +84,7 @@ class Occurrences:
 
         Args:
             count: Maximum number of positions.
-            among: bool (n,), which may be returned; None = all.
+            among: bool (n,), whether each occurrence may be returned; None = all.
         """
         positions = np.arange(len(self)) if among is None else np.flatnonzero(among)
         if len(positions) > count:  # sorting millions of rows would take noticeably long

@@ -345,13 +345,13 @@ class Evidence:
         """Return a verdict without its kind, which is set later; only the first rows of the evidence are kept.
 
         Args:
-            severity: How much it matters.
+            severity: How much the problem matters.
             span: Start and end in cycles.
             threads: Rows of the thread table.
             objects: Names of the objects concerned.
             evidence: Rows of events in any order; rows beyond the last event are left out.
-            words: Its sentence, and the remedy.
-            certainty: Certainty of its weakest link.
+            words: The sentence of the verdict, and the remedy.
+            certainty: Certainty of the weakest link that the verdict rests on.
             occurrences: Start, end and first event (or -1) of every occurrence; none = `span` alone.
             roles: Role of each event of the evidence, by row; other events have none.
         """

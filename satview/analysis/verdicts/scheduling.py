@@ -69,7 +69,7 @@ def _times_of(windows: TimeRanges, ready: StateIntervals, begin: _Ints, end: _In
     """Return start, end and first event of the intervals in each window; overlapping ones are merged.
 
     Args:
-        windows: Cycles.
+        windows: The windows, cycles.
         ready: Intervals of one thread, n of them.
         begin: int64 (n,), cycles, ascending.
         end: int64 (n,), cycles.

@@ -62,7 +62,7 @@ def calls(trace: Trace, lane_class: LaneClass, _user: UserLanes) -> list[TrackRo
 
 
 def handlers(trace: Trace, lane_class: LaneClass, _user: UserLanes) -> list[TrackRows]:
-    """Return interrupt handlers by CPU, in the colours of their processes; for 8.0 the deliveries."""
+    """Return interrupt handlers by CPU, in the colours of their processes; for 8.0 the deliveries of interrupts."""
     table = link_table(trace, LinkKind.HANDLER)
     known = table.to_row != OPEN
     begin, over = table.from_row[known], table.to_row[known]
@@ -249,5 +249,5 @@ _FINDERS: Final[dict[str, Finder]] = {
 
 
 def finder_of(lane_class: LaneClass) -> Finder:
-    """Return the function that finds the content of a lane class; it finds nothing if a higher layer has to do it."""
+    """Return the function that finds the content of a lane class, or one that finds nothing if a higher layer does."""
     return _FINDERS.get(lane_class.finder, _nothing)

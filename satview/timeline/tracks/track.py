@@ -94,7 +94,7 @@ class Track:
         lane_class: Class of the lane.
         content: The intervals or moments of one owner, in time order, not overlapping.
         depth: Nesting depth; 0 = outermost.
-        is_whole: Whether it shows the events of all processes.
+        is_whole: Whether the lane shows the events of all processes.
     """
 
     lane_class: LaneClass
@@ -109,12 +109,12 @@ class Track:
 
     @property
     def key(self) -> str:
-        """Name that distinguishes it from other track lanes of the same owner."""
+        """Name that distinguishes the track from others of the same owner."""
         return f"{self.lane_class.name}:{self.content.key}:{self.depth}"
 
     @cached_property
     def rows(self) -> Rows:
-        """Rows of its events, uint32, ascending."""
+        """Rows of the track's events, uint32, ascending."""
         return np.unique(self.content.event)
 
     @cached_property
@@ -124,11 +124,11 @@ class Track:
 
     @cached_property
     def values(self) -> frozenset[int]:
-        """The lane values of its intervals."""
+        """The lane values of the track's intervals and moments."""
         return frozenset(np.unique(self.content.value).tolist())
 
     def is_busy(self, window: TimeWindow) -> bool:
-        """Return whether it has an interval or moment in a window."""
+        """Return whether the track has an interval or moment in a window."""
         drawn = self.content
         next_one = int(np.searchsorted(drawn.end, window.start))  # ends ascend with starts: nothing overlaps
         return next_one < len(drawn) and int(drawn.start[next_one]) < window.end
