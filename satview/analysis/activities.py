@@ -525,8 +525,8 @@ def reactions(trace: Trace, learned: Activities, chain: Sequence[int]) -> ChainT
 def ages(trace: Trace, learned: Activities, chain: Sequence[int]) -> ChainTimes:
     """Return the age of the input (the trigger of the first activity) each time the last activity is done.
 
-    The input of an instance comes from the previous activity's instance that triggers it, else from the last one done
-    when it began. Instances without input, as at the start of a trace, are left out.
+    The input of an instance comes from the previous activity's instance that triggers it, or else from the last one
+    that was done when the instance began. Instances without input, as at the start of a trace, are left out.
     """
     positions, parts = _parts_of(learned, chain)
     last, steps = parts[-1], [np.arange(len(parts[-1]))]

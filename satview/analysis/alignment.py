@@ -33,7 +33,7 @@ class Anchor:
 
 
 def anchor_of(trace: Trace, condition: str, number: int = 1) -> Anchor:
-    """Return the moment of a trace that a condition names: its start, or the event that matches.
+    """Return the moment of a trace that a condition names: the start of the trace, or the time of a matching event.
 
     Args:
         trace: The trace.

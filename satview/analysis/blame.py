@@ -121,7 +121,7 @@ class BlameParts:
 
     Attributes:
         interval: int64, position of the interval that contains the part.
-        parent: int64, row of the part that contains it; -1 = the interval itself.
+        parent: int64, row of the part that contains this part; -1 = the interval itself.
         kind: int64, `Blame`.
         thread: int64, row of the thread that has the CPU, holds the lock, serves the message, or ends the wait; 0 =
             none, or not known.

@@ -34,7 +34,7 @@ class CaptureLine:
 
 
 def capture_line(trace: Trace, needs: Iterable[Need], *, is_wide: bool = False) -> CaptureLine | None:
-    """Return settings of a capture that meets the given needs, with only the classes needed; None if it is not QNX.
+    """Return settings of a capture that meets needs, with only the classes involved; None if the trace is not of QNX.
 
     The classes PROCESS and THREAD are always captured: without them nothing has a name or an owner.
 

@@ -118,7 +118,7 @@ class _Served:
 
 
 def _imposed(scope: Scope, served: _Served) -> ImposedTable:
-    """Return the time that servers ran for each client, along the chain of servers that it waits for."""
+    """Return the time that servers ran for each client, along the chain of servers that the client waits for."""
     client, server, begin, end = served.client, served.server, served.begin, served.end
     parts: list[tuple[_Ints, ...]] = []
     chain: list[tuple[_Ints, NDArray[np.intp]]] = []  # of each earlier step, the servers and the pieces cut

@@ -134,7 +134,7 @@ def first_budgets(trace: Trace) -> dict[int, tuple[float, int]]:
 
 
 def averaging_window_ms(trace: Trace) -> int:
-    """Return the length of the averaging window, as APS_INFO last shows it; 100 ms where it does not."""
+    """Return the length of the averaging window, as APS_INFO last shows it; 100 ms if no event shows it."""
     rows = rows_of_codes(trace, INFO)
     value, known = argument(trace, rows, "window_size_ms")
     logged = value[known & (value > 0)]
@@ -206,7 +206,7 @@ def _is_number(trace: Trace, partition: _Ints) -> NDArray[np.bool_]:
 
 
 def _cpu_share(trace: Trace, rows: NDArray[np.integer]) -> NDArray[np.float64] | float:
-    """Return the share of all CPUs that 100 % in each event means: 1, or on an axis that of the event's file (n,)."""
+    """Return the share of all CPUs that 100 % in each event means: 1, or on an axis the share of its file, (n,)."""
     files = files_of(trace)
     if files is None:
         return 1.0
@@ -220,7 +220,7 @@ def _text(trace: Trace, row: int) -> str:
 
 
 def _edges(scope: Scope, budgets: _Budgets) -> Cycles:
-    """Return where configurations begin within the range, and its end: int64, ascending.
+    """Return the times at which configurations begin within the range, and the end of the range: int64, ascending.
 
     An event that repeats a budget, or is the first to show one, begins no configuration: look-ups and ends of
     bankruptcies log the same event. Events between which no run begins are one change.
@@ -273,7 +273,7 @@ def _peaks(scope: Scope, known: _Ints, partition_of_run: _Ints, start: Cycles, e
 
 
 def _peak(start: Cycles, end: Cycles, length: int, earliest: int) -> tuple[int, int]:
-    """Return the most time that intervals, on several CPUs, cover in a window of a given length, and its begin."""
+    """Return the longest time that intervals (on several CPUs) cover in any window of a length, and its begin."""
     edges = np.concatenate((start, end))
     order = np.argsort(edges, kind="stable")
     edges, step = edges[order], np.repeat((1, -1), len(start))[order]

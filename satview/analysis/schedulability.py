@@ -120,7 +120,7 @@ def response_bound(
 
     Args:
         execution: Cycles of each instance, blocking included; above 0.
-        own: Arrivals of its instances, one kind.
+        own: Arrivals of the activity's instances, one kind.
         others: Arrivals of all work that takes precedence.
         costs: int64 (kinds,), cycles of each kind of that work.
         most_cycles: A longer busy window counts as endless.
@@ -159,11 +159,11 @@ class Bound:
 
     Attributes:
         reason: Why there is no bound; empty if there is one.
-        priority: The lowest priority at which its thread runs within its instances.
-        cpus: CPUs on which its thread may run during all of its instances.
-        is_affinity_shown: A runmask or the user defines `cpus`; else these are the CPUs on which it ran.
+        priority: The lowest priority at which the activity's thread runs within instances.
+        cpus: CPUs on which the thread may run during all instances.
+        is_affinity_shown: A runmask or the user defines `cpus`; else these are the CPUs on which the thread ran.
         period_cycles: The least time from one instance to the next, from the user or as observed.
-        execution_cycles: The most that its thread runs in an instance.
+        execution_cycles: The most that the thread runs in an instance.
         blocking_cycles: The most that an instance waits, except for a CPU that does other work.
         bound_cycles: The longest response.
         measured_cycles: The longest response in the trace.

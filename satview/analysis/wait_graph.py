@@ -55,8 +55,8 @@ class StateIntervals(ColumnTable):
     Attributes:
         thread: uint16 or uint32, row of the thread table.
         value: uint8, the state as lane value.
-        row: uint32, the event that begins it.
-        end_row: uint32, the event that ends it; the number of events if the trace ends before.
+        row: uint32, the event that begins the interval.
+        end_row: uint32, the event that ends the interval; the number of events if the trace ends before.
     """
 
     thread: NDArray[np.unsignedinteger]
@@ -153,7 +153,7 @@ class OpenWait:
 
     Attributes:
         wait: Row of `waits`.
-        ways: Threads any of which can end it.
+        ways: Threads any of which can end the wait.
         guesses: Further threads that may be able to end the wait; the trace does not show whether they can.
         certainty: Certainty of `ways`.
     """

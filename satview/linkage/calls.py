@@ -140,7 +140,7 @@ def are_made(trace: Trace) -> bool:
 
 
 def partner(trace: Trace, event: int) -> int | None:
-    """Return the partner of an event as in `partners`, None if there is none or it is not known."""
+    """Return the partner of an event, as `partners` does; None if the event has no partner, or none that is known."""
     other = int(partners(trace)[event])
     return None if other == NO_EVENT else other
 

@@ -144,9 +144,9 @@ def _queued(
 def _first_in_first_out(
     step: NDArray[np.int64], part: NDArray[np.intp]
 ) -> tuple[_Positions, _Positions, NDArray[np.bool_]]:
-    """Return positions of the entries and exits of queues, matched in order, and bool: was each entry always alone?
+    """Return positions of the entries and exits of queues, matched in order, and whether each entry was always alone.
 
-    An entry was alone if its queue never held two from when it was last empty until it was empty again.
+    An entry was alone if the queue never held two entries from when it was last empty until it was empty again.
 
     Args:
         step: int64 (n,), 1 for an entry, -1 for an exit, 0 for neither.

@@ -64,7 +64,9 @@ def ends_of(trace: Trace, kind: LinkKind, rows: Rows) -> NDArray[np.uint32]:
 
 
 def link_of(trace: Trace, event: int) -> Link | None:
-    """Return the call, interrupt or handler that an event begins or ends, else the state that it begins; None if none.
+    """Return the call, interrupt or handler that an event begins or ends, or else the state that the event begins.
+
+    None for other events.
 
     The first call makes the links of the whole trace.
     """

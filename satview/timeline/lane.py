@@ -153,7 +153,7 @@ class PixelCells:
             out[self.outside] = 0
 
     def any_of(self, cells: NDArray[np.uint8], flag: int) -> NDArray[np.uint8]:
-        """Return `flag` for every pixel in which any cell has it, else 0, uint8 (pixels,)."""
+        """Return `flag` for every pixel in which any cell has this flag, else 0, uint8 (pixels,)."""
         pairs = np.stack((self.first, self.last + 1), axis=1).ravel()
         out = np.bitwise_or.reduceat(np.append(cells & np.uint8(flag), np.uint8(0)), pairs)[::2]
         out[self.outside] = 0

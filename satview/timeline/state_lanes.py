@@ -81,7 +81,7 @@ def forget_thread(trace: Trace, spans: LaneSpans, since: int) -> LaneSpans:
     Args:
         trace: The trace.
         spans: The lane as if no event were missing.
-        since: Time of the thread's first event; the lane before it stays as it is.
+        since: Time of the thread's first event; before that time the lane stays as it is.
     """
     lost = losses(trace)
     lost = lost[lost[:, 1] > since]  # a copy: it is changed below
@@ -241,7 +241,7 @@ def _value_before(trace: Trace, time: NDArray[np.int64], first_code: int, value:
 def process_spans(lanes: Sequence[LaneSpans], end_cycles: int) -> LaneSpans:
     """Return the lane of a process: RUNNING while any of its threads runs, else READY while any is, else WAITING.
 
-    It is `ABSENT` while it has no thread, and `UNKNOWN` instead of WAITING while the state of any thread is unknown.
+    A process is `ABSENT` while it has no thread, and `UNKNOWN` instead of WAITING while any thread's state is unknown.
 
     Args:
         lanes: The lanes of its threads, at least one.

@@ -57,10 +57,10 @@ class ThreadCounts:
     """Numbers of events of each thread; every column int64 (threads,).
 
     Attributes:
-        events: Its changes of state, and events logged while it ran.
-        calls: Kernel calls it entered.
-        sent: Messages it sent.
-        received: Messages it received.
+        events: Changes of state of the thread, and events logged while it ran.
+        calls: Kernel calls that the thread entered.
+        sent: Messages that the thread sent.
+        received: Messages that the thread received.
     """
 
     events: NDArray[np.int64]
@@ -118,7 +118,7 @@ class RunSums:
     Attributes:
         time: int64, cycles, ascending: the moments themselves.
         key: int64, (n,), thread << 32 | moment at which a run begins, ascending.
-        end: int64, cycles, when it ends.
+        end: int64, cycles, when each run ends.
         before: int64, (n + 1,), total length of all runs before each run, of all threads.
         start: int64, (threads + 1,), index of the first run of each thread.
     """
@@ -217,7 +217,7 @@ class Durations(ColumnTable):
 
 @dataclass(frozen=True, slots=True)
 class CallTable:
-    """One row per kernel call that was entered in the range, by its number.
+    """One row per kind of kernel call that was entered in the range, by the number of the call.
 
     Attributes:
         code: int64, (n,), code of its entry, 32-bit form; both widths are counted together.
@@ -249,12 +249,12 @@ class InterruptTable:
     """One row per interrupt vector that was entered in the range.
 
     Attributes:
-        vector: int64, (n,), as the entry gives it.
+        vector: int64, (n,), number of the interrupt as the entry shows it.
         count: int64, entries that count.
-        times: From entry to exit, interrupts nested in it included.
-        latency: From entry to the entry of its first handler.
+        times: From entry to exit, nested interrupts included.
+        latency: From entry to the entry of the first handler.
         first: int64, row of the first entry.
-        cpus: Numbers of the CPUs that took it, ascending.
+        cpus: Numbers of the CPUs that were interrupted, ascending.
     """
 
     vector: NDArray[np.int64]
@@ -299,11 +299,11 @@ class InterruptTimes:
 
     Attributes:
         row: int64, the event of the entry; in 8.0 the delivery, which has no exit.
-        exit_row: int64, the event of its exit; -1 where that is not in the trace or not sure.
-        handler_row: int64, the entry of its first handler; -1 where that is not in the trace or not sure.
-        vector: int64, as the entry gives it.
+        exit_row: int64, the event of the exit; -1 where that is not in the trace or not sure.
+        handler_row: int64, the entry of the first handler; -1 where that is not in the trace or not sure.
+        vector: int64, number of the interrupt as the entry shows it.
         cycles: int64, from entry to exit; -1 without exit.
-        latency_cycles: int64, from entry to the entry of its first handler; -1 without one.
+        latency_cycles: int64, from entry to the entry of the first handler; -1 without one.
     """
 
     row: NDArray[np.int64]
@@ -436,7 +436,7 @@ _PID_WORD: Final = 1  # of SND_MESSAGE and REC_MESSAGE: rcvid, pid of the receiv
 
 @dataclass(frozen=True, slots=True)
 class MessageTable:
-    """One row per client thread and server process that it sent messages to within the range.
+    """One row per client thread and server process to which the thread sent messages within the range.
 
     Attributes:
         client: int64, (n,), row of the thread table; 0 = not known.

@@ -59,9 +59,9 @@ class Occurrences:
 
     Attributes:
         cycles: int64, (n,), how long each took; at least 0.
-        start: int64, (n,), when it began, in cycles.
+        start: int64, (n,), when each began, in cycles.
         thread: int64, (n,), row of the thread table; 0 = not known.
-        event: int64, (n,), row of the event that began it; -1 = `event_of` finds it.
+        event: int64, (n,), row of the event that began each; -1 = `event_of` finds the event.
         unfinished: Number of further occurrences whose begin or end is not in the trace.
     """
 

@@ -162,7 +162,7 @@ class StateTimes:
         count: int64, intervals, including those cut by the range.
         total_cycles: int64, total time. The times of a thread add up to the range, `ABSENT` included.
         longest_cycles: int64, the longest interval, cut at the range.
-        longest_start_cycles: int64, when it begins.
+        longest_start_cycles: int64, when that interval begins.
         preemptions: int64, (threads,), intervals of READY straight after RUNNING that begin in the range: the thread
             was preempted, its time slice was over, or it yielded.
     """
@@ -194,7 +194,7 @@ class StateSpans:
         thread: int64, (n,), row of the thread table.
         value: uint8, state as lane value.
         start, end: int64, cycles.
-        event: uint32, row of the event that began it; `NO_EVENT` if none did.
+        event: uint32, row of the event that began the interval; `NO_EVENT` if none did.
     """
 
     thread: NDArray[np.int64]
@@ -271,7 +271,7 @@ def _lanes(scope: Scope) -> Iterator[StateSpans]:
 
 
 def _index(scope: Scope) -> StateIndex:
-    """Return each thread's changes of state in the range, the two before it and the one after it.
+    """Return each thread's changes of state in the range, with its last two before and its first one after the range.
 
     A thread without changes before the end of the range has its first two, which show whether it exists.
     """
@@ -365,7 +365,7 @@ def _preemptions(scope: Scope, spans: StateSpans) -> NDArray[np.int64]:
 
 
 def _added_up(scope: Scope, spans: StateSpans) -> tuple[Cycles, ...]:
-    """Return thread, value, count, total, longest and its start of every thread and state that occurs."""
+    """Return columns by thread and state: thread, value, count, total, longest interval, and start of the longest."""
     start, end = scope.cut(spans.start, spans.end)
     keep = np.flatnonzero(end > start)
     start, end = start[keep], end[keep]
@@ -488,8 +488,8 @@ class Activations:
         running_cycles: int64, the part of the activation in which the thread ran.
         period_cycles: int64, from the start of the thread's activation before; -1 without one, or where the state of
             the thread is unknown in between.
-        event: uint32, row of the event that begins it; `NO_EVENT` if none did.
-        is_cut: bool, the trace lacks its begin or end.
+        event: uint32, row of the event that begins the activation; `NO_EVENT` if none did.
+        is_cut: bool, the trace lacks the begin or end of the activation.
     """
 
     thread: NDArray[np.int64]

@@ -167,7 +167,7 @@ def _numbers(drawn: TrackRows, spans: LaneSpans) -> NDArray[np.float64]:
 
 
 class EventTexts(Sequence[str]):
-    """The texts of intervals, each made when it is first read.
+    """The texts of intervals; each text is made when it is first read.
 
     Args:
         events: uint32 (n,), rows of the events that begin the intervals.

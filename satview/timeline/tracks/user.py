@@ -46,7 +46,7 @@ def user_lanes(trace: Trace, rows: Rows, user: UserLanes) -> list[TrackRows]:
 
     Args:
         trace: The events.
-        rows: Rows of its user events, ascending.
+        rows: Rows of the user events of the trace, ascending.
         user: Descriptions and rules.
     """
     numbers = trace.events.code[rows] & wire.EVENT_MASK
@@ -97,7 +97,7 @@ def interval_rows(trace: Trace, rows: Rows, number: int, end_number: int) -> tup
 
     Args:
         trace: The events.
-        rows: Rows of its user events, ascending.
+        rows: Rows of the user events of the trace, ascending.
         number: Number of the events that begin intervals.
         end_number: Number of the events that end intervals.
 
