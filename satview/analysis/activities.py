@@ -62,8 +62,8 @@ class Activity:
 
     Attributes:
         name: Name of the thread, with the trigger if it has several activities; or the name in the user's file.
-        trigger: Description of the event that begins it.
-        thread: Row of the thread that does it most often; 0 = not known.
+        trigger: Description of the event that begins the work.
+        thread: Row of the thread that does the work most often; 0 = not known.
         period_cycles: Period; -1 = not periodic.
         is_period_said: The period is from a user's file; else it is learned.
         deadline_cycles: How long an instance may take; -1 = no deadline.
@@ -85,13 +85,13 @@ class Instances(ColumnTable):
 
     Attributes:
         activity: int64, position of the activity.
-        thread: int64, row of the thread that did it; 0 = not known.
-        start_cycles: int64, when it was triggered.
-        begin_cycles: int64, when its thread starts to work on it: when it is woken for it, or at the receipt.
-        end_cycles: int64, when it was done; the end of the trace if it is not done.
+        thread: int64, row of the thread that did the work; 0 = not known.
+        start_cycles: int64, when the instance was triggered.
+        begin_cycles: int64, when its thread starts to work on the instance: at the wake-up for it, or at the receipt.
+        end_cycles: int64, when the instance was done; the end of the trace if it is not done.
         start_row, end_row: int64, events at start and end; -1 = none.
-        is_open: bool, it is not done when the trace ends: the length is a lower bound.
-        is_known: bool, no event is missing in between.
+        is_open: bool, the instance is not done when the trace ends: its length is a lower bound.
+        is_known: bool, no event is missing between start and end.
         is_exact: bool, events name trigger and work; else the link is inferred from their order.
     """
 
@@ -133,7 +133,7 @@ class Activities:
 
     @property
     def overrun_cycles(self) -> _Ints:
-        """Cycles by which each instance exceeds its deadline, int64; -1 if it does not, or if that is not known."""
+        """Cycles by which each instance exceeds its deadline, int64; -1 if it does not, or where events are missing."""
         instances = self.instances
         deadlines = np.array([activity.deadline_cycles for activity in self.activities], np.int64)
         deadline = deadlines[instances.activity]
@@ -173,7 +173,7 @@ def activity_named(text: str, activities: Sequence[tuple[str, str]]) -> int:
 
 @dataclass(frozen=True, slots=True)
 class _TriggeredWork:
-    """Instances with one kind of trigger; each `group` may become an activity, and `labels` has names of groups."""
+    """Instances with one kind of trigger; those with the same `group` may become an activity with the group's label."""
 
     trigger: str
     group: _Ints
@@ -189,7 +189,7 @@ def activities(trace: Trace, timing: Mapping[str, Timing] | None = None) -> Acti
         timing: Result of `timing.read_timing`.
 
     Raises:
-        UsageError: An expression is wrong, or no learned activity has the name.
+        UsageError: An expression is wrong, or no learned activity has the name of an entry without expressions.
     """
     learned = trace.cached(f"analysis.activities {described_pairs(trace)}", _learned)
     return _with_said(trace, learned, timing) if timing else learned
@@ -251,7 +251,7 @@ def regular_period(
     Args:
         trace: The events.
         rows: (n,), ascending.
-        least: Fewest periods from which one is learned.
+        least: Minimum number of periods from which the period is learned.
         regular_percent: Percentage of the periods that must be as long as their median ...
         tolerance_percent: ... within this percentage.
     """
@@ -310,7 +310,7 @@ def _part(
 
 
 def _of_pulses(trace: Trace) -> _TriggeredWork:
-    """Return work triggered by pulses: from the send until the thread waits for the next pulse or has received it."""
+    """Return work triggered by pulses: from the send until the receiver waits for, or receives, the next one."""
     table = pulses.pulses(trace)
     rows = rows_of_codes(trace, *(code for code in pulses.SENDS if code != DEATH_PULSE))
     link = table.begun_by(rows)
@@ -354,10 +354,10 @@ def _of_messages(trace: Trace) -> _TriggeredWork:
 
 
 def _served(trace: Trace, thread: _Ints, sent: _Ints, received: _Ints) -> tuple[_Ints, _Ints]:
-    """Return when the work on each receipt begins, in cycles, and the event that ends it; -1 = none.
+    """Return the time in cycles at which the work on each receipt begins, and the event that ends the work; -1 = none.
 
-    A thread that waited for the message or pulse begins when it is woken. Any other begins at the receipt, as it works
-    on something else until then. Without a receipt the begin is the end of the trace.
+    A thread that waited for the message or pulse begins when it is woken. Any other thread begins at the receipt, as it
+    works on something else until then. Without a receipt the begin is the end of the trace.
     """
     time = trace.events.time_cycles
     begin, end = np.full(len(sent), trace.window.end, np.int64), np.full(len(sent), -1, np.int64)
@@ -473,9 +473,9 @@ class ChainTimes:
     Attributes:
         start_cycles: int64, when the instance of the first activity was triggered.
         end_cycles: int64, when the instance of the last activity was done; the end of the trace if it is not done.
-        start_row: int64, the event that begins it.
-        is_open: bool, it is not done when the trace ends.
-        is_known: bool, no event is missing in between.
+        start_row: int64, the event that triggered the instance of the first activity.
+        is_open: bool, the chain is not done when the trace ends.
+        is_known: bool, no event is missing between start and end.
         steps: int64 (n, activities of the chain), the instance of each activity; -1 = the chain does not reach it.
     """
 
@@ -496,7 +496,7 @@ class ChainTimes:
 
 
 def chain_of(learned: Activities, text: str) -> tuple[int, ...]:
-    """Return the positions of the activities that a chain names.
+    """Return the positions of the activities that a chain, such as `camera > control`, names.
 
     Raises:
         UsageError: The text names fewer than two activities, or an unknown one.
@@ -510,8 +510,8 @@ def chain_of(learned: Activities, text: str) -> tuple[int, ...]:
 def reactions(trace: Trace, learned: Activities, chain: Sequence[int]) -> ChainTimes:
     """Return the time from each trigger of the first activity to the first response of the last one.
 
-    An instance leads to the one that it triggers in the next activity, else to the first one that begins after it is
-    done. The AUTOSAR timing extensions define the reaction of an event chain so.
+    An instance leads to the instance of the next activity that it triggers, or else to the first one that begins after
+    it is done. This is the reaction of an event chain in the AUTOSAR timing extensions.
     """
     positions, parts = _parts_of(learned, chain)
     begun, steps = parts[0], [np.arange(len(parts[0]))]
@@ -525,8 +525,8 @@ def reactions(trace: Trace, learned: Activities, chain: Sequence[int]) -> ChainT
 def ages(trace: Trace, learned: Activities, chain: Sequence[int]) -> ChainTimes:
     """Return the age of the input (the trigger of the first activity) each time the last activity is done.
 
-    The input of an instance comes from the previous activity's instance that triggers it, else from the last one done
-    when it began. Instances without input, as at the start of a trace, are left out.
+    The input of an instance comes from the previous activity's instance that triggers it, or else from the last one
+    that was done when the instance began. Instances without input, as at the start of a trace, are left out.
     """
     positions, parts = _parts_of(learned, chain)
     last, steps = parts[-1], [np.arange(len(parts[-1]))]
@@ -558,7 +558,7 @@ def _chain_times(
 
 
 def _followed(position: _Ints, following: _Ints) -> _Ints:
-    """Return `following` at each position; -1 where the position is -1."""
+    """Return `following[position]`; -1 where the position is -1."""
     out = np.full(len(position), -1, np.int64)
     known = position >= 0
     out[known] = following[position[known]]
@@ -566,7 +566,7 @@ def _followed(position: _Ints, following: _Ints) -> _Ints:
 
 
 def _triggered(trace: Trace, one: Instances, other: Instances) -> _Ints:
-    """Return the first instance of `other` that the thread of each instance triggers during it; -1 for none."""
+    """Return for each instance of `one` the first of `other` that its thread triggers meanwhile; -1 for none."""
     key = trace.events.thread[other.start_row].astype(np.int64) << 32 | other.start_row
     order = stable_order(key)
     begin = np.searchsorted(trace.events.time_cycles, one.begin_cycles)

@@ -33,11 +33,11 @@ class Anchor:
 
 
 def anchor_of(trace: Trace, condition: str, number: int = 1) -> Anchor:
-    """Return the moment of a trace that a condition names: its start, or the event that matches.
+    """Return the moment of a trace that a condition names: the start of the trace, or the time of a matching event.
 
     Args:
         trace: The trace.
-        condition: `start`, or an expression as filters have it (docs/filters.md).
+        condition: `start`, or an expression in the language of filters (docs/filters.md).
         number: Which of the matching events, from 1.
 
     Raises:
@@ -74,7 +74,7 @@ def offset_ps(reference: Trace, other: Trace, reference_cycles: int, other_cycle
 
 
 def counter_offset_ps(reference: Trace, other: Trace) -> int:
-    """Return the offset of a trace of the same target, whose counter is that of the reference, or started with it.
+    """Return the offset in ps of a trace of the same target, by counters that are the same or started together.
 
     Raises:
         UsageError: Their counters have different rates, or the upper half of one is not known.
@@ -96,8 +96,8 @@ def offsets_ps(traces: Sequence[Trace], condition: str, number: int = 1) -> list
 
     Args:
         traces: At least one.
-        condition: `start`, `counter`, or an expression that each trace has an event for.
-        number: Which of the matching events.
+        condition: `start`, `counter`, or an expression that matches an event in each trace.
+        number: Which of the matching events, from 1.
 
     Returns:
         Picoseconds from the first event of the first trace to the first event of each; 0 for the first.
@@ -122,7 +122,7 @@ def common_events(traces: Sequence[Trace], most: int = 20) -> list[str]:
 
     Args:
         traces: The traces.
-        most: Conditions at most.
+        most: Maximum number of conditions.
     """
     counts: dict[str, list[int]] = {}
     for number, trace in enumerate(traces):

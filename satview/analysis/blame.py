@@ -121,7 +121,7 @@ class BlameParts:
 
     Attributes:
         interval: int64, position of the interval that contains the part.
-        parent: int64, row of the part that contains it; -1 = the interval itself.
+        parent: int64, row of the part that contains this part; -1 = the interval itself.
         kind: int64, `Blame`.
         thread: int64, row of the thread that has the CPU, holds the lock, serves the message, or ends the wait; 0 =
             none, or not known.
@@ -203,14 +203,14 @@ class _BlamePieces(ColumnTable):
 
 
 def blame(trace: Trace, thread: _Ints, start: _Ints, begin: _Ints, end: _Ints) -> BlameParts:
-    """Return how the time of each interval was spent.
+    """Return the parts of each interval, by what a thread spent the time on.
 
     Args:
         trace: The events.
-        thread: int64 (n,), rows of the thread table; 0 = not known.
-        start: int64 (n,), cycles, not before the trace begins.
+        thread: int64 (n,), thread of each interval, a row of the thread table; 0 = not known.
+        start: int64 (n,), start of each interval, cycles, not before the trace begins.
         begin: int64 (n,), when the thread begins to work for the interval.
-        end: int64 (n,), not after the trace ends.
+        end: int64 (n,), end of each interval, not after the trace ends.
     """
     count, running = len(thread), _Running(trace, TimeRanges.of(start, end))
     pieces = _split(running, np.tile(thread, 2), np.append(start, begin), np.append(begin, end))
@@ -238,7 +238,7 @@ def _keys(*columns: _Ints) -> NDArray[np.void]:
 
 
 def _positions(keys: NDArray[np.void], requested: NDArray[np.void]) -> _Ints:
-    """Return the position of each requested row among unique rows."""
+    """Return the position in `keys`, which are unique, of each of the `requested` keys."""
     if not len(requested):
         return np.empty(0, np.int64)
     _, which = np.unique(np.concatenate((keys, requested)), return_inverse=True)
@@ -282,14 +282,17 @@ _Timeline = tuple[_Ints, NDArray[np.int32], _Ints]
 
 
 def cpu_timeline(trace: Trace, cpu: int, windows: TimeRanges | None = None) -> _Timeline:
-    """Return what ran on a CPU: edges int64 (m + 1,), threads int32 (m,), interrupts int64 (m,).
+    """Return the thread that a CPU runs and the interrupt that it handles, over time.
 
     A thread is -1 while the CPU is idle, and 0 while it is not known; an interrupt is -1 while none is handled.
 
     Args:
         trace: The events.
         cpu: Number of the CPU.
-        windows: Ranges within which the result is right; elsewhere it may be wrong, which is fast. None = everywhere.
+        windows: Ranges of time in which the result must be right; elsewhere it may be wrong, to save time. None = all.
+
+    Returns:
+        Times of change, cycles, int64 (m + 1,); threads in between, int32 (m,); interrupts in between, int64 (m,).
     """
     is_idle, time = idle_threads(trace), trace.events.time_cycles
     nobody = np.zeros(len(trace.processes), np.uint8)  # lane values of processes are not used here
@@ -326,7 +329,7 @@ def _nested_interrupts(trace: Trace, cpu: int) -> tuple[NDArray[np.uint32], NDAr
 def _interrupts_within(
     trace: Trace, rows: NDArray[np.uint32], depth: NDArray[np.int32], windows: TimeRanges
 ) -> _Ints:  # fmt: skip
-    """Return the positions in `nested_interrupts` that say in which interrupts the CPU is within windows, ascending."""
+    """Return the positions of the entries and exits that decide which interrupts are open in windows, ascending."""
     before, end = counts_around(trace, rows, windows)
     outermost = np.flatnonzero(depth == 0)
     # From the last event before the window after which none was open.
@@ -334,7 +337,7 @@ def _interrupts_within(
 
 
 class _Running:
-    """Who has each CPU when, computed once for each CPU that is asked for, and right only within some windows."""
+    """Threads and interrupts on each CPU over time, right only in some windows; computed at the first use of a CPU."""
 
     def __init__(self, trace: Trace, windows: TimeRanges) -> None:
         self.trace = trace
@@ -342,7 +345,7 @@ class _Running:
         self.idle = cache(self._idle)
 
     def _idle(self, cpu: int) -> tuple[_Ints, NDArray[np.bool_]]:
-        """Return when a CPU is idle: edges (m + 1,), and whether it is between them (m,)."""
+        """Return times of change, int64 (m + 1,), and whether a CPU is idle from each one to the next, bool (m,)."""
         edges, runner, _ = self.timeline(cpu)
         is_idle = runner == _IDLE
         begins = np.append(True, is_idle[1:] != is_idle[:-1])
@@ -355,7 +358,7 @@ def _last(moments: _Ints, times: _Ints) -> NDArray[np.intp]:
 
 
 def _split(running: _Running, thread: _Ints, start: _Ints, end: _Ints) -> _BlamePieces:
-    """Return how threads spent their time in ranges; the pieces of a range cover it exactly."""
+    """Return ranges cut into pieces by what their threads spent the time on; the pieces of a range cover it exactly."""
     trace, values = running.trace, value_of_code(running.trace)
     parts: list[_BlamePieces] = []
     for row in np.unique(thread).tolist():
@@ -430,10 +433,10 @@ def _on_cpu(
 def _kept_from_cpu(
     running: _Running, thread: int, cpu: int, of_cpu: tuple[_BlamePieces, _Ints], is_free: NDArray[np.bool_]
 ) -> _BlamePieces:
-    """Return pieces with the reason why the thread does not run on its CPU, or on another that is idle meanwhile.
+    """Return pieces with a `value` that says why the thread does not run on its CPU, or on another that is idle then.
 
     Args:
-        running: Who has each CPU when.
+        running: The threads on each CPU over time.
         thread: Thread to which the pieces belong.
         cpu: The CPU on which it runs, or runs next.
         of_cpu: Pieces on that CPU, and the events that begin the states of the thread, int64.

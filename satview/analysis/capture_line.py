@@ -34,12 +34,12 @@ class CaptureLine:
 
 
 def capture_line(trace: Trace, needs: Iterable[Need], *, is_wide: bool = False) -> CaptureLine | None:
-    """Return settings of a capture that meets needs, with only the classes that they involve; None if no capture can.
+    """Return settings of a capture that meets needs, with only the classes involved; None if the trace is not of QNX.
 
-    It always has the classes PROCESS and THREAD: without them nothing has a name or an owner.
+    The classes PROCESS and THREAD are always captured: without them nothing has a name or an owner.
 
     Args:
-        trace: The trace that does not meet them; its release decides which options exist.
+        trace: The trace that does not meet the needs; its release decides which options exist.
         needs: All needs of an analysis, met or not.
         is_wide: All events wide, whether a need asks for it or not.
     """
@@ -60,7 +60,7 @@ def capture_line(trace: Trace, needs: Iterable[Need], *, is_wide: bool = False) 
 
 
 def _more_buffers(trace: Trace) -> str:
-    """Return options for four times the buffers that were too few."""
+    """Return tracelogger options for four times as many buffers as the capture had, up to `_MOST_BUFFERS`."""
     given = logger_numbers(trace.header.get("TRACELOGGER_ARGS"))
     kernel, logger = given.get("k", _KERNEL_BUFFERS), given.get("b", _LOGGER_BUFFERS)
     return f"-k {min(4 * kernel, _MOST_BUFFERS)} -b {min(4 * logger, _MOST_BUFFERS)}"

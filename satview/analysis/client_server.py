@@ -25,12 +25,12 @@ _Ints = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class ImposedTable:
-    """CPU time that servers spent for clients, one row per pair with any, by client, then by server.
+    """CPU time that servers spent for clients, one row per client and server with any such time, in that order.
 
     Attributes:
         client: int64, (n,), row of the thread table.
         server: int64, the thread that ran, at the end of a chain of messages of any length.
-        cycles: int64, how long it ran while the client waited.
+        cycles: int64, how long the server ran while the client waited.
     """
 
     client: _Ints
@@ -51,12 +51,12 @@ class ClientServer:
 
     Attributes:
         self_cycles: Time the thread ran; 0 for idle threads.
-        imposed_cycles: Time that servers ran for which it waited, directly or through others. A server with several
-            clients counts for each of them, so these times may add up to more than the time that threads ran.
-        own_cycles: Time it ran with no received message left unanswered.
-        caused_cycles: Time that others ran for it at the end of a chain of messages; a server with several messages
-            works for the newest. Own and caused times of all threads add up to all times that threads ran.
-        imposed: `imposed_cycles` by server.
+        imposed_cycles: Time that servers ran while the thread waited for them, directly or through others. A server
+            with several clients counts for each client, so the sum may be more than the time that threads ran.
+        own_cycles: Time the thread ran with no received message left unanswered.
+        caused_cycles: Time that others ran for the thread at the end of a chain of messages; a server with several
+            messages works for the newest. Own and caused times of all threads add up to all times that threads ran.
+        imposed: `imposed_cycles` by client and server.
     """
 
     self_cycles: Cycles
@@ -118,7 +118,7 @@ class _Served:
 
 
 def _imposed(scope: Scope, served: _Served) -> ImposedTable:
-    """Return the time that servers ran for each client, along the chain of servers that it waits for."""
+    """Return the time that servers ran for each client, along the chain of servers that the client waits for."""
     client, server, begin, end = served.client, served.server, served.begin, served.end
     parts: list[tuple[_Ints, ...]] = []
     chain: list[tuple[_Ints, NDArray[np.intp]]] = []  # of each earlier step, the servers and the pieces cut

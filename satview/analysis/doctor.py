@@ -26,12 +26,12 @@ class Analysis:
     """A question about a trace, and what the trace needs for an answer.
 
     Attributes:
-        key: Its name in files and on the command line; for a verdict its kind.
+        key: Name of the analysis in files and on the command line; for a verdict its kind.
         title: Display title.
         question: The question that it answers.
         needs: If one of these is unmet, there is no answer or an incomplete one; the first unmet need is named first.
         bounds: If one of these is unmet, the answer is only a bound.
-        is_verdict: True if it looks for something wrong (`satview check`).
+        is_verdict: True if the analysis looks for something wrong (`satview check`).
     """
 
     key: str
@@ -100,8 +100,8 @@ class Diagnosis:
 
     Attributes:
         trace: The events.
-        analysis: Its row of the table.
-        trust: How far its answers can be trusted, and why not further.
+        analysis: The analysis, one of `ANALYSES`.
+        trust: How far the answers of the analysis can be trusted, and why not further.
         remedy: What to do for better answers, in the imperative; empty if nothing would help.
         is_helped: Another capture would help.
     """
@@ -182,7 +182,7 @@ def summary(trace: Trace) -> str:
 
 
 def _trust(trace: Trace, unmet: tuple[Need, ...], *, is_bound: bool) -> Trust:
-    """Return the worst trust of the unmet needs; needs that only make a bound never give worse than an estimate."""
+    """Return the trust that unmet needs leave: that of the first, or if they only make a bound, a bound or estimate."""
     if not is_bound:
         return Trust(unmet[0].lack, unmet[0].reason(trace))
     mark = Mark.ESTIMATE if any(need.lack is Mark.ESTIMATE for need in unmet) else Mark.LOWER_BOUND

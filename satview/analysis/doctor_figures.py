@@ -39,7 +39,7 @@ class Rests(Enum):
 
 @dataclass(frozen=True, slots=True)
 class DoctorFigures:
-    """What the columns of one table depend on.
+    """The analysis and the data on which the columns of one table depend.
 
     Attributes:
         analysis: Key of the analysis that most columns answer.
@@ -97,7 +97,7 @@ def trust_in_durations(trace: Trace, analysis: str) -> Trust:
 
     Args:
         trace: The events.
-        analysis: Its key.
+        analysis: Key of the analysis.
     """
     return _as_estimate(diagnosis(trace, analysis, is_quick=True).trust)
 

@@ -27,7 +27,7 @@ OTHERS: Final = -2  # subject of the band of all that are not among the largest
 
 
 class LoadBy(StrEnum):
-    """Subjects of the bands of a load plot."""
+    """Kinds of subjects by which a load plot splits CPU time; each band of the plot is for one CPU, process, ..."""
 
     CPU = "CPU"
     PROCESS = "Process"
@@ -41,10 +41,10 @@ _OWNERS: Final = (LoadBy.PROCESS, LoadBy.THREAD)
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """CPU time per band and bin.
+    """CPU time per band (one CPU, process, thread, ...) and bin (period of time).
 
     Attributes:
-        by: Subject of the bands.
+        by: Kind of subject of the bands.
         edges: int64, (bins + 1,), cycles, ascending, from the begin to the end of the window.
         subjects: int64, (bands,), number of the CPU, row of the process or thread table, priority or number of the
             partition of each band; `OTHERS` for the rest of the processes or threads, `NOT_LOGGED` for a priority or
@@ -77,7 +77,7 @@ def bin_edges(window: TimeWindow, bins: int) -> Cycles:
 
     Args:
         window: The window to divide.
-        bins: Most bins; a window of fewer cycles has one for each cycle.
+        bins: Maximum number of bins; a window of fewer cycles has one for each cycle.
     """
     count = max(1, min(bins, window.length))
     whole, rest = divmod(window.length, count)
@@ -90,8 +90,8 @@ def load_over_time(scope: Scope, by: LoadBy, bins: int) -> Load:
 
     Args:
         scope: Trace and window.
-        by: Subject of the bands.
-        bins: Most bins.
+        by: Kind of subject of the bands.
+        bins: Maximum number of bins.
 
     Raises:
         Cancelled: The scope was cancelled.
@@ -227,7 +227,7 @@ def divisions(trace: Trace, window: TimeWindow, count: int, kinds: Sequence[NDAr
     Args:
         trace: The trace.
         window: The window to divide; an event at its end does not count.
-        count: Most divisions, as for `bin_edges`.
+        count: Maximum number of divisions, as for `bin_edges`.
         kinds: Rows of the events of each kind, ascending.
     """
     edges = bin_edges(window, count)

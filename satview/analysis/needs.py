@@ -42,12 +42,12 @@ class Need:
     """A requirement of an analysis on a trace.
 
     Attributes:
-        key: Its name within the trace.
+        key: Name under which the result of `reason` is cached with a trace.
         lack: Mark of a figure if the need is not met.
         unmet: Function that returns why the need is not met, without a full stop; empty if it is.
-        remedy: What to do about it, in the imperative; may be empty.
-        classes: Classes to capture for it.
-        is_wide: True if their events must be wide.
+        remedy: What to do to meet the need, in the imperative; may be empty.
+        classes: Classes to capture to meet the need.
+        is_wide: True if events of these classes must be wide.
         is_slow: True if the test takes as long as `satview check`.
     """
 
@@ -60,17 +60,17 @@ class Need:
     is_slow: bool = False
 
     def reason(self, trace: Trace) -> str:
-        """Return why a trace does not meet it; empty if it does. Computed once and cached with the trace."""
+        """Return why a trace does not meet the need; empty if it does. Computed once and cached with the trace."""
         return trace.cached(f"doctor.{self.key}", self.unmet)
 
     def advice(self, trace: Trace) -> str:
-        """Return why a trace does not meet it and what to do about it; empty if it does."""
+        """Return why a trace does not meet the need, and the remedy; empty if it does."""
         reason = self.reason(trace)
         return f"{reason}; {self.remedy}" if reason else ""
 
 
 def lost_words(trace: Trace, cycles: int) -> str:
-    """Return in words for how long events are missing; empty if none are."""
+    """Return a text with the time for which events are missing; empty if none are."""
     return f"events were lost for {format_duration(trace.clock.duration_ns(cycles))} of it" if cycles else ""
 
 

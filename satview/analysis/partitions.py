@@ -37,17 +37,17 @@ class PartitionTable:
     The run times of a configuration and the time without a running thread add up to its length on all CPUs.
 
     Attributes:
-        configuration: int64, its number, from 1 on; a new one begins where a budget changes.
-        start_cycles: int64, when it begins, cut at the range.
-        length_cycles: int64, how long it lasts within the range, times the number of CPUs.
+        configuration: int64, number of the configuration, from 1 on; a new one begins where a budget changes.
+        start_cycles: int64, when the configuration begins, cut at the range.
+        length_cycles: int64, how long the configuration lasts within the range, times the number of CPUs.
         partition: int64, number of the partition; `IDLE` and `NOT_LOGGED` for time that belongs to none.
         budget: float64, share of all CPUs, 0 to 1; -1 = no event shows it.
         critical_budget_ms: int64, per averaging window; -1 = no event shows it.
-        run_cycles: int64, run time of its threads and of servers that worked for them, interrupts included.
-        critical_cycles: int64, the part of it in which they might draw on the critical budget.
-        peak_cycles: int64, the most that it ran in any averaging window of the range, all CPUs together.
-        peak_start_cycles: int64, when that window begins; -1 where it never ran.
-        bankruptcies: int64, how often it overran its critical budget.
+        run_cycles: int64, run time of the partition's threads and of servers working for them, interrupts included.
+        critical_cycles: int64, the part of `run_cycles` in which the threads might draw on the critical budget.
+        peak_cycles: int64, the partition's longest run time in any averaging window of the range, all CPUs together.
+        peak_start_cycles: int64, when that window begins; -1 where the partition never ran.
+        bankruptcies: int64, how often the partition overran its critical budget.
     """
 
     configuration: _Ints
@@ -134,7 +134,7 @@ def first_budgets(trace: Trace) -> dict[int, tuple[float, int]]:
 
 
 def averaging_window_ms(trace: Trace) -> int:
-    """Return the length of the averaging window, as APS_INFO last shows it; 100 ms where it does not."""
+    """Return the length of the averaging window, as APS_INFO last shows it; 100 ms if no event shows it."""
     rows = rows_of_codes(trace, INFO)
     value, known = argument(trace, rows, "window_size_ms")
     logged = value[known & (value > 0)]
@@ -206,7 +206,7 @@ def _is_number(trace: Trace, partition: _Ints) -> NDArray[np.bool_]:
 
 
 def _cpu_share(trace: Trace, rows: NDArray[np.integer]) -> NDArray[np.float64] | float:
-    """Return the share of all CPUs that 100 % in each event means: 1, or on an axis that of the event's file (n,)."""
+    """Return the share of all CPUs that 100 % in each event means: 1, or on an axis the share of its file, (n,)."""
     files = files_of(trace)
     if files is None:
         return 1.0
@@ -220,7 +220,7 @@ def _text(trace: Trace, row: int) -> str:
 
 
 def _edges(scope: Scope, budgets: _Budgets) -> Cycles:
-    """Return where configurations begin within the range, and its end: int64, ascending.
+    """Return the times at which configurations begin within the range, and the end of the range: int64, ascending.
 
     An event that repeats a budget, or is the first to show one, begins no configuration: look-ups and ends of
     bankruptcies log the same event. Events between which no run begins are one change.
@@ -260,7 +260,7 @@ def _in_force(budgets: _Budgets, edges: Cycles, known: _Ints) -> tuple[NDArray[n
 
 
 def _peaks(scope: Scope, known: _Ints, partition_of_run: _Ints, start: Cycles, end: Cycles) -> tuple[Cycles, Cycles]:
-    """Return the most that each partition ran in one averaging window of the range, and when that window begins."""
+    """Return the longest run time of each partition in any averaging window of the range, and that window's begin."""
     start, end = scope.cut(start, end)
     length = min(scope.trace.clock.cycles_of(averaging_window_ms(scope.trace) * 1_000_000), scope.window.length)
     peak, begin = np.zeros(len(known), np.int64), np.full(len(known), -1, np.int64)
@@ -273,7 +273,7 @@ def _peaks(scope: Scope, known: _Ints, partition_of_run: _Ints, start: Cycles, e
 
 
 def _peak(start: Cycles, end: Cycles, length: int, earliest: int) -> tuple[int, int]:
-    """Return the most time that intervals, on several CPUs, cover in a window of a given length, and its begin."""
+    """Return the longest time that intervals (on several CPUs) cover in any window of a length, and its begin."""
     edges = np.concatenate((start, end))
     order = np.argsort(edges, kind="stable")
     edges, step = edges[order], np.repeat((1, -1), len(start))[order]

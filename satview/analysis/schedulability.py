@@ -56,13 +56,13 @@ _Ints = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Arrivals(ColumnTable):
-    """Arrival curves of several kinds of work.
+    """Arrival curves of several kinds of work: the shortest times in which 1, 2, ... pieces of work arrive.
 
     Attributes:
         distances: int64 (kinds, n), the least time from the first to the last of 1, 2, ... arrivals in a row; ascending
             from 0, and `_FAR` after the last known one.
-        steps: int64 (kinds,), position of the last known distance, above 0; later arrivals repeat these.
-        jitter: int64 (kinds,), most cycles by which an arrival may be late.
+        steps: int64 (kinds,), position of the last known distance, above 0; later arrivals repeat the known distances.
+        jitter: int64 (kinds,), maximum number of cycles by which an arrival may be late.
     """
 
     distances: _Ints
@@ -71,7 +71,7 @@ class Arrivals(ColumnTable):
 
     @classmethod
     def periodic(cls, period: _Ints, jitter: _Ints | None = None) -> Arrivals:
-        """Return the arrival curves of periodic work; periods, and most cycles of jitter, int64 (kinds,)."""
+        """Return the arrival curves of work with the given periods and largest jitters, cycles, int64 (kinds,)."""
         count = len(period)
         distances = np.stack((np.zeros(count, np.int64), period), axis=1)
         return cls(distances, np.ones(count, np.int64), np.zeros(count, np.int64) if jitter is None else jitter)
@@ -92,7 +92,7 @@ class Arrivals(ColumnTable):
         return cls(distances, steps, np.zeros(len(rows), np.int64))
 
     def most_within(self, length: int) -> _Ints:
-        """Return the most arrivals within a time above 0, int64 (kinds,)."""
+        """Return the largest number of arrivals within `length` cycles (above 0), int64 (kinds,)."""
         window = length + self.jitter
         whole = np.maximum(self.distances[np.arange(len(self.steps)), self.steps], 1)
         rounds = np.minimum((window - 1) // whole, 2 * _MOST_SUM // self.steps)  # beyond that there is no bound anyway
@@ -100,7 +100,7 @@ class Arrivals(ColumnTable):
         return np.asarray(rounds * self.steps + np.count_nonzero(self.distances < rest[:, None], axis=1), np.int64)
 
     def least_for(self, count: int) -> int:
-        """Return the least time from the first to the last of `count` arrivals; there must be one kind only."""
+        """Return the shortest time from the first to the last of `count` arrivals; there must be one kind only."""
         steps = int(self.steps[0])
         rounds, rest = divmod(count - 1, steps)
         return max(0, rounds * int(self.distances[0, steps]) + int(self.distances[0, rest]) - int(self.jitter[0]))
@@ -120,13 +120,13 @@ def response_bound(
 
     Args:
         execution: Cycles of each instance, blocking included; above 0.
-        own: Arrivals of its instances, one kind.
+        own: Arrivals of the activity's instances, one kind.
         others: Arrivals of all work that takes precedence.
         costs: int64 (kinds,), cycles of each kind of that work.
         most_cycles: A longer busy window counts as endless.
-        cpus: Number of CPUs on which it may run; on several, each kind may have one more piece, begun before.
-        is_shared: bool (kinds,), kinds that delay it only while all of these CPUs are busy; None = all.
-        most_steps: Iteration limit, which bounds the time that this takes.
+        cpus: Number of CPUs on which the activity may run; on several, each kind may have one more piece, begun before.
+        is_shared: bool (kinds,), kinds that delay the activity only while all of these CPUs are busy; None = all.
+        most_steps: Iteration limit, which bounds the time that the analysis takes.
     """
     shared = np.ones(len(costs), np.bool_) if is_shared is None else is_shared
     bound = window = steps = 0
@@ -159,11 +159,11 @@ class Bound:
 
     Attributes:
         reason: Why there is no bound; empty if there is one.
-        priority: The lowest priority at which its thread runs within its instances.
-        cpus: CPUs on which its thread may run during all of its instances.
-        is_affinity_shown: A runmask or the user defines `cpus`; else these are the CPUs on which it ran.
+        priority: The lowest priority at which the activity's thread runs within instances.
+        cpus: CPUs on which the thread may run during all instances.
+        is_affinity_shown: A runmask or the user defines `cpus`; else these are the CPUs on which the thread ran.
         period_cycles: The least time from one instance to the next, from the user or as observed.
-        execution_cycles: The most that its thread runs in an instance.
+        execution_cycles: The most that the thread runs in an instance.
         blocking_cycles: The most that an instance waits, except for a CPU that does other work.
         bound_cycles: The longest response.
         measured_cycles: The longest response in the trace.
@@ -183,7 +183,7 @@ class Bound:
 def response_bounds(
     trace: Trace, learned: Activities, periods: Sequence[int], said_cpus: Mapping[int, Sequence[int]] | None = None
 ) -> list[Bound]:
-    """Return the bound of each activity.
+    """Return the response bound of each activity, in the order of the activities.
 
     Args:
         trace: The events.
@@ -232,10 +232,10 @@ class _Work:
 
     Attributes:
         thread: int64 (kinds,), row of the thread; 0 = an interrupt.
-        level: int64 (kinds,), the highest priority at which it runs.
-        on_cpu: bool (kinds, CPUs), where its thread may run at some time, or the interrupt does.
-        costs: int64 (kinds,), the most cycles that a piece of it takes.
-        arrivals: When it arrives.
+        level: int64 (kinds,), the highest priority at which the work runs.
+        on_cpu: bool (kinds, CPUs), where the thread may run at some time, or the interrupt is handled.
+        costs: int64 (kinds,), the most cycles that a piece of the work takes.
+        arrivals: Arrival curves of the kinds.
 
     Args:
         trace: The events.
@@ -292,7 +292,7 @@ class _Work:
         self._most_steps = max(_LEAST_STEPS, min(_MOST_STEPS, _MOST_LOOKED_AT // max(1, of_step)))
 
     def _pieces(self) -> tuple[_Ints, _Ints, NDArray[np.intp]]:
-        """Return thread and cycles of the wake-up that begins each piece, (pieces,), and each run's piece, (runs,)."""
+        """Return thread and time of the wake-up that begins each piece of work, (n,), and the piece of each run."""
         trace, thread_waits = self._trace, waits(self._trace)
         time = trace.events.time_cycles
         woken = (thread_waits.end_row != OPEN) & (
@@ -308,7 +308,7 @@ class _Work:
         return thread[order], wake[order], np.searchsorted(key[order], of_run, side="right") - 1
 
     def _busy_with(self, cpu: int, priority: int) -> TimeRanges:
-        """Return when a CPU does work of a priority or a higher one, or handles an interrupt."""
+        """Return the times in which a CPU does work of at least the given priority, or handles an interrupt."""
         if (cpu, priority) not in self._busy:
             does, handled = (self._cpu == cpu) & (self._priority >= priority), self._interrupts[cpu]
             self._busy[cpu, priority] = TimeRanges.of(
@@ -389,7 +389,7 @@ class _Work:
         return np.flatnonzero(allowed[is_met].all(axis=0)), True
 
     def _largest(self, instances: Instances, runs: NDArray[np.intp], cpus: list[int], priority: int) -> tuple[int, int]:
-        """Return the most that the thread runs in an instance, and the most that it waits except for busy CPUs."""
+        """Return the longest run time of the thread in an instance, and its longest wait except for busy CPUs."""
         start, end = instances.start_cycles, instances.end_cycles
         ran = np.zeros(len(instances), np.int64)
         for cpu in np.unique(self._cpu[runs]).tolist():

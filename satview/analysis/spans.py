@@ -37,11 +37,11 @@ _Ints = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Spans:
-    """Spans of one kind; every column has shape (n,).
+    """Spans of one kind, each from one event of a thread to another; every column has shape (n,).
 
     Attributes:
         trigger: Kind of their first event, one word.
-        group: int64, group of each span.
+        group: int64, group of each span: spans of the same thread with the same events, call or function.
         begin_row, end_row: int64, rows of the events; -1 = the trace ends before.
         labels: Label of each group, put after the name of its thread.
         left_out: Number of groups beyond `MOST_CALLS`.
@@ -161,7 +161,7 @@ def _of_kernel_calls(trace: Trace) -> Spans:
 def _longest(
     trace: Trace, trigger: str, begin_row: NDArray[np.uint32], end_row: NDArray[np.uint32], what: NDArray[np.integer]
 ) -> Spans:
-    """Return the spans of the pairs of thread and called function with the longest total times."""
+    """Return the spans of those (thread, called function) pairs that have the longest total times."""
     time = trace.events.time_cycles
     end_cycles = time.take(end_row, mode="clip")
     end_cycles[end_row == OPEN] = trace.window.end

@@ -65,7 +65,7 @@ class CpuMessages:
 
 
 def cpu_messages(scope: Scope) -> CpuMessages:
-    """Return the CPUs that received, at any time, the counted messages sent within the range."""
+    """Return the numbers of messages sent within the range, by sending and, even if later, receiving CPU."""
     sends, cpu, cpus = scope.selected(IS_SEND), scope.trace.events.cpu, scope.trace.cpu_count
     sends = sends[cpu[sends] < cpus]  # damaged events name CPUs that the target does not have
     received = messages(scope.trace).ends_of(sends)
@@ -82,14 +82,15 @@ class ThreadStatistics:
     """One row per row of the thread table; row 0 is for unknown threads. Every column int64 (threads,).
 
     Attributes:
-        cpu_cycles: Time it ran, without interrupts; the measured processor time if the thread measured it.
-        run_cycles: Time it was on a CPU, interrupts included; never a measurement.
-        interrupted_cycles: Time in which interrupts were handled while it had a CPU.
+        cpu_cycles: Time the thread ran, without interrupts; or the processor time that the thread itself measured.
+        run_cycles: Time the thread was on a CPU, interrupts included; never a measurement.
+        interrupted_cycles: Time in which interrupts were handled while the thread had a CPU.
         runs, longest_run_cycles, longest_run_start_cycles: Intervals on a CPU, and the longest of them.
         switches, preemptions, migrations: Runs that began; runs that ended in READY; runs that began on another CPU
             than the run before.
-        ready_cycles, longest_ready_cycles, longest_ready_start_cycles: Time it was ready and did not run.
-        events, calls, sent, received: Numbers of events that it logged; only these columns follow the mask.
+        ready_cycles, longest_ready_cycles, longest_ready_start_cycles: Time the thread was ready and did not run, and
+            the longest such interval.
+        events, calls, sent, received: Numbers of events that the thread logged; only these columns follow the mask.
     """
 
     cpu_cycles: Cycles

@@ -22,11 +22,11 @@ class Timing(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A user's settings for one activity or chain.
 
     Attributes:
-        start: Expression for the events that begin it; empty = it is a learned activity.
-        end: Expression for the events that end it, the first one after each start; of the same thread, if all threads
-            that begin it also end it.
-        period: How often it is triggered, such as `10 ms`; empty = as learned.
-        deadline: How long it may take; empty = its period.
+        start: Expression for the events that begin the activity; empty = it is a learned activity.
+        end: Expression for the events that end the activity, the first one after each start; of the same thread, if all
+            threads that begin it also end it.
+        period: Time from one trigger to the next, such as `10 ms`; empty = as learned.
+        deadline: How long the activity may take; empty = its period.
         cpus: CPUs on which its thread may run, for the schedulability analysis; empty = as the trace shows.
         chain: Names of successive activities, such as `camera > control`; the entry is a chain, not an activity, then.
         reaction: How long the chain may take from the trigger of its first activity to its first response.

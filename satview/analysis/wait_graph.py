@@ -55,8 +55,8 @@ class StateIntervals(ColumnTable):
     Attributes:
         thread: uint16 or uint32, row of the thread table.
         value: uint8, the state as lane value.
-        row: uint32, the event that begins it.
-        end_row: uint32, the event that ends it; the number of events if the trace ends before.
+        row: uint32, the event that begins the interval.
+        end_row: uint32, the event that ends the interval; the number of events if the trace ends before.
     """
 
     thread: NDArray[np.unsignedinteger]
@@ -75,8 +75,8 @@ class StateIntervals(ColumnTable):
 def has_whole_states(trace: Trace) -> bool:
     """Return whether the trace has all events of threads between its losses.
 
-    A capture may leave some out; then the apparent state of a thread may be outdated. A sign of this is a thread that
-    begins to run on a CPU which another thread has not left: a kernel never logs that.
+    A capture may leave some events out; then the apparent state of a thread may be outdated. A sign of this is a thread
+    that begins to run on a CPU which another thread has not left: a kernel never logs that.
     """
     runs, overlaps = runs_and_overlaps(trace)
     return runs > 0 and overlaps * _RUNS_FOR_A_FAULT <= runs
@@ -85,7 +85,7 @@ def has_whole_states(trace: Trace) -> bool:
 def runs_and_overlaps(trace: Trace) -> tuple[int, int]:
     """Return the number of runs of threads, and of those that begin before another thread has left the CPU.
 
-    Runs between which events are missing are not counted, because that is not known for them.
+    Runs between which events are missing are not counted among the latter, as their order on the CPU is not known.
     """
     if (walked := walk(trace)) is not None and walked.cpus is not None:
         return walked.cpus.works, walked.cpus.overlaps
@@ -118,7 +118,7 @@ def _spans(trace: Trace, wanted: NDArray[np.bool_], ends: Rows) -> StateInterval
     Args:
         trace: The events.
         wanted: bool (256,), the lane values.
-        ends: For every entry of `Trace.states.event` the event that ends it, `NO_EVENT` for entries to leave out.
+        ends: For every entry of `Trace.states.event` the event that ends the state, `NO_EVENT` = leave the entry out.
     """
     states, events = trace.states, trace.events
     left_out = idle_threads(trace).copy()
@@ -153,8 +153,8 @@ class OpenWait:
 
     Attributes:
         wait: Row of `waits`.
-        ways: Threads any of which can end it.
-        guesses: Further threads that may be able to end it; the trace does not show it.
+        ways: Threads any of which can end the wait.
+        guesses: Further threads that may be able to end the wait; the trace does not show whether they can.
         certainty: Certainty of `ways`.
     """
 
@@ -198,7 +198,7 @@ class WaitGraph:
         """Return whether a wait has a timeout: the thread called TimerTimeout() just before, and not in order to sleep.
 
         Args:
-            wait: One that lasts to the end of the trace.
+            wait: Row in `waits` of a wait that lasts to the end of the trace.
         """
         before = self._calls_before[np.searchsorted(self._open_rows, [wait])]
         if int(number_of(self.trace, before)[0]) != call_numbers(self.trace.release).get("TIMER_TIMEOUT"):
@@ -329,7 +329,7 @@ class WaitGraph:
         return self._gives[state, process]
 
     def ended_meanwhile(self, wait: int) -> tuple[int, ...]:
-        """Return the threads of the same process that ended during a wait; empty unless no other one is left."""
+        """Return the threads of the same process that ended during a wait; empty if that process has others left."""
         trace, own = self.trace, int(self.blockers.waits.thread[wait])
         pid, begin = int(trace.threads.pid[own]), int(self.blockers.waits.row[wait])
         if not self.knows_all_threads or self._alive(pid) - {own}:

@@ -16,7 +16,7 @@ def links(trace: Trace) -> Links:
 
 
 class Links:
-    """The links between the events of a trace: tables of event rows, computed at the first use and cached with it.
+    """The links between the events of a trace: tables of event rows, computed at the first use and then cached.
 
         wake_ups = satview.links(trace).wake_ups
         waker = wake_ups.from_row[wake_ups.ended_by(rows)]
@@ -32,7 +32,7 @@ class Links:
         self.trace = trace
 
     def of(self, kind: LinkKind) -> LinkTable:
-        """Return the table of one kind."""
+        """Return the table of all links of one kind."""
         return link_table(self.trace, kind)
 
     @property
@@ -82,7 +82,7 @@ class Links:
 
     @property
     def deliveries(self) -> LinkTable:
-        """Kernel calls, timers and interrupts and the pulses and signals that they deliver."""
+        """Kernel calls, timer expiries and interrupts, and the pulses and signals that they deliver."""
         return self.of(LinkKind.DELIVERY)
 
     @property

@@ -24,9 +24,9 @@ INTERRUPTS: Final = tuple(wire.code(wire.WireClass.INT, event) for event in (1, 
 
 
 def open_calls(trace: Trace, rows: NDArray[np.uint32]) -> NDArray[np.uint32]:
-    """Return the kernel call, of any thread, that is open on the CPU of each event.
+    """Return the kernel call, of any thread, that has been entered but not exited on the CPU of each event.
 
-    That is the CPU's last kernel call event, if it is an entry and no other thread has begun to run on the CPU since.
+    It is the CPU's last kernel call event, if that is an entry and no other thread has begun to run on the CPU since.
 
     Returns:
         uint32 (n,), rows of entries; `NO_EVENT` where no call is open.
@@ -59,14 +59,14 @@ def last_of_usual(
 ) -> tuple[NDArray[np.uint32], NDArray[np.bool_]]:  # fmt: skip
     """Return the interrupt that most likely caused each event.
 
-    Interrupts nest, and the effects of one that comes while the kernel runs are delayed, so the last interrupt is not
-    always the cause. Where several interrupts came after `since`, the result is the last one with the usual number of
-    the group: the number that is most often the last before events of this group.
+    Interrupts nest, and effects of an interrupt that comes while the kernel runs are delayed, so the last interrupt is
+    not always the cause. Where several interrupts came after `since`, the result is the last one with the usual number
+    of the group: the number that is most often the last before events of this group.
 
     Args:
         trace: The events.
         rows: uint32 (n,), events that are caused by interrupts.
-        group: int64 (n,), a number for each source of events that has one interrupt: a thread, a connection.
+        group: int64 (n,), number of the thread or connection of each event, which usually has one interrupt.
         since: uint32 (n,), rows before which the interrupt cannot have come.
 
     Returns:
@@ -98,7 +98,7 @@ def last_of_usual(
 
 
 def _vectors(trace: Trace) -> tuple[NDArray[np.intp], int]:
-    """Return an index of the interrupt number for each of `interrupt_rows`, and how many numbers there are."""
+    """Return for each of `interrupt_rows` the index of its number among all interrupt numbers, and their count."""
     vectors, which = distinct(interrupt_numbers(trace).astype(np.int64))
     return which, len(vectors)
 

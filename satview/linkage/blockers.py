@@ -1,8 +1,7 @@
-"""Finds whom a thread waits for: the holder of a mutex, the server, the process it sends to, the thread it joins.
+"""Finds the thread or process that a thread waits for: holder of a mutex, server, receiver, or thread that it joins.
 
-The word of a mutex names its owner: one half holds the thread, the other the low part of the process. The order of the
-halves changed between 6.x and 7.x (7.1 listing: THREAD_CREATE shows tid 1 and 0x0001000a). Bit 31 is set while threads
-wait.
+The word of a mutex names its owner: one half is the tid, the other the low part of the pid. The order of the halves
+changed between 6.x and 7.x (7.1 listing: THREAD_CREATE shows tid 1 and 0x0001000a). Bit 31 is set while threads wait.
 """
 
 from __future__ import annotations
@@ -31,12 +30,12 @@ OWNER_MASK: Final = 0x7FFFFFFF
 
 
 def owners_within(trace: Trace, word: _Ints, pid: _Ints) -> _Ints:
-    """Return the owners that mutex words name within the given processes, if only one order of the halves fits.
+    """Return the thread of the given process that each mutex word names, if only one order of the word's halves fits.
 
     Args:
         trace: The threads.
         word: int64 (n,), words of mutexes without bit 31.
-        pid: int64 (n,), process of each.
+        pid: int64 (n,), process that uses each mutex.
 
     Returns:
         int64 (n,), rows of the thread table; 0 where no thread fits, -1 where two do.
@@ -73,7 +72,7 @@ def owners_anywhere(trace: Trace, word: _Ints) -> _Ints:
 
 
 def owner_of(trace: Trace, word: int, pid: int) -> tuple[int, Certainty] | None:
-    """Return the thread that the word of one mutex names and how certain that is; None if no thread fits.
+    """Return the thread that the word of one mutex names as owner, and the certainty; None if no thread fits.
 
     Args:
         trace: The threads.
@@ -97,13 +96,13 @@ _Ints = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Blockers:
-    """Whom threads wait for, one row for each row of `waits`; every column has shape (n,).
+    """The thread or process that each wait is for, one row for each row of `waits`; every column has shape (n,).
 
     Attributes:
         waits: The waiting thread, its state, begin and end of the wait, and the object waited for.
-        thread: int32, row of the thread table: the thread that can end the wait when it begins. It holds the mutex, has
-            received the message, or is joined. -1 where there is no such thread (condition variables, semaphores,
-            barriers, time) or the trace does not show it.
+        thread: int32, row of the thread table: the thread that, at the begin of the wait, can end it, as it holds the
+            mutex, has received the message, or is joined. -1 where there is no such thread (condition variables,
+            semaphores, barriers, time) or the trace does not show it.
         pid: int32, process of that thread; for a wait in SEND the process to which the message goes, any thread of
             which may receive it. -1 where it is not known.
         certainty: uint8, `Certainty`; 0 where `pid` is -1.
@@ -119,14 +118,14 @@ class Blockers:
 
 
 def blockers(trace: Trace) -> Blockers:
-    """Return whom each wait of a trace waits for; computed at the first call and cached with the trace.
+    """Return the thread or process that each wait of a trace is for; computed at the first call and then cached.
 
     The holder of a mutex is exact where the call shows the mutex's owner word (fast mode with 32 bits, and wide mode).
-    It is inferred where the owner is in another process (shared memory), as the word has only a part of the pid.
+    The holder is inferred where it is in another process (shared memory), as the word has only a part of the pid.
     Without the word the holder is inferred from the unlock: while a thread waits, only the holder can unlock the mutex,
-    and needs a kernel call for that. In shared memory, where addresses differ, it is the thread whose call ended the
-    wait. The same goes for read/write locks (kernel objects from 8.0 on): of several readers, the last to unlock is
-    named. Source: formula 5 of the reference.
+    and needs a kernel call for that. In shared memory, where addresses differ, the thread whose call ended the wait is
+    taken to be the holder. So it is for read/write locks (kernel objects from 8.0 on): of several readers, the last to
+    unlock is named. Source: formula 5 of the reference.
     """
     return trace.cached("links.blockers", _blockers)
 
@@ -137,7 +136,7 @@ def _blockers(trace: Trace) -> Blockers:
     certainty = np.zeros(len(all_waits), np.uint8)
 
     def assign(position: NDArray[np.intp], who: _Ints, how: Certainty) -> None:
-        """Set the threads of waits that have none yet; -1 for none."""
+        """Set the threads of the waits at `position` that have none yet to `who`; -1 leaves a wait without one."""
         fits = (who > UNKNOWN_THREAD) & (thread[position] < 0)
         position, who = position[fits], who[fits]
         thread[position], pid[position], certainty[position] = who, trace.threads.pid[who], how
@@ -230,8 +229,8 @@ def _next_to_give(trace: Trace, wait: NDArray[np.intp]) -> _Ints:
 def _who_let_in(trace: Trace, all_waits: Waits, wait: NDArray[np.intp]) -> _Ints:
     """Return for each wait for a lock the thread whose unlock ended the wait, -1 for none.
 
-    Only a thread that holds the lock can unlock it, in another process too. A thread that itself waited for a lock
-    until after this wait began is left out: it may not have held the lock when this wait began.
+    Only a thread that holds the lock can unlock it; it may be of another process. A thread that itself waited for a
+    lock until after this wait began is left out: it may not have held the lock when this wait began.
     """
     out = np.full(len(wait), -1, np.int64)
     if not len(wait):
@@ -257,8 +256,9 @@ def _who_let_in(trace: Trace, all_waits: Waits, wait: NDArray[np.intp]) -> _Ints
 def holders_at(trace: Trace, all_blockers: Blockers, wait: _Ints, bound: int) -> tuple[_Ints, _Ints]:
     """Return the holders, just before an event, of the mutexes for which threads wait in state MUTEX.
 
-    That is the holder when the wait began or, if it has unlocked the mutex since, the thread that then got it by a
-    kernel call. A thread that had to wait holds the mutex from the end of its wait on, before its call returns.
+    The holder is the thread that held the mutex when the wait began or, if that thread has unlocked the mutex since,
+    the one that then locked it by a kernel call. A thread that had to wait holds the mutex from the end of its wait on,
+    before its call returns.
 
     Args:
         trace: The events.
@@ -284,7 +284,7 @@ def holders_at(trace: Trace, all_blockers: Blockers, wait: _Ints, bound: int) ->
 
 
 def _have_given(known: Mutexes, holder: _Ints, mutex: _Ints, row: _Ints, bound: int) -> NDArray[np.bool_]:
-    """Return whether each holder may have unlocked its mutex between its row and the bound, bool (n,)."""
+    """Return for each holder whether it may have unlocked its `mutex` between `row` and `bound`, bool (n,)."""
     gives, out = known.gives, np.zeros(len(holder), np.bool_)
     stop = int(np.searchsorted(gives.row, bound))
     for i, start in enumerate(np.searchsorted(gives.row, row, side="right").tolist()):

@@ -28,10 +28,10 @@ _AT_ONCE: Final = 1 << 20  # calls: 8 bytes for each of them
 def calls(trace: Trace) -> tuple[tuple[_Rows, _Rows], tuple[_Rows, _Rows]]:
     """Return entries and exits of the kernel calls that the trace holds whole: those of known threads, then the others.
 
-    The exit is the thread's next kernel call event, if it is of the same call; a restarted call, which is entered again
-    before it exits, ends once. Where the thread is not known, as in a capture without THREAD events, the exit must be
-    the CPU's next kernel call event and the call one that never blocks: after a call that blocks, another thread may
-    run and exit from a call of the same kind.
+    The exit is the thread's next kernel call event, if it is of the same call; of a restarted call, which is entered
+    again before it exits, only the last entry has an exit. Where the thread is not known, as in a capture without
+    THREAD events, the exit must be the CPU's next kernel call event, and the call must be one that never blocks: after
+    a call that blocks, another thread may run and exit from a call of the same kind.
     """
     known, unknown = trace.cached("links.call_ends", _call_ends)
     if not len(losses(trace)):
@@ -140,7 +140,7 @@ def are_made(trace: Trace) -> bool:
 
 
 def partner(trace: Trace, event: int) -> int | None:
-    """Return the partner of an event as in `partners`, None if there is none or it is not known."""
+    """Return the partner of an event, as `partners` does; None if the event has no partner, or none that is known."""
     other = int(partners(trace)[event])
     return None if other == NO_EVENT else other
 
@@ -174,7 +174,7 @@ class Fate(Enum):
 
 
 def fate_of_call(trace: Trace, event: int) -> Fate | None:
-    """Return why a kernel call has no exit; None if it has one, its thread is not known, or the event enters no call.
+    """Return why a kernel call has no exit; None if it has an exit or no known thread, or the event enters no call.
 
     Args:
         trace: The events.

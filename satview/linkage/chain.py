@@ -50,8 +50,8 @@ class Step:
 
     Attributes:
         relation: Relation of the other event to the queried one.
-        row: Row of the event table.
-        certainty: How certain that is.
+        row: Row of the other event in the event table.
+        certainty: Certainty of the link.
     """
 
     relation: Relation
@@ -105,10 +105,10 @@ class Connections:
     """The connections of one event.
 
     Attributes:
-        causes: Events that caused it, the nearest first.
-        effects: Events that it caused.
-        waits_for: Whom and what its thread waits for, if the event begins a wait; else None.
-        fate: Why there is no exit, if the event enters a kernel call without one; else None.
+        causes: Events that caused the event, the nearest first.
+        effects: Events that the event caused.
+        waits_for: The thread and object that its thread waits for, if the event begins a wait; else None.
+        fate: Why a kernel call that the event enters has no exit in the trace; None for other events.
     """
 
     causes: tuple[Step, ...]
@@ -132,7 +132,7 @@ _MOST_EFFECTS: Final = 16  # of one kind: a broadcast may wake hundreds
 
 
 def connections(trace: Trace, event: int) -> Connections:
-    """Return the connections of an event. The first call makes all links of the trace."""
+    """Return the causes and effects of an event, and more. The first call computes all links of the trace."""
     return Connections(causes(trace, event), effects(trace, event), waits_for(trace, event), fate_of_call(trace, event))
 
 
@@ -201,12 +201,14 @@ def effects(trace: Trace, event: int) -> tuple[Step, ...]:
 
 
 def way(trace: Trace, event: int, most: int = 12) -> tuple[Hop, ...]:
-    """Return the chain of causes before an event and of effects after it, in time order, following the first of each.
+    """Return the steps from the causes of an event to its effects, in time order.
+
+    The chain goes on from the first cause, and from the first effect, of each event in it.
 
     Args:
         trace: The events.
         event: Row of the event table.
-        most: Most steps in each direction.
+        most: Maximum number of events to go on from in each direction.
     """
     before, after = list[Hop](), list[Hop]()
     row = event
@@ -222,9 +224,9 @@ def way(trace: Trace, event: int, most: int = 12) -> tuple[Hop, ...]:
 
 
 def waits_for(trace: Trace, event: int) -> WaitedFor | None:
-    """Return whom a thread waits for in the state that an event begins, or in the kernel call that it enters.
+    """Return the thread and object that a thread waits for in the state or kernel call that an event begins.
 
-    None where the event begins no wait. The first call makes the links that this needs.
+    None if the event begins no wait. The first call computes the links that are needed.
     """
     known = blockers(trace)
     waits = known.waits

@@ -43,7 +43,7 @@ class Nesting:
         step: int8, 1 for an entry, -1 for an exit.
         depth: int64, number of open interrupts after the event; an exit without an entry leaves it at 0.
         time_cycles: int64, times of the events.
-        is_stray: bool, whether it is an exit whose entry came before the part began: the CPU was in an interrupt.
+        is_stray: bool, whether the event is an exit whose entry came before the part began, during an interrupt.
     """
 
     rows: _Rows
@@ -55,7 +55,7 @@ class Nesting:
 
 
 def nesting(trace: Trace, cpu: int) -> Nesting:
-    """Return how the interrupts of a CPU are nested."""
+    """Return the entries and exits of the interrupts of a CPU, with their nesting depths."""
     rows = rows_of_class(trace, wire.WireClass.INT)
     events, lost = trace.events, TimeRanges.of_rows(losses_of(losses(trace), cpu))
     columns = statistics.nesting(events.code, events.cpu, events.time_cycles, STEP_OF_CODE, rows, cpu, lost.end)
@@ -65,7 +65,7 @@ def nesting(trace: Trace, cpu: int) -> Nesting:
 def interrupts(trace: Trace) -> tuple[_Rows, _Rows]:
     """Return entries and exits of the interrupts and handlers that the trace holds whole, in any order.
 
-    The exit of an interrupt is the CPU's next one at the same depth. Handlers are paired within their interrupt, so
+    The exit of an interrupt is the CPU's next exit at the same depth. Handlers are paired within their interrupt, so
     that a missing exit does not make the handlers of other interrupts pair wrongly.
     """
     if len(losses(trace)):

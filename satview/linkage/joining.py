@@ -1,6 +1,6 @@
 """Combines links and waits of several files that share one time axis.
 
-Links are found in each file alone: two targets know nothing of each other's messages, mutexes and interrupts.
+Links are found in each file alone, as messages, mutexes and interrupts of one target have no effect on another.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _MOMENTS: Final = frozenset({"start", "end"})
 
 
 def _column(part: AxisPart, name: str, own: _Column) -> _Column:
-    """Convert a column of one file's rows, threads, pids or times, as its name tells, to those of the axis."""
+    """Return a column of one file converted to the axis; `name` decides if it holds rows, threads, pids or times."""
     if name in _ROWS or name.endswith("_row"):
         return part.axis_rows(own)
     if name in _THREADS:
@@ -56,7 +56,7 @@ def _names(kind: type) -> list[str]:
 
 
 def _event_column(axis: FileAxis, per_file: list[NDArray[np.uint32]]) -> NDArray[np.uint32]:
-    """Return a column over all events that holds rows of events."""
+    """Return a column with an event row for every event, joined from those of the files and converted to the axis."""
     out = np.full(len(axis.part_of), NO_EVENT, np.uint32)
     for part, own in zip(axis.parts, per_file, strict=True):
         out[part.rows] = part.axis_rows(own)

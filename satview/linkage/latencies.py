@@ -31,10 +31,10 @@ DEATH_PULSE: Final = wire.code(wire.WireClass.COMM, 6)
 
 
 def deliveries(trace: Trace) -> LinkTable:
-    """Return the event that sent each pulse or signal: a kernel call, the expiry of a timer, or an interrupt.
+    """Return the links to pulses and signals from their causes: kernel calls, expiries of timers, and interrupts.
 
-    Exact where a kernel call is open on the CPU, or the expiry is the CPU's last event apart from interrupts. An
-    interrupt is inferred: the last one since the CPU's last kernel call event or thread switch, with the number that
+    A link is exact where a kernel call is open on the CPU, or the expiry is the CPU's last event apart from interrupts.
+    An interrupt is inferred: the last one since the CPU's last kernel call event or thread switch, with the number that
     pulses of the connection usually follow. Up to 6.x, which logs no expiries, pulses of timers are linked to the clock
     interrupt. Source: building block M6 of the reference.
     """
@@ -42,10 +42,11 @@ def deliveries(trace: Trace) -> LinkTable:
 
 
 def creations(trace: Trace) -> LinkTable:
-    """Return the kernel call in which each thread or process was created, apart from those of the opening dump.
+    """Return the links from kernel calls to the threads and processes created in them, without the opening dump.
 
-    Exact for threads that a thread of their own process created by THREAD_CREATE. Others are inferred from the call
-    that was open on the CPU: the process manager creates processes on behalf of the client whose message it serves.
+    A link is exact if a thread of the same process created the thread by THREAD_CREATE. Others are inferred from the
+    call that was open on the CPU: the process manager creates processes on behalf of the client whose message it
+    serves.
     """
     return trace.cached("links.creation", lambda trace: LinkTable.of(LinkKind.CREATION, _creations(trace)))
 
@@ -314,7 +315,7 @@ def _answered(trace: Trace, columns: dict[str, _Ints], latency: NDArray[np.intp]
 
 
 def _only(start: NDArray[np.intp], stop: NDArray[np.intp], pid: _Ints, requested: _Ints) -> NDArray[np.int64]:
-    """Return the only position in `start:stop`, or the only one there with the requested pid; -1 otherwise."""
+    """Return for each range `start:stop` its only position, or its only one with the requested pid; -1 otherwise."""
     count = stop - start
     selected = np.where(count == 1, start, -1)
     fits = np.zeros(len(start), np.int64)
@@ -329,7 +330,7 @@ def _only(start: NDArray[np.intp], stop: NDArray[np.intp], pid: _Ints, requested
 
 
 def _legs(trace: Trace, moments: list[_Ints]) -> dict[str, _Ints]:
-    """Return the legs by column name, each from the last known event before it to its own event, and their total."""
+    """Return the lengths of all legs, each from the last known event before to its own event, and of their total."""
     time = trace.events.time_cycles
     names = [column.name for column in fields(Latencies) if column.name.endswith("_cycles")]
     legs, total = {}, np.full(len(moments[0]), -1, np.int64)

@@ -31,8 +31,8 @@ FAILED: Final = 0xFFFFFFFF  # in both words of a receipt: nothing was received
 def messages(trace: Trace) -> LinkTable:
     """Return the links from SND_MESSAGE to REC_MESSAGE.
 
-    The receipt is the receiver's next one with the same rcvid, unless another message with that rcvid is sent to it
-    before. Source: format description, section on class 7.
+    The receipt is the receiver's next REC_MESSAGE with the same rcvid, unless another message with that rcvid is sent
+    to the receiver before. Source: format description, section on class 7.
     """
     return trace.cached("links.message", lambda trace: LinkTable.of(LinkKind.MESSAGE, _messages(trace)))
 
@@ -56,10 +56,11 @@ def sends_of(trace: Trace) -> NDArray[np.uint32]:
 
 
 def answers(trace: Trace) -> Pairs:
-    """Return SND_MESSAGE and the reply or error that its client gets before it sends again, in any order.
+    """Return pairs of SND_MESSAGE and the reply or error that the client gets before its next send, in any order.
 
-    Exact where the reply names the client that sent the message. Where the sender is not known, as in a trace without
-    THREAD events, the reply is inferred from the rcvid of the replying call, if only one open message has this rcvid.
+    A pair is exact where the reply names the client that sent the message. Where the sender is not known, as in a trace
+    without THREAD events, the reply is inferred from the rcvid of the replying call, if only one open message has this
+    rcvid.
 
     Computed at the first call and cached with the trace until `replies` has used it.
     """
@@ -93,7 +94,7 @@ def _answers_by_client(trace: Trace) -> tuple[NDArray[np.uint32], NDArray[np.uin
 def _answers_by_number(trace: Trace) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
     """Return the messages of unknown senders and the replies whose calls have the same rcvid.
 
-    Only messages are used after whose receipt no other open message has that rcvid, on any server.
+    A message is used only if no other message with this rcvid, on any server, is open when it is received.
     """
     table = messages(trace)
     is_open = trace.events.thread[table.from_row] == UNKNOWN_THREAD

@@ -31,7 +31,7 @@ _Ints = NDArray[np.int64]
 class MutexCalls:
     """Kernel calls that lock or unlock mutexes, in time order; every column has shape (n,).
 
-    SYNC_CONDVAR_WAIT unlocks the mutex and locks it again: it is in both tables of `Mutexes`.
+    SYNC_CONDVAR_WAIT unlocks the mutex and locks it again: the call is in both tables of `Mutexes`.
 
     Attributes:
         row: uint32, entry of the call.
@@ -130,7 +130,7 @@ def _together(
 
 
 def succeeded(trace: Trace, entries: NDArray[np.uint32], is_open_fine: bool = False) -> NDArray[np.uint32]:
-    """Return those of some kernel calls that exited without an error.
+    """Return the entries of the given kernel calls that exited without an error.
 
     Args:
         trace: The events.

@@ -29,11 +29,11 @@ _Positions = NDArray[np.intp]
 def pulses(trace: Trace) -> LinkTable:
     """Return the links from SND_PULSE* to REC_PULSE.
 
-    A pulse that finds a thread waiting in MsgReceive() goes to that thread: its receipt is the thread's next one. Other
-    pulses are queued by priority, which the trace does not show; the oldest of a connection (scoid) is assumed to be
-    received first. That is exact while only one is queued, and a guess while there are several. It is also a guess
-    until a waiting thread shows that the queue is empty: pulses from before the trace, or lost ones, may still be
-    queued.
+    A pulse that finds a thread waiting in MsgReceive() goes to that thread: its receipt is the thread's next REC_PULSE.
+    Other pulses are queued by priority, which the trace does not show; the oldest of a connection (scoid) is assumed to
+    be received first. Such a link is exact while only one pulse is queued, and a guess while there are several. It is
+    also a guess until a waiting thread shows that the queue is empty: pulses from before the trace, or lost ones, may
+    still be queued.
     Source: building block M6 of the reference.
     """
     return trace.cached("links.pulse", lambda trace: LinkTable.of(LinkKind.PULSE, _pulses(trace)))
@@ -79,8 +79,8 @@ def _handed_over(
 ) -> tuple[_Positions, _Positions]:  # fmt: skip
     """Return positions of the pulses that went to a waiting thread, and of their receipts.
 
-    The pulse is the CPU's last one before the event that ends the wait. The receipt is the thread's first one after
-    that event, if the thread does not begin another wait before it.
+    Such a pulse is the last one sent on the CPU before the event that ends the wait. The receipt is the thread's first
+    one after that event, unless the thread begins another wait before the receipt.
     """
     thread, (begins, ends) = trace.events.thread, waiting
     pulse = last_of_codes(trace, SENDS, ends)
@@ -144,7 +144,9 @@ def _queued(
 def _first_in_first_out(
     step: NDArray[np.int64], part: NDArray[np.intp]
 ) -> tuple[_Positions, _Positions, NDArray[np.bool_]]:
-    """Match the entries and exits of queues in order; return positions of both and whether the queue held no other.
+    """Return positions of the entries and exits of queues, matched in order, and whether each entry was always alone.
+
+    An entry was alone if the queue never held two entries from when it was last empty until it was empty again.
 
     Args:
         step: int64 (n,), 1 for an entry, -1 for an exit, 0 for neither.

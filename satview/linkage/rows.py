@@ -115,7 +115,7 @@ def by_cpu(trace: Trace, rows: NDArray[np.uint32]) -> Iterator[tuple[int, NDArra
 
 
 def positions_by_cpu(cpu: NDArray[np.uint8]) -> Iterator[tuple[int, NDArray[np.intp]]]:
-    """Yield each number that occurs in a column of CPUs, and the positions of it, intp (n,), ascending."""
+    """Yield each CPU number that occurs in a column, and its positions there, intp (n,), ascending."""
     counts = np.bincount(cpu)
     if np.count_nonzero(counts) <= _FEW_CPUS:
         for number in np.flatnonzero(counts).tolist():
@@ -130,14 +130,14 @@ def positions_by_cpu(cpu: NDArray[np.uint8]) -> Iterator[tuple[int, NDArray[np.i
 def counts_around(
     trace: Trace, rows: NDArray[np.uint32], windows: TimeRanges
 ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Return for each window how many of the ascending rows are not after its start, and how many before its end."""
+    """Return for each window how many of the ascending `rows` are up to its start, and how many before its end."""
     time = trace.events.time_cycles
     not_after = positions(rows, np.searchsorted(time, windows.start, side="right"))
     return not_after, positions(rows, np.searchsorted(time, windows.end))
 
 
 def numbers_within(begin: NDArray[np.intp], end: NDArray[np.intp]) -> NDArray[np.int64]:
-    """Return the numbers of ranges, each number once, int64, ascending; the ends of the ranges, (n,), ascend."""
+    """Return all numbers in the ranges `begin:end`, each once, int64, ascending; `end`, (n,), must ascend."""
     begin = np.maximum(begin, np.append(0, end[:-1])[: len(end)])
     return numbers_of(begin, np.maximum(end - begin, 0))
 

@@ -96,7 +96,7 @@ def _next_loss(trace: Trace, moment: _Ints) -> _Ints:
 def _next(
     threads: NDArray[np.integer], rows: _Ints, thread: _Ints, row: _Ints,
 ) -> _Ints:  # fmt: skip
-    """Return for each `thread` and `row` the next of that thread's events in (`threads`, `rows`); -1 for none."""
+    """Return for each `row` the first later one in `rows` whose thread, in `threads`, is `thread`; -1 for none."""
     key = np.sort(threads.astype(np.int64) << 32 | rows)
     position = np.searchsorted(key, thread << 32 | row, side="right")
     next_key = np.append(key, -1)[position]
@@ -111,7 +111,7 @@ _CACHED: Final = ("links.connections", "links.reply", "links.channels", "links.n
 class ServerConnections:
     """Connections as events show them, by process and connection, then in time order; every column has shape (n,).
 
-    A row that adds nothing to the one before it is left out.
+    An event that shows nothing new about its connection has no row.
 
     Attributes:
         key: int64, row of the client in the process table << 32 | coid.

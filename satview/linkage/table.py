@@ -77,7 +77,7 @@ BRANCHING: Final = frozenset((LinkKind.WAKE_UP, LinkKind.DELIVERY, LinkKind.CREA
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """One link; `to_row` is `OPEN` where the trace ends before it does."""
+    """One link between two rows of the event table; `to_row` is `OPEN` if the trace ends before the link does."""
 
     kind: LinkKind
     from_row: int
@@ -151,7 +151,7 @@ class LinkTable:
         return _find(ends, order, rows)
 
     def ends_of(self, rows: Rows) -> NDArray[np.uint32]:
-        """Return the event that ends each event's link, `NO_EVENT` for none, `OPEN` as in `to_row`, same shape.
+        """Return the end of the link that each event begins, `NO_EVENT` for none, `OPEN` as in `to_row`, same shape.
 
         For the kinds in `BRANCHING` this is the first link's end.
         """
@@ -161,7 +161,7 @@ class LinkTable:
         return out
 
     def cycles(self, time_cycles: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return how long every link lasts, int64 (n,), cycles; -1 where the trace ends before it does.
+        """Return the length of every link, int64 (n,), cycles; -1 where the trace ends before the link does.
 
         Args:
             time_cycles: Column of the event table.

@@ -44,7 +44,7 @@ def link_table(trace: Trace, kind: LinkKind) -> LinkTable:
 
 
 def ends_of(trace: Trace, kind: LinkKind, rows: Rows) -> NDArray[np.uint32]:
-    """Return for each event the end of the link of a kind that it begins.
+    """Return for each event the event that ends the link of the given kind which it begins.
 
     Args:
         trace: The trace.
@@ -52,7 +52,7 @@ def ends_of(trace: Trace, kind: LinkKind, rows: Rows) -> NDArray[np.uint32]:
         rows: (n,), rows of the event table.
 
     Returns:
-        uint32 (n,), `NO_EVENT` where an event begins no such link, `OPEN` where the trace ends before it does.
+        uint32 (n,), `NO_EVENT` where an event begins no such link, `OPEN` where the trace ends before the link does.
     """
     if kind in _TABLES:
         return link_table(trace, kind).ends_of(rows)
@@ -64,7 +64,9 @@ def ends_of(trace: Trace, kind: LinkKind, rows: Rows) -> NDArray[np.uint32]:
 
 
 def link_of(trace: Trace, event: int) -> Link | None:
-    """Return the call, interrupt or handler that an event begins or ends, else the state that it begins; None if none.
+    """Return the call, interrupt or handler that an event begins or ends, or else the state that the event begins.
+
+    None for other events.
 
     The first call makes the links of the whole trace.
     """
@@ -101,7 +103,7 @@ def _of_columns(trace: Trace, kind: LinkKind) -> LinkTable:
 
 
 def _is_of(trace: Trace, kind: LinkKind, rows: Rows) -> NDArray[np.bool_]:
-    """Return whether each link of `partners` is of the given kind; rows are of the events that begin them."""
+    """Return for each row of an event that begins a link of `partners` whether that link is of the given kind."""
     return _codes_of(trace, kind)[trace.events.code[rows]]
 
 
@@ -137,7 +139,7 @@ _MOST_AHEAD: Final = 10_000_000  # events; the payload words of more would take 
 
 @contextmanager
 def reading_ahead(trace: Trace) -> Iterator[None]:
-    """Read the payload words that links need ahead, in a second thread, while the `with` block makes links.
+    """Read in advance, in a second thread, the payload words that links need, while the `with` block computes links.
 
     The words take up to 32 bytes per event that links need, and are freed at the end of the block.
     """

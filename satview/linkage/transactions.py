@@ -82,12 +82,8 @@ class ServedMessages(ReadOnlyColumns):
     """The columns of `Transactions` that concern the server, shape (n,); much faster to compute than all of them.
 
     Attributes:
-        send_row: int64.
-        server: int64.
-        server_pid: int64.
-        receive_row: int64.
-        reply_row: int64.
-        certainty: uint8.
+        send_row, server, server_pid, receive_row, reply_row: int64, as in `Transactions`.
+        certainty: uint8, as in `Transactions`.
     """
 
     send_row: _Ints
@@ -213,7 +209,7 @@ def client_states(trace: Trace, sends: NDArray[np.uint32], *tables: NDArray[np.b
 
 
 def _types(trace: Trace, sends: NDArray[np.uint32]) -> _Ints:
-    """Return the first word of each message from the entry of the call that sent it; -1 where that does not show it."""
+    """Return the first word of each message as the entry of the sending call shows it; -1 where it does not."""
     types = np.full(len(sends), -1, np.int64)
     entry = calls_of(trace, sends, trace.events.thread[sends].astype(np.int64))
     with_entry = np.flatnonzero(entry != NO_EVENT)
@@ -225,8 +221,8 @@ def _types(trace: Trace, sends: NDArray[np.uint32]) -> _Ints:
 def _parents(trace: Trace, sent: _Ints, client: _Ints, server: _Ints, received: _Ints, over: _Ints) -> _Ints:
     """Return the transaction that each client was serving at its send, -1 for none.
 
-    That is the last message that the thread received before and that is still open: not answered, and its client still
-    waits.
+    That is the last message that the client's thread received before the send and that is still open: not answered, and
+    the message's own client still waits.
     """
     parent = np.full(len(sent), -1, np.int64)
     served = np.flatnonzero(server > 0)

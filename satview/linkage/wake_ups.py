@@ -84,11 +84,11 @@ def _pairs(trace: Trace) -> Pairs:
 def ended_waits(trace: Trace) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
     """Return the `waits` that end within the trace, and the kernel call that is open on the CPU at each end.
 
-    Cached with the trace, 8 bytes per wait, until `wake_ups` has used it. Once this is known, wake-ups do not need the
-    large column of `calls.scanned`.
+    Cached with the trace, 8 bytes per wait, until `wake_ups` has used it; with this result, `wake_ups` does not need
+    the large column of `calls.scanned`.
 
     Returns:
-        uint32 (n,) each: rows of `waits`, in the order of their ends; entries of calls as `actors.open_calls` has them.
+        uint32 (n,) each: rows of `waits`, in the order of their ends; entries of calls as `actors.open_calls` returns.
     """
     return trace.cached(_ENDED, _ended_waits)
 

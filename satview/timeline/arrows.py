@@ -76,14 +76,15 @@ class ArrowIndex:
 
     Attributes:
         arrows: The arrows.
-        levels: For every power of two that occurs, the positions of its arrows and their maximum length.
+        levels: For each group of similar lengths the slice of `arrows` that holds it, and an upper bound of the
+            lengths, cycles.
     """
 
     arrows: Arrows
     levels: tuple[tuple[slice, int], ...]
 
     def parts(self, window: TimeWindow) -> list[slice]:
-        """Return the positions of all arrows in a window, and of some that end a little before it."""
+        """Return slices of `arrows` that hold all arrows in a window, and some that end a little before the window."""
         out = []
         for positions, longest in self.levels:
             begin, stop = np.searchsorted(self.arrows.start[positions], (window.start - longest, window.end))
@@ -93,11 +94,11 @@ class ArrowIndex:
 
 
 def arrow_index(trace: Trace, infos: tuple[LaneInfo, ...]) -> ArrowIndex:
-    """Return all arrows of a trace; the first call makes all links of the trace.
+    """Return an index of all arrows between two different lanes; the first call also computes the links of the trace.
 
     Args:
         trace: The events.
-        infos: The lanes that arrows connect.
+        infos: The lanes; arrows from or to an event without a lane are left out.
     """
     arrows = _all(trace, infos)
     joins_two = arrows.from_lane != arrows.to_lane
@@ -114,7 +115,7 @@ def arrow_index(trace: Trace, infos: tuple[LaneInfo, ...]) -> ArrowIndex:
 
 
 def _all(trace: Trace, infos: tuple[LaneInfo, ...]) -> Arrows:
-    """Return the arrows of all kinds, including those within one lane."""
+    """Return the arrows of all kinds, including those whose ends are on the same lane or on no lane (-1)."""
     messages, pulses, woken = (link_table(trace, kind) for kind in (LinkKind.MESSAGE, LinkKind.PULSE, LinkKind.WAKE_UP))
     # A send with an arrow to its receiver needs no second one for waking the same thread.
     is_known = _same_thread(trace, woken, messages) | _same_thread(trace, woken, pulses)
@@ -135,7 +136,7 @@ def _all(trace: Trace, infos: tuple[LaneInfo, ...]) -> Arrows:
 
 
 def _same_thread(trace: Trace, woken: LinkTable, sent: LinkTable) -> NDArray[np.bool_]:
-    """Return for each wake-up whether a link in a table of sends connects the same event with the same thread."""
+    """Return for each wake-up whether `sent` has a link from the same event to the same thread, bool (wake-ups,)."""
     receipt = sent.ends_of(woken.from_row)
     is_same = receipt < OPEN
     thread = trace.events.thread
@@ -144,7 +145,7 @@ def _same_thread(trace: Trace, woken: LinkTable, sent: LinkTable) -> NDArray[np.
 
 
 class _Lanes:
-    """Finds the lane of events."""
+    """Finds the lanes of the events at which arrows begin and end."""
 
     def __init__(self, trace: Trace, infos: tuple[LaneInfo, ...]) -> None:
         self._trace = trace
@@ -160,13 +161,13 @@ class _Lanes:
                 self._of_interrupts[info.cpu] = info.index
 
     def of(self, rows: NDArray[np.uint32]) -> NDArray[np.int32]:
-        """Return the lane of each event's thread, else of its CPU, int32 (len(rows),); -1 for neither."""
+        """Return the lane of each event's thread, or of its CPU if the thread has no lane, int32 (n,); -1 = none."""
         events = self._trace.events
         lane = self._of_thread[events.thread[rows]]
         return np.where(lane == _ABSENT, self._of_cpu[events.cpu[rows]], lane)
 
     def of_causes(self, rows: NDArray[np.uint32]) -> NDArray[np.int32]:
-        """Return `of`, but for events caused by interrupts and timers the lane of interrupts, not of the thread."""
+        """Return the lanes where arrows begin: as `of`, or the interrupt lane if an interrupt or timer is the cause."""
         trace = self._trace
         origin = rows.copy()
         table = link_table(trace, LinkKind.DELIVERY)
@@ -194,14 +195,14 @@ class ArrowGroups:
         from_position, to_position: int64 (n,), rows of the picture that the group connects, from the top.
         drawn_at: int64 (n,), cycles, where the group is drawn: at the mean start of its arrows, or for a count beside
             the other counts of its row.
-        row_position: int64 (n,), row of the picture in which a count is written: where the arrows end, or where they
-            begin if that row cannot be seen.
+        row_position: int64 (n,), row of the picture in which a count is written: the row where the arrows end, or the
+            row where they begin if the former is not visible.
         begin, end: int64 (n,), cycles, from the earliest begin to the latest end of the arrows.
         count: int64 (n,), number of arrows; if `is_sample`, in the sample.
         least_cycles, most_cycles: int64 (n,), lengths of the shortest and longest arrow.
-        total: Arrows in the window between rows of the picture, at least; if `is_sample`, in the sample.
+        total: Number of all arrows that belong in the picture; if `is_sample`, only of those in the sample.
         share: Share of the arrows in the window that were examined, 0 to 1.
-        is_counted: The arrows are too many to be drawn, so that counts are shown.
+        is_counted: There are too many arrows to draw, so that counts are shown instead.
     """
 
     arrows: Arrows
@@ -243,7 +244,7 @@ class ArrowGroups:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Picture:
-    """The part of the timeline that a picture shows.
+    """The visible part of the timeline, and the events that are shown in it.
 
     Attributes:
         window: Range of time.
@@ -263,12 +264,12 @@ class Picture:
 
 
 def arrow_groups(trace: Trace, index: ArrowIndex, picture: Picture, most: int = 0) -> ArrowGroups:
-    """Return the arrows of a picture in groups.
+    """Return the arrows of a picture, grouped so that there are few enough groups to draw.
 
     Args:
         trace: The events.
         index: The arrows of the trace.
-        picture: The picture.
+        picture: The visible part of the timeline.
         most: Maximum number of arrows to examine; if there are more, an even sample is used. 0 = no limit.
     """
     parts = index.parts(picture.window)
@@ -299,7 +300,7 @@ def _pass(trace: Trace, rows: NDArray[np.uint32], picture: Picture) -> NDArray[n
 
 
 def _grouped(arrows: Arrows, from_row: _Ints, to_row: _Ints, picture: Picture, share: float) -> ArrowGroups:
-    """Return arrows in groups."""
+    """Return groups of arrows that begin in the same 2 pixels; if these are too many, counts in wider cells."""
     if not len(arrows):
         none = np.empty(0, np.int64)
         return ArrowGroups(arrows, none, none, none, none, none, none, none, none, none, 0, share)
@@ -340,9 +341,9 @@ def _side_by_side(row: _Ints, cell: NDArray[np.integer], cell_px: int, picture: 
 
     Args:
         row: int64 (n,), row of the picture of each count.
-        cell: (n,), the cell in which its arrows begin.
+        cell: (n,), number of the cell in which the arrows of each count begin.
         cell_px: Width of cells.
-        picture: The picture.
+        picture: The visible part of the timeline.
     """
     key = row * (int(cell.max(initial=0)) + 1) + cell
     order = np.argsort(key, kind="stable")
@@ -356,6 +357,6 @@ def _side_by_side(row: _Ints, cell: NDArray[np.integer], cell_px: int, picture: 
 
 
 def _means(values: _Ints, starts: NDArray[np.intp], count: NDArray[np.intp]) -> _Ints:
-    """Return the mean difference between the values of each part and its first value."""
+    """Return for each part of `values`, `count` long from `starts` on, the mean of its values minus its first value."""
     above = values - np.repeat(values[starts], count)
     return np.asarray(np.add.reduceat(above, starts) // count)

@@ -26,7 +26,7 @@ _MOMENTS: Final = 64  # cached searches
 
 
 class EventClock:
-    """The times of all events of a trace, with a cache of searches: all lanes of a picture search for the same times.
+    """The times of all events of a trace, with cached searches, as all lanes of a picture search for the same times.
 
     Attributes:
         time: int64 (events,), ascending.
@@ -47,7 +47,7 @@ class EventClock:
 
 
 class _Behind(NDArrayOperatorsMixin):
-    """A column of one value followed by values of event rows, which are not copied.
+    """A column, used like an array: one value, then values that are looked up by event row and not copied.
 
     Attributes:
         first: The first value.
@@ -65,12 +65,12 @@ class _Behind(NDArrayOperatorsMixin):
 
     @property
     def shape(self) -> tuple[int]:
-        """As of an array."""
+        """Shape, as of a numpy array."""
         return (len(self),)
 
     @property
     def size(self) -> int:
-        """As of an array."""
+        """Number of values, as of a numpy array."""
         return len(self)
 
     @property
@@ -134,7 +134,7 @@ class EventTimes(_Behind):
         return self.clock.time[rows]
 
     def searchsorted(self, v: Any, side: Literal["left", "right"] = "left", sorter: None = None) -> Any:  # noqa: ARG002  -- numpy gives it
-        """As of an array: a search among all events, and one among the rows of the lane."""
+        """Return the same as `ndarray.searchsorted`, by a search among all events and one among the lane's rows."""
         if type(v) is int:
             position = self.rows.searchsorted(self.clock.row(v, side))
             return position + (v > self.first if side == "left" else v >= self.first)
@@ -154,7 +154,9 @@ class EventRows(_Behind):
 
 
 def with_views(spans: LaneSpans, clock: EventClock, states: _Rows) -> LaneSpans:
-    """Return a lane whose columns are views of the event table; unchanged if intervals do not begin with their events.
+    """Return a lane whose start times, and events if they are `states`, are views of the event table.
+
+    A lane whose intervals do not begin at the times of their events is returned unchanged.
 
     Args:
         spans: The lane.
@@ -192,8 +194,8 @@ def mark_codes() -> NDArray[np.bool_]:
 def belongs(trace: Trace, info: LaneInfo, rows: NDArray[np.integer] | slice) -> NDArray[np.bool_]:
     """Return for every event row whether it is on a lane.
 
-    The lane of a thread has the events that it logged and its state changes; that of a process the events of its
-    threads; that of a CPU all events that it logged; an interrupt lane the interrupts of its CPU; a track lane the
+    A thread lane contains the events logged by the thread and its state changes; a process lane the events of its
+    threads; a CPU lane all events logged on the CPU; an interrupt lane the interrupts of its CPU; a track lane the
     events of its track. Interrupts have marks on interrupt lanes only, see `is_marked`.
 
     Returns:
@@ -245,7 +247,7 @@ class LanePositions:
         self._damaged = (damaged, doubts(trace)) if damaged >= 0 else None
 
     def of(self, rows: Rows | NDArray[np.intp]) -> Iterator[NDArray[np.intp]]:
-        """Yield the lane of each event; several arrays, as an event can be on several lanes.
+        """Yield arrays with the lane of each event; there are several arrays, as an event can be on several lanes.
 
         Yields:
             intp (len(rows),), positions of lanes, `nowhere` for none.
@@ -317,12 +319,12 @@ def marks_between(
 def event_positions(
     trace: Trace, infos: Sequence[LaneInfo], rows: Rows, edges: NDArray[np.int64]
 ) -> Iterator[tuple[NDArray[np.intp], NDArray[np.intp], Rows]]:
-    """Yield the position in `infos`, the pixel and the row of events; an event can be on several lanes.
+    """Yield in parts all marks of events: position of the lane in `infos`, pixel, and event row.
 
-    Args as for `marks`.
+    An event can be on several lanes. Args as for `marks`.
 
     Yields:
-        Two of intp (n,), and uint32 (n,).
+        Positions and pixels, intp (n,) each, and rows, uint32 (n,).
     """
     positions = LanePositions(trace, infos)
     for start in range(0, len(rows), _CHUNK):
@@ -387,7 +389,7 @@ def event_cells(
 def _with_tracks(
     trace: Trace, infos: Sequence[LaneInfo], shifts: NDArray[np.int64], seen: list[NDArray[np.bool_]]
 ) -> list[NDArray[np.bool_]]:
-    """Set the marks on track lanes."""
+    """Set the marks on track lanes in `seen`, one array of cells per lane, and return it."""
     for info, shift, cells in zip(infos, shifts.tolist(), seen, strict=True):
         if info.track is not None:
             cells[(trace.events.time_cycles[info.track.moments] - trace.window.start) >> shift] = True
@@ -395,7 +397,7 @@ def _with_tracks(
 
 
 def _cell_tables(trace: Trace, infos: Sequence[LaneInfo]) -> pictures.CellTables:
-    """Return the tables from threads and CPUs to lanes for the compiled core."""
+    """Return the positions of the lanes of all threads and CPUs, in the form that the compiled core takes."""
     by_kind, number = _lane_tables(trace, infos, -1)
     tables = {kind: table.astype(np.int32) for kind, table in by_kind.items()}
     damaged: tuple[NDArray[np.int32], NDArray[np.int32]] | None = None
@@ -412,7 +414,7 @@ def _cell_tables(trace: Trace, infos: Sequence[LaneInfo]) -> pictures.CellTables
 
 
 def _lane_tables(trace: Trace, infos: Sequence[LaneInfo], nowhere: int) -> tuple[dict[LaneKind, NDArray[np.intp]], int]:
-    """Return the positions of the lanes of all threads or CPUs, by kind of lane; and of the damaged lane, or -1.
+    """Return for each kind of lane the positions of its lanes by thread or CPU; and that of the damaged lane, or -1.
 
     Args:
         trace: The events.

@@ -28,7 +28,7 @@ _BLOCK_BITS: Final = 14
 
 @dataclass(frozen=True, slots=True)
 class Levels:
-    """All levels of one lane, finest first.
+    """All levels (coarser copies of the intervals) of one lane, finest first.
 
     Attributes:
         origin: Where cell 0 begins, in cycles.
@@ -41,10 +41,10 @@ class Levels:
     cells: tuple[NDArray[np.uint8], ...]
 
     def level_for(self, cycles_per_px: float) -> int | None:
-        """Return the coarsest level whose cells are not longer than a pixel.
+        """Return the number of the coarsest level whose cells are not longer than a pixel.
 
-        Where even the finest level is coarser than that, it is used until its cells are `MAX_CELL_PX` wide: frames of a
-        moving view may be that coarse, and an exact one follows. None where its cells are wider.
+        If even the finest level has longer cells, its number 0 is returned for cells of up to `MAX_CELL_PX` pixels: a
+        moving view may be drawn that coarsely, as an exact frame follows. For still wider cells None is returned.
         """
         if cycles_per_px * MAX_CELL_PX < 1 << self.shift:
             return None
@@ -146,14 +146,14 @@ class PixelCells:
         )
 
     def take(self, cells: NDArray[np.uint8], out: NDArray[np.uint8]) -> None:
-        """Write the pixels of a lane: the value of the cell in the middle of a pixel, flags of its first and last."""
+        """Write a lane's pixels: the value of the cell in the middle of a pixel, with flags of its first and last."""
         np.take(cells, self.middle, out=out)
         out |= (cells[self.first] | cells[self.last]) & np.uint8(~VALUE_MASK & 0xFF)
         if len(self.outside):
             out[self.outside] = 0
 
     def any_of(self, cells: NDArray[np.uint8], flag: int) -> NDArray[np.uint8]:
-        """Return `flag` for every pixel in which any cell has it, else 0, uint8 (pixels,)."""
+        """Return `flag` for every pixel in which any cell has this flag, else 0, uint8 (pixels,)."""
         pairs = np.stack((self.first, self.last + 1), axis=1).ravel()
         out = np.bitwise_or.reduceat(np.append(cells & np.uint8(flag), np.uint8(0)), pairs)[::2]
         out[self.outside] = 0
@@ -228,7 +228,7 @@ class Lane:
     Attributes:
         spans: Its intervals.
         levels: Coarser copies of the intervals.
-        shares: The share of each value in the time.
+        shares: The time of each value within any range of time.
         use: For a process, how many CPUs it uses over time; None for other lanes.
         ready: For a process, how many of its threads are READY over time; None for other lanes.
         counter: For a counter lane, its numbers; None for other lanes.

@@ -16,7 +16,7 @@ from satview.events.wire import KER_64BIT, WireClass, code
 
 
 class Owner(StrEnum):
-    """What the lanes of a class belong to, which decides where they are shown."""
+    """Kinds of owners that the lanes of a class can have; the kind decides where the lanes are shown."""
 
     TRACE = "trace"
     """The trace: between the CPUs and the processes."""
@@ -30,13 +30,13 @@ class Owner(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class LaneClass:
-    """One class of lanes.
+    """One class of event lanes, such as kernel calls or page faults.
 
     Attributes:
         name: Stable name in settings, sessions and on the command line.
         menu: Entry of the menu, with `&` before its letter.
         title: Name of its lanes.
-        owner_kind: What its lanes belong to.
+        owner_kind: Kind of owner of its lanes.
         events: Function that returns `codes`.
         help: One sentence for menus and docs.
         text: Template for the text of an interval or moment, with arguments of the event in braces; missing ones are
@@ -56,7 +56,7 @@ class LaneClass:
 
     @property
     def codes(self) -> tuple[int, ...]:
-        """Codes of its events; a trace without these has no such lanes. Empty = any trace may have such lanes."""
+        """Codes of its events; a trace without such events has no lanes of the class. Empty = any trace may have."""
         return self.events()
 
 

@@ -36,7 +36,7 @@ class LaneInfo:
         kind: The kind of lane.
         title: Title: `CPU 0`, `devb-eide`, `2 worker`.
         subtitle: Additional text: `pid 8195`, `interrupts`; may be empty.
-        parent: Index of the lane it unfolds from; -1 = none.
+        parent: Index of the lane under which this lane unfolds; -1 = none.
         cpu: Number of the CPU; -1 = none.
         process: Row of the process table; 0 = none.
         thread: Row of the thread table; 0 = none.
@@ -56,7 +56,7 @@ class LaneInfo:
     track: Track | None = None
 
     def meaning(self, value: int) -> str:
-        """Return the meaning of a lane value on this lane; empty if it has none."""
+        """Return the meaning of a lane value on this lane; empty if the value has none."""
         if self.track is not None:
             return self.track.content.meanings.get(value, "")
         return STATE_BY_VALUE[value].meaning if value in STATE_BY_VALUE else ""

@@ -222,7 +222,7 @@ class Timeline:
         self.infos: tuple[LaneInfo, ...] = tuple(self._tree())
 
     def process_value(self, process: int) -> int:
-        """Return the lane value of a process on CPU lanes; until a CPU lane is built, a preliminary one by its name."""
+        """Return the lane value of a process on CPU lanes; before a CPU lane is built, one made from its name only."""
         return int(self._process_values[process])
 
     @property
@@ -287,13 +287,13 @@ class Timeline:
         return self._user
 
     def describe_user_events(self, user: UserLanes) -> None:
-        """Set the descriptions and rules of user events; if they differ, `show_classes` finds their lanes again."""
+        """Set the descriptions and rules of user events; if they change, `show_classes` finds these lanes again."""
         if user != self._user:
             self._user = user
             self.forget_class("user")
 
     def use_finder(self, name: str, finder: Finder) -> None:
-        """Set the function that finds the lanes of a class; if it changes, `show_classes` finds them again."""
+        """Set the function that finds the lanes of a class; if it changes, `show_classes` finds the lanes again."""
         if self._finders.get(name) != finder:
             self._finders[name] = finder
             self.forget_class(name)
@@ -303,12 +303,12 @@ class Timeline:
         self._finders.setdefault(name, finder)
 
     def take_finders(self, other: Timeline) -> None:
-        """Take over the functions that find lanes from another timeline of the same file."""
+        """Set the functions that find lanes to those of another timeline of the same file."""
         for name, finder in other._finders.items():
             self.use_finder(name, finder)
 
     def forget_class(self, name: str) -> None:
-        """Forget the lanes of a class whose names are outdated, so that `show_classes` finds them again."""
+        """Treat the lanes of a class as not found, so that `show_classes` finds them again, such as with new names."""
         self._tracks.pop(name, None)
 
     def has_classes(self, names: Iterable[str]) -> bool:
@@ -397,7 +397,7 @@ class Timeline:
                 )
 
     def kinds(self, index: int) -> LaneShares | None:
-        """Return the shares of the time of a CPU lane by kind of code; None until `build_kinds` has run."""
+        """Return the time of a CPU lane by kind of code (user, kernel, ...); None until `build_kinds` has run."""
         return self._kinds.get(index)
 
     @property
@@ -583,7 +583,7 @@ class Timeline:
         return process_spans(lanes, window.end) if lanes else constant_lane(window, UNKNOWN), LaneShares.counting(ready)
 
     def _final(self, lane: LaneSpans, info: LaneInfo) -> LaneSpans:
-        """Return a lane in the form to store: columns are views of the event table where possible, else `settled`."""
+        """Return a lane in the form to keep: columns are views of the event table where possible, else `settled`."""
         trace = self.trace
         thread = info.thread if info.kind is LaneKind.THREAD and files_of(trace) is None else 0
         states = trace.states.of(thread) if thread else trace.states.event[:0]
@@ -617,7 +617,7 @@ class Timeline:
         window: TimeWindow,
         edges: NDArray[np.int64],
     ) -> None:
-        """Set `SEEN_EVENT` on lanes drawn from intervals: from events if few are in the window, else from levels."""
+        """Set `SEEN_EVENT` in pixels of lanes drawn from intervals, by the events if these are few, else by levels."""
         part = self.trace.rows_between(window)
         if part.stop - part.start > _TICKS_PER_FRAME:
             self._mark_from_levels(out, rows, indices, edges)

@@ -20,11 +20,11 @@ from satview.timeline.state_lanes import process_values, run_slices
 
 @dataclass(frozen=True, slots=True, eq=False)
 class KnownRuns:
-    """The times in which it is known what ran on one CPU; in between it is not known.
+    """Intervals in which the samples show which process ran on one CPU; between them nothing is known.
 
     Attributes:
         start_cycles, end_cycles: int64 (n,), ascending, not overlapping.
-        value: uint8 (n,), lane values: one hue per process, `IDLE`.
+        value: uint8 (n,), lane values: the colour of the process, or `IDLE`.
     """
 
     start_cycles: NDArray[np.int64]
@@ -34,7 +34,7 @@ class KnownRuns:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Preview:
-    """What the samples of a trace show.
+    """The use of all CPUs over time, as far as samples of a trace show it.
 
     Attributes:
         clock: Clock of the trace.
@@ -42,7 +42,7 @@ class Preview:
         cpus: The known runs of each CPU.
         titles: Titles of the lanes of the CPUs.
         positions: Number of positions in the file that were sampled.
-        lost_marks: (k, 2) int64, start and end in cycles of where samples show that events are missing.
+        lost_marks: (k, 2) int64, start and end in cycles of ranges in which, as samples show, events are missing.
     """
 
     clock: Clock
@@ -53,7 +53,7 @@ class Preview:
     lost_marks: NDArray[np.int64]
 
     def cover(self, cpu: int, window: TimeWindow, bins: int) -> NDArray[np.float64]:
-        """Return the cycles for which each lane value is known to have run on a CPU, (64, bins); all 0 = not known."""
+        """Return for how many cycles of each bin a CPU is known to have each lane value, (64, bins); 0 = not known."""
         return _cover(self.cpus[cpu], window, bins)
 
     def busy_shares(self, window: TimeWindow, bins: int) -> NDArray[np.float64]:
@@ -94,9 +94,9 @@ def preview_of(sample: Sampled) -> Preview | None:
 
 
 def _known_until(sample: Sampled, rows: NDArray[np.uint32]) -> NDArray[np.int64]:
-    """Return for each event the time up to which its sample shows what its CPU does.
+    """Return for each event the time up to which the sample that contains it covers its CPU.
 
-    That is the last event of the CPU in the sample in 8.0, where every CPU has its own buffers; else of any CPU.
+    In 8.0, where every CPU has its own buffers, that is the CPU's last event in the sample; else the sample's last one.
     """
     trace = sample.trace
     cpus = int(trace.events.cpu.max()) + 1 if trace.release == Release.QNX_8 else 1
@@ -108,7 +108,7 @@ def _known_until(sample: Sampled, rows: NDArray[np.uint32]) -> NDArray[np.int64]
 
 @lru_cache(maxsize=32)  # the first picture has all CPUs twice: in the strip and as lanes
 def _cover(runs: KnownRuns, window: TimeWindow, width: int) -> NDArray[np.float64]:
-    """Return for how many cycles each value is known to have run in each pixel, (values, pixels)."""
+    """Return for how many cycles of each pixel a CPU is known to have each lane value, (values, pixels)."""
     edges = pixel_edges(window, width)
     start, end = np.maximum(runs.start_cycles, edges[0]), np.minimum(runs.end_cycles, edges[-1])
     inside = end > start

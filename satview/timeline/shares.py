@@ -29,7 +29,7 @@ _ONES: Final = np.ones(VALUE_COUNT, np.int64)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LaneShares:
-    """The sums of one lane.
+    """The time that one lane has each of its values, for any range of time.
 
     Attributes:
         spans: The intervals of the lane.
@@ -95,7 +95,7 @@ class LaneShares:
         return self._index.ravel()
 
     def cycles(self, edges: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the cycles that every value covers in every bin, int64 (bins, k), times its weight.
+        """Return for every bin the cycles that each value covers, times the weight of the value, int64 (bins, k).
 
         Args:
             edges: int64 (bins + 1,), start times of bins, ascending. Beyond the lane nothing is covered.
@@ -103,7 +103,7 @@ class LaneShares:
         return self._sums.cycles(np.ascontiguousarray(edges, np.int64))
 
     def binned(self, window: TimeWindow, shift: int, begin: int, stop: int) -> NDArray[np.int64]:
-        """Return the cycles that every value covers in bins of 2^shift cycles, int64 (bins, k), times its weight.
+        """Return for bins of 2^shift cycles the cycles that each value covers, times its weight, int64 (bins, k).
 
         Args:
             window: The whole trace; bin 0 begins with it.
@@ -117,9 +117,9 @@ class LaneShares:
         return self.cycles(np.minimum(edges, window.end))
 
     def peak(self, window: TimeWindow, shift: int) -> float:
-        """Return the largest mean of a bin of 2^shift cycles: all values together, times their weight.
+        """Return the largest time average of the weight (such as CPUs in use) in any bin of 2^shift cycles.
 
-        If there are very many bins, the maximum at any time is returned instead.
+        If there are very many bins, the largest weight at any time is returned instead.
 
         Args:
             window: The whole trace.
@@ -137,19 +137,20 @@ class LaneShares:
         return self._peaks[shift]
 
     def mean(self, window: TimeWindow) -> float:
-        """Return the mean over the whole trace of all values together, times their weight."""
+        """Return the time average of the weight (such as CPUs in use) over the whole trace."""
         if _WHOLE not in self._peaks:
             self._peaks[_WHOLE] = float(self.totals(window).sum()) / window.length
         return self._peaks[_WHOLE]
 
     def make_bins(self, window: TimeWindow) -> None:
-        """Compute the sums of bins that `binned` uses, in a worker, so that no frame waits for them."""
+        """Compute the stored sums that `binned` looks up; called in a worker, so that no frame waits for them."""
         self._bin_sums(window)
 
     def _bin_sums(self, window: TimeWindow) -> dict[int, NDArray[np.int64]]:
-        """Return the stored sums of bins by shift: the finest, and those of 2, 4, 8, ... times the length.
+        """Return stored sums by log2 of their bins' length: the finest, and those of 2, 4, 8, ... times the length.
 
-        Computed at the first call, as not every caller needs them: 0.3 ms for a lane of 200,000 intervals.
+        Empty for a lane with few intervals. Computed at the first call, as not every caller needs the sums: 0.3 ms for
+        a lane of 200,000 intervals.
         """
         cells = len(self.spans) // _PER_CELL
         if self._levels or cells < _LEAST_CELLS:
@@ -167,7 +168,7 @@ class LaneShares:
         return self._levels
 
     def totals(self, window: TimeWindow) -> NDArray[np.int64]:
-        """Return the cycles that every value covers in a window, int64 (k,), times its weight."""
+        """Return the cycles that each value covers in a window, times the weight of the value, int64 (k,)."""
         return np.asarray(self.cycles(np.array([window.start, window.end], np.int64))[0])
 
 

@@ -25,9 +25,9 @@ class Span:
     Attributes:
         start_cycles, end_cycles: Start and end, end not included.
         value: Lane value (`events.states`).
-        event: Row of the event that begins it; `NO_EVENT` if none does.
-        thread: Row of its thread in the thread table; 0 = none.
-        text: Its text on the lane of a plug-in or a track; empty elsewhere.
+        event: Row of the event that begins the interval; `NO_EVENT` if none does.
+        thread: Row of the thread that ran, on CPU lanes, in the thread table; 0 = none.
+        text: Text of the interval on the lane of a plug-in or a track; empty elsewhere.
     """
 
     start_cycles: int
@@ -45,7 +45,7 @@ class LaneSpans:
     Attributes:
         start_cycles: int64, (n,), strictly ascending. `start_cycles` and `event` may be views (`event_marks`).
         value: uint8, (n,), lane values; neighbours may be equal.
-        event: uint32, (n,), row of the event that begins it, or `NO_EVENT`.
+        event: uint32, (n,), row of the event that begins each interval, or `NO_EVENT`.
         thread: (n,), row of the thread that ran, on CPU lanes; None elsewhere.
         end_cycles: End of the last interval.
         texts: Texts of the intervals, on lanes of plug-ins and tracks; None elsewhere.
@@ -91,7 +91,7 @@ def touching(
 def spread(
     start: NDArray[np.int64], end: NDArray[np.int64], window: TimeWindow
 ) -> tuple[NDArray[np.int64], NDArray[np.intp]]:
-    """Fill a window with intervals and the gaps before, between and behind them.
+    """Return a sequence that fills a window: intervals, and the gaps before, between and behind them.
 
     Args:
         start: int64 (n,), start times of the intervals, ascending.
@@ -112,7 +112,7 @@ def spread(
 
 
 def settled(spans: LaneSpans) -> LaneSpans:
-    """Return a lane in its final form; beyond the memory bound its columns are in pages that the system can reclaim.
+    """Return a complete lane to keep; beyond the memory bound its columns are in pages that the system can reclaim.
 
     Raises:
         OSError: See `column_arrays.settled`.
@@ -172,7 +172,7 @@ def exact_raster(lanes: Sequence[LaneSpans], window: TimeWindow, width_px: int) 
 
 
 def constant_lane(window: TimeWindow, value: int = ABSENT) -> LaneSpans:
-    """Return a lane of one interval."""
+    """Return a lane of one interval, which covers the whole window and has the given value."""
     return LaneSpans(
         np.array([window.start]), np.array([value], np.uint8), np.array([NO_EVENT], np.uint32), None, window.end
     )

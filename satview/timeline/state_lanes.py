@@ -46,7 +46,7 @@ from satview.timeline.spans import NO_EVENT, LaneSpans, constant_lane, touching
 
 
 def forget(spans: LaneSpans, ranges: NDArray[np.int64]) -> LaneSpans:
-    """Return a lane that is unknown from just after the start of each range up to the lane's first event after it.
+    """Return a lane, made unknown from just after the start of each range to the lane's first event after the range.
 
     Args:
         spans: The lane.
@@ -74,14 +74,14 @@ def forget(spans: LaneSpans, ranges: NDArray[np.int64]) -> LaneSpans:
 
 
 def forget_thread(trace: Trace, spans: LaneSpans, since: int) -> LaneSpans:
-    """Return the lane of a thread that is unknown where events that could change its state are missing.
+    """Return the lane of a thread, made unknown where events that could change the thread's state are missing.
 
-    Only its own CPU can end the state of a running thread, so that losses of other CPUs (8.0) do not matter then.
+    While a thread runs, only events of its own CPU can end its state, so that losses of other CPUs (8.0) do not count.
 
     Args:
         trace: The trace.
         spans: The lane as if no event were missing.
-        since: Time of the thread's first event; the lane before it stays as it is.
+        since: Time of the thread's first event; before that time the lane stays as it is.
     """
     lost = losses(trace)
     lost = lost[lost[:, 1] > since]  # a copy: it is changed below
@@ -97,7 +97,7 @@ def forget_thread(trace: Trace, spans: LaneSpans, since: int) -> LaneSpans:
 
 
 def _runs_elsewhere(trace: Trace, spans: LaneSpans, cpu: int) -> NDArray[np.int64]:
-    """Return when a thread ran on another CPU, shape (k, 2)."""
+    """Return the ranges of time in which a thread ran on any CPU other than `cpu`, int64 (k, 2)."""
     runs = np.flatnonzero(np.isin(spans.value, (RUNNING, IDLE)) & (spans.event != NO_EVENT))
     runs = runs[trace.events.cpu[spans.event[runs]] != cpu]
     ends = np.append(spans.start_cycles[1:], spans.end_cycles)
@@ -120,7 +120,7 @@ def _without(ranges: NDArray[np.int64], known: NDArray[np.int64]) -> NDArray[np.
 
 
 def on_axis(trace: Trace, part: AxisPart, own: LaneSpans) -> LaneSpans:
-    """Convert a lane of one file to the axis of all files.
+    """Return a lane of one file, converted to the axis of all files and absent outside the time of the file.
 
     Args:
         trace: The trace of all files.
@@ -181,8 +181,8 @@ def thread_spans(trace: Trace, thread: int, values: NDArray[np.uint8]) -> LaneSp
     """Return the states of one thread over the whole trace.
 
     The first state of a thread in the opening state dump begins with the trace. A thread that appears later is unknown
-    before that, or absent if its creation was logged. Where events are missing the thread is unknown until its next
-    event.
+    before its first event, or absent if its creation was logged. Where events are missing the thread is unknown until
+    its next event.
     """
     if (files := files_of(trace)) is not None and (in_file := files.part_of_thread(thread)) is not None:
         part, row = in_file
@@ -205,7 +205,7 @@ def thread_spans(trace: Trace, thread: int, values: NDArray[np.uint8]) -> LaneSp
 
 
 def _contradicted(trace: Trace, spans: LaneSpans) -> NDArray[np.int64]:
-    """Return the ranges, for `forget`, in which a thread would run though its CPU runs another one, shape (k, 2)."""
+    """Return ranges, for `forget`, in which a lane shows its thread running while the CPU runs another one, (k, 2)."""
     rows, stops = contradicted_runs(trace)
     if not len(rows):
         return np.empty((0, 2), np.int64)
@@ -218,9 +218,9 @@ _Runs = tuple[NDArray[np.uint32], NDArray[np.int64], NDArray[np.bool_]]  # `run_
 
 
 def contradicted_runs(trace: Trace) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
-    """Return the runs of threads that no event ends before their CPU runs another thread.
+    """Return the runs of threads that have not ended, by their events, when their CPU begins to run another thread.
 
-    The thread's next state event is damaged or missing, so that its state is not known from there on.
+    The next state event of the first thread is damaged or missing, so that its state is not known from then on.
 
     Returns:
         uint32 (n,), rows of the RUNNING events, ascending; int64 (n,), when the CPU runs the other thread, cycles.
@@ -241,7 +241,7 @@ def _value_before(trace: Trace, time: NDArray[np.int64], first_code: int, value:
 def process_spans(lanes: Sequence[LaneSpans], end_cycles: int) -> LaneSpans:
     """Return the lane of a process: RUNNING while any of its threads runs, else READY while any is, else WAITING.
 
-    It is `ABSENT` while it has no thread, and `UNKNOWN` instead of WAITING while the state of any thread is unknown.
+    A process is `ABSENT` while it has no thread, and `UNKNOWN` instead of WAITING while any thread's state is unknown.
 
     Args:
         lanes: The lanes of its threads, at least one.
@@ -256,7 +256,7 @@ def process_spans(lanes: Sequence[LaneSpans], end_cycles: int) -> LaneSpans:
 
 
 def run_slices(trace: Trace) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
-    """Return all run slices of the trace: rows of the RUNNING events, ascending, and the end of each slice.
+    """Return all run slices (periods in which a thread runs on a CPU): rows of the RUNNING events, ascending, and ends.
 
     A slice ends at the thread's next state event, when another thread starts to run on the CPU, or where events of the
     CPU are missing, whichever is first. Computed at the first call and cached with the trace.
@@ -291,9 +291,9 @@ def _run_slices(trace: Trace) -> _Runs:
 
 
 def _slices_by_index(trace: Trace) -> _Runs:
-    """Return run slices from the index of states, as if no event were missing.
+    """Return run slices, as if no event were missing, computed from the index of states.
 
-    For traces in which the thread of a state is not the thread of its event.
+    This is for traces in which the thread that a state belongs to is not the thread of the event.
     """
     states, events = trace.states, trace.events
     running = np.flatnonzero(trace.catalogue.state_value_of_code[events.code[states.event]] == RUNNING)
@@ -312,7 +312,7 @@ def _slices_by_index(trace: Trace) -> _Runs:
 
 
 def name_values(trace: Trace) -> NDArray[np.uint8]:
-    """Return the lane value of every process from its name, or its pid if it has none, uint8 (processes,)."""
+    """Return a lane value (colour) for every process, made from its name, or its pid if it has no name, uint8 (n,)."""
     if (files := files_of(trace)) is not None:  # names begin with the name of the file, which must not count
         values = np.full(len(trace.processes), QUIET_PROCESS, np.uint8)
         for part in files.parts:
@@ -351,7 +351,7 @@ def cpu_spans(
         cpu: Number of the CPU.
         idle: bool (threads,), idle threads.
         values: uint8 (processes,), lane values; None = `process_values`.
-        windows: Ranges within which the lane is right; elsewhere it may be wrong, which is fast. None = everywhere.
+        windows: Ranges of time in which the lane must be right; elsewhere it may be wrong, to save time. None = always.
     """
     if (files := files_of(trace)) is not None and (part := files.part_of_cpu(cpu)) is not None:
         of_file = part.trace
@@ -392,7 +392,7 @@ def _slices_by_cpu(trace: Trace) -> list[NDArray[np.uint32]]:
 
 
 def _within(trace: Trace, own: NDArray[np.uint32], windows: TimeRanges) -> NDArray[np.int64]:
-    """Return which of a CPU's slices (from `slices_by_cpu`) can run within windows, and the first one; ascending."""
+    """Return indices in `own` (slices of a CPU) of those that may run within windows, and of the first; ascending."""
     begun, end = (positions(own, counts) for counts in counts_around(trace, run_slices(trace)[0], windows))
     # The last one that begins before a window may still run within it.
     return np.union1d(0, numbers_within(np.maximum(begun - 1, 0), end))
@@ -401,7 +401,7 @@ def _within(trace: Trace, own: NDArray[np.uint32], windows: TimeRanges) -> NDArr
 def _call_spans(trace: Trace, cpu: int) -> LaneSpans:
     """Return the lane of a CPU without RUNNING events: KERNEL_CALL from the entry to the exit of a call, else UNKNOWN.
 
-    Only calls of unknown threads are used: as linked ones never block, they had the CPU all the time.
+    Only calls of unknown threads are used: the ones that are linked never block, so that they had the CPU all the time.
     """
     events, window, calls = trace.events, trace.window, link_table(trace, LinkKind.CALL)
     inferred = np.flatnonzero((calls.certainty == Certainty.INFERRED) & (events.cpu[calls.from_row] == cpu))
@@ -420,7 +420,7 @@ def _call_spans(trace: Trace, cpu: int) -> LaneSpans:
 def interrupt_spans(trace: Trace, cpu: int) -> LaneSpans | None:
     """Return the lane of a CPU's interrupts, nested ones as part of the outermost; None if there are none.
 
-    It is unknown where events are missing, and from there up to an exit whose entry is missing.
+    The lane is unknown where events are missing, and from there up to the last exit whose entry is missing.
 
     Args:
         trace: The events.

@@ -21,7 +21,7 @@ _NOT_STORED: Final = (LaneKind.PLUGGED, LaneKind.TRACK)  # plug-ins may change; 
 
 
 def lanes_of(timeline: Timeline, indices: Iterable[int]) -> tuple[list[dict[str, Any]], dict[str, NDArray[Any]]]:
-    """Return those of the given lanes that are built in a form to store.
+    """Return the given lanes in a form to store, without those not yet built and those of plug-ins and tracks.
 
     Returns:
         For each lane a dictionary that JSON can hold; and arrays (n,) by name.

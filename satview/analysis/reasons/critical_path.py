@@ -70,7 +70,7 @@ class CriticalPath:
         kind: uint8, `PieceKind`.
         value: uint8, the state of that thread as lane value (`events.states`).
         row: int64, the event that begins the state, -1 if none does.
-        cause_row: int64, the event that ends it, at which the path returns to the thread above; -1 for none.
+        cause_row: int64, the event that ends the wait, at which the path returns to the thread above; -1 for none.
         depth: int64, 0 on the thread itself, 1 on a thread that it waits for, and so on.
         certainty: uint8, `Certainty` of the weakest link by which the path came to this thread.
     """
@@ -104,18 +104,18 @@ class CriticalPath:
 
 
 def count_of_pieces(count: int, kind: str = "") -> str:
-    """Return how many pieces a path has in words: `1 piece`, `1,200 shorter pieces`."""
+    """Return a text with a number of pieces, and their kind: `1 piece`, `1,200 shorter pieces`."""
     return counted(count, f"{kind}piece")
 
 
 def critical_path(trace: Trace, thread: int | str, window: TimeWindow, most: int = MOST_PIECES) -> CriticalPath:
-    """Return the critical path of a thread through an interval.
+    """Return the critical path of a thread: the sequence of work that led from the start of an interval to its end.
 
     Args:
         trace: The events.
         thread: Row of the thread table, or a name for `analysis.thread_names.thread_of`.
         window: The interval, cycles; cut to the trace.
-        most: Pieces at most.
+        most: Maximum number of pieces.
 
     Raises:
         UsageError: No such thread, an interval outside the trace, or a path of more pieces.
@@ -140,7 +140,7 @@ class _Frame:
 
 
 class _Walk:
-    """Walks backwards over the states of threads."""
+    """Finds a critical path, by a walk backwards over the states of threads."""
 
     def __init__(self, trace: Trace, thread: int, window: TimeWindow, most: int) -> None:
         self.trace, self.thread, self.window, self.most = trace, thread, window, most
@@ -272,7 +272,7 @@ class PathWords:
         return dict(total)
 
     def describe(self, path: CriticalPath, piece: int) -> str:
-        """Return the description of one piece."""
+        """Return a text on one piece, to follow the name of its thread, such as `runs on CPU 0`."""
         kind, row = PieceKind(int(path.kind[piece])), int(path.row[piece])
         thread, cause = int(path.on_thread[piece]), int(path.cause_row[piece])
         span = int(path.start_cycles[piece]), int(path.end_cycles[piece])

@@ -52,7 +52,7 @@ class Causes:
         self._trace = trace
 
     def of_end(self, row: int) -> tuple[int, Certainty]:
-        """Return the event that caused the end of a wait, given the waiting thread's own event; -1 if none is known.
+        """Return the event that caused the end of a thread's wait, -1 if none is known, and the certainty.
 
         The receipt of the message ends a wait in SEND: the thread goes to REPLY without a wake-up.
 
@@ -178,24 +178,24 @@ class WhyStep:
     Attributes:
         thread: Row of the thread table.
         at_cycles: The examined moment.
-        value: Its state as lane value (`events.states`).
+        value: The thread's state as lane value (`events.states`).
         state: The state's name; UNKNOWN where the trace does not show it, ABSENT where the thread does not exist.
-        since_cycles, until_cycles: How long it is in that state; the end of the trace if that comes before.
+        since_cycles, until_cycles: Begin and end of that state; the end of the trace if that comes before.
         row: The event that begins the state.
-        priority: Its priority then, -1 if no wide event shows it.
-        waits_for: Description of the object it waits for; empty if it does not wait.
+        priority: The thread's priority then, -1 if no wide event shows it.
+        waits_for: Description of the object that the thread waits for; empty if it does not wait.
         holder: Row of the thread that holds or serves that object.
         may_receive: Rows of the server's threads, any of which may receive the message sent by a thread in SEND, or may
             have it if its receiver is receiving again and nobody has replied.
-        serves: Row of the client whose message it received last and has not answered yet.
-        receive_row: The event by which it received that message.
+        serves: Row of the client whose message the thread received last and has not answered yet.
+        receive_row: The event by which the thread received that message.
         wait_row: For a thread that runs or is ready: the event that began its last wait before.
         ready_row: The event that ended that wait: ready, or running at once.
         cause_row: The event that ended the wait: a message, pulse, reply, kernel call, timer or interrupt.
         waker: Row of the thread that caused this event; -1 for timers and interrupts too.
         before: Row of the thread that had the CPU before.
-        on_cpus: (CPU, thread, priority or -1, since when in cycles) of threads that have the CPUs while it is ready.
-        ran_instead: (thread, priority or -1, cycles) of the threads that had the CPUs since it was ready.
+        on_cpus: For a ready thread, (CPU, thread, priority or -1, since when in cycles) of threads that have the CPUs.
+        ran_instead: (thread, priority or -1, cycles) of the threads that had the CPUs since this one was ready.
         certainty: Certainty of the holder or the cause; EXACT if there is none.
         says: All of this as one sentence.
     """
@@ -284,7 +284,7 @@ def why(trace: Trace, thread: int | str, at_cycles: int, steps: int = MOST_STEPS
 
     Args:
         trace: The events.
-        thread: Row of the thread table, or what `thread_of` takes.
+        thread: Row of the thread table, or a name for `thread_of`.
         at_cycles: The moment in cycles of the trace's clock; `trace.clock.cycles(ns)`. The exact begin of a wait or of
             being ready means the whole interval: its middle is examined, because at the begin other threads often
             have not reached their lasting states yet.

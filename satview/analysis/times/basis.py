@@ -107,7 +107,7 @@ class Basis:
         return runs, logged >> 1, (logged >= 0) & (logged & 1 > 0)
 
     def _runs_by(self, rows: NDArray[np.uint32], logged: NDArray[np.int64]) -> tuple[Runs, NDArray[np.int64]]:
-        """Return the runs cut where RUNNING events show another value, and the value of each."""
+        """Return the runs, cut where RUNNING events (`rows`) log another value, and the value of each run."""
         cpu, time = self.trace.events.cpu[rows], self.trace.events.time_cycles[rows]
         parts = [
             _with_value(self.runs, number, time[cpu == number], logged[cpu == number])
@@ -137,7 +137,7 @@ def _runs_of(cpu: int, spans: LaneSpans) -> Runs:
 
 
 def _with_value(runs: Runs, cpu: int, time: Cycles, logged: NDArray[np.int64]) -> tuple[Runs, NDArray[np.int64]]:
-    """Return the runs of a CPU cut where its RUNNING events show another value, and the value of each."""
+    """Return the runs of a CPU, cut where its RUNNING events log another value, and the value of each run."""
     keep = np.append(time[1:] != time[:-1], True)[: len(time)]  # of events at one time the last counts
     time, logged = time[keep], logged[keep]
     if not len(time):
@@ -239,7 +239,7 @@ class Scope:
         return start, np.maximum(np.clip(end, self.window.start, self.window.end), start)
 
     def lengths(self, begins: Rows, kind: LinkKind = LinkKind.CALL) -> tuple[Cycles, NDArray[np.int64]]:
-        """Return the lengths of the links of a kind that begin with some events, and the events that end them.
+        """Return the lengths of the links of a kind that begin with the given events, and the events that end them.
 
         Args:
             begins: (n,), rows of the event table.
@@ -372,18 +372,18 @@ def sign(mark: Mark) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Trust:
-    """A mark with its reason.
+    """How far a result can be trusted: a mark with its reason.
 
     Attributes:
-        mark: How far it can be trusted.
-        reason: Why not further, without a full stop; empty if it is exact.
+        mark: How far the result can be trusted.
+        reason: Why the result is not exact, without a full stop; empty if it is.
     """
 
     mark: Mark = Mark.EXACT
     reason: str = ""
 
     def at_worst(self, other: Trust) -> Trust:
-        """Return the lower of both trusts; `self` if they are equal."""
+        """Return the one of `self` and `other` that can be trusted less; `self` if their marks are equal."""
         order = tuple(Mark)
         return other if order.index(other.mark) > order.index(self.mark) else self
 

@@ -82,17 +82,17 @@ class CpuTable:
     """One row per CPU. The four times add up to the range, or to what the file of the CPU covers of it.
 
     Attributes:
-        cpu: int64, (n,), its number.
+        cpu: int64, (n,), number of the CPU.
         busy_cycles: int64, time threads ran, without idle ones and interrupts; kernel calls if nothing else is known.
-        idle_cycles: int64, time its idle thread ran.
-        interrupt_cycles: int64, time it handled interrupts, whatever they interrupted.
+        idle_cycles: int64, time the idle thread of the CPU ran.
+        interrupt_cycles: int64, time the CPU handled interrupts, whatever they interrupted.
         unknown_cycles: int64, time the trace does not show: events were lost, nothing was logged yet, or the kernel was
             switching threads.
         runs: int64, runs of threads that begin in the range, those of idle threads included.
         switches: int64, runs that begin in the range with another thread than the run before.
         longest_run_cycles: int64, the longest run of a thread that is no idle thread, cut at the range.
-        longest_run_start_cycles: int64, when it begins; -1 without one.
-        busiest: int64, the thread that had most of its time, 0 = none.
+        longest_run_start_cycles: int64, when that run begins; -1 without one.
+        busiest: int64, the thread that had the CPU for the longest time, 0 = none.
         busiest_cycles: int64, time of that thread.
     """
 
@@ -117,13 +117,13 @@ class RunTimes:
     """CPU use of each thread; every column int64 (threads,). Row 0 is for unknown threads.
 
     Attributes:
-        cpu_cycles: Time it ran without an interrupt being handled. Threads except idle ones add up to
+        cpu_cycles: Time the thread ran without an interrupt being handled. Threads except idle ones add up to
             `CpuTable.busy_cycles`, idle threads to `CpuTable.idle_cycles`.
-        interrupted_cycles: Time in which interrupts were handled while it had a CPU.
-        runs: Runs within the range, including those cut by it.
+        interrupted_cycles: Time in which interrupts were handled while the thread had a CPU.
+        runs: Runs within the range, including those cut at its ends.
         switches: Runs that begin in the range.
         longest_cycles: The longest run, cut at the range.
-        longest_start_cycles: When it begins; -1 without one.
+        longest_start_cycles: When that run begins; -1 without one.
         migrations: Runs that begin in the range on another CPU than the thread's run before; none for idle threads.
     """
 
@@ -216,10 +216,10 @@ class CutRuns:
     Attributes:
         runs: The runs, not cut.
         start, end: int64, cycles, cut at the range: equal where a run is outside.
-        net: int64, cycles of it without interrupts.
+        net: int64, cycles of the run without interrupts.
         interrupted: int64, cycles in which interrupts were handled.
         begins: bool, runs of threads that begin in the range.
-        goes_on: bool, may continue the run before, as events are missing in between.
+        goes_on: bool, runs that may continue the run before, as events are missing in between.
     """
 
     runs: Runs
@@ -299,7 +299,7 @@ def _longest(keys: NDArray[np.integer], start: Cycles, end: Cycles, count: int) 
 def _busiest(
     runs: Runs, net: Cycles, busy: NDArray[np.intp], cpus: int, threads: int
 ) -> tuple[NDArray[np.int64], Cycles]:
-    """Return for each CPU the thread that had most of it, and how much that was."""
+    """Return for each CPU the thread that had it for the longest time, and that time."""
     pair = runs.cpu[busy].astype(np.int64) * threads + runs.thread[busy]
     if cpus * threads <= max(len(pair), _PAIRS):
         key = np.flatnonzero(np.bincount(pair, minlength=cpus * threads))

@@ -57,10 +57,10 @@ class ThreadCounts:
     """Numbers of events of each thread; every column int64 (threads,).
 
     Attributes:
-        events: Its changes of state, and events logged while it ran.
-        calls: Kernel calls it entered.
-        sent: Messages it sent.
-        received: Messages it received.
+        events: Changes of state of the thread, and events logged while it ran.
+        calls: Kernel calls that the thread entered.
+        sent: Messages that the thread sent.
+        received: Messages that the thread received.
     """
 
     events: NDArray[np.int64]
@@ -113,13 +113,13 @@ _Ints = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class RunSums:
-    """Cumulated run time of threads; moments are indices in `time`, which has all moments of interest.
+    """Cumulative run time of threads; moments are given as indices in `time`, which holds all moments of interest.
 
     Attributes:
         time: int64, cycles, ascending: the moments themselves.
         key: int64, (n,), thread << 32 | moment at which a run begins, ascending.
-        end: int64, cycles, when it ends.
-        before: int64, (n + 1,), summed length of all runs before each.
+        end: int64, cycles, when each run ends.
+        before: int64, (n + 1,), total length of all runs before each run, of all threads.
         start: int64, (threads + 1,), index of the first run of each thread.
     """
 
@@ -217,14 +217,14 @@ class Durations(ColumnTable):
 
 @dataclass(frozen=True, slots=True)
 class CallTable:
-    """One row per kernel call that was entered in the range, by its number.
+    """One row per kind of kernel call that was entered in the range, by the number of the call.
 
     Attributes:
         code: int64, (n,), code of its entry, 32-bit form; both widths are counted together.
         count: int64, entries that count.
         times: From entry to exit, not cut, even if the exit is after the range.
-        running: The part while the caller had a CPU: a blocking call returns when its thread runs again. Source:
-            building block M4 of the reference.
+        running: The part of `times` in which the caller had a CPU: a blocking call returns when its thread runs again.
+            Source: building block M4 of the reference.
         failed: int64, calls that returned with an error.
         interrupted: int64, calls that ended in their interrupted form.
         errors: Error numbers of each, with their counts, the most frequent first.
@@ -249,12 +249,12 @@ class InterruptTable:
     """One row per interrupt vector that was entered in the range.
 
     Attributes:
-        vector: int64, (n,), as the entry gives it.
+        vector: int64, (n,), number of the interrupt as the entry shows it.
         count: int64, entries that count.
-        times: From entry to exit, interrupts nested in it included.
-        latency: From entry to the entry of its first handler.
+        times: From entry to exit, nested interrupts included.
+        latency: From entry to the entry of the first handler.
         first: int64, row of the first entry.
-        cpus: Numbers of the CPUs that took it, ascending.
+        cpus: Numbers of the CPUs that were interrupted, ascending.
     """
 
     vector: NDArray[np.int64]
@@ -274,12 +274,12 @@ class KernelCalls:
 
     Attributes:
         row: int64, the event of the entry.
-        exit_row: int64, the event that ends it; -1 where that is not in the trace or not sure.
+        exit_row: int64, the event that ends the call; -1 where that is not in the trace or not sure.
         number: int64, number of the call, 0 to 127.
         cycles: int64, from entry to exit; -1 without exit.
-        running_cycles: int64, the part of it while the caller had a CPU; -1 if not known.
-        is_interrupted: bool, it ended in its interrupted form.
-        is_failed: bool, it returned with an error.
+        running_cycles: int64, the part of `cycles` in which the caller had a CPU; -1 if not known.
+        is_interrupted: bool, the call ended in its interrupted form.
+        is_failed: bool, the call returned with an error.
         error: int64, the error's number; 0 for calls that did not fail.
     """
 
@@ -299,11 +299,11 @@ class InterruptTimes:
 
     Attributes:
         row: int64, the event of the entry; in 8.0 the delivery, which has no exit.
-        exit_row: int64, the event of its exit; -1 where that is not in the trace or not sure.
-        handler_row: int64, the entry of its first handler; -1 likewise.
-        vector: int64, as the entry gives it.
+        exit_row: int64, the event of the exit; -1 where that is not in the trace or not sure.
+        handler_row: int64, the entry of the first handler; -1 where that is not in the trace or not sure.
+        vector: int64, number of the interrupt as the entry shows it.
         cycles: int64, from entry to exit; -1 without exit.
-        latency_cycles: int64, from entry to the entry of its first handler; -1 without one.
+        latency_cycles: int64, from entry to the entry of the first handler; -1 without one.
     """
 
     row: NDArray[np.int64]
@@ -436,7 +436,7 @@ _PID_WORD: Final = 1  # of SND_MESSAGE and REC_MESSAGE: rcvid, pid of the receiv
 
 @dataclass(frozen=True, slots=True)
 class MessageTable:
-    """One row per client thread and server process that it sent messages to within the range.
+    """One row per client thread and server process to which the thread sent messages within the range.
 
     Attributes:
         client: int64, (n,), row of the thread table; 0 = not known.
@@ -469,7 +469,7 @@ class Messages:
     Attributes:
         row: int64, SND_MESSAGE.
         send_blocked_cycles: int64, how long the client was in state SEND; -1 = not at all, or not known.
-        reply_blocked_cycles: int64, the same of state REPLY.
+        reply_blocked_cycles: int64, how long the client was in state REPLY; -1 as for SEND.
         size_bytes: int64, size of the message, as reported to its receiver; -1 = not logged.
     """
 

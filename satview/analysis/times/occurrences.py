@@ -43,7 +43,7 @@ class Measure:
         key: `run`, `response`, `period`, `state:NAME`, `call`, `call:NAME`, `queued`, `service`, `round_trip`,
             `interrupt`, `latency`.
         title: Display title.
-        capture: Classes that a capture needs for it.
+        capture: Events that a capture needs for this measure, as text.
         is_of_threads: False for interrupts, which belong to no thread.
     """
 
@@ -59,9 +59,9 @@ class Occurrences:
 
     Attributes:
         cycles: int64, (n,), how long each took; at least 0.
-        start: int64, (n,), when it began, in cycles.
+        start: int64, (n,), when each began, in cycles.
         thread: int64, (n,), row of the thread table; 0 = not known.
-        event: int64, (n,), row of the event that began it; -1 = `event_of` finds it.
+        event: int64, (n,), row of the event that began each; -1 = `event_of` finds the event.
         unfinished: Number of further occurrences whose begin or end is not in the trace.
     """
 
@@ -83,8 +83,8 @@ class Occurrences:
         """Return positions of the longest occurrences, longest first, then earliest first, int64.
 
         Args:
-            count: How many at most.
-            among: bool (n,), which may be returned; None = all.
+            count: Maximum number of positions.
+            among: bool (n,), whether each occurrence may be returned; None = all.
         """
         positions = np.arange(len(self)) if among is None else np.flatnonzero(among)
         if len(positions) > count:  # sorting millions of rows would take noticeably long
@@ -167,8 +167,8 @@ def histogram(
 
     Args:
         duration_ns: int64, (n,), nanoseconds; n > 0.
-        is_beyond: bool (n,), which are longer than the bound, compared in cycles, which may be shorter than a
-            nanosecond; None = there is no bound.
+        is_beyond: bool (n,), whether each duration is longer than the bound, compared in cycles, as these may be
+            shorter than a nanosecond; None = there is no bound.
         bound_ns: The bound.
     """
     position = np.log10(np.maximum(duration_ns, 1))

@@ -54,11 +54,11 @@ _MOST_THREADS: Final = 1 << 16  # each has a sum for every state and CPU: bounds
 
 @dataclass(frozen=True, slots=True)
 class CpuSums:
-    """Sums of CPU use.
+    """Sums of CPU use, by thread and by CPU.
 
     Attributes:
-        threads: `statistics.RUN_SUMS` by name, int64 (threads,).
-        cpus: `statistics.CPU_SUMS` by name, int64 (cpus,).
+        threads: Sums by their names in `statistics.RUN_SUMS`, int64 (threads,).
+        cpus: Sums by their names in `statistics.CPU_SUMS`, int64 (cpus,).
         busiest: int64 (cpus,), the thread that had most time on each CPU, 0 = none.
         busiest_cycles: int64 (cpus,), time of that thread.
         works: Number of runs of threads, without idle threads.
@@ -75,11 +75,11 @@ class CpuSums:
 
 @dataclass(frozen=True, slots=True)
 class Walk:
-    """Sums over a whole trace.
+    """Sums of states and of CPU use over a whole trace.
 
     Attributes:
-        thread, value: int64 (n,), rows of the thread table and the lane values of states they were in.
-        states: `statistics.STATE_SUMS` of these by name, int64 (n,).
+        thread, value: int64 (n,), rows of the thread table, and lane values of the states that the threads were in.
+        states: Sums of each thread and state by their names in `statistics.STATE_SUMS`, int64 (n,).
         preemptions: int64 (threads,).
         cpus: CPU use; None if it needs more than the state events.
     """
@@ -153,7 +153,7 @@ _BLOCK_ROWS: Final = 1 << 19  # state events looked at together: bounds the scra
 
 @dataclass(frozen=True, slots=True)
 class StateTimes:
-    """One row per thread and state that it was in within the range, by thread, then by state.
+    """One row per thread and state that the thread was in within the range, by thread, then by state.
 
     Attributes:
         thread: int64, (n,), row of the thread table.
@@ -162,7 +162,7 @@ class StateTimes:
         count: int64, intervals, including those cut by the range.
         total_cycles: int64, total time. The times of a thread add up to the range, `ABSENT` included.
         longest_cycles: int64, the longest interval, cut at the range.
-        longest_start_cycles: int64, when it begins.
+        longest_start_cycles: int64, when that interval begins.
         preemptions: int64, (threads,), intervals of READY straight after RUNNING that begin in the range: the thread
             was preempted, its time slice was over, or it yielded.
     """
@@ -194,7 +194,7 @@ class StateSpans:
         thread: int64, (n,), row of the thread table.
         value: uint8, state as lane value.
         start, end: int64, cycles.
-        event: uint32, row of the event that began it; `NO_EVENT` if none did.
+        event: uint32, row of the event that began the interval; `NO_EVENT` if none did.
     """
 
     thread: NDArray[np.int64]
@@ -271,7 +271,7 @@ def _lanes(scope: Scope) -> Iterator[StateSpans]:
 
 
 def _index(scope: Scope) -> StateIndex:
-    """Return each thread's changes of state in the range, the two before it and the one after it.
+    """Return each thread's changes of state in the range, with its last two before and its first one after the range.
 
     A thread without changes before the end of the range has its first two, which show whether it exists.
     """
@@ -365,7 +365,7 @@ def _preemptions(scope: Scope, spans: StateSpans) -> NDArray[np.int64]:
 
 
 def _added_up(scope: Scope, spans: StateSpans) -> tuple[Cycles, ...]:
-    """Return thread, value, count, total, longest and its start of every thread and state that occurs."""
+    """Return columns by thread and state: thread, value, count, total, longest interval, and start of the longest."""
     start, end = scope.cut(spans.start, spans.end)
     keep = np.flatnonzero(end > start)
     start, end = start[keep], end[keep]
@@ -394,7 +394,7 @@ SHARES: Final = (0.5, 0.9, 0.99)
 
 @dataclass(frozen=True, slots=True)
 class StateLengths:
-    """Every interval of a state that meets a range, cut at it; by thread, then in time order.
+    """Every interval of a state that meets a range, cut at the range; by thread, then in time order.
 
     Attributes:
         thread: int64, (n,), row of the thread table.
@@ -412,7 +412,7 @@ class StateLengths:
         """Return lengths that `SHARES` of the intervals do not exceed, int64 (rows,) each.
 
         Args:
-            states: The same intervals added up by thread and state; one value for each of its rows.
+            states: The same intervals added up by thread and state; a value is returned for each of these rows.
         """
         keys = np.searchsorted(states.thread * VALUE_COUNT + states.value, self.thread * VALUE_COUNT + self.value)
         return percentiles_by(keys, self.cycles, len(states), SHARES)
@@ -454,9 +454,9 @@ def runs_are_cut(trace: Trace, cpu: NDArray[np.uint8], start: Cycles, end: Cycle
 
     Args:
         trace: The trace.
-        cpu: uint8 (n,).
-        start: int64 (n,), cycles.
-        end: int64 (n,), cycles.
+        cpu: uint8 (n,), CPU of each run.
+        start: int64 (n,), start of each run, cycles.
+        end: int64 (n,), end of each run, cycles.
     """
     lost, is_cut = losses(trace), _is_cut(trace, start, end)
     for number in range(trace.cpu_count if len(lost) else 0):
@@ -483,13 +483,13 @@ class Activations:
 
     Attributes:
         thread: int64, row of the thread table.
-        start: int64, cycles, when it became ready, or ran at once.
-        end: int64, cycles, when it began to wait again, or ended.
-        running_cycles: int64, the part of it in which the thread ran.
+        start: int64, cycles, when the thread became ready, or ran at once.
+        end: int64, cycles, when the thread began to wait again, or ended.
+        running_cycles: int64, the part of the activation in which the thread ran.
         period_cycles: int64, from the start of the thread's activation before; -1 without one, or where the state of
             the thread is unknown in between.
-        event: uint32, row of the event that begins it; `NO_EVENT` if none did.
-        is_cut: bool, the trace lacks its begin or end.
+        event: uint32, row of the event that begins the activation; `NO_EVENT` if none did.
+        is_cut: bool, the trace lacks the begin or end of the activation.
     """
 
     thread: NDArray[np.int64]

@@ -345,13 +345,13 @@ class Evidence:
         """Return a verdict without its kind, which is set later; only the first rows of the evidence are kept.
 
         Args:
-            severity: How much it matters.
+            severity: How much the problem matters.
             span: Start and end in cycles.
             threads: Rows of the thread table.
             objects: Names of the objects concerned.
             evidence: Rows of events in any order; rows beyond the last event are left out.
-            words: Its sentence, and the remedy.
-            certainty: Certainty of its weakest link.
+            words: The sentence of the verdict, and the remedy.
+            certainty: Certainty of the weakest link that the verdict rests on.
             occurrences: Start, end and first event (or -1) of every occurrence; none = `span` alone.
             roles: Role of each event of the evidence, by row; other events have none.
         """
@@ -365,7 +365,7 @@ class Evidence:
                        tuple((roles or {}).get(row, "") for row in rows.tolist()))  # fmt: skip
 
     def _cut(self, begin: int, end: int) -> tuple[int, int]:
-        """Return the part of a span in cycles that is in the trace, at least one; windows may reach beyond it."""
+        """Return the part of a span that is in the trace, at least one cycle; windows may reach beyond the trace."""
         start = max(int(begin), self.trace.window.start)
         return start, max(min(int(end), self.trace.window.end), start + 1)
 

@@ -166,7 +166,7 @@ def _searching(
 
 
 def _give_back(trace: Trace) -> None:
-    """Return memory to the system, unless the trace is short: it is little then, and soon needed again."""
+    """Return freed memory to the system, unless the trace is short: that is little memory, and soon needed again."""
     if len(trace.events) >= _LONG:
         give_back()
 
@@ -194,7 +194,7 @@ def _involves_named_thread(trace: Trace, limits: Thresholds, verdict: Verdict) -
     """Return whether a verdict involves a thread that the user's file names for its kind, or no thread at all.
 
     Raises:
-        UsageError: No thread of the trace has a name in the file.
+        UsageError: A name in the file fits no thread of the trace.
     """
     names = limits.threads.get(verdict.kind)
     return (
@@ -257,7 +257,7 @@ def _only(verdict: Verdict) -> Occurrence:
 
 
 def on_axis(part: AxisPart, verdict: Verdict) -> Verdict:
-    """Return a verdict on a file converted to the axis trace that contains the file."""
+    """Return a verdict on one file with its times, threads and events converted to the axis that contains the file."""
     return replace(
         verdict,
         start_cycles=_moment(part, verdict.start_cycles),

@@ -1,7 +1,7 @@
 """Declarations of the rules of `satview check`: kind, question, needs and thresholds.
 
 A rule is one function decorated with `verdict_rule`, in any module of this folder. Windows, commands, the doctor, SQL,
-claims in tests and the file of thresholds take their information about the kind from there.
+claims in tests and the file of thresholds take their information about a kind from the decorator's arguments.
 """
 
 from __future__ import annotations
@@ -121,11 +121,11 @@ class Rule:
         meaning: The problem, as one sentence.
         question: The question that the rule answers.
         search: Function that returns the verdicts.
-        needs: Without any of these the trace cannot show the problem.
-        bounds: Without any of these there may be more verdicts than are found.
+        needs: If any of these is unmet, the trace cannot show the problem.
+        bounds: If any of these is unmet, there may be more verdicts than are found.
         thresholds: By name; the end of a name is its unit: `_ms`, `_us`, `_percent`, `_count`.
-        proof: One sentence: what would prove a verdict that rests on inferred links; empty if none does.
-        timing: Fields of `Timing` that it checks: the rule runs if the timing file has any of them; empty = always.
+        proof: One sentence: what would prove a verdict that rests on inferred links; empty if no verdict does.
+        timing: Fields of `Timing` that the rule checks: it runs if the timing file has any of them; empty = always.
     """
 
     kind: str
@@ -157,7 +157,7 @@ def verdict_rule(
 ) -> Callable[[Search], Search]:
     """Return a decorator that registers a function as the rule of a kind; arguments as the attributes of `Rule`.
 
-    `thresholds` has the default and the meaning of each. `KERNEL` is added to `needs`, unless these are empty.
+    `thresholds` gives the default and the meaning of each threshold. `KERNEL` is added to `needs` unless it is empty.
     """
     all_needs = (KERNEL, *needs) if needs else ()
     numbers = {name: Threshold(float(default), text) for name, (default, text) in (thresholds or {}).items()}

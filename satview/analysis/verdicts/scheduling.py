@@ -45,7 +45,7 @@ _Ints = NDArray[np.int64]
     },
 )
 def starvations(evidence: Evidence, limits: Limits) -> list[Verdict]:
-    """Return threads that were ready during a whole window of the threshold's length."""
+    """Return threads that were ready for `ready_percent` of any window of length `window_ms`."""
     window = limits.cycles("window_ms")
     least = int(window * limits.number("ready_percent") / 100)
     delays = []
@@ -69,7 +69,7 @@ def _times_of(windows: TimeRanges, ready: StateIntervals, begin: _Ints, end: _In
     """Return start, end and first event of the intervals in each window; overlapping ones are merged.
 
     Args:
-        windows: Cycles.
+        windows: The windows, cycles.
         ready: Intervals of one thread, n of them.
         begin: int64 (n,), cycles, ascending.
         end: int64 (n,), cycles.
@@ -101,7 +101,7 @@ def _times_of(windows: TimeRanges, ready: StateIntervals, begin: _Ints, end: _In
     },
 )
 def long_readies(evidence: Evidence, limits: Limits) -> list[Verdict]:
-    """Return threads that were ready for long without a break; those that starve are reported as such."""
+    """Return threads that were ready for long without a break, except if it is long enough for `starvation`."""
     starving = int(limits.of("starvation").cycles("window_ms")
                    * limits.of("starvation").number("ready_percent") / 100)  # fmt: skip
     delays = []
@@ -129,7 +129,7 @@ class _Delay:
         thread: Row of the thread table.
         occurrences: (start, end, first event) of every such time, in time order; the longest is reported.
         shown: Ready intervals of the thread within the longest one.
-        severity: How much it matters.
+        severity: How much the delay matters.
         lasts: Text on the duration, which follows the name of the thread.
         predicate: Text on what happens to the thread, which follows its name in a sentence.
         who: Threads that ran during the longest time, from `ran_instead`.
@@ -296,7 +296,7 @@ def _idle_cpus(evidence: Evidence, span: tuple[int, int], thread: int) -> str:
     },
 )
 def busy_loops(evidence: Evidence, limits: Limits) -> list[Verdict]:
-    """Return threads that never waited for long and used a CPU for much of that time."""
+    """Return threads that did not wait once in a long time and used a CPU for much of that time."""
     states = evidence.states
     begin, stop, total = _awake(evidence, limits.cycles("least_ms"))
     ran = np.zeros(len(total), np.int64)
@@ -319,7 +319,7 @@ def busy_loops(evidence: Evidence, limits: Limits) -> list[Verdict]:
 
 
 def _awake(evidence: Evidence, least_cycles: int) -> tuple[_Ints, _Ints, _Ints]:
-    """Return the long ranges in which threads did not wait.
+    """Return the ranges of at least `least_cycles` in which a thread did not wait.
 
     Returns:
         int64 (n,) each: positions of the first and last of `Evidence.states` in each range, by thread, and its cycles.

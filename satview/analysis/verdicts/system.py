@@ -293,8 +293,8 @@ def _next_calls(trace: Trace, calls: NDArray[np.uint32]) -> NDArray[np.uint32]:
 def leaks(evidence: Evidence, limits: Limits) -> list[Verdict]:
     """Return processes that create channels or connections one after the other and never release one.
 
-    A capture of some kernel calls may lack the releasing calls, so it must have several kinds of calls. A process that
-    has stopped creating them has as many as it needs.
+    A capture of some kernel calls may lack the releasing calls, so the trace must have several kinds of calls. A
+    process that has stopped creating is left out, as it has as many as it needs.
     """
     trace = evidence.trace
     if len(np.unique(_logged_calls(trace) & (_CALLS - 1))) < _LEAST_CALLS:

@@ -25,7 +25,7 @@ class Occurrence:
 
     Attributes:
         start_cycles, end_cycles: Begin and end; the end is not included.
-        row: The event that begins it; -1 if there is no particular one.
+        row: The event that begins the occurrence; -1 if there is no particular one.
     """
 
     start_cycles: int
@@ -38,19 +38,19 @@ class Verdict:
     """A problem that was found in a trace.
 
     Attributes:
-        kind: Kind of problem, the name of the rule; for a plug-in its name.
-        severity: How much it matters.
+        kind: Kind of problem, the name of the rule or plug-in that found it.
+        severity: How much the problem matters.
         start_cycles, end_cycles: The time that the sentence names, the end not included: the longest occurrence, or the
             worst one if the rule examines windows of a fixed length.
         threads: Rows of the thread table, affected threads first.
         objects: Texts for the objects concerned: mutexes, channels, interrupts, CPUs.
-        evidence: Rows of the event table that show it, ascending; the first ones if there are many.
+        evidence: Rows of the events that show the problem, ascending; the first ones if there are many.
         says: One sentence: who, what, when, for how long; with names of the trace that are not escaped.
         remedy: One sentence: what would help.
-        occurrences: All times at which it happens, in time order, including the one in the sentence.
+        occurrences: All times at which the problem occurs, in time order, including the one in the sentence.
         roles: Role of each event of `evidence`: waits, holder, preempts, ...; empty if unknown.
-        certainty: Certainty of the weakest link that it rests on.
-        proof: One sentence: what would prove it, if that link is not exact; else empty.
+        certainty: Certainty of the weakest link that the verdict rests on.
+        proof: One sentence: what would prove the problem, if that link is not exact; else empty.
     """
 
     kind: str

@@ -244,10 +244,10 @@ def _for_ever(evidence: Evidence, graph: WaitGraph, wait: int, keepers: frozense
 def lost_wakeups(evidence: Evidence, limits: Limits) -> list[Verdict]:
     """Return waits for condition variables whose last signal came before the wait, when no thread waited.
 
-    A queue that stays empty looks the same: its thread was busy at the last signal, and then handled its cause. So a
-    thread counts only if it ran too little between signal and wait to have handled anything: if it waited before, less
-    than half of its shortest work between two waits. A thread that ran longer counts only at its first wait of any
-    kind, as a guess: it may have tested the condition before or after the signal.
+    A queue that stays empty looks the same: its thread was busy at the last signal, and then handled what was
+    signalled. So a thread counts only if it ran too little between signal and wait to have handled anything: if it
+    waited before, less than half of its shortest work between two waits. A thread that ran longer counts only at its
+    first wait of any kind, as a guess: it may have tested the condition before or after the signal.
     """
     trace = evidence.trace
     if not evidence.has_states or len(losses(trace)) or trace.dump_end_cycles < trace.window.start:
@@ -331,7 +331,7 @@ def contentions(evidence: Evidence, limits: Limits) -> list[Verdict]:
     """Return mutexes that threads wait for much of the time, and single waits that are too long.
 
     A wait is too long if threads of higher priority get the mutex one after the other meanwhile, or if the holder is
-    kept from running. The latter counts only in traces without priorities: others show whether it is an inversion.
+    kept from running. The latter counts only in traces without priorities: with them, `priority-inversion` decides.
     """
     if not evidence.has_states:
         return []
@@ -483,7 +483,8 @@ def _taken(evidence: Evidence, blocked_by: Blockers, wait: int, lock_row: int | 
 def _lock_row(evidence: Evidence, blocked_by: Blockers, wait: int) -> int | None:
     """Return the event at which the holder got the awaited mutex; None if the trace does not show it.
 
-    That is the end of the holder's own wait for the mutex, else of its call. No event shows the lock of a free mutex.
+    That is the end of the holder's own wait for the mutex, or else the end of its call. No event shows the lock of a
+    free mutex.
     """
     table, gets, waiting = holds(evidence.trace), mutexes(evidence.trace).gets, blocked_by.waits
     asks = int(min(waiting.call_row[wait], waiting.row[wait]))

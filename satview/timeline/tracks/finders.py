@@ -48,7 +48,7 @@ def moments(trace: Trace, lane_class: LaneClass, _user: UserLanes) -> list[Track
 
 
 def calls(trace: Trace, lane_class: LaneClass, _user: UserLanes) -> list[TrackRows]:
-    """Return kernel calls by thread; calls that have not returned when the trace ends last to its end."""
+    """Return kernel calls by thread; calls still open when the trace ends are drawn up to there."""
     table = link_table(trace, LinkKind.CALL)
     known = np.flatnonzero((trace.events.thread[table.from_row] != UNKNOWN_THREAD) & (table.to_row != OPEN))
     begin, over = table.from_row[known], table.to_row[known]
@@ -62,7 +62,7 @@ def calls(trace: Trace, lane_class: LaneClass, _user: UserLanes) -> list[TrackRo
 
 
 def handlers(trace: Trace, lane_class: LaneClass, _user: UserLanes) -> list[TrackRows]:
-    """Return interrupt handlers by CPU, in the colours of their processes; for 8.0 the deliveries."""
+    """Return interrupt handlers by CPU, in the colours of their processes; for 8.0 the deliveries of interrupts."""
     table = link_table(trace, LinkKind.HANDLER)
     known = table.to_row != OPEN
     begin, over = table.from_row[known], table.to_row[known]
@@ -75,7 +75,7 @@ def handlers(trace: Trace, lane_class: LaneClass, _user: UserLanes) -> list[Trac
 
 
 def functions(trace: Trace, lane_class: LaneClass, _user: UserLanes) -> list[TrackRows]:
-    """Return instrumented functions by thread; calls that have not returned when the trace ends last to its end."""
+    """Return instrumented functions by thread; calls still open when the trace ends are drawn up to there."""
     begin, over = function_calls(trace)
     names = argument(trace, begin, "thisfn")[0]
     # Addresses are multiples of at least 4: a multiplication distributes them over the colours.
@@ -168,7 +168,7 @@ def _rows(trace: Trace, codes: tuple[int, ...]) -> Rows:
 
 
 def _owners(trace: Trace, rows: Rows, owner_kind: Owner) -> NDArray[np.integer]:
-    """Return the owner of each event; for processes the one that the event names, else that of its thread."""
+    """Return the owner of each event: its CPU, its thread, or the process in its argument `pid`, else of its thread."""
     if owner_kind is Owner.CPU:
         return trace.events.cpu[rows]
     if owner_kind is Owner.THREAD:
@@ -179,7 +179,7 @@ def _owners(trace: Trace, rows: Rows, owner_kind: Owner) -> NDArray[np.integer]:
 
 
 def _parts(trace: Trace, rows: Rows, owner: NDArray[np.integer]) -> NDArray[np.intp]:
-    """Return a part number for each event that changes with the owner and after a loss; rows are sorted by owner."""
+    """Return the part number of each event; a part ends with the owner or at a loss; `rows` are sorted by owner."""
     lost = np.sort(losses(trace)[:, 1])
     before = np.searchsorted(lost, trace.events.time_cycles[rows], side="right")
     changes = np.ones(len(rows), np.bool_)
@@ -195,7 +195,7 @@ def _last_of_each(owner: NDArray[np.integer], rows: Rows) -> Rows:
 
 
 def _with_open(trace: Trace, begin: Rows, over: Rows, waiting: Rows) -> tuple[Rows, Rows]:
-    """Return begins and ends, with the `waiting` begins added that are open at the end of the trace (end OPEN)."""
+    """Return begins and ends, extended by those begins of `waiting` that have no end before the trace ends (OPEN)."""
     if not len(waiting):
         return begin, over
     end = np.full(len(waiting), len(trace.events) - 1, np.uint32)
@@ -205,7 +205,7 @@ def _with_open(trace: Trace, begin: Rows, over: Rows, waiting: Rows) -> tuple[Ro
 
 
 def _power(trace: Trace) -> tuple[Rows, NDArray[np.int64], NDArray[np.int64]]:
-    """Return the events of the power manager: rows, bits and modes, int64."""
+    """Return the events of the power manager: rows, and their arguments `bitset` and `mode`, int64."""
     rows = _rows(trace, (wire.code(wire.WireClass.SYSTEM, 15),))
     bits, files = argument_under(trace, rows, "bitset"), files_of(trace)
     for part, positions, _ in files.split(rows) if files is not None else ():
@@ -249,5 +249,5 @@ _FINDERS: Final[dict[str, Finder]] = {
 
 
 def finder_of(lane_class: LaneClass) -> Finder:
-    """Return the function that finds the content of a lane class; one that finds nothing if a higher layer does it."""
+    """Return the function that finds the content of a lane class, or one that finds nothing if a higher layer does."""
     return _FINDERS.get(lane_class.finder, _nothing)

@@ -27,10 +27,10 @@ class TrackRows:
     """Intervals, moments or numbers of events; every column has shape (n,), in any order.
 
     Attributes:
-        owner_kind: What their lanes belong to.
+        owner_kind: Kind of owner of their lanes.
         owner: int64, row of the thread or process, or number of the CPU; 0 for the trace.
         start, end: int64, cycles; a moment ends where it begins.
-        event: uint32, row of the event that begins it.
+        event: uint32, row of the event that begins each entry.
         value: uint8, lane value that decides the colour.
         title: Name of the lanes.
         key: Name that distinguishes these lanes from others of the class.
@@ -38,7 +38,7 @@ class TrackRows:
         number: float64, value of the counter from then on; None for lanes that are no counters.
         text: Text of an interval or moment: a template as `LaneClass.text`, or a function of its event's row; empty =
             the template of the class.
-        deadline: int64, cycles, by when each should have ended; -1 = no deadline; None = none has one.
+        deadline: int64, cycles, time by which each should have ended; -1 = no deadline; None = no entry has a deadline.
         meanings: Meanings of lane values, where colours have a meaning; short intervals of these values always show.
     """
 
@@ -94,7 +94,7 @@ class Track:
         lane_class: Class of the lane.
         content: The intervals or moments of one owner, in time order, not overlapping.
         depth: Nesting depth; 0 = outermost.
-        is_whole: Whether it shows the events of all processes.
+        is_whole: Whether the lane shows the events of all processes.
     """
 
     lane_class: LaneClass
@@ -109,12 +109,12 @@ class Track:
 
     @property
     def key(self) -> str:
-        """Name that distinguishes it from other track lanes of the same owner."""
+        """Name that distinguishes the track from others of the same owner."""
         return f"{self.lane_class.name}:{self.content.key}:{self.depth}"
 
     @cached_property
     def rows(self) -> Rows:
-        """Rows of its events, uint32, ascending."""
+        """Rows of the track's events, uint32, ascending."""
         return np.unique(self.content.event)
 
     @cached_property
@@ -124,11 +124,11 @@ class Track:
 
     @cached_property
     def values(self) -> frozenset[int]:
-        """The lane values of its intervals."""
+        """The lane values of the track's intervals and moments."""
         return frozenset(np.unique(self.content.value).tolist())
 
     def is_busy(self, window: TimeWindow) -> bool:
-        """Return whether it has an interval or moment in a window."""
+        """Return whether the track has an interval or moment in a window."""
         drawn = self.content
         next_one = int(np.searchsorted(drawn.end, window.start))  # ends ascend with starts: nothing overlaps
         return next_one < len(drawn) and int(drawn.start[next_one]) < window.end
@@ -167,7 +167,7 @@ def _numbers(drawn: TrackRows, spans: LaneSpans) -> NDArray[np.float64]:
 
 
 class EventTexts(Sequence[str]):
-    """The texts of intervals, each made when it is first read.
+    """The texts of intervals; each text is made when it is first read.
 
     Args:
         events: uint32 (n,), rows of the events that begin the intervals.

@@ -46,7 +46,7 @@ def user_lanes(trace: Trace, rows: Rows, user: UserLanes) -> list[TrackRows]:
 
     Args:
         trace: The events.
-        rows: Rows of its user events, ascending.
+        rows: Rows of the user events of the trace, ascending.
         user: Descriptions and rules.
     """
     numbers = trace.events.code[rows] & wire.EVENT_MASK
@@ -64,7 +64,7 @@ def user_lanes(trace: Trace, rows: Rows, user: UserLanes) -> list[TrackRows]:
 
 
 def _lane(trace: Trace, rows: Rows, number: int, user: UserLanes, file: str) -> TrackRows:
-    """Return the counter, or the moments, of one number of user events in one file."""
+    """Return the lane of one user event number in one file: a counter if rule or description say so, else moments."""
     event = user.events.get(number)
     rule = next((rule for rule in user.rules if rule.number == number and rule.kind is not UserRuleKind.INTERVAL), None)
     counted = _counted(event, rule)
@@ -97,7 +97,7 @@ def interval_rows(trace: Trace, rows: Rows, number: int, end_number: int) -> tup
 
     Args:
         trace: The events.
-        rows: Rows of its user events, ascending.
+        rows: Rows of the user events of the trace, ascending.
         number: Number of the events that begin intervals.
         end_number: Number of the events that end intervals.
 
@@ -135,7 +135,7 @@ def pairs_by_name(events: Mapping[int, UserEvent]) -> list[UserRule]:
 
 
 def _counted(event: UserEvent | None, rule: UserRule | None) -> tuple[int, UserField] | None:
-    """Return the first byte and the field of the number that a lane counts; None if it is no counter."""
+    """Return the payload offset and the field of the number that a counter lane shows; None if it is no counter."""
     if rule is not None:
         if rule.kind is UserRuleKind.MOMENT:
             return None
@@ -151,7 +151,7 @@ def _counted(event: UserEvent | None, rule: UserRule | None) -> tuple[int, UserF
 
 
 def _values(trace: Trace, rows: Rows, byte: int, form: UserField) -> NDArray[np.float64]:
-    """Return a number from the payloads of events, float64 (n,); NaN where the payload is too short."""
+    """Return the number at offset `byte` in each event's payload, float64 (n,); NaN where the payload is too short."""
     words = (byte % 4 + form.size + 3) // 4
     show = Show.DEC if form.is_signed else Show.HEX
     values = numbers_at(trace, rows, PayloadPart(form.label, byte // 4, words, show, byte=byte % 4, size=form.size))
@@ -161,7 +161,7 @@ def _values(trace: Trace, rows: Rows, byte: int, form: UserField) -> NDArray[np.
 
 
 def _text(trace: Trace, event: UserEvent | None, name_or_row: str | int, row: int | None = None) -> str:
-    """Return the text of an event: `request id=5`; without name and description its text or first words."""
+    """Return the text of an event: `request id=5`; without name and description the text or first words it logs."""
     name, row = ("", int(name_or_row)) if row is None else (str(name_or_row), row)
     if event is not None:
         fields = " ".join(event.texts(trace.payloads.raw(row), trace.byte_order))
