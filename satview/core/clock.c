@@ -51,7 +51,7 @@ static inline int64_t unwrapped(int64_t reference, uint32_t stamp)
     return middle + (int32_t)(stamp - (uint32_t)middle);
 }
 
-/* Write the times of normal events from i on; stop at an event that passes a rollover or has no reference; return it. */
+/* Write the times of normal events from i on; return the first that passes a rollover or has no reference, or end. */
 static int64_t place(const satview_clock_state *clock, const uint32_t *stamp, const uint8_t *cpu, int64_t i,
                      int64_t end, int64_t *out)
 {

@@ -35,10 +35,10 @@ enum kind { ABSENT, NUMBER_KIND, U1_KIND, U2_KIND, U4_KIND, U8_KIND, I1_KIND, I4
 /*
  * A function that Python calls. `takes` declares its arguments, one item for each, and core.c checks them:
  *
- * n is a number. u1 to f8 is an array of elements of that type (u1 also: bool). u2|u4 is either type. i8? may be absent.
- * After the colon is the number of elements: a number, or a letter that stands for the same number in all items. 4n is
- * four times n, kb the product of k and b, n+1 one more than n, >n at least n, * any number. n:k is a number that sets
- * the letter k.
+ * n is a number. u1 to f8 is an array of elements of that type (u1 also: bool). u2|u4 is either type. i8? may be
+ * absent. After the colon is the number of elements: a number, or a letter that stands for the same number in all
+ * items. 4n is four times n, kb the product of k and b, n+1 one more than n, >n at least n, * any number. n:k is a
+ * number that sets the letter k.
  */
 typedef struct {
     const char *name, *takes;
@@ -89,7 +89,7 @@ static inline int is_linked(const uint32_t *slot)
            (kind == COMBINE_BEGIN || kind == COMBINE_CONTINUE);
 }
 
-/* Return the index of the first of some ascending numbers that is not less than `least`; the search starts at `guess`. */
+/* Return the index of the first of some ascending numbers that is not less than `least`; the search starts at guess. */
 #define NEAR_POSITION(name, type)                                                                                      \
     static inline int64_t name(const type *number, int64_t count, int64_t guess, type least)                           \
     {                                                                                                                  \

@@ -1,7 +1,7 @@
 """File layout of a data set: `TABLE/trace=NAME/part.parquet`, which DuckDB, Polars, Spark and Arrow can read.
 
-The file of the table `trace` is written last, so a trace that has it is complete. Its metadata have size and time of
-the source file when it was exported, and the names of the tables.
+The file of the table `trace` is written last, so a trace that has it is complete. Its metadata contain the size and
+modification time of the source file at the time of export, and the names of the tables.
 """
 
 from __future__ import annotations

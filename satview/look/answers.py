@@ -1,4 +1,4 @@
-"""Describes a trace, or the object with a handle, as sections of lines."""
+"""Describes a trace or an object in it as sections of text lines."""
 
 from __future__ import annotations
 

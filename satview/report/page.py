@@ -117,7 +117,7 @@ def _drawn(parts: list[str], title: str) -> str:
             f'<rect class="frame" x="0" y="0" width="{WIDTH}" height="{HEIGHT}"/>{"".join(parts)}</svg>')  # fmt: skip
 
 
-# The sections of a report: properties of the trace, verdicts, load, waits, threads, latencies, losses, limits.
+# The sections of a report as HTML: properties of the trace, verdicts, load, waits, threads, latencies, losses, limits.
 
 
 _BINS: Final = 250

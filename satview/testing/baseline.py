@@ -27,7 +27,7 @@ class Baseline:
     before: Figures | None
     now: Figures = field(default_factory=dict)
 
-    def compared(self, test: str, name: str, value: float) -> float | None:
+    def record(self, test: str, name: str, value: float) -> float | None:
         """Record a value of this run and return the value in the file; None = the file has none."""
         self.now.setdefault(test, {})[name] = value
         return None if self.before is None else self.before.get(test, {}).get(name)
@@ -43,7 +43,7 @@ class Baseline:
         return sum(map(len, self.now.values()))
 
     @property
-    def fresh(self) -> int:
+    def new_count(self) -> int:
         """Number of values of this run that are not in the file."""
         before = self.before or {}
         return sum(name not in before.get(test, {}) for test, figures in self.now.items() for name in figures)

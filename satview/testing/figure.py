@@ -26,8 +26,8 @@ class Unit(StrEnum):
 
 
 @dataclass(slots=True)
-class TimingClaims:
-    """Results of the assertions of one test so far.
+class Claims:
+    """Results of the assertions (claims) of one test so far.
 
     Attributes:
         test: Name of the test in the baseline.
@@ -64,13 +64,13 @@ class Figure(float):
     says: str
     unit: Unit
     location: Location | None
-    claims: TimingClaims
+    claims: Claims
     missing: str
 
     __slots__ = ("claims", "location", "missing", "says", "unit")
 
     def __new__(
-        cls, value: float, says: str, unit: Unit, location: Location | None, claims: TimingClaims, missing: str = ""
+        cls, value: float, says: str, unit: Unit, location: Location | None, claims: Claims, missing: str = ""
     ) -> Self:
         """Create the value with its attributes."""
         figure = super().__new__(cls, value)
@@ -116,7 +116,7 @@ class Figure(float):
             KevFailure: The value is worse.
         """
         __tracebackhide__ = True
-        before = None if self.claims.baseline is None else self.claims.baseline.compared(
+        before = None if self.claims.baseline is None else self.claims.baseline.record(
             self.claims.test, self.says, float(self)
         )  # fmt: skip
         if before is None:

@@ -36,7 +36,7 @@ from satview.opened import OpenedTrace
 from satview.store.losses import lost_marks
 from satview.store.time_ranges import Location, location_of
 from satview.testing.durations import Chain, MeasuredDurations
-from satview.testing.figure import Figure, KevFailure, TimingClaims, Unit
+from satview.testing.figure import Claims, Figure, KevFailure, Unit
 from satview.testing.threads import Threads
 
 _LIKE_A_NAME: Final = re.compile(r"[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)*")  # as QNX spells its events
@@ -65,7 +65,7 @@ class Kev:
 
     trace: OpenedTrace
     names: Mapping[str, str]
-    claims: TimingClaims
+    claims: Claims
     timing: Mapping[str, Timing] = field(default_factory=dict)
     is_lenient: bool = False
 
@@ -111,7 +111,7 @@ class Kev:
         return Threads(self.trace, self.claims, f"threads {pattern}", rows)
 
     def rows(self, event: str) -> NDArray[np.uint32]:
-        """Return the rows of the events with a name, uint32 (n,), ascending.
+        """Return the rows in the event table of the events with a name, uint32 (n,), ascending.
 
         Args:
             event: A name of the fixture `kev_names`, the name of an event in any form that satview shows (`MSG_SENDV`,
@@ -426,7 +426,7 @@ class Kev:
 
 
 def _user_rows(trace: OpenedTrace, text: str) -> NDArray[np.uint32]:
-    """Return the rows of the user events with a text, ascending; in a file, up to 7 bytes look like two numbers."""
+    """Return the rows of the user events with a text, ascending; a text of up to 7 bytes is compared as two words."""
     raw = text.encode("utf-8", "replace")
     if len(raw) >= _SHORT_BYTES:
         return trace.select(f"class == USREVENT and text == {in_quotes(text)}")
