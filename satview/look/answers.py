@@ -165,7 +165,7 @@ def look(trace: Trace, handle: str = "") -> Details:
 def overview(trace: Trace) -> Details:
     """Return a summary: verdicts, CPU load, busiest threads and processes, activities, and limits of the trace."""
     events = f"{len(trace.events):,} events in {format_duration(trusted_duration_ns(trace))}"
-    cpus = f"{trace.cpu_count} CPU{'s' * (trace.cpu_count != 1)}"
+    cpus = counted(trace.cpu_count, "CPU")
     subtitle = f"{events}, {cpus}, release {trace.release}, {len(trace.threads) - 1} threads"
     if not len(trace.events):
         return Details(trace.path.name, subtitle, "trace")

@@ -6,6 +6,7 @@ import _thread
 import queue
 import time
 from collections.abc import Callable
+from functools import wraps
 from threading import Barrier, BoundedSemaphore, BrokenBarrierError, Condition, Event, Semaphore
 from types import TracebackType
 from typing import Any, Final, NoReturn, TypeVar
@@ -28,6 +29,13 @@ def address_of(instance: object) -> int:
     """Return the address of an object in records; 0 = the object is not traced."""
     address: int = instance.__dict__.get(_ADDRESS, 0)
     return address
+
+
+def _recording(instance: object) -> tuple[Log | None, int]:
+    """Return the log for an operation on an object, None = do not record the operation; and the object's address."""
+    address = address_of(instance)
+    log = state.current() if address else None
+    return None if log is None or log.busy else log, address
 
 
 def quietly(log: Log, method: Callable[..., _T], *args: Any, **named: Any) -> _T:
@@ -97,6 +105,20 @@ def _single(
     return value
 
 
+def _traced_single(original: Method, category: int, interface: int, third: Callable[[Any], int]) -> Method:
+    """Return the traced form of a method that is recorded by `_single`."""
+
+    @wraps(original)
+    def method(self: Any, *args: Any, **named: Any) -> None:
+        log, address = _recording(self)
+        if log is None:
+            original(self, *args, **named)
+        else:
+            _single(original, log, category, interface, address, lambda: third(self), self, *args, **named)
+
+    return method
+
+
 def _pair(
     original: Method,
     log: Log,
@@ -134,40 +156,23 @@ def _succeeded(_value: Any) -> int:
 
 
 def _condition() -> list[Patch]:
-    wait_original, notify_original, all_original = Condition.wait, Condition.notify, Condition.notify_all
+    wait_original = Condition.wait
 
     def wait(self: Condition, timeout: float | None = None) -> bool:
-        address = address_of(self)
-        log = state.current() if address else None
-        if log is None or log.busy:
+        log, address = _recording(self)
+        if log is None:
             return wait_original(self, timeout)
         mutex = getattr(self._lock, "address", 0)  # type: ignore[attr-defined]
         interface = codes.COND_WAIT if timeout is None else codes.COND_TIMEDWAIT
         arguments = (address, mutex, *_until(timeout))
         return bool(_pair(wait_original, log, codes.COND, interface, arguments, _in_time, self, timeout))
 
-    def notify(self: Condition, n: int = 1) -> None:
-        address = address_of(self)
-        log = state.current() if address else None
-        if log is None or log.busy:
-            notify_original(self, n)
-        else:
-            _single(notify_original, log, codes.COND, codes.COND_SIGNAL, address, lambda: _waiters(self), self, n)
-
-    def notify_all(self: Condition) -> None:
-        address = address_of(self)
-        log = state.current() if address else None
-        if log is None or log.busy:
-            all_original(self)
-        else:
-            _single(all_original, log, codes.COND, codes.COND_BROADCAST, address, lambda: _waiters(self), self)
-
     init = _traced_init(Condition.__init__, codes.COND, codes.COND_INIT, shows_lock=True)
     return [
         (Condition, "__init__", init),
         (Condition, "wait", wait),
-        (Condition, "notify", notify),
-        (Condition, "notify_all", notify_all),
+        (Condition, "notify", _traced_single(Condition.notify, codes.COND, codes.COND_SIGNAL, _waiters)),
+        (Condition, "notify_all", _traced_single(Condition.notify_all, codes.COND, codes.COND_BROADCAST, _waiters)),
     ]
 
 
@@ -176,37 +181,28 @@ def _waiters(condition: Any) -> int:
 
 
 def _event() -> list[Patch]:
-    wait_original, set_original = Event.wait, Event.set
+    wait_original = Event.wait
 
     def wait(self: Event, timeout: float | None = None) -> bool:
-        address = address_of(self)
-        log = state.current() if address else None
-        if log is None or log.busy or self.is_set():
+        log, address = _recording(self)
+        if log is None or self.is_set():
             return wait_original(self, timeout)
         interface = codes.COND_WAIT if timeout is None else codes.COND_TIMEDWAIT
         return bool(
             _pair(wait_original, log, codes.COND, interface, (address, 0, *_until(timeout)), _in_time, self, timeout)
         )
 
-    def set(self: Event) -> None:  # noqa: A001  -- the name of the method it represents
-        address = address_of(self)
-        log = state.current() if address else None
-        if log is None or log.busy:
-            set_original(self)
-        else:
-            _single(set_original, log, codes.COND, codes.COND_BROADCAST, address, lambda: _waiters(self._cond), self)  # type: ignore[attr-defined]
-
     init = _traced_init(Event.__init__, codes.COND, codes.COND_INIT)
-    return [(Event, "__init__", init), (Event, "wait", wait), (Event, "set", set)]
+    traced_set = _traced_single(Event.set, codes.COND, codes.COND_BROADCAST, lambda event: _waiters(event._cond))
+    return [(Event, "__init__", init), (Event, "wait", wait), (Event, "set", traced_set)]
 
 
 def _semaphore() -> list[Patch]:
     acquire_original = Semaphore.acquire
 
     def acquire(self: Any, blocking: bool = True, timeout: float | None = None) -> bool:
-        address = address_of(self)
-        log = state.current() if address else None
-        if log is None or log.busy or (timeout is not None and not blocking):
+        log, address = _recording(self)
+        if log is None or (timeout is not None and not blocking):
             return acquire_original(self, blocking, timeout)
         if blocking and (timeout is None or timeout > 0):
             arguments = (address, max(0, self._value))
@@ -218,24 +214,16 @@ def _semaphore() -> list[Patch]:
         log.note(start_ns, codes.SEMA, codes.SEMA_TRYWAIT, codes.SINGLE, address, codes.OK if got else codes.EBUSY)
         return got
 
-    def releaser(original: Method) -> Method:
-        def release(self: Any, n: int = 1) -> None:
-            address = address_of(self)
-            log = state.current() if address else None
-            if log is None or log.busy:
-                original(self, n)
-            else:
-                _single(original, log, codes.SEMA, codes.SEMA_POST, address, lambda: int(self._value), self, n)
-
-        return release
+    def traced_release(original: Method) -> Method:
+        return _traced_single(original, codes.SEMA, codes.SEMA_POST, lambda semaphore: int(semaphore._value))
 
     init = _traced_init(Semaphore.__init__, codes.SEMA, codes.SEMA_INIT, "_value")
     return [
         (Semaphore, "__init__", init),
         (Semaphore, "acquire", acquire),
         (Semaphore, "__enter__", acquire),
-        (Semaphore, "release", releaser(Semaphore.release)),
-        (BoundedSemaphore, "release", releaser(BoundedSemaphore.release)),
+        (Semaphore, "release", traced_release(Semaphore.release)),
+        (BoundedSemaphore, "release", traced_release(BoundedSemaphore.release)),
     ]
 
 
@@ -243,9 +231,8 @@ def _barrier() -> list[Patch]:
     wait_original = Barrier.wait
 
     def wait(self: Barrier, timeout: float | None = None) -> int:
-        address = address_of(self)
-        log = state.current() if address else None
-        if log is None or log.busy:
+        log, address = _recording(self)
+        if log is None:
             return wait_original(self, timeout)
         return int(
             _pair(
