@@ -48,9 +48,7 @@ def uses(query: str) -> tuple[str, list[ViewUse]]:
     for name in mentioned(query)[1]:
         view = views()[name]
         if not view.parameters:
-            if re.search(
-                rf"\b{name}\b", query, re.IGNORECASE
-            ):  # the query itself names the view, not only another view
+            if re.search(rf"\b{name}\b", query, re.IGNORECASE):  # else only another view uses it
                 by_table[name] = ViewUse(view, name, name)
             continue
         for call in dict.fromkeys(re.findall(rf"\b{name}\s*\([^()]*\)", query, re.IGNORECASE)):
@@ -157,8 +155,8 @@ def query_dataset(
     except UsageError as error:
         if (name := _IN_CYCLES.search(str(error))) is None:
             raise
-        asked = f"{name['column']}_cycles; there is {name['column']}_ns" if name["column"] else f"{name['macro']}()"
-        raise UsageError(f"traces have different clocks, so that over many of them there is no {asked}") from error
+        absent = f"{name['column']}_cycles; there is {name['column']}_ns" if name["column"] else f"{name['macro']}()"
+        raise UsageError(f"traces have different clocks, so that over many of them there is no {absent}") from error
 
 
 def _kind_rows(dataset: Dataset) -> Iterator[tuple[str, str, str]]:

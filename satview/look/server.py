@@ -164,8 +164,8 @@ class Answers:
             timing: A timing file for the tables of activities; empty for none, which leaves the table `chain` empty.
         """
         with self.one_at_a_time:
-            said = read_timing(self.path(timing)) if timing else None
-            running = start_query(self.trace(trace), query, _LIMITS, timing=said)
+            timings = read_timing(self.path(timing)) if timing else None
+            running = start_query(self.trace(trace), query, _LIMITS, timing=timings)
         result = running.answer(is_part_enough=True)
         rows = result.rows(_MOST_ROWS)
         lines = [",".join(map(_cell, result.columns)), *(",".join(map(_cell, row)) for row in rows)]

@@ -214,11 +214,11 @@ def waits(trace: Trace) -> str:
         longest_row = int(np.argmax(waits_of_key.cycles))
         start = int(waits_of_key.start[longest_row])
         longest = location_of(trace, start, start + int(waits_of_key.cycles[longest_row]))
-        said = ", ".join(f"{name} {format_duration(value)}" for name, value in marks)
+        percentiles = ", ".join(f"{name} {format_duration(value)}" for name, value in marks)
         parts.append(
             f"<h3>{title}</h3>{histogram_bars(drawn, title)}"
-            f"<p>{len(waits_of_key):,} of them: {said}. The longest takes {format_duration(int(ns[longest_row]))} "
-            f"{html_text(str(longest))}.</p>{_command(longest.command)}"
+            f"<p>{len(waits_of_key):,} of them: {percentiles}. The longest takes "
+            f"{format_duration(int(ns[longest_row]))} {html_text(str(longest))}.</p>{_command(longest.command)}"
         )
     return "".join(parts) or "<p>The trace has no events of these.</p>"
 
@@ -245,10 +245,10 @@ def lateness(trace: Trace, thresholds: Thresholds) -> str:
         return shown
     worst, drawn, bars = answers.worst(activity, 1), responses(answers, activity), ""
     if drawn is not None:
-        told = answers.learned.activities[activity]
-        deadline_ns = trace.clock.duration_ns(max(told.deadline_cycles, 0))
+        learned = answers.learned.activities[activity]
+        deadline_ns = trace.clock.duration_ns(max(learned.deadline_cycles, 0))
         bound = f"; the line is its deadline of {format_duration(deadline_ns)}" if deadline_ns else ""
-        bars = (f"<h3>Responses of {html_text(told.name)}</h3>{histogram_bars(drawn, 'Responses', deadline_ns)}"
+        bars = (f"<h3>Responses of {html_text(learned.name)}</h3>{histogram_bars(drawn, 'Responses', deadline_ns)}"
                 f"<p>How many took how long{bound}.</p>")  # fmt: skip
     differences, (parts, says) = answers.compared(activity), answers.explained(worst)
     causes = "".join(f"<h3>{table.question.title}</h3>{_answer(table)}"
@@ -279,10 +279,10 @@ def limits(trace: Trace, thresholds: Thresholds) -> str:
     missing = may_be_more(trace)
     kinds = [kind for kind in all_kinds() if thresholds.is_enabled(kind)]
     rows = [(row["kind"], row["reason"]) for row in undecided_table(trace, kinds).records()]
-    said = f"<p>There may be more than is listed: {html_text(missing)}.</p>" if missing else ""
+    note = f"<p>There may be more than is listed: {html_text(missing)}.</p>" if missing else ""
     if not rows:
-        return said or "<p>The trace has what every verdict needs.</p>"
-    return said + _rows(("Verdict", "Why the trace cannot show it"), rows)
+        return note or "<p>The trace has what every verdict needs.</p>"
+    return note + _rows(("Verdict", "Why the trace cannot show it"), rows)
 
 
 def _verdict(trace: Trace, verdict: Verdict, drawn: str) -> str:
@@ -367,12 +367,12 @@ def write_report(
         WriteError: The file cannot be written.
     """
     progress = report or (lambda _share: None)
-    asked = thresholds or default_thresholds()
-    verdicts = find_verdicts(trace, asked, progress=lambda share: progress(_VERDICTS_SHARE * share))
+    thresholds = thresholds or default_thresholds()
+    verdicts = find_verdicts(trace, thresholds, progress=lambda share: progress(_VERDICTS_SHARE * share))
     sections: list[tuple[str, Callable[[Trace], str]]] = [
         *_SECTIONS,
-        ("What is late", partial(lateness, thresholds=asked)),
-        ("What the trace cannot show", partial(limits, thresholds=asked)),
+        ("What is late", partial(lateness, thresholds=thresholds)),
+        ("What the trace cannot show", partial(limits, thresholds=thresholds)),
     ]
     steps = (1 + len(verdicts[:pictures]) if pictures else 0) + len(sections)
     shares = iter(_VERDICTS_SHARE + (1 - _VERDICTS_SHARE) * step / steps for step in range(1, steps + 1))

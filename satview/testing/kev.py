@@ -192,12 +192,12 @@ class Kev:
             UsageError: No activity or more than one activity matches.
         """
         learned = activities(self.trace, self.timing)
-        which = learned.named(name)
-        own = learned.instances.at(learned.instances.activity == which)
+        number = learned.named(name)
+        own = learned.instances.at(learned.instances.activity == number)
         is_done, goes_on = own.is_known & ~own.is_open, own.is_known & own.is_open
         done = own.at(is_done)
         return MeasuredDurations(
-            self.trace, self.claims, learned.activities[which].name, done.start_cycles, done.end_cycles,
+            self.trace, self.claims, learned.activities[number].name, done.start_cycles, done.end_cycles,
             done.start_row, unsure=int(np.count_nonzero(~own.is_known)), open_cycles=own.start_cycles[goes_on],
             open_row=own.start_row[goes_on], missing=self._lost(),
         )  # fmt: skip
@@ -213,8 +213,8 @@ class Kev:
             UsageError: The chain has fewer than two activities, or one of them does not exist.
         """
         learned = activities(self.trace, self.timing)
-        said = self.timing.get(names)
-        chain = chain_of(learned, said.chain if said is not None and said.chain else names)
+        timing = self.timing.get(names)
+        chain = chain_of(learned, timing.chain if timing is not None and timing.chain else names)
 
         def durations(times: ChainTimes, what: str) -> MeasuredDurations:
             is_done, goes_on = times.is_known & ~times.is_open, times.is_known & times.is_open
@@ -306,7 +306,7 @@ class Kev:
         limits = thresholds or replace(default_thresholds(), timing=self.timing)
         if kind:
             refuse_without_timing([kind_of(kind)], limits)
-        kinds = [one for one in ([kind_of(kind)] if kind else all_kinds()) if limits.is_enabled(one)]
+        kinds = [name for name in ([kind_of(kind)] if kind else all_kinds()) if limits.is_enabled(name)]
         verdicts = find_verdicts(self.trace, limits, kinds)
         if verdicts:
             raise self._verdict_failure(verdicts)

@@ -75,9 +75,7 @@ def _replace(owner: Any, name: str, value: Any) -> None:
 def _flushing(original: Callable[..., Any]) -> Callable[..., Any]:
     def leave(*args: Any, **named: Any) -> Any:
         recorder = state.recorder()
-        if (
-            recorder.pid == os.getpid()
-        ):  # a child process that was forked without `after_in_child` has no records of its own
+        if recorder.pid == os.getpid():  # not in a child process whose fork was not traced
             recorder.flush()
         return original(*args, **named)
 
