@@ -11,7 +11,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from satview.analysis.activities import ChainTimes, activities, ages, chain_of, reactions
+from satview.analysis.activities import ChainTimes, Instances, activities, ages, chain_of, reactions
 from satview.analysis.needs import INTERRUPTS
 from satview.analysis.thread_names import names_of_process, names_of_thread, thread_of
 from satview.analysis.timing import Timing
@@ -194,13 +194,7 @@ class Kev:
         learned = activities(self.trace, self.timing)
         number = learned.named(name)
         own = learned.instances.at(learned.instances.activity == number)
-        is_done, goes_on = own.is_known & ~own.is_open, own.is_known & own.is_open
-        done = own.at(is_done)
-        return MeasuredDurations(
-            self.trace, self.claims, learned.activities[number].name, done.start_cycles, done.end_cycles,
-            done.start_row, unsure=int(np.count_nonzero(~own.is_known)), open_cycles=own.start_cycles[goes_on],
-            open_row=own.start_row[goes_on], missing=self._lost(),
-        )  # fmt: skip
+        return self._durations(own, learned.activities[number].name)
 
     def chain(self, names: str) -> Chain:
         """Return the end-to-end times of a chain of activities.
@@ -215,17 +209,8 @@ class Kev:
         learned = activities(self.trace, self.timing)
         timing = self.timing.get(names)
         chain = chain_of(learned, timing.chain if timing is not None and timing.chain else names)
-
-        def durations(times: ChainTimes, what: str) -> MeasuredDurations:
-            is_done, goes_on = times.is_known & ~times.is_open, times.is_known & times.is_open
-            return MeasuredDurations(
-                self.trace, self.claims, f"{what} of {names}", times.start_cycles[is_done], times.end_cycles[is_done],
-                times.start_row[is_done], unsure=int(np.count_nonzero(~times.is_known)),
-                open_cycles=times.start_cycles[goes_on], open_row=times.start_row[goes_on], missing=self._lost(),
-            )  # fmt: skip
-
-        return Chain(durations(reactions(self.trace, learned, chain), "reaction"),
-                     durations(ages(self.trace, learned, chain), "age"))  # fmt: skip
+        return Chain(self._durations(reactions(self.trace, learned, chain), f"reaction of {names}"),
+                     self._durations(ages(self.trace, learned, chain), f"age of {names}"))  # fmt: skip
 
     def round_trips(self, client: str = "", server: str = "") -> MeasuredDurations:
         """Return the durations of messages, each from the send until the client runs again.
@@ -342,6 +327,14 @@ class Kev:
             raise KevFailure(f"{query}: {'no number but ' + repr(value) if len(result) else 'no row'}")
         unit = Unit.NS if result.columns[0].endswith("_ns") else Unit.COUNT
         return Figure(float(value), query, unit, None, self.claims)
+
+    def _durations(self, times: Instances | ChainTimes, says: str) -> MeasuredDurations:
+        is_done, goes_on = times.is_known & ~times.is_open, times.is_known & times.is_open
+        return MeasuredDurations(
+            self.trace, self.claims, says, times.start_cycles[is_done], times.end_cycles[is_done],
+            times.start_row[is_done], unsure=int(np.count_nonzero(~times.is_known)),
+            open_cycles=times.start_cycles[goes_on], open_row=times.start_row[goes_on], missing=self._lost(),
+        )  # fmt: skip
 
     def _paired_by_thread(
         self, begins: NDArray[np.uint32], ends: NDArray[np.uint32]
