@@ -24,7 +24,7 @@ CPUS: Final = 64
 CODES: Final = 1 << 15
 _I64: Final = ctypes.c_int64
 _REFUSED: Final = -(1 << 63)  # as in core.h; the values above it name the invalid argument (see `_fault`)
-_MOST_ARGUMENTS: Final = 64  # maximum number of arguments
+_MAX_ARGUMENTS: Final = 64  # maximum number of arguments
 _NUMBER: Final = 1  # NUMBER_KIND of core.h; 0 is ABSENT
 _OTHER: Final = -1  # a type that no function accepts
 _KINDS: Final = {
@@ -67,7 +67,7 @@ def _opened() -> ctypes.CDLL:
 _LIBRARY: Final = _opened()
 _call: Final = _LIBRARY.satview_call
 _call.argtypes = (_I64, ctypes.c_void_p, _I64)
-_BLOCKS: Final = [_I64 * size for size in range(3 * _MOST_ARGUMENTS)]  # ctypes array types, by length
+_BLOCKS: Final = [_I64 * size for size in range(3 * _MAX_ARGUMENTS)]  # ctypes array types, by length
 
 
 def _passes() -> dict[str, tuple[int, tuple[str, ...]]]:
@@ -110,7 +110,7 @@ class BoundCall:
         words = self._words + _words(arguments)
         size = len(words)
         result: int = _call(self._number, _BLOCKS[size](*words), size // 3)
-        if result < _REFUSED + 2 * _MOST_ARGUMENTS:
+        if result < _REFUSED + 2 * _MAX_ARGUMENTS:
             raise ValueError(_fault(self._name, result - _REFUSED, (*self._arguments, *arguments)))
         return result
 

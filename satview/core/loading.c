@@ -16,7 +16,7 @@
 enum {
     BLOCK = 1 << 10, /* number of slots that fit into the first-level cache for a second pass */
     LONGEST_TAIL = 1 << 16, /* a chunk ends where an event begins, if an event begins that near to its end */
-    MOST_PROBES = 256,
+    MAX_PROBES = 256,
     IS_SUBJECT = 1, /* flags of a code: the payload names the thread that the event belongs to */
     IS_STATE = 2,
     IS_RARE = 4,
@@ -304,7 +304,7 @@ static int64_t satview_numbers(const uint64_t *requested, int64_t from, int64_t 
         }
         position = key * multiplier >> (64 - bits);
         while (rows[position] && keys[position] != key) {
-            if (++probes > MOST_PROBES)
+            if (++probes > MAX_PROBES)
                 return -1 - i;
             position = (position + 1) & mask;
         }

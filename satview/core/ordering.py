@@ -12,7 +12,7 @@ from satview.core.library import call
 
 _ORDER_BLOCK = 1 << 10  # as in ordering.c
 _MOVED_BLOCK = 1 << 14  # elements that are moved at once; with the saved elements, they fit into the CPU cache
-_LEAST_PARTS = 16  # at most this fraction (1/16) of the range is saved while rows are moved
+_MIN_PARTS = 16  # at most this fraction (1/16) of the range is saved while rows are moved
 _MOVED_ROWS = 1 << 17  # rows that are moved in all columns before the next rows; a multiple of `_MOVED_BLOCK`
 
 
@@ -60,7 +60,7 @@ def move(
         went: uint32 or uint64 (events,), receives the new row of each row in the range.
     """
     count, reach = len(rows), call("went", rows, first_row, went)
-    if reach > count // _LEAST_PARTS:
+    if reach > count // _MIN_PARTS:
         return False
     kept = [np.empty((reach + _MOVED_BLOCK) * column.itemsize, np.uint8) for column in columns]
     data = [(column[first_row:].view(np.uint8), column.itemsize) for column in columns]

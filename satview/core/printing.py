@@ -22,7 +22,7 @@ ALL_BITS: Final = 0xFFFFFFFF
 _FIELD: Final = np.dtype(
     [(name, np.int32) for name in ("kind", "at", "count", "flags", "width")] + [("mask", np.uint32)]
 )
-_MOST_DIGITS: Final = 21  # maximum length of a 64-bit number with its sign
+_MAX_DIGITS: Final = 21  # maximum length of a 64-bit number with its sign
 _ENTRY: Final = 4
 _BLOCK: Final = 32
 _ROOM: Final = 1 << 22
@@ -85,7 +85,7 @@ class Forms:
         for piece in pieces:
             if isinstance(piece, LineField):
                 self._fields.append(tuple(piece))
-                bound += 8 * piece.words + 2 if piece.kind == MESSAGE else max(_MOST_DIGITS, piece.width)
+                bound += 8 * piece.words + 2 if piece.kind == MESSAGE else max(_MAX_DIGITS, piece.width)
             else:
                 self._fields.append((LITERAL, len(self._literals), len(piece), 0, 0, ALL_BITS))
                 self._literals += piece

@@ -5,7 +5,7 @@
 #include "core.h"
 
 enum { IS_NUMBERS, IS_ASCII, MAY_BE_UTF8 };
-enum { MOST_PROBES = 64 }; /* maximum number of probes, so that no payloads make the search slow */
+enum { MAX_PROBES = 64 }; /* maximum number of probes, so that no payloads make the search slow */
 
 /* Return the kind of a payload. A text is not empty, printable up to its first zero, and followed only by zeros. */
 static uint8_t text_kind(const uint8_t *data, int64_t size)
@@ -68,7 +68,7 @@ static int64_t satview_same_rows(int64_t size, const uint8_t *data, int64_t coun
         const uint8_t *row = data + size * i;
         uint64_t place = hash_of(row, size);
         uint32_t same = numbers;
-        for (int probe = 0; probe < MOST_PROBES; probe++, place++) {
+        for (int probe = 0; probe < MAX_PROBES; probe++, place++) {
             uint32_t *entry = table + (place & (uint64_t)(places - 1));
             if (!*entry) {
                 *entry = numbers + 1;

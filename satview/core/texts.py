@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from satview.core.library import call
 
 IS_NUMBERS, IS_ASCII, MAY_BE_UTF8 = range(3)
-_LEAST_PLACES: Final = 16  # minimum size of the hash table
+_MIN_PLACES: Final = 16  # minimum size of the hash table
 
 
 def text_kinds(data: NDArray[np.uint8]) -> NDArray[np.uint8]:
@@ -36,7 +36,7 @@ def same_rows(data: NDArray[np.uint8]) -> tuple[NDArray[np.uint32], NDArray[np.u
         uint32 (n,) and uint32 (numbers,), ascending.
     """
     number, first_row = np.empty(len(data), np.uint32), np.empty(len(data), np.uint32)
-    table = np.zeros(max(_LEAST_PLACES, 1 << (2 * len(data)).bit_length()), np.uint32)
+    table = np.zeros(max(_MIN_PLACES, 1 << (2 * len(data)).bit_length()), np.uint32)
     count = call("same_rows", data.shape[1], np.ascontiguousarray(data), number, first_row, table)
     return number, first_row[:count]
 

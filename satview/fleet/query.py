@@ -115,7 +115,7 @@ def _plain(path: str) -> str:
 _CLOCK: Final = "_clock_of_trace"
 _TRACES: Final = f"SELECT trace, start_cycles, cycles_per_s FROM {_CLOCK} ORDER BY trace"  # noqa: S608  -- of ours
 _IN_CYCLES: Final = re.compile(rf'"(?P<column>\w+)_cycles"|Function with name "?(?P<macro>{"|".join(CLOCK_MACROS)})\b')
-_LEAST_S: Final = 0.001
+_MIN_S: Final = 0.001
 
 
 def query_dataset(
@@ -149,7 +149,7 @@ def query_dataset(
         views = tuple(view_statements(dataset, used, traces))
         reading = replace(reading, statements=(*reading.statements, *views))
         left_s = limits.time_s - (time.monotonic() - begin_s)
-        limits = replace(limits, time_s=max(left_s, _LEAST_S))
+        limits = replace(limits, time_s=max(left_s, _MIN_S))
     try:
         return Query(reading, limits, cancelled).answer(is_part_enough)
     except UsageError as error:

@@ -28,7 +28,7 @@ from satview.tables.result import Result
 _MEDIAN_DEVIATION: Final = 1.4826
 _MEAN_DEVIATION: Final = 1.253314
 _OUTLIER: Final = 3.5
-_LEAST_TRACES: Final = 5  # minimum number of values for which outliers are determined
+_MIN_TRACES: Final = 5  # minimum number of values for which outliers are determined
 _TRACES: Final = "select trace, begin, path, length_ns from trace order by begin nulls last, trace"
 
 
@@ -180,13 +180,13 @@ def location(table: Table, row: int) -> Location:
 def outliers(values: NDArray[np.float64]) -> NDArray[np.bool_]:
     """Return which values are outliers, bool (n,): values whose modified z-score exceeds 3.5; nan is no outlier.
 
-    Fewer than `_LEAST_TRACES` values have no outliers.
+    Fewer than `_MIN_TRACES` values have no outliers.
 
     Args:
         values: float64 (n,).
     """
     known = ~np.isnan(values)
-    if int(known.sum()) < _LEAST_TRACES:
+    if int(known.sum()) < _MIN_TRACES:
         return np.zeros(len(values), np.bool_)
     away = np.abs(values - np.median(values[known]))
     usual = float(np.median(away[known])) * _MEDIAN_DEVIATION

@@ -41,11 +41,11 @@ from satview.tables.schema import SCHEMAS
 from satview.tables.sql import start_query
 from satview.tables.views import views
 
-_MOST_OPEN: Final = 2
-_MOST_ROWS: Final = 200
+_MAX_OPEN: Final = 2
+_MAX_ROWS: Final = 200
 _LIMITS: Final = Limits(time_s=30.0, memory_bytes=1 << 30, answer_bytes=64 << 20)
 _SIZE: Final = "1400x860"
-_MOST_TRACES: Final = 500
+_MAX_TRACES: Final = 500
 _PATTERNS: Final = ("*.kev", "*.kev.gz", "*.kev.zst", "*.qst")
 _Tool = Callable[..., str | bytes]
 
@@ -87,7 +87,7 @@ class Answers:
             with only_below(self.roots):
                 self.opened[key] = open_trace(path)
             describe_events(self.opened[key], self.described)
-            while len(self.opened) > _MOST_OPEN:
+            while len(self.opened) > _MAX_OPEN:
                 self.opened.popitem(last=False)
         self.opened.move_to_end(key)
         return self.opened[key]
@@ -100,8 +100,8 @@ class Answers:
         """List the traces below the folders that the server was started with."""
         names = sorted(str(path.relative_to(root)) for root in self.roots for pattern in _PATTERNS
                        for path in root.rglob(pattern) if path.is_file() and self._is_open(path))  # fmt: skip
-        more = f"\nand {len(names) - _MOST_TRACES:,} more" if len(names) > _MOST_TRACES else ""
-        return "\n".join(names[:_MOST_TRACES]) + more if names else "there are none"
+        more = f"\nand {len(names) - _MAX_TRACES:,} more" if len(names) > _MAX_TRACES else ""
+        return "\n".join(names[:_MAX_TRACES]) + more if names else "there are none"
 
     def look(self, trace: str, handle: str = "") -> str:
         """Describe a trace or an object in it. Start here: without a handle, summarize the trace and its problems.
@@ -167,9 +167,9 @@ class Answers:
             timings = read_timing(self.path(timing)) if timing else None
             running = start_query(self.trace(trace), query, _LIMITS, timing=timings)
         result = running.answer(is_part_enough=True)
-        rows = result.rows(_MOST_ROWS)
+        rows = result.rows(_MAX_ROWS)
         lines = [",".join(map(_cell, result.columns)), *(",".join(map(_cell, row)) for row in rows)]
-        if len(result) > _MOST_ROWS or result.is_cut:
+        if len(result) > _MAX_ROWS or result.is_cut:
             lines.append(f"... {result.summary}; add a LIMIT or add them up")
         return "\n".join(lines)
 

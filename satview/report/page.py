@@ -121,8 +121,8 @@ def _drawn(parts: list[str], title: str) -> str:
 
 
 _BINS: Final = 250
-_MOST_ROWS: Final = 15
-_MOST_LOSSES: Final = 20
+_MAX_ROWS: Final = 15
+_MAX_LOSSES: Final = 20
 _WAITS: Final = (
     ("state:READY", "Wait for a CPU (READY)"),
     ("run", "Run on a CPU"),
@@ -265,7 +265,7 @@ def losses(trace: Trace) -> str:
         total = clock.duration_ns(int((lost[:, 1] - lost[:, 0]).sum()))
         rows = [(format_moment(int(a), clock), format_duration(clock.duration_ns(int(b - a)))) for a, b in lost]
         parts = [f"<p>Events are missing in {counted(len(lost), 'range')}, {format_duration(total)} in all.</p>",
-                 _rows(("From", "Length"), rows[:_MOST_LOSSES]), _more(len(rows), _MOST_LOSSES)]  # fmt: skip
+                 _rows(("From", "Length"), rows[:_MAX_LOSSES]), _more(len(rows), _MAX_LOSSES)]  # fmt: skip
     counts = trace.problems.counts()
     if counts:
         parts.append(_rows(("Problem of the file", "Times", ""), [
@@ -312,9 +312,9 @@ def _answer(table: Table, names: Sequence[str] = ()) -> str:
     if not len(table):
         return f"<p>{html_text(table.says_why_empty)}</p>"
     columns = [column for column in table.filled() if not names or column.name in names]
-    rows = [[table.text(row, column.name) for column in columns] for row in range(min(len(table), _MOST_ROWS))]
+    rows = [[table.text(row, column.name) for column in columns] for row in range(min(len(table), _MAX_ROWS))]
     return (_rows([column.marked_title for column in columns], rows, [column.kind.is_words for column in columns])
-            + _more(len(table), _MOST_ROWS)
+            + _more(len(table), _MAX_ROWS)
             + "".join(f'<p class="note">{html_text(doubt)}</p>' for doubt in table.doubts(names)))  # fmt: skip
 
 

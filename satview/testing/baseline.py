@@ -11,7 +11,7 @@ from satview.base.errors import UsageError
 from satview.base.new_file import NewFile
 
 _VERSION: Final = 1
-_MOST_BYTES: Final = 1 << 26
+_MAX_BYTES: Final = 1 << 26
 Figures = dict[str, dict[str, float]]  # values by test and by name of the measurement; times in nanoseconds
 
 
@@ -65,7 +65,7 @@ def read_baseline(path: Path) -> Baseline:
     if not path.exists():
         return Baseline(None)
     try:
-        if path.stat().st_size > _MOST_BYTES:
+        if path.stat().st_size > _MAX_BYTES:
             raise UsageError(f"{path.name}: too large for a baseline; is it another file?")
         contents = json.loads(path.read_bytes())
     except (OSError, ValueError, RecursionError) as error:

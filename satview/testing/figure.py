@@ -172,7 +172,7 @@ def _where(location: Location | None) -> str:
 # Pictures of the locations of failed assertions. A separate process takes them, so tests do not load Qt.
 
 
-MOST_PICTURES: Final = 20  # maximum per run: in a broken build every test fails
+MAX_PICTURES: Final = 20  # maximum per run: in a broken build every test fails
 _SIZE: Final = "1400x860"
 _NOT_IN_NAMES: Final = re.compile(r"[^\w.\-\[\]]+")
 _LONGEST_NAME: Final = 120
@@ -199,8 +199,8 @@ class Pictures:
         """
         if self.folder is None:
             return "none is requested"
-        if self.taken >= MOST_PICTURES:
-            return f"none: this run has {MOST_PICTURES} already"
+        if self.taken >= MAX_PICTURES:
+            return f"none: this run has {MAX_PICTURES} already"
         self.taken += 1
         try:
             _make(self.folder)

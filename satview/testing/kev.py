@@ -43,8 +43,8 @@ _LIKE_A_NAME: Final = re.compile(r"[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)*")  # as QNX spe
 _USER_EVENT: Final = re.compile(r"EVENT[ :]?\d+")
 _MISSPELT: Final = 0.8  # similarity from which a text counts as a misspelt event name
 _MESSAGES: Final = (wire.code(wire.WireClass.COMM, 0),)
-_MOST_NAMED: Final = 4
-_MOST_INTERRUPTS: Final = 8
+_MAX_NAMED: Final = 4
+_MAX_INTERRUPTS: Final = 8
 _SHORT_BYTES: Final = 8  # shorter texts fit into two words with their NUL
 
 
@@ -139,7 +139,7 @@ class Kev:
         if _LIKE_A_NAME.fullmatch(event) or event.endswith("()") or _USER_EVENT.fullmatch(event):
             return nearest(event, known)
         if codes := book.find_shown(event):  # an event name in another case than QNX's
-            return tuple(dict.fromkeys(map(book.name, codes)))[:_MOST_NAMED]
+            return tuple(dict.fromkeys(map(book.name, codes)))[:_MAX_NAMED]
         return tuple(difflib.get_close_matches(event[:64].upper(), known, 3, _MISSPELT)) or None
 
     def events(self, event: str) -> Figure:
@@ -269,7 +269,7 @@ class Kev:
         interrupts = self.trace.table("interrupt")
         known = np.unique(interrupts["vector"]).tolist()
         if known and number not in known and not self.is_lenient:
-            present = ", ".join(f"0x{vector:x}" for vector in known[:_MOST_INTERRUPTS])
+            present = ", ".join(f"0x{vector:x}" for vector in known[:_MAX_INTERRUPTS])
             raise KevFailure(f"the trace has no interrupt 0x{number:x}; it has {present}")
         missing = "" if self.is_lenient else "" if known else INTERRUPTS.advice(self.trace)
         return self._lengths(interrupts, interrupts["vector"] == number, "start_cycles", "length_cycles",
@@ -399,10 +399,10 @@ class Kev:
         worst = verdicts[0]
         row = worst.evidence[0] if worst.evidence else -1
         lines = [
-            f"{verdict.severity}: {verdict.kind}: {visible_line(verdict.says)}" for verdict in verdicts[:_MOST_NAMED]
+            f"{verdict.severity}: {verdict.kind}: {visible_line(verdict.says)}" for verdict in verdicts[:_MAX_NAMED]
         ]
-        if len(verdicts) > _MOST_NAMED:
-            lines.append(f"and {len(verdicts) - _MOST_NAMED} more verdicts")
+        if len(verdicts) > _MAX_NAMED:
+            lines.append(f"and {len(verdicts) - _MAX_NAMED} more verdicts")
         lines.append(f"  {visible_line(worst.remedy)}")
         return self._failure(
             "\n".join(lines), location_of(self.trace, worst.start_cycles, worst.end_cycles, row), "\n  "

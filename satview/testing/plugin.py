@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from satview.testing.figure import Claims, Pictures
     from satview.testing.kev import Kev
 
-_MOST_OPEN = 2  # maximum number of open traces cached between tests: the tests of one file mostly share a trace
+_MAX_OPEN = 2  # maximum number of open traces cached between tests: the tests of one file mostly share a trace
 _FOLDER = "kev-pictures"
 _baseline: pytest.StashKey[Baseline] = pytest.StashKey()
 _pictures: pytest.StashKey[Pictures] = pytest.StashKey()
@@ -236,7 +236,7 @@ def _trace(config: pytest.Config, path: Path) -> OpenedTrace:
             cache[path] = open_trace(path)
         except (SatviewError, OSError) as error:
             pytest.fail(f"{path}: {error}", pytrace=False)
-        for old in list(cache)[:-_MOST_OPEN]:
+        for old in list(cache)[:-_MAX_OPEN]:
             del cache[old]
     return cache[path]
 
