@@ -134,6 +134,11 @@ class Figure(float):
         )
 
     def _judged(self, compare: Callable[[float, float], bool], sign: str, other: object) -> bool:
+        """Compare with another number; if the result is False, record the location for the failure report.
+
+        Raises:
+            KevFailure: The value is only a lower bound, so the comparison cannot be decided.
+        """
         __tracebackhide__ = True
         holds = compare(self, other)  # type: ignore[arg-type]  # NotImplemented goes back to Python
         if holds is True and self.missing and sign not in (">", ">="):

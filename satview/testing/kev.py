@@ -352,6 +352,7 @@ class Kev:
         self, table: Table, selected: NDArray[np.bool_], start: str, length: str, says: str,
         is_over: NDArray[np.bool_] | bool = True, missing: str = "",
     ) -> MeasuredDurations:  # fmt: skip
+        """Return durations from a column of start times and a column of lengths, which are negative if unknown."""
         has_length = selected & (table[length] >= 0)
         known, goes_on = has_length & is_over, has_length & ~np.broadcast_to(is_over, has_length.shape)
         starts = table[start][known]
