@@ -300,9 +300,7 @@ def values_in_ranges(
     number: NDArray[np.uint32], start: NDArray[np.uint32], values: NDArray[np.uint64],
     requested: NDArray[np.uint32], position: int,
 ) -> NDArray[np.uint64] | None:  # fmt: skip
-    """Look up numbers, each of which has a range of values, and return one value of each range, uint64 (k,).
-
-    Return None if a number does not exist.
+    """Return one value of the range of values of each requested number, uint64 (k,); None if a number does not exist.
 
     Args:
         number: uint32 (n,), ascending.

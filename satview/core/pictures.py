@@ -137,7 +137,7 @@ def share_index(
     weight: NDArray[np.int64],
     kinds: int,
 ) -> NDArray[np.int64]:
-    """Return cumulative sums over a lane: weighted cycles of each kind of value before every `every`-th interval.
+    """Return the weighted cycles of each kind of value before every `every`-th interval of a lane, int64 (sums, kinds).
 
     Args:
         start: int64 (n,), start of each interval, ascending.
@@ -146,9 +146,6 @@ def share_index(
         kind_of: int64 (64,), kind of each value.
         weight: int64 (64,), weight of a cycle of each value.
         kinds: Number of kinds.
-
-    Returns:
-        int64 (ceil(n / every), kinds).
     """
     marks = -(-len(start) // every)
     out = np.empty((marks, kinds), np.int64)
@@ -168,7 +165,7 @@ class ShareSums:
         kind_of: int64 (64,), kind of each value.
         weight: int64 (64,), weight of a cycle of each value.
         index: Result of `share_index`.
-        begins: int64 (rows of `index`,), start of every `every`-th interval.
+        begins: int64 (sums,), start of every `every`-th interval.
     """
 
     def __init__(

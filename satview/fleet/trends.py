@@ -178,12 +178,10 @@ def location(table: Table, row: int) -> Location:
 
 
 def outliers(values: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """Return which values are outliers, bool (n,): values whose modified z-score exceeds 3.5; nan is no outlier.
-
-    Fewer than `_MIN_TRACES` values have no outliers.
+    """Return which values are outliers, bool (n,): values whose modified z-score exceeds 3.5, but never nan.
 
     Args:
-        values: float64 (n,).
+        values: float64 (n,); fewer than `_MIN_TRACES` known values have no outliers.
     """
     known = ~np.isnan(values)
     if int(known.sum()) < _MIN_TRACES:

@@ -303,12 +303,7 @@ def _command(text: str) -> str:
 
 
 def _answer(table: Table, names: Sequence[str] = ()) -> str:
-    """Return the first rows of a table as HTML, with notes about inexact values.
-
-    Args:
-        table: The table, in the order to show.
-        names: Names of the columns to show; none = all.
-    """
+    """Return the first rows of a table as HTML, with the named columns, none = all, and notes about inexact values."""
     if not len(table):
         return f"<p>{html_text(table.says_why_empty)}</p>"
     columns = [column for column in table.filled() if not names or column.name in names]

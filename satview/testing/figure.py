@@ -134,11 +134,7 @@ class Figure(float):
         )
 
     def _judged(self, compare: Callable[[float, float], bool], sign: str, other: object) -> bool:
-        """Compare with another number; if the result is False, record the location for the failure report.
-
-        Raises:
-            KevFailure: The value is only a lower bound, so the comparison cannot be decided.
-        """
+        """Compare with another number; record the location if False, and fail if a lower bound decides nothing."""
         __tracebackhide__ = True
         holds = compare(self, other)  # type: ignore[arg-type]  # NotImplemented goes back to Python
         if holds is True and self.missing and sign not in (">", ">="):

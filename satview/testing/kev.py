@@ -71,10 +71,7 @@ class Kev:
 
     @property
     def if_known(self) -> Kev:
-        """The same trace, but assertions pass if it lacks the events to decide them.
-
-        Example: `kev.if_known.events("MSG_ERROR") == 0`.
-        """
+        """The same trace, but assertions that it cannot decide pass: `kev.if_known.events("MSG_ERROR") == 0`."""
         return replace(self, is_lenient=True)
 
     def thread(self, name: str) -> Threads:
@@ -374,11 +371,7 @@ class Kev:
         return codes if event == event.upper() or event.removesuffix("()") in calls else ()
 
     def _missing_of(self, codes: Sequence[int]) -> str:
-        """Return why events with some codes may be missing from the trace; empty = none is missing.
-
-        Args:
-            codes: Codes of the events; none = events of any class.
-        """
+        """Return why events with some codes, none = any, may be missing from the trace; empty = none is missing."""
         book = self.trace.catalogue
         classes = {book.class_name(code) for code in codes}
         present = {book.class_name(code) for code in np.flatnonzero(self.trace.code_counts).tolist()}

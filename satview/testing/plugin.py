@@ -95,10 +95,7 @@ def kev_timing(pytestconfig: pytest.Config) -> Path | None:
 
 @pytest.fixture
 def kev_file(request: pytest.FixtureRequest) -> Path:
-    """Return the trace file of a test: from the marker `kev`, else `--kev`, else the setting `kev_file`.
-
-    Projects may override this fixture.
-    """
+    """Return the trace file: of the marker `kev`, else `--kev`, else the setting `kev_file`; may be overridden."""
     config = request.config
     marker = request.node.get_closest_marker("kev")
     if marker is not None and marker.args:
