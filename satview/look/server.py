@@ -195,7 +195,7 @@ class Answers:
 
 
 def make_server(roots: Sequence[Path], described: Mapping[int, UserEvent] | None = None) -> Any:
-    """Return the server, not yet running.
+    """Create the server without running it.
 
     Args:
         roots: Folders below which traces are opened.

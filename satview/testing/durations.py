@@ -107,7 +107,7 @@ class MeasuredDurations:
 
     @property
     def p50(self) -> Figure:
-        """The median."""
+        """The median, as `percentile(50)`."""
         __tracebackhide__ = True
         return self.percentile(50)
 

@@ -270,7 +270,7 @@ def routine(code: CodeType | None, name: str) -> int:
 
 
 def _maker() -> str:
-    """Return the line outside the standard library that created an object, then the library line in brackets."""
+    """Return the program's line that created an object, then, in brackets, the standard library's line if any."""
     frame: FrameType | None = sys._getframe(2)
     while frame is not None and _is_inner(frame.f_code.co_filename):
         frame = frame.f_back
