@@ -1,10 +1,10 @@
-"""The compiled core in C: the passes that take most of the time of loading, links, drawing and printing.
+"""The compiled core: C functions for the most expensive passes of loading, links, drawing and printing.
 
-Nothing works without it: if its library cannot be loaded, importing a module that needs it raises `CoreError`.
+The core is required: modules that use it raise `CoreError` on import if its library cannot be loaded.
 """
 
 from __future__ import annotations
 
 
 class CoreError(ImportError):
-    """The library of the core cannot be loaded; the text names the file and the remedy."""
+    """The compiled core cannot be loaded; the message has the file and the remedy."""

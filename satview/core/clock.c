@@ -1,5 +1,5 @@
 /*
- * The pass that places events in time, by rules 1 to 4 of section 5.3 of the format.
+ * The pass that computes the times of events, by rules 1 to 4 of section 5.3 of the format; and cheapest paths.
  */
 
 #include "core.h"
@@ -11,12 +11,12 @@ static const int64_t UNSET = -((int64_t)1 << 62);
 /* Kinds of entries in the log of the clock. */
 enum { LOG_SEED = 0, LOG_TIME = 1, LOG_CROSSING = 2, LOG_WIDTH = 4 };
 
-/* What the clock knows of a chunk. */
+/* State of the clock, per CPU. */
 typedef struct {
-    int64_t *reference; /* per CPU, the latest time placed on it */
-    int64_t start[CPUS];  /* the rollover in which it was at its last TIME */
-    int64_t limit[CPUS];  /* where the next one begins, until an event passes it; what has no reference is beyond it */
-    int64_t beyond[CPUS]; /* the first event that did, -1 = none */
+    int64_t *reference;   /* latest time assigned, UNSET = none */
+    int64_t start[CPUS];  /* number of rollovers at the last TIME event */
+    int64_t limit[CPUS];  /* time of the next rollover, until an event passes it; lowest value without a reference */
+    int64_t beyond[CPUS]; /* first event after the rollover, -1 = none */
     int64_t *log;
     int64_t entries;
 } satview_clock_state;
@@ -44,14 +44,14 @@ static void note_crossing(satview_clock_state *clock, int cpu)
         note(clock, LOG_CROSSING, clock->beyond[cpu], (clock->reference[cpu] >> 32) - clock->start[cpu], cpu);
 }
 
-/* Return the time of a stamp: less than a quarter of a rollover before the reference, or within three quarters after. */
+/* Return the time of a stamp: up to a quarter of a rollover before the reference, or up to three quarters after it. */
 static inline int64_t unwrapped(int64_t reference, uint32_t stamp)
 {
-    int64_t middle = reference + SLACK; /* half a rollover on both sides of it */
+    int64_t middle = reference + SLACK; /* the time is at most half a rollover from it */
     return middle + (int32_t)(stamp - (uint32_t)middle);
 }
 
-/* Place events that are no TIME and share none, up to one that passes a rollover or has no reference; return which. */
+/* Write the times of normal events from i on; return the first that passes a rollover or has no reference, or end. */
 static int64_t place(const satview_clock_state *clock, const uint32_t *stamp, const uint8_t *cpu, int64_t i,
                      int64_t end, int64_t *out)
 {
@@ -68,17 +68,17 @@ static int64_t place(const satview_clock_state *clock, const uint32_t *stamp, co
 }
 
 /*
- * Place the events of a chunk in time.
+ * Write the times of the events of a chunk.
  *
  * time_row, time_value: CONTROL TIME events, ascending; a negative value is unusable. shared: BUFFER events that take
- * the time of the event behind them and leave the clock alone, ascending. reference: per CPU, carried; last: the last
- * time placed on any CPU, carried.
+ * the time of the event after them and do not change the clock, ascending. reference: latest time per CPU; last: last
+ * time on any CPU; both are updated for the next chunk.
  *
- * log: what the review of the clock wants to know, LOG_WIDTH numbers each, in file order for each CPU:
- *   LOG_SEED, row, 0, 0: the first event of its CPU, which has no TIME of its own;
- *   LOG_TIME, row, reference before, 1 if events of the CPU were placed before it: a usable TIME;
- *   LOG_CROSSING, row, rollovers, CPU: the first event beyond a rollover without a TIME since.
- * Returns the entries of the log; REFUSED if it has no room for them.
+ * log: entries for the review of the clock, LOG_WIDTH numbers each, in file order for each CPU:
+ *   LOG_SEED, row, 0, 0: the first event of a CPU, without a TIME event before it;
+ *   LOG_TIME, row, reference before, 1 if the CPU had events before: a usable TIME event;
+ *   LOG_CROSSING, row, rollovers, CPU: the first event after a rollover without a TIME event in between.
+ * Returns the number of log entries; REFUSED if the log is too small.
  */
 static int64_t satview_clock(const uint32_t *stamp, const uint8_t *cpu, int64_t count, const int64_t *time_row,
                              const int64_t *time_value, int64_t times, const int64_t *shared, int64_t shareds,
@@ -115,7 +115,7 @@ static int64_t satview_clock(const uint32_t *stamp, const uint8_t *cpu, int64_t 
         if (k < times && time_row[k] == i)
             value = time_value[k];
         if (value >= 0) {
-            /* Without a reference the segment before this TIME has no event; one of another CPU tells so. */
+            /* Without a reference, the CPU has no event before this TIME; the latest time of another CPU is logged. */
             note_crossing(&clock, number);
             note(&clock, LOG_TIME, i, had == UNSET ? latest : had, had != UNSET);
             set_reference(&clock, number, value);
@@ -125,7 +125,7 @@ static int64_t satview_clock(const uint32_t *stamp, const uint8_t *cpu, int64_t 
         }
         out[i] = latest = unwrapped(reference[number], stamp[i]);
         if (value < 0 && latest > reference[number]) {
-            /* The stamp of a TIME is read after the counter: it does not move the reference. */
+            /* Only for other events: the stamp of a TIME is read after its counter and does not move the reference. */
             reference[number] = latest;
             if (latest >= clock.limit[number]) {
                 clock.beyond[number] = i;
@@ -139,7 +139,7 @@ static int64_t satview_clock(const uint32_t *stamp, const uint8_t *cpu, int64_t 
             return REFUSED;
         note_crossing(&clock, c);
     }
-    /* Several in a row all take the time of the event behind them; the last event of a chunk is never one of them. */
+    /* Successive BUFFER events all take the time of the event after them; a chunk never ends with a BUFFER event. */
     for (b = shareds; b-- > 0;)
         if (shared[b] + 1 < count)
             out[shared[b]] = out[shared[b] + 1];
@@ -154,11 +154,11 @@ PASS(clock,
      COUNT(8) / LOG_WIDTH)
 
 /*
- * Find the cheapest sequence of choices; return how many there are.
+ * Find the cheapest path through n steps of k choices; return n.
  *
- * cost: of each choice (n, k); step: from each to each of the next one (n - 1, k, k).
- * ahead, behind: receive the least that a sequence up to a choice, and from it on, costs; itself in both.
- * best: receives the choices, the first of equal ones.
+ * cost: cost of each choice (n, k); step: cost of going from each choice to each choice of the next step (n - 1, k, k).
+ * ahead, behind: receive the minimum cost of a path up to each choice, and from each choice on, both with the choice.
+ * best: receives the choice in each step, the first of equally cheap choices.
  */
 static int64_t satview_cheapest_path(int64_t k, const double *cost, int64_t n, const double *step, int64_t steps,
                                      double *ahead, double *behind, int64_t *best)

@@ -1,5 +1,5 @@
 /*
- * The way into the core: the table of its functions, and the call that compares arguments with what they take.
+ * Entry points of the library: the table of functions, and the call, which checks arguments against the declaration.
  */
 
 #include "core.h"
@@ -9,12 +9,13 @@
 #endif
 
 #define ALL_PASSES(X)                                                                                                  \
-    X(clock) X(cheapest_path) X(run_slices) X(whole_spans) X(cpu_states) X(cpu_timeline) X(thread_states) X(process_states) X(group) X(numbers) X(rows_by_thread)      \
-    X(owners) X(word_sum) X(take_halves) X(stable_order) X(disordered) X(merged) X(went) X(moved) X(far_rows)            \
-    X(event_cells) X(raster) X(levels) X(calls) X(last_before) X(last_of) X(last_of_number) X(next_of_number)          \
-    X(states) X(state_positions) X(rows_with) X(values_of) X(times_of) X(first_in_table) X(previous_same) X(numbered) X(positions) X(values_in_ranges)     \
-    X(key_positions) X(nested) X(calls_of) X(share_index) X(shares) X(stack_tops)           \
-    X(draw_stack) X(hatch) X(protobuf) X(forms) X(print) X(scheduling) X(nesting) X(left_open) X(covered) X(window_sums) X(ranges) X(event_counts)           \
+    X(clock) X(cheapest_path) X(run_slices) X(whole_spans) X(cpu_states) X(cpu_timeline) X(thread_states)              \
+    X(process_states) X(group) X(numbers) X(rows_by_thread) X(owners) X(word_sum) X(take_halves) X(stable_order)       \
+    X(disordered) X(merged) X(went) X(moved) X(far_rows) X(event_cells) X(raster) X(levels) X(calls) X(last_before)    \
+    X(last_of) X(last_of_number) X(next_of_number) X(states) X(state_positions) X(rows_with) X(values_of)              \
+    X(times_of) X(first_in_table) X(previous_same) X(numbered) X(positions) X(values_in_ranges) X(key_positions)           \
+    X(nested) X(calls_of) X(share_index) X(shares) X(stack_tops) X(draw_stack) X(hatch) X(protobuf) X(forms)           \
+    X(print) X(scheduling) X(nesting) X(left_open) X(covered) X(window_sums) X(ranges) X(event_counts)                 \
     X(stream_groups) X(with_keys) X(deliver) X(text_kinds) X(same_rows) X(joined)
 
 #define DECLARED(NAME) extern const satview_pass satview_pass_##NAME;
@@ -24,13 +25,13 @@ ALL_PASSES(DECLARED)
 static const satview_pass *const PASSES[] = {ALL_PASSES(LISTED)};
 static const int64_t PASS_COUNT = sizeof PASSES / sizeof *PASSES;
 
-/* Why a call is refused: one of these, and twice the number of the argument. */
+/* Offsets from REFUSED that say why a call is refused; twice the index of the argument is added. */
 enum { OTHER_COUNT = 1, OTHER_KIND = 2, OTHER_LENGTH = 3 };
 
-/* Return a digest of the source that this library was built from. */
+/* Return the digest of the sources that this library was built from. */
 EXPORT const char *satview_source(void) { return SATVIEW_SOURCE; }
 
-/* Return the name of function number `i` and, behind a space, what it takes; null behind the last one. */
+/* Return the name, and the declaration of the arguments, of function `i`; null if there is no such function. */
 EXPORT const char *satview_name(int64_t i) { return i >= 0 && i < PASS_COUNT ? PASSES[i]->name : NULL; }
 EXPORT const char *satview_takes(int64_t i) { return i >= 0 && i < PASS_COUNT ? PASSES[i]->takes : NULL; }
 
@@ -44,7 +45,7 @@ static int64_t read_number(const char **text)
     return number;
 }
 
-/* Return whether an argument is of one of the types of an item, and move on to what is behind them. */
+/* Return whether an argument has one of the types of an item; advance `item` beyond the types. */
 static int is_of_kind(const satview_argument *in, const char **item)
 {
     static const char *const NAMES[KINDS] = {"", "n", "u1", "u2", "u4", "u8", "i1", "i4", "i8", "f8"};
@@ -64,7 +65,7 @@ static int is_of_kind(const satview_argument *in, const char **item)
     return fits || (may_be_absent && in->kind == ABSENT);
 }
 
-/* Return whether an array has as many elements as an item says; letters that stand for nothing yet stand for that. */
+/* Return whether an array has the length of an item; a letter without a value gets its value from the array. */
 static int is_of_length(const satview_argument *in, const char **item, int64_t *sizes)
 {
     int64_t factor, more = 0, least, *unknown = NULL;
@@ -94,7 +95,7 @@ static int is_of_length(const satview_argument *in, const char **item, int64_t *
     }
     if (in->kind == ABSENT)
         return 1;
-    if (unknown) { /* of no elements, or of none for each, nothing is known */
+    if (unknown) { /* the length does not determine the letter if the factor is 0 */
         *unknown = factor > 0 && in->count >= more ? (in->count - more) / factor : 0;
         factor *= *unknown;
     }
@@ -103,11 +104,9 @@ static int is_of_length(const satview_argument *in, const char **item, int64_t *
 }
 
 /*
- * Call a function.
+ * Call function `i` with `count` arguments.
  *
- * i: its number. in: its arguments, `count` of them.
- *
- * Returns what it returns; REFUSED and more, which no function returns, where arguments are not what it takes.
+ * Returns the result of the function, or REFUSED plus a small number if the arguments do not match its declaration.
  */
 EXPORT int64_t satview_call(int64_t i, const satview_argument *in, int64_t count)
 {

@@ -1,11 +1,11 @@
 /*
- * What the files of the compiled core share.
+ * Common definitions of the compiled core.
  *
- * Plain C11 without a header of Python's: every Python calls it through ctypes, which lets other threads run meanwhile.
- * tests/core/reference has the same functions in numpy, and tests hold the two together.
+ * The core is plain C11 without Python's headers. Python calls it through ctypes, which releases the GIL during a call.
+ * tests/core/reference has the same functions in numpy, and tests compare both.
  *
- * Rules: all sizes are counts of elements; every index is compared with its size before the element is read; nothing is
- * allocated; times are cycles. A function whose caller breaks its contract returns REFUSED.
+ * Rules: all sizes are counts of elements; every index is checked before it is used; nothing is allocated; times are in
+ * cycles. A function returns REFUSED if an argument is invalid.
  */
 
 #ifndef SATVIEW_CORE_H
@@ -21,31 +21,31 @@
 #define EXPORT __attribute__((visibility("default")))
 #endif
 
-#define REFUSED INT64_MIN /* an index or a number is out of its range, or there is not room enough */
+#define REFUSED INT64_MIN /* an index or a number is out of range, or an output array is too small */
 
-/* An argument of a call: a number, or an array. */
+/* An argument of a call: a number or an array. */
 typedef struct {
     void *data;    /* of an array */
-    int64_t count; /* its elements, or the number */
-    int64_t kind;  /* of `enum kind`, or what else Python has, which no function takes */
+    int64_t count; /* number of elements of an array, or the number itself */
+    int64_t kind;  /* an `enum kind`, or -1 for a type that no function accepts */
 } satview_argument;
 
 enum kind { ABSENT, NUMBER_KIND, U1_KIND, U2_KIND, U4_KIND, U8_KIND, I1_KIND, I4_KIND, I8_KIND, F8_KIND, KINDS };
 
 /*
- * A function that Python calls, and what it takes, an item for each argument, which core.c compares before the call:
+ * A function that Python calls. `takes` declares its arguments, one item for each, and core.c checks them:
  *
- * n is a number, u1 to f8 an array of elements of that type (u1: of truth values too); u2|u4 is either of them, i8? may
- * be absent. Behind the colon is how many elements an array has: a number, or a letter that stands for the same number
- * wherever it is; 4n is four times as many, kb the product of both, n+1 one more; >n at least so many, * any number.
- * n:k is a number that the letter k stands for.
+ * n is a number. u1 to f8 is an array of elements of that type (u1 also: bool). u2|u4 is either type. i8? may be
+ * absent. After the colon is the number of elements: a number, or a letter that stands for the same number in all
+ * items. 4n is four times n, kb the product of k and b, n+1 one more than n, >n at least n, * any number. n:k is a
+ * number that sets the letter k.
  */
 typedef struct {
     const char *name, *takes;
     int64_t (*run)(const satview_argument *in);
 } satview_pass;
 
-/* PASS(name, what it takes, arguments of satview_name): arrays by type and position, null if they are of another. */
+/* PASS(name, declaration, arguments of satview_name). U1(i) and so on is argument i if it has that type, else null. */
 #define PASS(NAME, TAKES, ...)                                                                                         \
     static int64_t run_##NAME(const satview_argument *in) { return satview_##NAME(__VA_ARGS__); }                      \
     const satview_pass satview_pass_##NAME = {#NAME, TAKES, run_##NAME};
@@ -62,8 +62,8 @@ typedef struct {
 #define NUMBER(I) (in[I].count)
 
 static const uint32_t NO_EVENT = 0xFFFFFFFFu;
-enum { VALUES = 64, SEEN_RUNNING = 0x40, SEEN_EVENT = 0x80 }; /* of lanes, and flags of their cells and pixels */
-enum { CPU_NUMBERS = 256 }; /* that a column of CPUs can hold, whatever the target has */
+enum { VALUES = 64, SEEN_RUNNING = 0x40, SEEN_EVENT = 0x80 }; /* number of lane values; flags of cells and pixels */
+enum { CPU_NUMBERS = 256 }; /* number of values of a uint8 column of CPUs */
 
 /* Header words of slots. */
 enum {
@@ -78,9 +78,9 @@ enum {
 };
 
 #define TAIL 0x80000000u     /* set in continuation and end */
-#define KEY_MASK 0x3FFFFFFFu /* CPU, class and event: all but the structure */
+#define KEY_MASK 0x3FFFFFFFu /* CPU, class and event: all bits except the structure */
 
-/* Return whether a slot goes on with the event of the slot before it. */
+/* Return whether a slot continues the event of the previous slot. */
 static inline int is_linked(const uint32_t *slot)
 {
     const uint32_t *before = slot - 4;
@@ -89,7 +89,7 @@ static inline int is_linked(const uint32_t *slot)
            (kind == COMBINE_BEGIN || kind == COMBINE_CONTINUE);
 }
 
-/* Return where among ascending numbers the first one is that is not less than `least`, looking from `guess` on. */
+/* Return the index of the first of some ascending numbers that is not less than `least`; the search starts at guess. */
 #define NEAR_POSITION(name, type)                                                                                      \
     static inline int64_t name(const type *number, int64_t count, int64_t guess, type least)                           \
     {                                                                                                                  \

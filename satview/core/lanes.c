@@ -1,11 +1,10 @@
 /*
- * The passes from states to lanes: what each thread did when, who ran, what a process did. core.h has the rules.
+ * The passes that make the lanes of threads, CPUs and processes from state events. core.h has the rules.
  */
 
 #include "core.h"
 
-/* Return the number of the lowest bit of a word that is not 0: a product with this factor begins with six bits that
-   differ for each of the 64 powers of two. */
+/* Return the number of the lowest set bit of a word that is not 0, by a de Bruijn sequence. */
 static int lowest_bit(uint64_t word)
 {
     static const uint8_t number[64] = {
@@ -18,16 +17,16 @@ static int lowest_bit(uint64_t word)
 }
 
 /*
- * Write the rows of all events by which threads begin to run, ascending, and when each of them stops: at the thread's
- * next state, or when another thread begins to run on the CPU; and of each whether that comes before the state.
+ * Write the runs of all threads: row of the event that starts a run, ascending; end of the run, which is the thread's
+ * next state or the start of another thread on the CPU; and whether the latter came first.
  *
- * Events are walked in the order of time, in which they lie in memory; thread by thread each would be fetched alone.
+ * Events are visited in the order of time, as they are in memory; visiting them by thread would miss the cache.
  *
- * index: rows of the states, by thread, ascending for each; start: where each thread's begin, and one more; narrow or
- * wide: the thread of every event; bits: one per event, all 0, and up to 63 more; open, seen: one per thread, all -1
- * and all 0.
+ * index: rows of state events, grouped by thread, ascending within each; start: index at which the rows of each thread
+ * begin, threads + 1; narrow or wide: thread of each event; bits: zeros, a bit for each event, rounded up to 64; open,
+ * seen: for each thread -1 and 0.
  *
- * Returns how many there are; -1 if a thread has not as many states as events have it.
+ * Returns the number of runs; -1 if a thread has another number of states in `index` than events.
  */
 static int64_t satview_run_slices(const uint32_t *index, int64_t indexed, const int64_t *start, int64_t threads,
                                   const uint16_t *code, const uint8_t *value, int64_t running, const int64_t *time,
@@ -80,14 +79,13 @@ PASS(run_slices,
      U8(9), COUNT(9), I8(10), I8(11), U4(12), I8(13), U1(14))
 
 /*
- * Write the states of threads that are whole, those of a thread that go on into the same one as one: on one CPU, if it
- * runs.
+ * Write the complete state intervals of threads. Adjacent intervals of one state are merged, runs only on the same CPU.
  *
- * index, start: as of run_slices; ends: the event that ends each state, none where events are missing, open where the
- * trace ends before; wanted: by value; left_out: by thread. An open state ends with the number of events. of_thread: how
- * many each thread has.
+ * index, start: see run_slices; ends: the event that ends each state, `none` if events are missing, `open` if the trace
+ * ends before, which becomes the number of events; wanted: by value; left_out: by thread. of_thread: receives the
+ * number of intervals of each thread.
  *
- * Returns how many there are.
+ * Returns the number of intervals.
  */
 static int64_t satview_whole_spans(const uint32_t *index, int64_t indexed, const int64_t *start, int64_t threads,
                                    const uint32_t *ends, const uint16_t *code, const uint8_t *cpu, int64_t events,
@@ -131,12 +129,12 @@ PASS(whole_spans, "u4:i i8:t+1 u4:i u2:n u1:n u1:32768 u1:256 u1:t n n n i8:t u1
      NUMBER(10), I8(11), U1(12), U4(13), U4(14), COUNT(12))
 
 /*
- * Write who ran on a CPU when, and nobody between two run slices.
+ * Write the intervals of a CPU's lane: its runs, and the gaps between them.
  *
- * rows, ends: run slices of all CPUs, ascending; cpu, time, narrow or wide: of every event, the last two its thread;
- * value: of every thread; gap: between slices; end: of the trace. The columns have room for two intervals a slice.
+ * rows, ends: runs of all CPUs, ascending; cpu, time, narrow or wide: CPU, time and thread of each event; value: lane
+ * value of each thread; gap: lane value of gaps; end: end of the trace. The output has room for two intervals per run.
  *
- * Returns how many intervals there are; REFUSED if a slice names what is not there.
+ * Returns the number of intervals; REFUSED if a run has an event or thread that does not exist.
  */
 static int64_t satview_cpu_states(const uint32_t *rows, const int64_t *ends, int64_t count, const uint8_t *cpu,
                                   const int64_t *time, const uint16_t *narrow, const uint32_t *wide, int64_t events,
@@ -155,7 +153,7 @@ static int64_t satview_cpu_states(const uint32_t *rows, const int64_t *ends, int
             begin = time[rows[i]];
         }
         if (free_from < begin) {
-            /* Of those that begin in one cycle the last counts. */
+            /* Of intervals that begin in the same cycle, only the last is kept. */
             intervals -= intervals && out_time[intervals - 1] == free_from;
             if (intervals >= room)
                 return REFUSED;
@@ -195,8 +193,8 @@ PASS(cpu_states,
      I8(9), U1(10), U4(11), U2(12), U4(12), COUNT(9))
 
 /*
- * Write when a thread entered its states, and which they are: DEAD right behind its destruction is nothing any more.
- * Returns 0; REFUSED if there is no such event.
+ * Write start and lane value of the states of a thread; `dead` directly after `destroyed` becomes `absent`.
+ * Returns 0; REFUSED if a row is out of range.
  */
 static int64_t satview_thread_states(const uint32_t *rows, int64_t count, const uint16_t *code, const int64_t *time,
                                      int64_t events, const uint8_t *value, int64_t destroyed, int64_t dead,
@@ -219,7 +217,7 @@ PASS(thread_states,
      "u4:r u2:n i8:n u1:32768 n n n i8:r u1:r",
      U4(0), COUNT(0), U2(1), I8(2), COUNT(1), U1(3), NUMBER(4), NUMBER(5), NUMBER(6), I8(7), U1(8))
 
-/* Where a lane is while several are walked in the order of time. */
+/* Next interval of a lane, in the heap that merges several lanes by time. */
 struct head {
     int64_t time, lane;
 };
@@ -229,7 +227,7 @@ static int is_earlier(struct head head, struct head other)
     return head.time < other.time || (head.time == other.time && head.lane < other.lane);
 }
 
-/* Let the top of a heap sink to where it belongs. */
+/* Restore the heap order after its top has changed. */
 static void settle(struct head *heap, int64_t size)
 {
     struct head top = heap[0];
@@ -245,13 +243,13 @@ static void settle(struct head *heap, int64_t size)
 }
 
 /*
- * Write what a process does: the kind that counts for most among those of its threads.
+ * Write the lane of a process: at each time the highest kind of the values of its threads.
  *
- * time, value, event: of the lanes of its threads, one lane after the other, each in the order of time; lane_starts:
- * where each begins, and one more; next, room: for one and for two numbers of each lane; kind: of every value 0
- * (absent) to 4, the more the more it counts; shown: the value of each kind.
+ * time, value, event: intervals of the threads, lane after lane, in time order within each; lane_starts: index at which
+ * each lane begins, lanes + 1; next, room: scratch for one and for two numbers per lane; kind: kind of each value, from
+ * 0 (absent) to 4; shown: lane value of each kind.
  *
- * Returns how many intervals there are, REFUSED if the lanes are not within the columns.
+ * Returns the number of intervals; REFUSED if a lane is outside the columns.
  */
 static int64_t satview_process_states(const int64_t *time, const uint8_t *value, const uint32_t *event, int64_t count,
                                       const int64_t *lane_starts, int64_t lanes, int64_t *next, int64_t *room,
@@ -276,7 +274,7 @@ static int64_t satview_process_states(const int64_t *time, const uint8_t *value,
         if (next[lane] == lane_starts[lane + 1])
             continue;
         entry.time = time[next[lane]];
-        size++; /* from below: the new one rises to where it belongs */
+        size++; /* insert the entry into the heap */
         for (; place && is_earlier(entry, heap[(place - 1) / 2]); place = (place - 1) / 2)
             heap[place] = heap[(place - 1) / 2];
         heap[place] = entry;
@@ -293,7 +291,7 @@ static int64_t satview_process_states(const int64_t *time, const uint8_t *value,
             heap[0] = heap[--size];
         settle(heap, size);
         if (size && heap[0].time == now)
-            continue; /* of several that begin in one cycle the last one counts */
+            continue; /* of intervals that begin in the same cycle, only the last counts */
         while (most > 0 && threads[most] <= 0)
             most--;
         if (shown[most] == last)
@@ -310,17 +308,17 @@ PASS(process_states,
      "i8:n u1:n u4:n i8:l+1 i8:l i8:2l u1:256 u1:5 i8:n u1:n u4:n",
      I8(0), U1(1), U4(2), COUNT(0), I8(3), COUNT(4), I8(4), I8(5), U1(6), U1(7), I8(8), U1(9), U4(10))
 
-#define DEEPEST 64 /* interrupts within interrupts that are told apart */
+#define DEEPEST 64 /* maximum nesting depth of interrupts that is tracked */
 
 /*
- * Say of a CPU who had it when, and in which interrupt it was: an edge wherever either may change.
+ * Write who runs on a CPU and which interrupt it handles, with an edge wherever either may change.
  *
- * lane, runner: when its intervals begin, and of whom they are; known, is_known: when a gap in its events begins or
- * ends, and whether they are complete from then on; entered, depth, number: when interrupts are entered and left, how
- * many it is in then, and of one that is entered its number, else -1. All times ascend. Before the first interval its
- * runner holds, before the first gap events are complete, and before the first interrupt it is in none.
+ * lane, runner: start and runner of each interval; known, is_known: times at which a gap in the CPU's events begins or
+ * ends, and whether events are complete from then on; entered, depth, number: times at which interrupts are entered or
+ * left, nesting depth from then on, and the number of an entered interrupt, -1 if it is left. All times ascend. Before
+ * its first interval the CPU has the runner of that interval, events are complete, and no interrupt is handled.
  *
- * Returns how many edges; REFUSED if there is not room enough.
+ * Returns the number of edges; REFUSED if the output is too small.
  */
 static int64_t satview_cpu_timeline(const int64_t *lane, const int32_t *runner, int64_t intervals,
                                     const int64_t *known, const uint8_t *is_known, int64_t changes,
@@ -329,7 +327,7 @@ static int64_t satview_cpu_timeline(const int64_t *lane, const int32_t *runner, 
 {
     int64_t i = 0, h = 0, k = 0, n = 0, last[DEEPEST + 1] = {-1}, current = -1;
     for (int64_t level = 1; steps && number[0] >= 0 && level <= DEEPEST; level++)
-        last[level] = number[0]; /* of levels without an entry in the trace */
+        last[level] = number[0]; /* for levels that have no entry in the trace */
     while (i < intervals || h < changes || k < steps) {
         int64_t time = INT64_MAX;
         if (i < intervals)

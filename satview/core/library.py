@@ -1,7 +1,7 @@
-"""Opens the compiled library as this module is imported, and calls its functions.
+"""Loads the compiled library on import, and calls its functions.
 
-The C sources declare the arguments of each function behind it (`PASS` of core.h). The library checks arguments against
-that, functions check indices and numbers against sizes, and a call that breaks a contract raises `ValueError`.
+Each C function is followed by a declaration of its arguments (`PASS` in core.h). The library checks the types and
+lengths of arguments against the declaration, and functions check indices; an invalid call raises `ValueError`.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ _REMEDY: Final = "install satview again, or in a checkout run `python tools/buil
 CPUS: Final = 64
 CODES: Final = 1 << 15
 _I64: Final = ctypes.c_int64
-_REFUSED: Final = -(1 << 63)  # as in core.h; up to twice the number of arguments more says which one
-_MOST_ARGUMENTS: Final = 64
-_NUMBER: Final = 1  # kinds of core.h; 0 = absent
-_OTHER: Final = -1  # what no function takes
+_REFUSED: Final = -(1 << 63)  # as in core.h; the values above it name the invalid argument (see `_fault`)
+_MAX_ARGUMENTS: Final = 64  # maximum number of arguments
+_NUMBER: Final = 1  # NUMBER_KIND of core.h; 0 is ABSENT
+_OTHER: Final = -1  # a type that no function accepts
 _KINDS: Final = {
     np.dtype(name): kind
     for kind, names in enumerate(("u1 ?", "u2", "u4", "u8", "i1", "i4", "i8", "f8"), _NUMBER + 1)
@@ -35,19 +35,19 @@ _KINDS: Final = {
 
 
 def source_digest(folder: Path) -> str:
-    """Return a digest of the C sources in a folder, 16 hexadecimal digits; empty if there are none.
+    """Return a digest of the C sources in a folder, 16 hexadecimal digits; empty if there are no sources.
 
-    A checksum is enough to notice an edit, and needs no cryptography library, which costs 3 ms at each start.
+    It is a checksum, because importing a cryptographic hash would cost 3 ms at each start.
     """
     content = b"".join(source.read_bytes() for source in sorted(folder.glob("*.[ch]")))
     return f"{len(content):08x}{zlib.crc32(content):08x}" if content else ""
 
 
 def _opened() -> ctypes.CDLL:
-    """Return the library.
+    """Load the library.
 
     Raises:
-        CoreError: There is no library, or it does not fit.
+        CoreError: The library is missing, cannot be loaded, or was not built from the present sources.
     """
     if not LIBRARY.exists():
         raise CoreError(f"{LIBRARY}: the compiled core is missing; {_REMEDY}")
@@ -67,11 +67,11 @@ def _opened() -> ctypes.CDLL:
 _LIBRARY: Final = _opened()
 _call: Final = _LIBRARY.satview_call
 _call.argtypes = (_I64, ctypes.c_void_p, _I64)
-_BLOCKS: Final = [_I64 * size for size in range(3 * _MOST_ARGUMENTS)]  # by numbers: blocks of arguments
+_BLOCKS: Final = [_I64 * size for size in range(3 * _MAX_ARGUMENTS)]  # ctypes array types, by length
 
 
 def _passes() -> dict[str, tuple[int, tuple[str, ...]]]:
-    """Return number and arguments of every function by name."""
+    """Return the functions of the library by name: number, and declaration of each argument (core.h)."""
     passes: dict[str, tuple[int, tuple[str, ...]]] = {}
     while (name := _LIBRARY.satview_name(_I64(len(passes)))) is not None:
         takes = _LIBRARY.satview_takes(_I64(len(passes))).decode("ascii")
@@ -79,7 +79,7 @@ def _passes() -> dict[str, tuple[int, tuple[str, ...]]]:
     return passes
 
 
-PASSES: Final = _passes()  # by name: number, and what each argument is (core.h)
+PASSES: Final = _passes()
 
 
 def describe() -> str:
@@ -88,11 +88,11 @@ def describe() -> str:
 
 
 class BoundCall:
-    """A function of the library with its first arguments; it can be called again and again, from any thread.
+    """A function of the library with its first arguments bound; can be called repeatedly and from any thread.
 
     Args:
         name: Key of `PASSES`.
-        arguments: Contiguous arrays, None for absent ones, and numbers; references to the arrays are kept.
+        arguments: Contiguous arrays, numbers, and None for absent arrays; references to the arrays are kept.
     """
 
     __slots__ = ("_arguments", "_name", "_number", "_words")
@@ -102,26 +102,26 @@ class BoundCall:
         self._words = _words(arguments)
 
     def __call__(self, *arguments: Any) -> int:
-        """Call the function with the bound arguments, then these; return its result (see the function in the C source).
+        """Call the function with the bound arguments followed by `arguments`; return its result (see the C source).
 
         Raises:
-            ValueError: An argument breaks the contract.
+            ValueError: An argument is invalid.
         """
         words = self._words + _words(arguments)
         size = len(words)
         result: int = _call(self._number, _BLOCKS[size](*words), size // 3)
-        if result < _REFUSED + 2 * _MOST_ARGUMENTS:
+        if result < _REFUSED + 2 * _MAX_ARGUMENTS:
             raise ValueError(_fault(self._name, result - _REFUSED, (*self._arguments, *arguments)))
         return result
 
 
 def call(name: str, *arguments: Any) -> int:
-    """Call a function once, as `BoundCall` does."""
+    """Call a function; see `BoundCall`."""
     return BoundCall(name, *arguments)()
 
 
 def _words(arguments: tuple[Any, ...]) -> list[int]:
-    """Return address, count or number, and kind of each argument, in the layout of `satview_argument` (core.h)."""
+    """Return the arguments as integers in the layout of `satview_argument` (core.h), three for each argument."""
     words: list[int] = []
     for argument in arguments:
         if isinstance(argument, np.ndarray):
@@ -136,7 +136,7 @@ def _words(arguments: tuple[Any, ...]) -> list[int]:
 
 
 def _fault(name: str, reason: int, arguments: tuple[Any, ...]) -> str:
-    """Return why a call was refused, in words."""
+    """Return the error message for a result of REFUSED + `reason`."""
     takes = PASSES[name][1]
     if reason == 0:
         return f"{name}: an index or a number is out of its range, or there is not room enough"

@@ -1,28 +1,27 @@
 /*
- * The passes of links: which events belong together. core.h has the rules.
+ * The passes that find related events. core.h has the rules.
  */
 
 #include "core.h"
 
 enum {
-    IS_CALL = 1,     /* traits of a code for links: an event of a kernel call */
-    IS_ENTRY = 2,    /* one that enters it */
-    IS_END = 4,      /* one that ends it: its exit or interrupted form */
-    IS_TURN = 8,     /* a thread begins to run: what the CPU was in may go on, if it is that thread's */
-    IS_RUNNING = 16, /* any event that tells that a thread runs from then on */
+    IS_CALL = 1,     /* flags of a code: an event of a kernel call */
+    IS_ENTRY = 2,    /* enters the call */
+    IS_END = 4,      /* ends the call: its exit or interrupted form */
+    IS_TURN = 8,     /* a thread starts to run, and may continue its kernel call */
+    IS_RUNNING = 16, /* a thread runs from this event on */
     CALL_NUMBER = 0x7F
 };
 
 /*
- * Find the kernel call that the CPU of every event is in before it, and the entries and ends of calls that belong
- * together. Where several events are possible linkage.calls and linkage.actors.open_calls say the rules.
- * Losses are not looked at.
+ * Find the kernel call that the CPU of each event is in before the event, and the end of each call. linkage.calls and
+ * linkage.actors.open_calls have the rules. Losses are ignored.
  *
- * thread: one of thread16 and thread32 is given. last_of: room for every thread. stays: which calls never block.
- * entry: the call, NO_EVENT for none. begins, ends: pairs of known threads from the front, of threads that nobody knows
- * from the back. counts: [0] pairs of known threads, [1] of unknown ones.
+ * thread16 or thread32: thread of each event. last_of: scratch, one per thread. stays: which calls never block. entry:
+ * receives the entry of the call, NO_EVENT for none. begins, ends: receive pairs of known threads from the front, and
+ * of unknown threads from the back. counts: receives [0] pairs of known threads, [1] pairs of unknown threads.
  *
- * Returns 0; REFUSED if there is not room enough, or a thread is not in the table.
+ * Returns 0; REFUSED if the output is too small, or a thread is out of range.
  */
 static int64_t satview_calls(const uint16_t *code, const uint8_t *cpu, const uint16_t *thread16,
                              const uint32_t *thread32, int64_t count, const uint8_t *traits, const uint8_t *stays,
@@ -58,7 +57,7 @@ static int64_t satview_calls(const uint16_t *code, const uint8_t *cpu, const uin
             is_clean[number] = 0;
         if (!(trait & IS_CALL))
             continue;
-        /* Of a known thread its last event of any call; else the last one on the CPU, if that is of nobody too. */
+        /* The last call event of a known thread; else the last call event on the CPU, if its thread is unknown too. */
         before = thread ? last_of[thread] : is_clean[number] ? newest[number] : NO_EVENT;
         if (trait & IS_END && before != NO_EVENT && traits[code[before] & CODE_MASK] & IS_ENTRY &&
             ((code[before] ^ code[i]) & CALL_NUMBER) == 0) {
@@ -94,10 +93,10 @@ PASS(calls,
      U2(0), U1(1), U2(2), U4(2), COUNT(0), U1(3), U1(4), U4(5), COUNT(5), U4(6), U4(7), U4(8), COUNT(7), I8(9))
 
 /*
- * Write for each of some events the last one before it on its CPU whose code is in a table, NO_EVENT for none.
+ * Write, for each given event, the last event before it on its CPU whose code is set in a table, NO_EVENT for none.
  * rows: ascending.
  *
- * Returns 0; REFUSED if the rows do not ascend or there is no such event.
+ * Returns 0; REFUSED if the rows do not ascend or a row is out of range.
  */
 static int64_t satview_last_before(const uint16_t *code, const uint8_t *cpu, int64_t count, const uint8_t *table,
                                    const uint32_t *rows, int64_t requests, uint32_t *out)
@@ -109,7 +108,7 @@ static int64_t satview_last_before(const uint16_t *code, const uint8_t *cpu, int
     for (int64_t k = 0; k < requests; k++) {
         if (rows[k] >= count || rows[k] < i)
             return REFUSED;
-        for (; i < rows[k]; i++) { /* no branch: which codes come is hard to guess */
+        for (; i < rows[k]; i++) { /* no branch, as codes are unpredictable */
             uint32_t before = newest[cpu[i]];
             newest[cpu[i]] = table[code[i] & CODE_MASK] ? (uint32_t)i : before;
         }
@@ -121,10 +120,10 @@ static int64_t satview_last_before(const uint16_t *code, const uint8_t *cpu, int
 PASS(last_before, "u2:n u1:n u1:32768 u4:r u4:r", U2(0), U1(1), COUNT(0), U1(2), U4(3), COUNT(3), U4(4))
 
 /*
- * Write for each of some events the last one before it on its CPU that is one of the candidates, NO_EVENT for none.
+ * Write, for each given event, the last candidate before it on its CPU, NO_EVENT for none.
  * candidates, rows: ascending.
  *
- * Returns 0; REFUSED if there is no such event.
+ * Returns 0; REFUSED if a row is out of range.
  */
 static int64_t satview_last_of(const uint8_t *cpu, int64_t count, const uint32_t *candidates, int64_t candidate_count,
                                const uint32_t *rows, int64_t requests, uint32_t *out)
@@ -149,10 +148,10 @@ static int64_t satview_last_of(const uint8_t *cpu, int64_t count, const uint32_t
 PASS(last_of, "u1:n u4:c u4:r u4:r", U1(0), COUNT(0), U4(1), COUNT(1), U4(2), COUNT(2), U4(3))
 
 /*
- * Write for each of some events the last one before it among the candidates that has the same number, such as a thread,
- * NO_EVENT for none. candidates, rows: ascending. newest: room for every number.
+ * Write, for each given event, the last candidate before it with the same number, such as a thread; NO_EVENT for none.
+ * candidates, rows: ascending. newest: scratch, one per number.
  *
- * Returns 0; REFUSED if a number is too large.
+ * Returns 0; REFUSED if a number is out of range.
  */
 static int64_t satview_last_of_number(const uint32_t *candidates, const int64_t *number, int64_t candidate_count,
                                       const uint32_t *rows, const int64_t *requested, int64_t requests,
@@ -179,9 +178,9 @@ PASS(last_of_number,
      U4(0), I8(1), COUNT(0), U4(2), I8(3), COUNT(2), U4(4), COUNT(4), U4(5))
 
 /*
- * The same of the first one at or after each event.
+ * Write, for each given event, the first candidate at or after it with the same number; see satview_last_of_number.
  *
- * Returns 0; REFUSED if a number is too large.
+ * Returns 0; REFUSED if a number is out of range.
  */
 static int64_t satview_next_of_number(const uint32_t *candidates, const int64_t *number, int64_t candidate_count,
                                       const uint32_t *rows, const int64_t *requested, int64_t requests, uint32_t *next,
@@ -208,13 +207,14 @@ PASS(next_of_number,
      U4(0), I8(1), COUNT(0), U4(2), I8(3), COUNT(2), U4(4), COUNT(4), U4(5))
 
 /*
- * Write of every state event of a thread its state, and what ends it: the thread's next.
+ * Write the state of each state event, and the event that ends the state, which is the thread's next state event.
  *
- * thread: one of thread16 and thread32 is given. index: the state events by thread, those of thread t from start[t] on.
- * nothing: what value_of_code has for events that are no states. fill: room for every thread. value: like index.
- * ends: of every event, NO_EVENT for none, LASTS for the last state of a thread.
+ * thread16 or thread32: thread of each event. index: state events grouped by thread, those of thread t from start[t]
+ * on. nothing: value in value_of_code for events that are not states. fill: scratch, one per thread. value: receives
+ * states, parallel to index. ends: receives an event for each event, NO_EVENT for events that are not states, LASTS for
+ * the last state of a thread.
  *
- * Returns 0; -1 if the index is not that of these events.
+ * Returns 0; -1 if the index does not match the events.
  */
 static int64_t satview_states(const uint16_t *code, const uint16_t *thread16, const uint32_t *thread32, int64_t count,
                               const uint32_t *index, int64_t indexed, const int64_t *start, int64_t threads,
@@ -260,10 +260,10 @@ PASS(states,
 NEAR_POSITION(near_position, uint32_t)
 
 /*
- * Write for each of some events where in the index of states the first one of a thread at or after it is, where the
- * next thread's begin if there is none. The search begins near the thread's last position. fill: room for every thread.
+ * Write, for each given event, the position in `index` of a thread's first state event at or after it, or of the next
+ * thread's first if there is none. The search starts at the thread's last position. fill: scratch, one per thread.
  *
- * Returns 0; REFUSED if there is no such thread.
+ * Returns 0; REFUSED if a thread is out of range.
  */
 static int64_t satview_state_positions(const uint32_t *index, int64_t indexed, const int64_t *start, int64_t threads,
                                        const uint32_t *rows, const int64_t *thread, int64_t requests, int64_t *fill,
@@ -290,7 +290,7 @@ PASS(state_positions,
      "u4:i i8:t+1 u4:r i8:r i8:t i8:r",
      U4(0), COUNT(0), I8(1), COUNT(4), U4(2), I8(3), COUNT(2), I8(4), I8(5))
 
-/* Write the rows of the events whose code is in a table of 32768; returns how many, REFUSED if not below `room`. */
+/* Write the rows of the events whose code is set in a table; return their number, REFUSED if `out` is too small. */
 static int64_t satview_rows_with(const uint16_t *code, int64_t count, const uint8_t *table, uint32_t *out,
                                  int64_t room)
 {
@@ -306,7 +306,7 @@ static int64_t satview_rows_with(const uint16_t *code, int64_t count, const uint
 
 PASS(rows_with, "u2:n u1:32768 u4:*", U2(0), COUNT(0), U1(1), U4(2), COUNT(2))
 
-/* Write what a table of 32768 has for the codes of some events; REFUSED if there is no such event. */
+/* Write the value of a table for the code of each given event; return REFUSED if a row is out of range. */
 static int64_t satview_values_of(const uint16_t *code, int64_t count, const uint32_t *rows, int64_t requests,
                                  const uint8_t *table, uint8_t *out)
 {
@@ -320,7 +320,7 @@ static int64_t satview_values_of(const uint16_t *code, int64_t count, const uint
 
 PASS(values_of, "u2:n u4:r u1:32768 u1:r", U2(0), COUNT(0), U4(1), COUNT(1), U1(2), U1(3))
 
-/* Write the times of some events, `end` for the row behind the last one; REFUSED if there is no such event. */
+/* Write the times of given events, `end` for the row after the last event; return REFUSED if a row is out of range. */
 static int64_t satview_times_of(const int64_t *time, int64_t count, const uint32_t *narrow, const int64_t *wide,
                                 int64_t requests, int64_t end, int64_t *out)
 {
@@ -373,11 +373,11 @@ PASS(first_in_table,
      U4(0), U1(1), COUNT(0), I8(2), COUNT(6), I8(3), I8(4), COUNT(3), U1(5), I8(6), I8(7), I8(8))
 
 /*
- * Write for every number the position of the last equal one before it, -1 for none.
+ * Write, for each number, the position of the last equal number before it, -1 for none.
  *
- * positions: 2^bits, more than count, all NO_EVENT.
+ * positions: hash table of 2^bits elements, more than count, all NO_EVENT.
  *
- * Returns 0; REFUSED if there is not room enough.
+ * Returns 0; REFUSED if the table is too small.
  */
 static int64_t satview_previous_same(const int64_t *number, int64_t count, uint32_t *positions, int64_t room,
                                      int64_t bits, int64_t *out)
@@ -399,11 +399,11 @@ static int64_t satview_previous_same(const int64_t *number, int64_t count, uint3
 PASS(previous_same, "i8:n u4:p n i8:n", I8(0), COUNT(0), U4(1), COUNT(1), NUMBER(2), I8(3))
 
 /*
- * Write for every number which of the different ones it is, by first appearance.
+ * Write, for each number, its index among the distinct numbers in the order of first appearance.
  *
- * positions: as for satview_previous_same. first_rows: room for the positions of the different ones.
+ * positions: see satview_previous_same. first_rows: scratch, one per distinct number.
  *
- * Returns how many different ones there are; REFUSED if there is not room enough.
+ * Returns the count of distinct numbers; REFUSED if the table is too small.
  */
 static int64_t satview_numbered(const int64_t *number, int64_t count, uint32_t *positions, int64_t room, int64_t bits,
                                 uint32_t *first_rows, int64_t *out)
@@ -429,8 +429,8 @@ static int64_t satview_numbered(const int64_t *number, int64_t count, uint32_t *
 PASS(numbered, "i8:n u4:p n u4:n i8:n", I8(0), COUNT(0), U4(1), COUNT(1), NUMBER(2), U4(3), I8(4))
 
 /*
- * Write where among ascending numbers the first one is that is not less than each requested one.
- * The search begins near the last position, in whatever order the requested ones are.
+ * Write, for each requested number, the index of the first of some ascending numbers that is not less.
+ * Each search starts at the last position, so it is fast if successive requested numbers are near each other.
  */
 static int64_t satview_positions(const uint32_t *number, int64_t count, const uint32_t *requested, int64_t requests,
                                  int64_t *out)
@@ -443,7 +443,7 @@ static int64_t satview_positions(const uint32_t *number, int64_t count, const ui
 
 PASS(positions, "u4:n u4:r i8:r", U4(0), COUNT(0), U4(1), COUNT(1), I8(2))
 
-/* The same of 64-bit numbers. */
+/* As satview_positions, for 64-bit numbers. */
 static int64_t satview_key_positions(const int64_t *number, int64_t count, const int64_t *requested, int64_t requests,
                                      int64_t *out)
 {
@@ -456,10 +456,10 @@ static int64_t satview_key_positions(const int64_t *number, int64_t count, const
 PASS(key_positions, "i8:n i8:r i8:r", I8(0), COUNT(0), I8(1), COUNT(1), I8(2))
 
 /*
- * Write what the ranges of some numbers have at a position in their range, and what comes behind all ranges where one
- * is shorter. number: ascending; start: where the range of each begins in `values`, which they fill but for its end.
+ * Look up numbers, each of which has a range of values, and write the value at `position` of each range; the last
+ * element of `values` if the range is too short. number: ascending; start: index in `values` of each range.
  *
- * Returns 0; 1 if there is no such number; REFUSED if a range is not within the values.
+ * Returns 0; 1 if a number does not exist; REFUSED if a range is outside the values.
  */
 static int64_t satview_values_in_ranges(const uint32_t *number, int64_t count, const uint32_t *start,
                                         const uint64_t *values, int64_t size, const uint32_t *requested,
@@ -485,20 +485,20 @@ PASS(values_in_ranges,
      U4(0), COUNT(0), U4(1), U8(2), COUNT(2), U4(3), COUNT(3), NUMBER(4), U8(5))
 
 /*
- * Write entries and exits of interrupts and handlers that belong together, as brackets do: the exit of an interrupt is
- * the next one of its CPU at the same depth, that of a handler the next one within the same interrupt, and at depth 0
- * between two exits without an entry. Exits without an entry count for nothing else.
+ * Write matching entries and exits of interrupts and handlers. An interrupt ends with the next exit on its CPU at the
+ * same depth, a handler with the next handler exit within the same interrupt. Outside of known interrupts, an interrupt
+ * exit without an entry ends the search for the exits of open handlers; it is ignored otherwise.
  *
- * step: of every code 1 for entries of interrupts, 2 for those of handlers, -1 and -2 for their exits, 0 for others.
- * rows: ascending. below, newest: room for every row. entries, exits: pairs.
+ * step: for each code 1 for interrupt entries, 2 for handler entries, -1 and -2 for their exits, 0 for others. rows:
+ * ascending. below, newest: scratch, one per row. entries, exits: receive the pairs.
  *
- * Returns how many pairs there are; REFUSED if there is no such event.
+ * Returns the number of pairs; REFUSED if a row is out of range.
  */
 static int64_t satview_nested(const uint16_t *code, const uint8_t *cpu, int64_t count, const int8_t *step,
                               const uint32_t *rows, int64_t requests, uint32_t *below, uint32_t *newest,
                               uint32_t *entries, uint32_t *exits)
 {
-    uint32_t interrupt_of[CPU_NUMBERS]; /* which each CPU is in; below it is the one that it interrupts */
+    uint32_t interrupt_of[CPU_NUMBERS]; /* innermost interrupt of each CPU; `below` has the one that it interrupts */
     uint32_t outside[CPU_NUMBERS];      /* the newest open handler outside of interrupts; `newest` has those inside */
     int64_t pairs = 0;
     for (int c = 0; c < CPU_NUMBERS; c++)
@@ -532,12 +532,12 @@ PASS(nested,
      U2(0), U1(1), COUNT(0), I1(2), U4(3), COUNT(3), U4(4), U4(5), U4(6), U4(7))
 
 /*
- * Write for each of some events by which threads leave the CPU the entry of the kernel call that each is in then,
- * NO_EVENT where the CPU is in none, or in that of another thread.
+ * Write, for each given event at which a thread leaves the CPU, the entry of the kernel call that the thread is in,
+ * NO_EVENT if the CPU is in no call, or in the call of another thread.
  *
- * entry: as satview_calls wrote it. thread: one of thread16 and thread32 is given. own: the threads.
+ * entry: from satview_calls. thread16 or thread32: thread of each event. own: thread for each given event.
  *
- * Returns 0; REFUSED if there is no such event.
+ * Returns 0; REFUSED if a row is out of range.
  */
 static int64_t satview_calls_of(const uint32_t *entry, const uint16_t *thread16, const uint32_t *thread32,
                                 int64_t count, const uint32_t *rows, const int64_t *own, int64_t requests,

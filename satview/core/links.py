@@ -1,4 +1,4 @@
-"""The compiled passes of links: which events belong together; see links.c."""
+"""Compiled passes that find related events, such as entry and exit of a kernel call; see links.c."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from satview.core.library import call
 
-IS_CALL: Final = 1  # traits of a code for `calls`
+IS_CALL: Final = 1  # flags of a code for `calls`
 IS_ENTRY: Final = 2
 IS_END: Final = 4
 IS_SWITCH: Final = 8
@@ -22,9 +22,9 @@ class KernelCallTable:
     """The kernel calls of a trace.
 
     Attributes:
-        entry: uint32 (events,), entry of the call that the CPU of each event is in before it, 2^32 - 1 for none.
-        known: Two uint32 (n,), entries and ends of calls whose thread is known.
-        unknown: Two uint32 (m,), entries and ends of calls whose thread is not known.
+        entry: uint32 (events,), entry of the call that the event's CPU is in just before the event, 2^32 - 1 for none.
+        known: Entries and ends of the calls whose thread is known, uint32 (n,) each.
+        unknown: Entries and ends of the calls whose thread is unknown, uint32 (m,) each.
     """
 
     entry: NDArray[np.uint32]
@@ -41,16 +41,16 @@ def calls(
     stays: NDArray[np.bool_],
     room: int,
 ) -> KernelCallTable:
-    """Return the kernel call that each CPU is in before each event, and the event that ends each call.
+    """Return the kernel calls of a trace.
 
     Args:
         code: uint16 (n,).
         cpu: uint8 (n,).
         thread: uint16 or uint32 (n,), rows of the thread table.
-        thread_count: Rows of that table.
-        traits: uint8 (32768,), sum of `IS_CALL` and so on for every code.
-        stays: bool (128,), calls that never block, by number.
-        room: Number of events with the trait `IS_END`.
+        thread_count: Number of rows of the thread table.
+        traits: uint8 (32768,), flags of each code: `IS_CALL` and the following constants.
+        stays: bool (128,), whether the kernel call with a number never blocks.
+        room: Number of events with the flag `IS_END`.
     """
     thread = np.ascontiguousarray(thread)
     entry, last_of = np.empty(len(code), np.uint32), np.empty(thread_count, np.uint32)
@@ -63,13 +63,13 @@ def calls(
 def last_before(
     code: NDArray[np.uint16], cpu: NDArray[np.uint8], table: NDArray[np.bool_], rows: NDArray[np.uint32]
 ) -> NDArray[np.uint32]:
-    """Return for each given event the last event before it on its CPU whose code is in a table.
+    """Return, for each given event, the last event before it on its CPU that has one of some codes.
 
     Args:
         code: uint16 (n,).
         cpu: uint8 (n,).
-        table: bool (32768,).
-        rows: uint32 (k,), ascending.
+        table: bool (32768,), which codes to look for.
+        rows: uint32 (k,), rows of the given events, ascending.
 
     Returns:
         uint32 (k,), 2^32 - 1 for none.
@@ -83,12 +83,12 @@ def last_before(
 def last_of(
     cpu: NDArray[np.uint8], candidates: NDArray[np.uint32], rows: NDArray[np.uint32]
 ) -> NDArray[np.uint32]:  # fmt: skip
-    """Return for each given event the last candidate before it on its CPU.
+    """Return, for each given event, the last candidate before it on its CPU.
 
     Args:
         cpu: uint8 (events,).
         candidates: uint32 (n,), rows of events, ascending.
-        rows: uint32 (k,), ascending.
+        rows: uint32 (k,), rows of the given events, ascending.
 
     Returns:
         uint32 (k,), 2^32 - 1 for none.
@@ -106,12 +106,12 @@ def last_of_number(
     requested: NDArray[np.integer],
     numbers: int,
 ) -> NDArray[np.uint32]:
-    """Return for each given event the last candidate before it that has the same number.
+    """Return, for each given event, the last candidate before it that has the same number.
 
     Args:
         candidates: uint32 (n,), rows of events, ascending.
-        number: int64 (n,), such as their threads.
-        rows: uint32 (k,), ascending.
+        number: int64 (n,), numbers of the candidates, such as their threads.
+        rows: uint32 (k,), rows of the given events, ascending.
         requested: Numbers of the given events, (k,), of any integer type.
         numbers: Upper bound of all numbers, exclusive.
 
@@ -128,7 +128,7 @@ def next_of_number(
     requested: NDArray[np.integer],
     numbers: int,
 ) -> NDArray[np.uint32]:
-    """Return for each event the first candidate at or after it with the same number; arguments as `last_of_number`.
+    """Return, for each given event, the first candidate at or after it with the same number; see `last_of_number`.
 
     Returns:
         uint32 (k,), 2^32 - 1 for none.
@@ -159,19 +159,19 @@ def states(
     value_of_code: NDArray[np.uint8],
     nothing: int,
 ) -> tuple[NDArray[np.uint8], NDArray[np.uint32]] | None:
-    """Return the state of every state event, and the event that ends it; None if `index` and `thread` contradict.
+    """Return the states and the events that end them; None if `index` contradicts `thread`.
 
     Args:
         code: uint16 (events,).
         thread: uint16 or uint32 (events,), rows of the thread table.
-        index: uint32 (n,), the state events by thread.
-        start: int64 (threads + 1,), where those of each thread begin.
-        value_of_code: uint8 (32768,).
-        nothing: Value in that table for events that are no states.
+        index: uint32 (n,), rows of the state events, grouped by thread.
+        start: int64 (threads + 1,), position in `index` at which each thread begins.
+        value_of_code: uint8 (32768,), state by code.
+        nothing: Value in `value_of_code` for events that are not state events.
 
     Returns:
-        uint8 (n,), and uint32 (events,): the thread's next state event, 2^32 - 2 for the last one, 2^32 - 1 where an
-        event is no state.
+        State of each event in `index`, uint8 (n,); next state event of the same thread, uint32 (events,), 2^32 - 2 for
+        the last event of a thread, 2^32 - 1 for events that are not state events.
     """
     thread = np.ascontiguousarray(thread)
     value, ends, fill = (
@@ -186,16 +186,16 @@ def states(
 def state_positions(
     index: NDArray[np.uint32], start: NDArray[np.int64], rows: NDArray[np.uint32], thread: NDArray[np.int64]
 ) -> NDArray[np.int64]:
-    """Return for each given event the index position of a thread's first state event at or after it.
+    """Return, for each given event, the position in `index` of a thread's first state event at or after it.
 
     Args:
-        index: uint32 (n,), the state events by thread.
-        start: int64 (threads + 1,), where those of each thread begin.
-        rows: uint32 (k,), in any order.
-        thread: int64 (k,), rows of the thread table.
+        index: uint32 (n,), rows of the state events, grouped by thread.
+        start: int64 (threads + 1,), position in `index` at which each thread begins.
+        rows: uint32 (k,), rows of the given events, in any order.
+        thread: int64 (k,), the thread for each given event, rows of the thread table.
 
     Returns:
-        int64 (k,); if there is none, the position at which the next thread begins.
+        int64 (k,); the position at which the next thread begins if there is no such event.
     """
     rows, thread = np.ascontiguousarray(rows), np.ascontiguousarray(thread)
     out, fill = np.empty(len(rows), np.int64), np.empty(len(start) - 1, np.int64)
@@ -225,24 +225,24 @@ def first_in_table(
 
 
 def rows_with(code: NDArray[np.uint16], table: NDArray[np.bool_], most: int | None = None) -> NDArray[np.uint32]:
-    """Return the rows of the events whose code is in a table, uint32, ascending.
+    """Return the rows of the events that have one of some codes, uint32, ascending.
 
     Args:
         code: uint16 (events,).
-        table: bool (32768,).
-        most: Upper bound of their number; None = the number of events.
+        table: bool (32768,), which codes to look for.
+        most: Upper bound of the number of rows; None = the number of events.
     """
-    out = np.empty((len(code) if most is None else most) + 1, np.uint32)  # pages are real once written
+    out = np.empty((len(code) if most is None else most) + 1, np.uint32)  # unwritten pages take no memory
     return out[: call("rows_with", code, table, out)]
 
 
 def values_of(code: NDArray[np.uint16], rows: NDArray[np.uint32], table: NDArray[np.uint8]) -> NDArray[np.uint8]:
-    """Return the table entries for the codes of given events, uint8 (n,).
+    """Return the value that a table has for the code of each given event, uint8 (n,).
 
     Args:
         code: uint16 (events,).
-        rows: uint32 (n,), rows of events.
-        table: uint8 (32768,).
+        rows: uint32 (n,), rows of the given events.
+        table: uint8 (32768,), value of each code.
     """
     out = np.empty(len(rows), np.uint8)
     call("values_of", code, np.ascontiguousarray(rows), table, out)
@@ -254,7 +254,7 @@ def times_of(time: NDArray[np.int64], rows: NDArray[np.integer], end: int) -> ND
 
     Args:
         time: int64 (events,), cycles.
-        rows: (n,), rows of events; the row behind the last event means the end of the trace.
+        rows: (n,), rows of events; the row after the last event stands for the end of the trace.
         end: End of the trace, cycles.
     """
     rows = np.ascontiguousarray(rows, None if rows.dtype == np.uint32 else np.int64)
@@ -264,7 +264,7 @@ def times_of(time: NDArray[np.int64], rows: NDArray[np.integer], end: int) -> ND
 
 
 def numbered(number: NDArray[np.int64]) -> tuple[int, NDArray[np.int64]]:
-    """Return how many distinct numbers there are, and the index of each by order of first appearance, int64 (n,).
+    """Return the count of distinct numbers, and each number's index in the order of first appearance, int64 (n,).
 
     Args:
         number: int64 (n,).
@@ -277,7 +277,7 @@ def numbered(number: NDArray[np.int64]) -> tuple[int, NDArray[np.int64]]:
 
 
 def previous_same(number: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return for every number the position of the last equal one before it, int64 (n,), -1 for none.
+    """Return, for each element, the position of the last equal element before it, int64 (n,), -1 for none.
 
     Args:
         number: int64 (n,).
@@ -290,11 +290,11 @@ def previous_same(number: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def positions(number: NDArray[np.integer], requested: NDArray[np.integer]) -> NDArray[np.int64]:
-    """Return for each requested number the position of the first that is not less, int64 (k,), as `np.searchsorted`.
+    """Do `np.searchsorted(number, requested)`, int64 (k,).
 
     Args:
         number: uint32 or int64 (n,), ascending.
-        requested: The same type, (k,), in any order; faster if neighbours are close to each other.
+        requested: Same type, (k,), in any order; faster if neighbours are close to each other.
     """
     number, requested = np.ascontiguousarray(number), np.ascontiguousarray(requested)
     out = np.empty(len(requested), np.int64)
@@ -306,14 +306,14 @@ def values_in_ranges(
     number: NDArray[np.uint32], start: NDArray[np.uint32], values: NDArray[np.uint64],
     requested: NDArray[np.uint32], position: int,
 ) -> NDArray[np.uint64] | None:  # fmt: skip
-    """Return the value at a position in the range of each requested number, uint64 (k,); None if a number is missing.
+    """Return one value of the range of values of each requested number, uint64 (k,); None if a number does not exist.
 
     Args:
         number: uint32 (n,), ascending.
-        start: uint32 (n + 1,), where the range of each number begins in `values`.
-        values: uint64 (m + 1,), the ranges, and the value to return where a range is too short.
-        requested: uint32 (k,), in any order; fastest if most ascend.
-        position: Position in each range.
+        start: uint32 (n + 1,), index in `values` at which the range of each number begins.
+        values: uint64 (m + 1,), all ranges, followed by the value to return if a range is too short.
+        requested: uint32 (k,), the numbers to look up, in any order; fastest if mostly ascending.
+        position: Position of the value in each range.
     """
     out = np.empty(len(requested), np.uint64)
     return None if call("values_in_ranges", number, start, values, requested, position, out) else out
@@ -322,14 +322,14 @@ def values_in_ranges(
 def nested(
     code: NDArray[np.uint16], cpu: NDArray[np.uint8], step: NDArray[np.int8], rows: NDArray[np.uint32]
 ) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
-    """Return matching entries and exits of interrupts and handlers, nested like brackets, two uint32 (n,).
+    """Return the rows of matching entries and exits of interrupts and handlers, two uint32 (n,).
 
     Args:
         code: uint16 (events,).
         cpu: uint8 (events,).
-        step: int8 (32768,), by code: 1 for entries of interrupts, 2 for those of handlers, -1 and -2 for their exits,
-            0 for others.
-        rows: uint32 (k,), ascending.
+        step: int8 (32768,), by code: 1 for interrupt entries, 2 for handler entries, -1 and -2 for their exits, 0 for
+            others.
+        rows: uint32 (k,), rows of the events to match, ascending.
     """
     below, newest, entries, exits = (np.empty(len(rows), np.uint32) for _ in range(4))
     pairs = call("nested", code, cpu, step, rows, below, newest, entries, exits)
@@ -339,13 +339,13 @@ def nested(
 def calls_of(
     entry: NDArray[np.uint32], thread: NDArray[np.unsignedinteger], rows: NDArray[np.uint32], own: NDArray[np.int64]
 ) -> NDArray[np.uint32]:
-    """Return the entry of the kernel call in which each thread is when it leaves the CPU, uint32 (k,).
+    """Return the entry of the kernel call that a thread is in when it leaves the CPU, uint32 (k,).
 
     Args:
-        entry: uint32 (events,), as `KernelCallTable` has it.
+        entry: uint32 (events,), see `KernelCallTable`.
         thread: uint16 or uint32 (events,), rows of the thread table.
-        rows: uint32 (k,), events.
-        own: int64 (k,), rows of the thread table.
+        rows: uint32 (k,), rows of the events at which threads leave the CPU.
+        own: int64 (k,), the thread for each of these events, rows of the thread table.
     """
     rows, own = np.ascontiguousarray(rows), np.ascontiguousarray(own)
     thread = np.ascontiguousarray(thread)

@@ -1,8 +1,8 @@
 /*
- * The passes over slots that decide how long loading takes.
+ * The passes over slots, which take most of the time of loading.
  *
- * What a slot or an event is differs from one to the next without a pattern, and a wrong guess costs a processor as much
- * as ten slots. So the loops write what each of them may be to where it would go, and move on by whether it was.
+ * The kinds of successive slots and events follow no pattern, and a mispredicted branch costs as much as ten slots. So
+ * the loops have few branches: they write each element unconditionally, and advance the output index by a condition.
  */
 
 #if !defined(_WIN32)
@@ -14,55 +14,56 @@
 #include "core.h"
 
 enum {
-    BLOCK = 1 << 10, /* slots that are still in the first-level cache when they are looked at again */
-    LONGEST_TAIL = 1 << 16, /* a chunk ends where an event begins, if one begins that near its end */
-    MOST_PROBES = 256,
-    IS_SUBJECT = 1, /* traits of a code: belongs to a thread by its payload */
+    BLOCK = 1 << 10, /* number of slots that fit into the first-level cache for a second pass */
+    LONGEST_TAIL = 1 << 16, /* a chunk ends where an event begins, if an event begins that near to its end */
+    MAX_PROBES = 256,
+    IS_SUBJECT = 1, /* flags of a code: the payload names the thread that the event belongs to */
     IS_STATE = 2,
     IS_RARE = 4,
     IS_UNKNOWN = 8,
-    IS_RUNNING = 16 /* that thread runs from then on */
+    IS_RUNNING = 16 /* the named thread runs from this event on */
 };
 
 /*
- * What a chunk of slots is made of. Arrays of its events begin at the row of the first one, the others are scratch.
+ * A chunk of slots, and the arrays that receive its events. Arrays in the file's columns begin at the row of the first
+ * event of the chunk.
  *
- * counts: [0] slots that are done, [1] events, [2] events without their end, [3] runs of tails, [4] zero slots,
- * [5] subjects, [6] states, [7] rare events, [8] events of no table, [9] most slots of an event.
+ * counts: [0] slots processed, [1] events, [2] events without their end, [3] runs of tails, [4] all-zero slots,
+ * [5] events with IS_SUBJECT, [6] IS_STATE, [7] IS_RARE, [8] IS_UNKNOWN, [9] maximum number of slots of an event.
  */
 typedef struct {
     const uint32_t *slots; /* 4 words each */
     int64_t slot_count;
-    int64_t is_last;          /* nothing follows: do not stop where the last event begins */
+    int64_t is_last;          /* no chunk follows, so do not leave the last event to the next chunk */
     int64_t first_slot;       /* number of the first slot in the file */
     int64_t first_row;        /* number of the first event in the file */
     int64_t buffer_code;      /* CONTROL BUFFER */
-    const uint8_t *traits;    /* of every code */
-    int64_t capacity;         /* of each of the following arrays */
+    const uint8_t *traits;    /* flags of each code */
+    int64_t capacity;         /* length of each of the following arrays */
     uint32_t *at;             /* first slot of each event, within the chunk */
-    uint32_t *size;           /* its adjacent slots */
+    uint32_t *size;           /* number of adjacent slots of each event */
     uint32_t *stamp;
-    uint8_t *trait;           /* of each event */
+    uint8_t *trait;           /* flags of each event */
     uint16_t *code;
     uint8_t *cpu;
-    uint32_t *slot_narrow;    /* first slot of each event, within the file, narrow or wide, whichever is not null */
+    uint32_t *slot_narrow;    /* first slot of each event in the file, narrow or wide, whichever is not null */
     uint64_t *slot_wide;
-    uint16_t *size_narrow;    /* its adjacent slots, of which the lower bits: counts[9] says whether they fit */
+    uint16_t *size_narrow;    /* number of adjacent slots, truncated to 16 bits: counts[9] shows whether they fit */
     uint32_t *size_wide;
-    uint32_t *opened;         /* events whose end does not follow */
-    uint32_t *run_at;         /* runs of tails that do not follow their event: first slot, slots, event before or -1 */
-    uint32_t *run_size;
-    int64_t *run_before;
-    uint8_t *run_closes;
-    uint32_t *zero;           /* slots of zeros */
-    uint64_t *key;            /* of events that belong to a thread by their payload: pid and tid, as they are in memory */
-    uint32_t *state_row;      /* rows in the file */
+    uint32_t *opened;         /* events whose end does not follow directly */
+    uint32_t *run_at;         /* runs of tails that do not follow their event: first slot, */
+    uint32_t *run_size;       /* number of slots, */
+    int64_t *run_before;      /* the event before, -1 = none, */
+    uint8_t *run_closes;      /* and whether the run ends the event */
+    uint32_t *zero;           /* all-zero slots */
+    uint64_t *key;            /* pid and tid in the payload of events with IS_SUBJECT, in memory order */
+    uint32_t *state_row;      /* rows of state events in the file */
     uint32_t *rare;
     uint32_t *unknown;
     int64_t *counts;
 } satview_chunk;
 
-/* Return where to end a chunk: where its last event or run of tails begins, for that may go on in the next one. */
+/* Return the number of slots to process: up to the last event or run of tails, which the next chunk may continue. */
 static int64_t usable(const uint32_t *slots, int64_t count, uint32_t buffer_code)
 {
     int64_t low = count > LONGEST_TAIL ? count - LONGEST_TAIL : 0, event = -1, run = -1, cut, before;
@@ -82,7 +83,7 @@ static int64_t usable(const uint32_t *slots, int64_t count, uint32_t buffer_code
         ;
     if (before < low)
         return cut ? cut : count;
-    /* A BUFFER takes the time of the event after it, so the two stay together; and so do zero slots in a row. */
+    /* A BUFFER event takes the time of the event after it, so both stay in one chunk, as do successive zero slots. */
     code = slots[4 * before] & CODE_MASK;
     if (code == 0 || code == buffer_code) {
         int64_t keep_from = -1, i;
@@ -93,7 +94,7 @@ static int64_t usable(const uint32_t *slots, int64_t count, uint32_t buffer_code
                 break;
             keep_from = i;
         }
-        if (keep_from > 0 && (i >= low || low == 0)) /* at 0 nothing would be done; orphans may be in front of them */
+        if (keep_from > 0 && (i >= low || low == 0)) /* at 0 nothing would be processed */
             cut = keep_from;
     }
     return cut ? cut : count;
@@ -101,10 +102,10 @@ static int64_t usable(const uint32_t *slots, int64_t count, uint32_t buffer_code
 
 enum { LENGTH, EVENTS, OPENED, RUNS, ZEROS, SUBJECTS, STATES, RARE, UNKNOWN, LONGEST };
 
-/* Return whether a slot begins an event of several or goes on with it. */
+/* Return whether a slot begins or continues a combine event, so that more of its slots should follow. */
 static inline uint32_t is_open(uint32_t header) { return (header ^ header << 1) >> 31; }
 
-/* Note that the last of some events has no end: what is open is this event, not a run of tails behind it. */
+/* Record that the last event has no end, unless a run of tails after the event is what is open. */
 static void note_open(const satview_chunk *in, int64_t events)
 {
     int64_t runs = in->counts[RUNS];
@@ -112,7 +113,7 @@ static void note_open(const satview_chunk *in, int64_t events)
         in->opened[in->counts[OPENED]++] = (uint32_t)(events - 1);
 }
 
-/* Note what is seldom about slot i: the event before it has no end, it begins a run of tails, it is all zeros. */
+/* Handle the rare cases of slot i: the event before it has no end, it begins a run of tails, or it is all zeros. */
 static void note_odd(const satview_chunk *in, int64_t i, int64_t events)
 {
     int64_t *counts = in->counts, runs = counts[RUNS];
@@ -128,7 +129,7 @@ static void note_odd(const satview_chunk *in, int64_t i, int64_t events)
         in->zero[counts[ZEROS]++] = (uint32_t)i;
 }
 
-/* Find the slots from i to end at which events begin; return how many there are by then. */
+/* Find the slots from i to end at which events begin; return the number of events so far. */
 static int64_t find_events(const satview_chunk *in, int64_t i, int64_t end, int64_t events)
 {
     const uint32_t *slot = in->slots + 4 * i;
@@ -139,7 +140,7 @@ static int64_t find_events(const satview_chunk *in, int64_t i, int64_t end, int6
     for (; i < end; i++, slot += 4) {
         uint32_t header = slot[0], stamp = slot[1], tail = header >> 31;
         uint32_t differs = ((header ^ before) & KEY_MASK) | (stamp ^ stamp_before);
-        /* Tails follow what is open and is theirs, others do not. */
+        /* Normally a slot is a tail exactly if the event before it is open, and then has the same key. */
         if ((is_open(before) ^ tail) | (differs & -tail) || header == 0)
             note_odd(in, i, events);
         first_slots[events] = (uint32_t)i;
@@ -150,7 +151,7 @@ static int64_t find_events(const satview_chunk *in, int64_t i, int64_t end, int6
     return events;
 }
 
-/* Note an event whose code is seldom. */
+/* Record an event with a rare or unknown code. */
 static void note_trait(const satview_chunk *in, uint8_t trait, int64_t event)
 {
     if (trait & IS_RARE)
@@ -159,7 +160,7 @@ static void note_trait(const satview_chunk *in, uint8_t trait, int64_t event)
         in->unknown[in->counts[UNKNOWN]++] = (uint32_t)event;
 }
 
-/* Write what the first slots of some events say. */
+/* Write the columns of some events that come from their first slots. */
 static void describe(const satview_chunk *in, int64_t from, int64_t events)
 {
     const uint32_t *restrict slots = in->slots, *restrict first_slots = in->at;
@@ -189,7 +190,7 @@ static void describe(const satview_chunk *in, int64_t from, int64_t events)
     in->counts[STATES] = states;
 }
 
-/* Measure events and runs of tails: up to what begins next. */
+/* Write the sizes of events and of runs of tails. */
 static void measure(const satview_chunk *in, int64_t length)
 {
     int64_t events = in->counts[EVENTS], runs = in->counts[RUNS], zeros = in->counts[ZEROS], z = 0;
@@ -218,7 +219,7 @@ static void measure(const satview_chunk *in, int64_t length)
     }
 }
 
-/* Write the columns of events that follow from where they are. */
+/* Write the columns of positions and sizes in the file. */
 static void write_columns(const satview_chunk *in)
 {
     int64_t events = in->counts[EVENTS];
@@ -239,7 +240,7 @@ static void write_columns(const satview_chunk *in)
     in->counts[LONGEST] = longest;
 }
 
-/* Return 0, and what a chunk is made of in its columns. */
+/* Group the slots of a chunk into events; return 0. */
 static int64_t satview_group(const satview_chunk *in)
 {
     int64_t length = in->slot_count;
@@ -276,13 +277,13 @@ PASS(group,
                       .unknown = U4(23), .counts = I8(24)})
 
 /*
- * Give every thread its number, new ones in the order in which they come.
+ * Look up the numbers of threads in a hash table; new threads get the next numbers.
  *
- * requested: of which those from `from` on are looked up. keys, rows: a table of 2^bits positions, row 0 = free.
- * known: the keys by number. used: [0] numbers that are given, counting number 0; below `limit`, or a new one ends this.
+ * requested: keys of threads, looked up from index `from` on. keys, rows: hash table of 2^bits positions, row 0 = free.
+ * known: key of each number. used: [0] count of numbers in use, including 0; a new number stops the pass at `limit`.
  *
- * Returns how many are done: fewer than `count` if there is no room for a new one; -1 - that if a key is far from its
- * position.
+ * Returns the number of keys done: less than `count` if a new number would exceed the limit; -1 minus the number of
+ * keys done if a key is too far from its position in the table.
  */
 static int64_t satview_numbers(const uint64_t *requested, int64_t from, int64_t count, uint64_t *keys, uint32_t *rows,
                                int64_t positions, int64_t bits, uint64_t multiplier, uint64_t *known, int64_t room,
@@ -303,7 +304,7 @@ static int64_t satview_numbers(const uint64_t *requested, int64_t from, int64_t 
         }
         position = key * multiplier >> (64 - bits);
         while (rows[position] && keys[position] != key) {
-            if (++probes > MOST_PROBES)
+            if (++probes > MAX_PROBES)
                 return -1 - i;
             position = (position + 1) & mask;
         }
@@ -327,10 +328,10 @@ PASS(numbers,
 /*
  * Group ascending rows by thread.
  *
- * thread: of the events that the rows name, one of narrow and wide is given. start: threads + 1, receives where the
- * rows of each begin; fill: room for threads. out: rows by thread, ascending within each.
+ * narrow or wide: thread of each event. start: threads + 1, receives the index in `out` at which each thread begins;
+ * fill: scratch, one per thread. out: receives the grouped rows, ascending within each thread.
  *
- * Returns 0; REFUSED if there is no such event or thread.
+ * Returns 0; REFUSED if a row or a thread is out of range.
  */
 static int64_t satview_rows_by_thread(const uint32_t *row, int64_t count, const uint16_t *narrow, const uint32_t *wide,
                                       int64_t events, int64_t threads, int64_t *start, int64_t *fill, uint32_t *out)
@@ -359,7 +360,7 @@ PASS(rows_by_thread,
      "u4:r u2|u4:n i8:t+1 i8:t u4:r",
      U4(0), COUNT(0), U2(1), U4(1), COUNT(1), COUNT(3), I8(2), I8(3), U4(4))
 
-/* Write the owners of some events; s is the next of the subjects, the last one stays; return it for the events behind. */
+/* Write the threads of events `from` to `count`; `s` is the index of the next subject, at most `last`; return it. */
 static inline int64_t own(const uint8_t *cpu, const uint8_t *trait, int64_t from, int64_t count,
                           const uint32_t *thread, int64_t s, int64_t last, uint32_t *now, uint16_t *narrow,
                           uint32_t *wide)
@@ -379,11 +380,11 @@ static inline int64_t own(const uint8_t *cpu, const uint8_t *trait, int64_t from
 }
 
 /*
- * Who each event belongs to.
+ * Write the thread that each event belongs to.
  *
- * trait: of every event, as satview_group writes it. thread: of those that belong to a thread by their payload, that
- * thread. jump_row, jump_cpu: where the file jumps to another buffer, ascending: nobody is known to run on that CPU,
- * -1 = on any. now: per CPU who runs, carried from chunk to chunk. Threads go to narrow or wide, whichever is not null.
+ * trait: flags of each event, from satview_group. thread: threads of the events with IS_SUBJECT. jump_row, jump_cpu:
+ * events after which the running thread is unknown, ascending, and the CPU for which that holds, -1 = all CPUs. now:
+ * thread that runs on each CPU, updated for the next chunk. narrow or wide receives the threads, whichever is not null.
  */
 static int64_t satview_owners(const uint8_t *cpu, const uint8_t *trait, int64_t count, const uint32_t *thread,
                               int64_t subjects, const int64_t *jump_row, const int64_t *jump_cpu, int64_t jumps,
@@ -413,10 +414,10 @@ PASS(owners,
      U1(0), U1(1), COUNT(0), U4(2), COUNT(2), I8(3), I8(4), COUNT(3), U4(5), U2(6), U4(6))
 
 /*
- * Sum up words so that every flipped bit and every exchange of two words changes the sum: each word is multiplied by an
- * odd number that tells its position, modulo 2^64.
+ * Write a checksum of words that any flipped bit and any exchange of two words changes: the sum of each word multiplied
+ * by an odd number that depends on its position, modulo 2^64.
  *
- * words: count of 8 bytes. first_word: position of the first one, for sums of parts.
+ * words: `count` words of 8 bytes. first_word: position of the first word, for sums of parts.
  */
 static int64_t satview_word_sum(const void *words, int64_t count, uint64_t first_word, uint64_t *out)
 {
@@ -438,12 +439,12 @@ static int64_t satview_word_sum(const void *words, int64_t count, uint64_t first
 
 PASS(word_sum, "u8:n n u8:1", U8(0), COUNT(0), (uint64_t)NUMBER(1), U8(2))
 /*
- * Read words 0 and 1, or 2 and 3, of some slots of a file, those near each other by one read.
+ * Read words 0 and 1, or 2 and 3, of some slots of a file; slots near each other are read by one call.
  *
- * slot_numbers: ascending numbers of slots below `slots`; slot 0 is at `offset`. half: 0 or 1. scratch: room for
- * `scratch_slots` slots. out: two words of each, as they are in the file.
+ * slot_numbers: ascending, below `slots`; slot 0 is at `offset`. half: 0 or 1. gap: maximum distance of two slots that
+ * one call reads. scratch: room for `scratch_slots` slots. out: receives two words of each slot in file order.
  *
- * Returns how many of them were read: fewer where the file has lost bytes or cannot be read, and 0 on Windows.
+ * Returns the number of slots read: fewer than `count` if the file was truncated or cannot be read, 0 on Windows.
  */
 static int64_t satview_take_halves(int64_t file, int64_t offset, const int64_t *slot_numbers, int64_t count,
                                    int64_t slots, int64_t half, int64_t gap, uint64_t *scratch, int64_t scratch_slots,

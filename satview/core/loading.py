@@ -1,4 +1,4 @@
-"""The compiled passes of loading: slots to events, times, owners; see loading.c and clock.c."""
+"""Compiled passes that load traces: slots to events, times and threads of events; see loading.c and clock.c."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ LOG_TIME: Final = 1
 LOG_CROSSING: Final = 2
 _LOG_WIDTH: Final = 4
 _COUNTS: Final = 10
-IS_SUBJECT: Final = 1  # traits of a code: belongs to a thread by its payload
+IS_SUBJECT: Final = 1  # flags of a code: the payload names the thread that the event belongs to
 IS_STATE: Final = 2
 IS_RARE: Final = 4
 IS_UNKNOWN: Final = 8
-IS_RUNNING: Final = 16  # that thread runs from then on
+IS_RUNNING: Final = 16  # the named thread runs from this event on
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,20 +28,20 @@ class Grouped:
     """The events of a chunk of slots; columns are valid until the next call.
 
     Attributes:
-        length: Number of slots processed; a later event begins there.
+        length: Number of slots processed; the next event starts there.
         first_slot: uint32 (n,), first slot of each event within the chunk.
-        size: uint32 (n,), number of its adjacent slots.
+        size: uint32 (n,), number of adjacent slots of each event.
         stamp: uint32 (n,).
-        trait: uint8 (n,), traits of its code.
-        longest: Slots of the longest event; a narrow column holds at most 65,535.
+        trait: uint8 (n,), flags of the code of each event.
+        longest: Number of slots of the longest event, as a uint16 column of sizes holds at most 65,535.
         opened: uint32, events whose end does not follow directly.
-        run_at, run_size: uint32, first slot and number of slots of each run of tails that is apart from its event.
+        run_at, run_size: uint32, first slot and number of slots of each run of tails that is separate from its event.
         run_before: int64, the last event before each run, -1 for none.
-        run_closes: bool, the last slot of the run ends an event.
-        zero: uint32, slots of zeros.
-        key: uint64, the threads of events that have `IS_SUBJECT`: pid and tid as two words in payload order.
-        state_row: uint32, rows of state events, counted in the file.
-        rare, unknown: uint32, events with these traits.
+        run_closes: bool, whether the last slot of the run ends an event.
+        zero: uint32, all-zero slots.
+        key: uint64, threads of the events with `IS_SUBJECT`: pid and tid as two words in payload order.
+        state_row: uint32, rows of state events in the file.
+        rare, unknown: uint32, events with these flags.
     """
 
     length: int
@@ -63,12 +63,12 @@ class Grouped:
 
 
 class Grouper:
-    """Groups slots into events, chunk after chunk, in arrays that it reuses.
+    """Groups the slots of successive chunks into events; the arrays are reused for each chunk.
 
     Args:
-        traits: uint8 (32768,), sum of `IS_SUBJECT` and so on for every code.
+        traits: uint8 (32768,), flags of each code: `IS_SUBJECT` and the following constants.
         buffer_code: Code of CONTROL BUFFER.
-        capacity: Slots of a chunk at most.
+        capacity: Maximum number of slots of a chunk.
     """
 
     def __init__(self, traits: NDArray[np.uint8], buffer_code: int, capacity: int) -> None:
@@ -76,7 +76,7 @@ class Grouper:
         types = {"trait": np.uint8, "run_before": np.int64, "run_closes": np.bool_, "key": np.uint64}
         names = ("first_slot", "size", "stamp", "trait", "opened", "run_at", "run_size", "run_before", "run_closes",
                  "zero", "key", "state_row", "rare", "unknown")  # fmt: skip
-        # Pages are real once written, so that room for what hardly ever comes costs nothing.
+        # Unwritten pages take no memory, so columns that are rarely used cost nothing.
         self._columns: dict[str, NDArray[Any]] = {
             name: np.empty(capacity, types.get(name, np.uint32)) for name in names
         }
@@ -93,10 +93,10 @@ class Grouper:
             first_slot: Number of the first slot in the file.
             first_row: Number of the first event in the file.
             code: uint16 (n,) or longer, receives the code of each event.
-            cpu: uint8, the same, its CPU.
-            slot: uint32 or uint64, the same, its first slot in the file.
-            size: uint16 or uint32, the same, its adjacent slots.
-            is_last: No chunk follows: do not stop where the last event begins.
+            cpu: uint8 (n,) or longer, receives the CPU of each event.
+            slot: uint32 or uint64 (n,) or longer, receives the first slot of each event in the file.
+            size: uint16 or uint32 (n,) or longer, receives the number of adjacent slots of each event.
+            is_last: Whether this is the last chunk; otherwise the last event is left to the next chunk.
 
         Raises:
             ValueError: There are more slots than `capacity`.
@@ -114,23 +114,23 @@ def numbers(
     requested: NDArray[np.uint64], done: int, keys: NDArray[np.uint64], rows: NDArray[np.uint32], bits: int,
     multiplier: int, known: NDArray[np.uint64], used: int, limit: int, out: NDArray[np.uint32],
 ) -> tuple[int, int]:  # fmt: skip
-    """Write the number of every thread; threads that are not in the table get new numbers.
+    """Look up the numbers of threads in a hash table; threads that are not in the table get new numbers.
 
     Args:
-        requested: uint64 (n,), pid and tid of each thread.
-        done: How many of them already have a number.
-        keys: uint64 (2^bits,), keys of the hash table.
+        requested: uint64 (n,), keys of the threads: pid and tid.
+        done: Number of keys that were looked up before.
+        keys: uint64 (2^bits,), keys in the hash table.
         rows: uint32 (2^bits,), numbers in the hash table, 0 = free.
-        bits: Bits of a position in the table.
-        multiplier: uint64.
-        known: uint64 (m,), the keys by number; receives the new ones.
-        used: How many numbers are given, counting 0.
-        limit: Most numbers that may be given, at most m, and less than the size of the table.
-        out: uint32 (n,) or longer.
+        bits: Number of bits of a position in the table.
+        multiplier: uint64, factor of the hash function.
+        known: uint64 (m,), key of each number; receives new keys.
+        used: Count of numbers in use, including 0.
+        limit: Maximum count of numbers, at most m, and less than the size of the table.
+        out: uint32 (n,) or longer, receives the numbers.
 
     Returns:
-        How many threads are done, and how many numbers are given. The first is less than n if there is no room for a
-        new number, and -1 minus that count if a key is too far from its position.
+        Number of keys looked up so far, and count of numbers in use. The first is less than n if a new number would
+        exceed `limit`, and -1 minus the number of keys if a key is too far from its position in the table.
     """
     given = np.array([used], np.int64)
     done = call("numbers", requested, done, keys, rows, bits, multiplier, known, limit, given, out)
@@ -140,16 +140,16 @@ def numbers(
 def rows_by_thread(
     rows: NDArray[np.uint32], thread: NDArray[np.unsignedinteger], thread_count: int, out: NDArray[np.uint32]
 ) -> NDArray[np.int64]:
-    """Group ascending rows of events by thread; return where each thread's rows begin, int64 (threads + 1,).
+    """Group rows of events by thread; return the index at which each thread's rows begin, int64 (threads + 1,).
 
     Args:
-        rows: uint32 (n,).
+        rows: uint32 (n,), ascending.
         thread: uint16 or uint32 (events,).
         thread_count: Number of threads.
-        out: uint32 (n,), receives the rows.
+        out: uint32 (n,), receives the grouped rows.
 
     Raises:
-        ValueError: There is no such event or thread.
+        ValueError: A row or a thread is out of range.
     """
     start, fill = np.empty(thread_count + 1, np.int64), np.empty(thread_count, np.int64)
     call("rows_by_thread", rows, thread, start, fill, out)
@@ -157,11 +157,11 @@ def rows_by_thread(
 
 
 def word_sum(words: NDArray[np.uint64], first_word: int) -> int:
-    """Return the sum of words, each multiplied by an odd number made from its position, modulo 2^64.
+    """Return a checksum: the sum of words, each multiplied by an odd number that depends on its position, modulo 2^64.
 
     Args:
         words: uint64 (n,).
-        first_word: Position of the first one.
+        first_word: Position of the first word.
     """
     out = np.empty(1, np.uint64)
     call("word_sum", words, first_word, out)
@@ -176,11 +176,12 @@ def owners(
 
     Args:
         cpu: uint8 (n,).
-        trait: uint8 (n,), sum of `IS_SUBJECT` and so on for each event.
-        thread: uint32 (k,), the threads of the events that have `IS_SUBJECT`.
-        discontinuities: int64 (2, m), events after which no thread is known to run, ascending; their CPU, -1 = any.
+        trait: uint8 (n,), flags of each event (see `Grouped`).
+        thread: uint32 (k,), the threads of the events with `IS_SUBJECT`.
+        discontinuities: int64 (2, m), events after which the running thread is unknown, ascending; the CPU for which
+            that holds, -1 = all CPUs.
         now: uint32 (64,), thread that runs on each CPU; updated in place for the next call.
-        out: uint16 or uint32 (n,).
+        out: uint16 or uint32 (n,), receives the threads.
     """
     discontinuities = np.ascontiguousarray(discontinuities, np.int64)
     call("owners", cpu, trait, thread, *discontinuities, now, out)
@@ -196,14 +197,14 @@ def clock(
         stamp: uint32 (n,).
         cpu: uint8 (n,).
         time_row: int64 (k,), CONTROL TIME events, ascending.
-        time_value: int64 (k,), cycles; negative = unusable.
-        shared: int64, BUFFER events that take the time of the event behind them, ascending.
+        time_value: int64 (k,), time in each CONTROL TIME event, cycles; negative = unusable.
+        shared: int64, BUFFER events that take the time of the event after them, ascending.
         reference: int64 (64,), latest time per CPU, -2^62 = none; updated in place for the next call.
-        last: The last time placed on any CPU.
+        last: The last time assigned on any CPU.
         out: int64 (n,), receives the times.
 
     Returns:
-        The last time placed, and int64 (m, 4): the log that clock.c describes.
+        The last time assigned, and the log described in clock.c, int64 (m, 4).
     """
     room = 2 * len(time_row) + 4 * CPUS
     log, carried = np.empty((room, _LOG_WIDTH), np.int64), np.array([last], np.int64)
@@ -222,7 +223,7 @@ def cheapest_path(
         step_cost: float64 (n - 1, k, k), cost of going from each choice to each choice of the next step.
 
     Returns:
-        int64 (n,), index of the choice in each step, the first of equally cheap ones; float64 (n, k).
+        The choice in each step, int64 (n,), the first of equally cheap choices; the costs, float64 (n, k).
     """
     cost, step_cost = (np.ascontiguousarray(costs, np.float64) for costs in (cost, step_cost))
     ahead, behind, best = np.empty_like(cost), np.empty_like(cost), np.empty(len(cost), np.int64)
@@ -233,16 +234,16 @@ def cheapest_path(
 def take_halves(
     file: int, offset: int, slot_numbers: NDArray[np.int64], slots: int, half: int, gap: int, most_slots: int
 ) -> NDArray[np.uint64] | None:
-    """Return words 0 and 1, or 2 and 3, of given slots of a file as one number each; None if not all can be read.
+    """Return words 0 and 1, or 2 and 3, of some slots of a file, uint64 (n,); None if a slot cannot be read.
 
     Args:
-        file: Descriptor.
+        file: File descriptor.
         offset: Byte offset of slot 0.
         slot_numbers: int64 (n,), ascending.
         slots: Number of slots in the file.
         half: 0 = words 0 and 1, 1 = words 2 and 3.
-        gap: Most unrequested slots to read along, because they cost no more than another call.
-        most_slots: Most slots of one read.
+        gap: Maximum number of slots between two given slots that one call reads along.
+        most_slots: Maximum number of slots of one read call.
     """
     out, scratch = np.empty(len(slot_numbers), np.uint64), np.empty((most_slots, 2), np.uint64)
     slot_numbers = np.ascontiguousarray(slot_numbers, np.int64)
@@ -253,12 +254,12 @@ def take_halves(
 def protobuf_fields(
     data: NDArray[np.uint8], begin: _Ints, end: _Ints
 ) -> tuple[_Ints, _Ints, _Ints, _Ints, NDArray[np.bool_]]:
-    """Return the fields of protobuf messages (protobuf.c).
+    """Return the fields of protobuf messages; see protobuf.c.
 
     Args:
         data: uint8, contiguous.
-        begin: int64 (n,), contiguous, offset at which each message begins.
-        end: int64 (n,), contiguous, offset at which it ends.
+        begin: int64 (n,), contiguous, start offset of each message.
+        end: int64 (n,), contiguous, end offset of each message.
 
     Returns:
         Message, number, value and length of each field, int64; which messages are damaged, bool (n,).

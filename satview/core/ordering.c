@@ -1,5 +1,5 @@
 /*
- * The passes that put events into the order of time. core.h has the rules.
+ * The passes that sort events by time. core.h has the rules.
  */
 
 #include "core.h"
@@ -7,8 +7,8 @@
 enum { RADIX_BITS = 11, RADIX = 1 << RADIX_BITS, ORDER_BLOCK = 1 << 10 };
 
 /*
- * Write the order of some numbers, equal ones as they are. spare: as large as order.
- * Returns which of the two has it: 0 order, 1 spare.
+ * Compute the indices that sort numbers stably, by radix sort. order, spare: one element per number.
+ * Returns which of both has the result: 0 = order, 1 = spare.
  */
 static int64_t satview_stable_order(const int64_t *number, int64_t count, int64_t *order, int64_t *spare)
 {
@@ -41,8 +41,8 @@ static int64_t satview_stable_order(const int64_t *number, int64_t count, int64_
 PASS(stable_order, "i8:n i8:n i8:n", I8(0), COUNT(0), I8(1), I8(2))
 
 /*
- * Write the rows that a stable sort by time could move, ascending.
- * least: room for one of each block of events. Returns how many there are.
+ * Write the rows that a stable sort by time may move, ascending.
+ * least: scratch, one per block of events. Returns the number of rows.
  */
 static int64_t satview_disordered(const int64_t *time, int64_t count, int64_t *least, int64_t room, int64_t *out)
 {
@@ -51,7 +51,7 @@ static int64_t satview_disordered(const int64_t *time, int64_t count, int64_t *l
         return REFUSED;
     for (int64_t block = blocks - 1, earliest = INT64_MAX; block >= 0; block--) {
         int64_t end = (block + 1) * ORDER_BLOCK < count ? (block + 1) * ORDER_BLOCK : count;
-        least[block] = earliest; /* of all behind it */
+        least[block] = earliest; /* of all later blocks */
         for (int64_t i = block * ORDER_BLOCK; i < end; i++)
             earliest = time[i] < earliest ? time[i] : earliest;
     }
@@ -72,7 +72,7 @@ static int64_t satview_disordered(const int64_t *time, int64_t count, int64_t *l
 
 PASS(disordered, "i8:n i8:b i8:n", I8(0), COUNT(0), I8(1), COUNT(1), I8(2))
 
-/* The next row of a CPU, with what orders it: by time, then as they are in the file. */
+/* The next row of a CPU; rows are ordered by time, then by row. */
 struct next {
     int64_t time, row, cpu;
 };
@@ -82,7 +82,7 @@ static int64_t comes_before(const struct next *one, const struct next *other)
     return (one->time < other->time) | ((one->time == other->time) & (one->row < other->row));
 }
 
-/* Let the earlier one of two win; which one that is follows no pattern, so nothing depends on it but what is moved. */
+/* Swap two rows if `other` comes before `winner`, without a branch, as the outcome is unpredictable. */
 static void play(struct next *winner, struct next *other)
 {
     int64_t mask = -comes_before(other, winner), time = (winner->time ^ other->time) & mask;
@@ -93,9 +93,9 @@ static void play(struct next *winner, struct next *other)
 }
 
 /*
- * Write some rows in the order of their times, equal ones as they are, by merging what each CPU logged: a tournament of
- * the CPUs' next rows, in which each pair's loser stays and the winner goes on.
- * rows: ascending; spare: as large. Returns 0; 1 if a CPU's own times go back; REFUSED if there is no such row.
+ * Sort rows stably by time, by merging the rows of all CPUs with a tournament tree of losers.
+ * rows: ascending; spare: scratch, one per row.
+ * Returns 0; 1 if the times of one CPU go backwards; REFUSED if a row is out of range.
  */
 static int64_t satview_merged(const int64_t *time, const uint8_t *cpu, int64_t events, const int64_t *rows,
                               int64_t count, int64_t *spare, int64_t *out)
@@ -128,7 +128,7 @@ static int64_t satview_merged(const int64_t *time, const uint8_t *cpu, int64_t e
     while (leaves < size)
         leaves *= 2;
     for (int64_t leaf = 0; leaf < leaves; leaf++) {
-        struct next entry = {INT64_MAX, INT64_MAX, leaf}; /* behind all that a CPU has logged */
+        struct next entry = {INT64_MAX, INT64_MAX, leaf}; /* after all rows */
         if (leaf < size)
             entry.row = *next[leaf]++, entry.time = time[entry.row];
         won[leaves + leaf] = entry;
@@ -145,7 +145,7 @@ static int64_t satview_merged(const int64_t *time, const uint8_t *cpu, int64_t e
         for (int64_t pair = beaten; pair > 0; pair /= 2)
             if (comes_before(&loser[pair], &second))
                 second = loser[pair];
-        do { /* mostly several of one CPU follow each other */
+        do { /* usually, several successive rows are of one CPU */
             out[i++] = winner.row;
             winner.time = winner.row = INT64_MAX;
             if (next[leaf] < end[leaf])
@@ -160,10 +160,10 @@ static int64_t satview_merged(const int64_t *time, const uint8_t *cpu, int64_t e
 PASS(merged, "i8:n u1:n i8:r i8:r i8:r", I8(0), U1(1), COUNT(0), I8(2), COUNT(2), I8(3), I8(4))
 
 /*
- * Write where each row of a range goes that takes another order. rows: which row comes to each position from first_row
- * on, a permutation of these. narrow or wide: the new row of each event.
+ * Write the new row of each row in a range that is reordered. rows: the row that moves to each position from first_row
+ * on, a permutation of the range. narrow or wide: receives the new row of each event.
  *
- * Returns how far a row goes at most; REFUSED if one is not in the range.
+ * Returns the maximum distance that a row moves; REFUSED if a row is outside the range.
  */
 static int64_t satview_went(const int64_t *rows, int64_t count, int64_t first_row, uint32_t *narrow, uint64_t *wide,
                             int64_t events)
@@ -187,7 +187,7 @@ static int64_t satview_went(const int64_t *rows, int64_t count, int64_t first_ro
 
 PASS(went, "i8:r n u4|u8:n", I8(0), COUNT(0), NUMBER(1), U4(2), U8(2), COUNT(2))
 
-/* Move a block at a time: what it overwrites, and what was overwritten before within reach, is kept beside it. */
+/* Reorder block by block. `kept` has copies of the `reach` elements before the block, and of the block itself. */
 #define MOVED(NAME, TYPE)                                                                                              \
     static int64_t NAME(TYPE *column, const int64_t *rows, int64_t first_row, int64_t count, int64_t part_begin,       \
                         int64_t end, TYPE *kept, int64_t reach, int64_t block)                                         \
@@ -213,12 +213,12 @@ MOVED(moved_words, uint32_t)
 MOVED(moved_longs, uint64_t)
 
 /*
- * Put the next part of a column into another order, in its place.
+ * Reorder the next part of a column in place.
  *
- * column: of elements of width bytes, count of them, the first of which is row first_row; rows: which comes to each
- * position of the part, from begin to end, counted from the first; reach: how far one moves at most; kept: room for
- * reach + block elements, the first ones of which are those of the column that were before the part, as the call for
- * the part before leaves them. Returns 0; REFUSED if a row is not there, or moves farther.
+ * column: elements of `width` bytes; the first is row first_row. rows: the row that moves to each position of the part.
+ * begin: index of the part in the column. reach: maximum distance that a row moves. kept: room for reach + block
+ * elements, which starts with the original elements before the part, as left by the call for the previous part.
+ * Returns 0; REFUSED if a row is out of range or moves too far.
  */
 static int64_t satview_moved(uint8_t *column, int64_t bytes, int64_t width, const int64_t *rows, int64_t part,
                              int64_t first_row, int64_t begin, int64_t reach, int64_t block, uint8_t *kept,
@@ -255,8 +255,8 @@ static int64_t size_of(int64_t number)
 }
 
 /*
- * Write those of some rows that are far from the events before and after them, on the same side of both.
- * Returns how many there are; REFUSED if a row has no event on both sides.
+ * Write the given rows whose time is far before or far after the times of both neighbouring events.
+ * Returns the number of rows written; REFUSED if a row has no event before or after it.
  */
 static int64_t satview_far_rows(const int64_t *time, int64_t events, const int64_t *rows, int64_t count, int64_t near,
                                 int64_t *out)

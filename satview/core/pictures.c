@@ -1,19 +1,19 @@
 /*
- * The passes of pictures: cells, pixels and shares of lanes, and what is drawn of them. core.h has the rules.
+ * The passes that draw lanes: cells, pixels and shares of values. core.h has the rules.
  */
 
 #include "core.h"
 
-/* Where the marks of events go; tables name a lane by its position, -1 = none, and may be null. */
+/* Arguments of satview_event_cells. Tables give the index of a lane, -1 = none, and may be null. */
 typedef struct {
-    const int64_t *time; /* of count events, ascending */
+    const int64_t *time; /* of `count` events, ascending */
     const uint16_t *code;
     const uint8_t *cpu;
     const uint16_t *narrow; /* thread, narrow or wide, whichever is not null */
     const uint32_t *wide;
     int64_t count;
-    int64_t origin;       /* where cells begin */
-    const uint8_t *marks; /* of CODE_MASK + 1 codes: it is one */
+    int64_t origin;       /* start of the first cell */
+    const uint8_t *marks; /* CODE_MASK + 1: whether events with a code are drawn as marks */
     int64_t int_class;    /* internal class of interrupts */
     int64_t class_shift;
     int64_t threads;             /* size of the tables by thread */
@@ -21,14 +21,14 @@ typedef struct {
     const int32_t *by_cpu[2];    /* 256: lanes of CPUs, of damage */
     const int32_t *by_interrupt; /* 256: lanes of interrupts */
     int64_t positions;
-    const int64_t *cells; /* of no lane, then of every lane: first one, the one behind the last, log2 of their cycles */
+    const int64_t *cells; /* for no lane, then for each lane: first cell, cell after the last, log2 of its cycles */
     int64_t cell_count;
-    uint8_t *seen; /* of every cell, and one more for events that are on no lane */
+    uint8_t *seen; /* of each cell, and one more for events that are on no lane */
 } satview_cells;
 
 enum { MARK_BLOCK = 1 << 10, DAMAGED_THREADS = 2, DAMAGED_CPUS = 1 };
 
-/* Return whether a table names lanes only. */
+/* Return whether all indices in a table are valid. */
 static int names_lanes(const int32_t *table, int64_t count, int64_t positions)
 {
     for (int64_t i = 0; table && i < count; i++)
@@ -37,7 +37,7 @@ static int names_lanes(const int32_t *table, int64_t count, int64_t positions)
     return 1;
 }
 
-/* Return whether cells are where the rules of `satview_cells` have them, and all that the tables name is there. */
+/* Return whether the ranges of cells and all tables are valid. */
 static int is_sound(const satview_cells *in)
 {
     for (int64_t k = 0; k <= in->positions; k++) {
@@ -53,7 +53,7 @@ static int is_sound(const satview_cells *in)
            names_lanes(in->by_interrupt, CPU_NUMBERS, in->positions);
 }
 
-/* Mark the cell of a lane, -1 = none, in which an event is; without a guess, for lanes follow each other at random. */
+/* Mark the cell of a lane, -1 = none, that contains an event. There are no branches, as they would be unpredictable. */
 static inline void mark_cell(const satview_cells *in, int32_t position, int64_t row)
 {
     const int64_t *lane = in->cells + 3 * (position + 1);
@@ -63,12 +63,11 @@ static inline void mark_cell(const satview_cells *in, int32_t position, int64_t 
 }
 
 /*
- * Tell which cells of which lanes hold a mark: interrupts on lanes of interrupts and of damage only. -1: they are not
- * sound.
+ * Mark the cells that contain an event drawn as a mark. Interrupts are drawn only on lanes of interrupts and of damage.
  */
 static int64_t satview_event_cells(const satview_cells *in)
 {
-    int64_t marked[MARK_BLOCK], others[MARK_BLOCK]; /* others: those that are no interrupts */
+    int64_t marked[MARK_BLOCK], others[MARK_BLOCK]; /* others: marks that are not interrupts */
     if (!is_sound(in))
         return REFUSED;
     for (int64_t begin = 0; begin < in->count; begin += MARK_BLOCK) {
@@ -109,7 +108,7 @@ PASS(event_cells,
                       .by_cpu = {I4(11), I4(12)}, .by_interrupt = I4(13), .positions = COUNT(14) / 3 - 1,
                       .cells = I8(14), .cell_count = COUNT(15) - 1, .seen = U1(15)})
 
-/* Return the value with the largest share of a pixel, the smallest of several, and forget the shares. */
+/* Return the value with the largest share of a pixel, the lowest of equal ones, with its flag; clear the shares. */
 static uint8_t settled(int64_t *share, const uint8_t *kinds, int present, const uint8_t *busy)
 {
     uint8_t best = kinds[0], flag = 0;
@@ -125,10 +124,10 @@ static uint8_t settled(int64_t *share, const uint8_t *kinds, int present, const 
 }
 
 /*
- * Draw one lane: the value that covers most of each pixel.
+ * Draw one lane: write for each pixel the value that covers most of it.
  *
- * start, value: intervals in time order, each ending where the next begins, the last at end. edge: where pixels begin,
- * strictly ascending, width + 1 of them. busy: of every value. out: zeros, width of them.
+ * start, value: intervals in time order; each ends at the start of the next, the last at `end`. edge: width + 1 starts
+ * of pixels, strictly ascending. busy: whether each value means running. out: `width` zeros.
  */
 static int64_t satview_raster(const int64_t *start, const uint8_t *value, int64_t count, int64_t end,
                               const int64_t *edge, int64_t width, const uint8_t *busy, uint8_t *out)
@@ -184,13 +183,13 @@ static int64_t satview_raster(const int64_t *start, const uint8_t *value, int64_
 PASS(raster, "i8:w+1 u1:>64 i8:n u1:n n u1:w", I8(2), U1(3), COUNT(2), NUMBER(4), I8(0), COUNT(5), U1(1), U1(5))
 
 /*
- * Coarse copies of a block of cells of one lane.
+ * Write a block of cells of one lane at several resolutions.
  *
- * start, value: the intervals that reach into the block, each ending where the next begins, the last at end. origin:
- * where cell 0 of the block begins; cells are 2^shift cycles. kind_of: value to kind; value_of: kind to value,
- * ascending. busy: of every kind. cover: cells x kinds, scratch, left with the sums of the last level. seen: flag per
- * cell, scratch too. out: levels one after the other, cells, (cells + 1) / 2, ...; room: its size. Sums are halved once
- * more after the last level if more is not 0.
+ * start, value: the intervals that overlap the block; each ends at the start of the next, the last at `end`. origin:
+ * start of cell 0; cells are 2^shift cycles. kind_of: kind of each value; value_of: value of each kind, ascending.
+ * busy: whether each kind means running. cover: scratch of cells * kinds, receives the sums of the last level. seen:
+ * whether each cell has an event, also scratch. out: the levels, one after the other, of cells, (cells + 1) / 2, ...
+ * elements; room: its size. If `more` is not 0, the sums are combined once more after the last level.
  */
 static int64_t satview_levels(const int64_t *start, const uint8_t *value, int64_t count, int64_t end, int64_t origin,
                               int64_t shift, int64_t cells, const int64_t *kind_of, const uint8_t *value_of,
@@ -229,7 +228,7 @@ static int64_t satview_levels(const int64_t *start, const uint8_t *value, int64_
             const int64_t *times = cover + cell * kinds;
             int64_t best = 0, most = 0;
             uint32_t runs = 0;
-            for (int64_t kind = 0; kind < kinds; kind++) { /* without a guess: they follow each other at random */
+            for (int64_t kind = 0; kind < kinds; kind++) { /* no branches, as they would be unpredictable */
                 int64_t cycles = times[kind];
                 best = cycles > most ? kind : best;
                 most = cycles > most ? cycles : most;
@@ -258,11 +257,11 @@ PASS(levels,
      NUMBER(10), NUMBER(11), U1(12), COUNT(12))
 
 /*
- * Write of one lane how long it has each kind of value up to every `every`-th interval, kinds side by side.
+ * Write the weighted cycles of each kind of value in a lane before every `every`-th interval, `kinds` numbers each.
  *
- * weight: what a cycle of each value counts for its kind. out: (count / every + 1) * kinds.
+ * weight: weight of a cycle of each value. out: kinds * ceil(count / every).
  *
- * Returns how many numbers it wrote; REFUSED if there is not room enough or a kind does not exist.
+ * Returns the count of numbers written; REFUSED if `out` has another size or a kind does not exist.
  */
 static int64_t satview_share_index(const int64_t *start, const uint8_t *value, int64_t count, int64_t every,
                                    const int64_t *kind_of, const int64_t *weight, int64_t kinds, int64_t *out,
@@ -292,22 +291,21 @@ PASS(share_index,
      I8(0), U1(1), COUNT(0), NUMBER(2), I8(3), I8(4), NUMBER(5), I8(6), COUNT(6))
 
 /*
- * Write how long a lane has each kind of value in each bin, kinds side by side.
+ * Write the weighted cycles of each kind of value in each bin, `kinds` numbers each.
  *
- * start: when intervals begin; NULL where the one behind interval i begins at time[rows[i]].
- * index: as satview_share_index wrote it, `marks` times `kinds` numbers; begins: start of every `every`-th interval, of
- * which the search stays in the processor's cache. edges: bins + 1, ascending. A lane has no value before its first
- * interval and from `end` on.
+ * start: start of each interval; if NULL, interval i + 1 starts at time[rows[i]]. index: marks * kinds numbers, the
+ * result of satview_share_index. begins: start of every `every`-th interval, a small array that stays in the cache.
+ * edges: bins + 1, ascending. A lane has no value before its first interval and from `end` on.
  *
- * Returns 0; REFUSED if the index is not that of the lane.
+ * Returns 0; REFUSED if the index does not match the lane.
  */
 static int64_t satview_shares(const int64_t *start, const int64_t *time, int64_t events, const uint32_t *rows,
                               int64_t row_count, const uint8_t *value, int64_t count, int64_t end, int64_t every,
                               const int64_t *kind_of, const int64_t *weight, int64_t kinds, const int64_t *index,
                               const int64_t *begins, int64_t marks, const int64_t *edges, int64_t bins, int64_t *out)
 {
-    int64_t before[VALUES] = {0}, now[VALUES], whole[VALUES] = {0}; /* whole: up to the start of interval i */
-    int64_t mark = 0, i = 0, begin = 0; /* begin: of interval i */
+    int64_t before[VALUES] = {0}, now[VALUES], whole[VALUES] = {0}; /* whole: sums up to the start of interval i */
+    int64_t mark = 0, i = 0, begin = 0; /* begin: start of interval i */
     int is_begun = 0;
     if (every < 1 || kinds < 1 || kinds > VALUES || marks * every < count || (marks - 1) * every >= count ||
         (!start && row_count + 1 != count))
@@ -320,7 +318,7 @@ static int64_t satview_shares(const int64_t *start, const int64_t *time, int64_t
         for (int64_t kind = 0; kind < kinds; kind++)
             now[kind] = 0;
         if (count && edge > begins[0]) {
-            /* Where the last edge is near, its sums are gone on with; else those of the mark before this edge are taken. */
+            /* Continue with the sums of the last edge if it is near, otherwise start from the mark before this edge. */
             mark = i / every;
             if (!is_begun || (mark + 2 < marks && begins[mark + 2] < edge)) {
                 int64_t high, step = 1;
@@ -372,12 +370,12 @@ PASS(shares,
      I8(10), I8(9), COUNT(9), I8(11), COUNT(11) - 1, I8(12))
 
 /*
- * Write where each kind ends in each bin of a stack, 0 = bottom, 1 = top.
+ * Write the upper edge of each kind in each bin of a stacked bar chart, 0 = bottom, 1 = top.
  *
- * cycles: bins * kinds, as satview_shares writes them. order: `count` of the kinds, from bottom to top. length: cycles
- * of each bin. out: count * bins.
+ * cycles: bins * kinds, from satview_shares. order: `count` kinds, from bottom to top. length: cycles of each bin.
+ * out: count * bins.
  *
- * Returns 0; REFUSED if there is no such kind.
+ * Returns 0; REFUSED if a kind does not exist.
  */
 static int64_t satview_stack_tops(const int64_t *cycles, int64_t kinds, int64_t bins, const int64_t *order,
                                   int64_t count, const int64_t *length, double *out)
@@ -402,20 +400,20 @@ static int64_t satview_stack_tops(const int64_t *cycles, int64_t kinds, int64_t 
 PASS(stack_tops, "i8:b n:k i8:bk i8:o f8:ob", I8(2), NUMBER(1), COUNT(0), I8(3), COUNT(3), I8(0), F8(4))
 
 /*
- * Draw one lane as a stack of shares into rows of a picture.
+ * Draw one lane as a stacked bar chart.
  *
- * tops: kinds * bins, where each kind ends, 0 = bottom, 1 = top. is_busy: of these something must be seen even where it
- * is less than a pixel high. columns: bins + 1, ascending. The bar has the rows from top on and above bottom, of which
- * those of the picture are drawn.
+ * tops: kinds * bins, upper edge of each kind, 0 = bottom, 1 = top. is_busy: kinds that stay visible even if they are
+ * less than a pixel high. columns: bins + 1, ascending. The bar has the rows from `top` to before `bottom`; rows
+ * outside the picture are not drawn.
  *
- * Returns 0; REFUSED if a column is not in the picture or there are too many kinds.
+ * Returns 0; REFUSED if a column is outside the picture or there are too many kinds.
  */
 static int64_t satview_draw_stack(const double *tops, int64_t kinds, int64_t bins, const uint8_t *is_busy,
                                   const int64_t *columns, const uint32_t *colours, uint32_t background, int64_t top,
                                   int64_t bottom, uint32_t *pixels, int64_t width, int64_t height)
 {
-    enum { BLOCK = 256 }; /* bins whose levels are in the cache; rows of them are written one after the other */
-    int32_t level[VALUES][BLOCK], until[BLOCK]; /* until: the row up to which a bin has the kind that it has */
+    enum { BLOCK = 256 }; /* number of bins whose levels fit into the cache */
+    int32_t level[VALUES][BLOCK], until[BLOCK]; /* until: height up to which a bin has its present kind */
     uint8_t kind[BLOCK];
     int64_t first_row = top > 0 ? top : 0, end_row = bottom < height ? bottom : height, size = bottom - top;
     if (kinds < 1 || kinds > VALUES || size > INT32_MAX / 2)
@@ -451,7 +449,7 @@ static int64_t satview_draw_stack(const double *tops, int64_t kinds, int64_t bin
                 for (int64_t k = raised[b]; k < kinds; k++)
                     if (level[k][b] < 1)
                         level[k][b] = 1;
-        /* From the lowest row up: each is the one below it but for bins where another kind begins. */
+        /* Draw rows from the bottom up: copy the row below, then redraw the bins in which another kind begins. */
         memset(kind, 0, sizeof kind);
         memset(until, 0, sizeof until);
         for (int64_t row = end_row - 1; row >= first_row; row--) {
@@ -482,9 +480,8 @@ PASS(draw_stack,
      F8(3), COUNT(0), COUNT(2) - 1, U1(1), I8(2), U4(0), (uint32_t)NUMBER(4), NUMBER(5), NUMBER(6), U4(9),
      NUMBER(7), NUMBER(8))
 
-/* Hatches a picture: pixels whose highest byte is 255 less the number of a hatch get ink where it has a bit, and become
-   opaque. A hatch is 8 rows of 8 pixels of `cell` device pixels; `top` is how far the picture is below where they
-   begin. */
+/* Draw hatch patterns on the pixels whose alpha value is 255 minus the number of a pattern, and make all pixels opaque.
+   A pattern is 8 rows of 8 pixels of `cell` device pixels; `top` is the offset of the picture's first row within it. */
 static int64_t satview_hatch(uint32_t *pixels, int64_t width, int64_t height, const uint8_t *hatches, int64_t count,
                              int64_t top, int64_t cell)
 {

@@ -1,4 +1,8 @@
-"""The compiled passes of pictures: cells, pixels and shares of lanes; see pictures.c."""
+"""Compiled passes that draw lanes: cells, pixels and shares of values; see pictures.c.
+
+A lane is a sequence of intervals, each with a value such as a thread state. Cells are equal spans of time, in which
+lanes are stored at several resolutions.
+"""
 
 from __future__ import annotations
 
@@ -12,12 +16,12 @@ from satview.core.library import BoundCall, call
 
 @dataclass(frozen=True, slots=True)
 class CellTables:
-    """Positions of the lanes that events are on, -1 for none; None where there is no such lane.
+    """Tables of the lanes on which events are drawn: indices of lanes, -1 = none; a table is None if it has no lanes.
 
     Attributes:
-        threads: int32 (threads,), three of them: lanes of threads, of processes, of damage.
-        cpus: int32 (256,), two of them: lanes of CPUs, of damage.
-        interrupts: int32 (256,), by CPU.
+        threads: Three tables by thread, int32 (threads,): lanes of threads, of processes, and of damage.
+        cpus: Two tables by CPU, int32 (256,): lanes of CPUs and of damage.
+        interrupts: int32 (256,), lanes of interrupts by CPU.
     """
 
     threads: tuple[NDArray[np.int32] | None, NDArray[np.int32] | None, NDArray[np.int32] | None]
@@ -30,19 +34,19 @@ def event_cells(
     origin: int, marks: NDArray[np.bool_], int_class: int, class_shift: int, tables: CellTables,
     offset: NDArray[np.int64], shift: NDArray[np.int64],
 ) -> NDArray[np.bool_]:  # fmt: skip
-    """Return which cells of which lanes hold a mark, bool (cells of all lanes,).
+    """Return which cells contain an event that is drawn as a mark, bool (cells of all lanes,).
 
     Args:
-        time: int64 (n,), of the events, ascending.
+        time: int64 (n,), times of the events, cycles, ascending.
         code: uint16 (n,).
         cpu: uint8 (n,).
         thread: uint16 or uint32 (n,).
-        origin: Begin of the first cell, cycles.
-        marks: bool (32768,), which codes are marks.
+        origin: Start of the first cell, cycles.
+        marks: bool (32768,), which codes are drawn as marks.
         int_class: Internal class of interrupts.
         class_shift: Bit position of the class in a code.
         tables: The lanes.
-        offset: int64 (lanes + 1,), where the cells of each lane begin, and their number.
+        offset: int64 (lanes + 1,), index of the first cell of each lane, and the number of cells.
         shift: int64 (lanes,), cells of a lane are 2^shift cycles.
     """
     count = int(offset[-1])
@@ -55,11 +59,11 @@ def event_cells(
 
 
 class Raster:
-    """Draws lanes, one row each; their common data is checked and prepared once.
+    """Draws lanes into rows of pixels; the data that all lanes share is prepared once.
 
     Args:
-        edges: int64 (width + 1,), cycles at which pixels begin, strictly ascending.
-        busy: uint8 (64,), which values mean that something runs.
+        edges: int64 (width + 1,), start of each pixel, cycles, strictly ascending.
+        busy: uint8 (64,), 1 for values that mean running.
         out: uint8 (lanes, width), zeros, written by `draw`.
     """
 
@@ -67,25 +71,25 @@ class Raster:
         self._raster, self._out = BoundCall("raster", edges, busy), out
 
     def draw(self, row: int, start: NDArray[np.int64], value: NDArray[np.uint8], end: int) -> None:
-        """Write the value that covers most of each pixel, with a flag on pixels in which anything ran.
+        """Write for each pixel the value that covers most of it, with a flag if anything runs within the pixel.
 
         Args:
             row: Row of `out`.
-            start: int64 (n,), when intervals begin, ascending; each ends where the next begins.
-            value: uint8 (n,).
-            end: Where the last one ends, cycles.
+            start: int64 (n,), start of each interval, ascending; an interval ends at the start of the next.
+            value: uint8 (n,), value of each interval.
+            end: End of the last interval, cycles.
         """
         self._raster(start, value, end, self._out[row])
 
 
 @dataclass(frozen=True, slots=True)
 class LevelKinds:
-    """The values of one lane.
+    """The values that occur in one lane.
 
     Attributes:
         value_of: uint8 (k,), the values, ascending.
         kind_of: int64 (64,), index of each value in `value_of`.
-        busy: uint8 (k,), which of them mean that something runs.
+        busy: uint8 (k,), 1 for values that mean running.
     """
 
     value_of: NDArray[np.uint8]
@@ -97,21 +101,22 @@ def levels(
     start: NDArray[np.int64], value: NDArray[np.uint8], end: int, origin: int, shift: int, kinds: LevelKinds,
     seen: NDArray[np.bool_], depth: int, *, halves_last: bool,
 ) -> tuple[list[NDArray[np.uint8]], NDArray[np.int64], NDArray[np.bool_]]:  # fmt: skip
-    """Return coarse copies of a block of cells of one lane, and the sums and flags of the coarsest.
+    """Return a block of cells of one lane at several resolutions; each level has half as many cells as the one before.
 
     Args:
-        start: int64 (n,), when the intervals that reach into the block begin, ascending.
-        value: uint8 (n,).
-        end: Where the last one ends, cycles.
-        origin: Begin of the block, cycles.
-        shift: Cells are 2^shift cycles.
+        start: int64 (n,), start of each interval that overlaps the block, ascending.
+        value: uint8 (n,), value of each interval.
+        end: End of the last interval, cycles.
+        origin: Start of the block, cycles.
+        shift: Cells of the finest level are 2^shift cycles.
         kinds: The values of the lane.
-        seen: bool (cells,), the lane has an event there; not changed.
-        depth: How many levels.
-        halves_last: Return sums and flags of one level more.
+        seen: bool (cells,), cells in which the lane has an event; not changed.
+        depth: Number of levels.
+        halves_last: Whether sums and flags are those of the level after the coarsest.
 
     Returns:
-        uint8 arrays, the finest first; int64 (kinds, cells of the coarsest); bool (the same cells).
+        The levels, uint8 each, the finest first; cycles of each value in the coarsest cells, int64 (kinds, cells);
+        which of these cells have an event, bool (cells,).
     """
     cells, sizes = len(seen), [len(seen)]
     while len(sizes) < depth + halves_last:
@@ -132,12 +137,12 @@ def share_index(
     weight: NDArray[np.int64],
     kinds: int,
 ) -> NDArray[np.int64]:
-    """Return weighted cycles of each kind of value up to every `every`-th interval of a lane, int64 (marks, kinds).
+    """Return the weighted cycles of each kind of value before every `every`-th interval of a lane, int64 (sums, kinds).
 
     Args:
-        start: int64 (n,), when intervals begin, ascending.
-        value: uint8 (n,).
-        every: How many intervals from one mark to the next.
+        start: int64 (n,), start of each interval, ascending.
+        value: uint8 (n,), value of each interval.
+        every: Number of intervals from one sum to the next.
         kind_of: int64 (64,), kind of each value.
         weight: int64 (64,), weight of a cycle of each value.
         kinds: Number of kinds.
@@ -149,18 +154,18 @@ def share_index(
 
 
 class ShareSums:
-    """The sums of one lane, to be read for any bins; its data is checked and prepared once.
+    """Computes how long a lane has each kind of value in given bins; the data of the lane is prepared once.
 
     Args:
-        start: int64 (n,), when intervals begin, ascending; or (time, rows): interval i + 1 begins at time[rows[i]],
-            int64 (events,) and uint32 (n - 1,), all of which are rows of it.
-        value: uint8 (n,).
-        end: Where the last one ends, cycles.
-        every: Interval count between marks of the index.
+        start: Start of each interval, int64 (n,), ascending; or a pair (time, rows), int64 (events,) and uint32
+            (n - 1,), where time[rows[i]] is the start of interval i + 1.
+        value: uint8 (n,), value of each interval.
+        end: End of the last interval, cycles.
+        every: Number of intervals from one sum of `index` to the next.
         kind_of: int64 (64,), kind of each value.
         weight: int64 (64,), weight of a cycle of each value.
         index: Result of `share_index`.
-        begins: int64 (marks,), `start` of every `every`-th interval.
+        begins: int64 (sums,), start of every `every`-th interval.
     """
 
     def __init__(
@@ -181,10 +186,10 @@ class ShareSums:
         )  # fmt: skip
 
     def cycles(self, edges: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return how long a lane has each kind of value in each bin, int64 (bins, kinds), cycles times weight.
+        """Return the weighted cycles of each kind of value in each bin, int64 (bins, kinds).
 
         Args:
-            edges: int64 (bins + 1,), cycles, ascending.
+            edges: int64 (bins + 1,), edges of the bins, cycles, ascending.
         """
         out = np.empty((max(0, len(edges) - 1), self._kinds), np.int64)
         if len(out):
@@ -193,12 +198,12 @@ class ShareSums:
 
 
 def stack_tops(cycles: NDArray[np.int64], order: NDArray[np.int64], length: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Return where each kind ends in each bin of a stack, float64 (k, bins), 0 = bottom, 1 = top.
+    """Return the upper edge of each kind in a stacked bar chart, float64 (k, bins), 0 = bottom, 1 = top.
 
     Args:
         cycles: int64 (bins, kinds), contiguous.
         order: int64 (k,), kinds from bottom to top.
-        length: int64 (bins,), cycles of each bin, at least 1.
+        length: int64 (bins,), length of each bin in cycles, at least 1.
     """
     out = np.empty((len(order), len(length)))
     call("stack_tops", length, cycles.shape[1], cycles, order, out)
@@ -214,16 +219,16 @@ def draw_stack(
     rows: tuple[int, int],
     pixels: NDArray[np.uint32],
 ) -> None:
-    """Draw one lane as a stack of shares.
+    """Draw one lane as a stacked bar chart.
 
     Args:
-        tops: float64 (k, bins), where each kind ends, 0 = bottom, 1 = top.
-        is_busy: bool (k,), kinds that must stay visible even if they are less than a pixel high.
-        columns: int64 (bins + 1,), ascending.
+        tops: float64 (k, bins), upper edge of each kind (see `stack_tops`).
+        is_busy: bool (k,), kinds that stay visible even if they are less than a pixel high.
+        columns: int64 (bins + 1,), pixel column at which each bin begins, ascending.
         colours: uint32 (k,), colour of each kind.
-        background: Colour where no kind is.
-        rows: First row of the bar and the one after its last; may be outside of the picture.
-        pixels: uint32 (height, width), changed.
+        background: Colour above the stack.
+        rows: First row of the bar, and the row after its last; may be outside the picture.
+        pixels: uint32 (height, width), the picture, changed.
     """
     height, width = pixels.shape
     tops, columns = np.ascontiguousarray(tops), np.ascontiguousarray(columns, np.int64)
@@ -231,13 +236,13 @@ def draw_stack(
 
 
 def hatch(pixels: NDArray[np.uint32], hatches: NDArray[np.uint8], top: int, cell: int) -> None:
-    """Hatch the pixels whose highest byte is 255 minus the number of a hatch; afterwards all pixels are opaque.
+    """Draw hatch patterns on pixels whose alpha value is 255 minus the number of a pattern; make all pixels opaque.
 
     Args:
-        pixels: uint32 (height, width), changed.
-        hatches: uint8 (n, 8), a bit for each pixel that gets ink, 8 rows each.
-        top: Distance of the picture below the row where hatches begin, device pixels.
-        cell: Size of one hatch pixel in device pixels.
+        pixels: uint32 (height, width), the picture, changed.
+        hatches: uint8 (n, 8), patterns of 8 rows; a set bit is a drawn pixel.
+        top: Offset of the picture's first row within the pattern, device pixels.
+        cell: Size of a pixel of a pattern, device pixels.
     """
     height, width = pixels.shape
     call("hatch", width, height, pixels, hatches, top, cell)

@@ -1,5 +1,5 @@
 /*
- * The passes of printing: which form an event has, and its line. core.h has the rules.
+ * The passes that print events as lines; a form is the layout of a line. core.h has the rules.
  */
 
 #include "core.h"
@@ -7,9 +7,9 @@
 enum { COUNT_OF_ENTRY = 0, VARIANT_OF_ENTRY = 1, FORM_OF_ENTRY = 2, NEXT_OF_ENTRY = 3, ENTRY = 4 };
 
 /*
- * Write the form of every event; stop at the first whose kind is in no entry, and return its position.
+ * Write the form of each event; stop at the first event without a form, and return its index.
  *
- * first_entry: of every code its first entry, -1 = none. entries: payload words, variant, form, next entry.
+ * first_entry: first entry of each code, -1 = none. entries: number of payload words, variant, form, next entry.
  */
 static int64_t satview_forms(const uint32_t *header, int64_t events, const int64_t *start, const int64_t *row,
                              int64_t count, const int32_t *variant, const int32_t *first_entry, const int32_t *entries,
@@ -43,40 +43,40 @@ PASS(forms,
 
 /* Kinds of fields of a form, and their flags. */
 enum { LITERAL, WORD, WIDE, MESSAGE, HEAD, HEAD_TEXT, TEXT };
-enum { BLOCK = 32 }; /* bytes that are copied at once */
+enum { BLOCK = 32 }; /* number of bytes copied at once */
 enum { SIGNED = 1, SWAPPED = 2, HEXADECIMAL = 4, ZEROS = 8, LINE_FEEDS = 16, FOR_CSV = 32, FOR_JSON = 64 };
 
 typedef struct {
     int32_t kind;
-    int32_t at;    /* LITERAL: where among the literals; else number of the payload word or column */
-    int32_t count; /* LITERAL: bytes; MESSAGE: payload words */
+    int32_t at;    /* LITERAL: offset in `literals`; else index of the payload word, head column or text */
+    int32_t count; /* LITERAL: number of bytes; MESSAGE: number of payload words */
     int32_t flags;
-    int32_t width; /* digits at least */
-    uint32_t mask; /* WORD: bits that are shown */
+    int32_t width; /* minimum number of digits */
+    uint32_t mask; /* WORD: mask of the printed bits */
 } satview_field;
 
 /* Lines to print. */
 typedef struct {
-    const int64_t *start;        /* of every event of the batch, and one more: its payload words */
+    const int64_t *start;        /* (events + 1,), index in `words` of the payload of each event */
     int64_t events;
     const uint32_t *words;
     int64_t word_count;
-    int64_t is_big;              /* the target's byte order */
-    int64_t count;               /* lines */
-    const int64_t *row;          /* their events */
-    const int32_t *form;         /* -1 = not printed */
+    int64_t is_big;              /* whether the target is big-endian */
+    int64_t count;               /* number of lines */
+    const int64_t *row;          /* event of each line */
+    const int32_t *form;         /* form of each line, -1 = not printed */
     const satview_field *fields;
     int64_t field_count;
-    const int64_t *first;        /* of every form its first field, and one more */
+    const int64_t *first;        /* (forms + 1,), index of the first field of each form */
     int64_t forms;
-    const int64_t *bound;        /* bytes of a line of every form, without its texts */
-    const uint8_t *has_text;     /* of every form: some of its fields are texts */
-    const uint8_t *literals;     /* and BLOCK more bytes */
-    int64_t heads;               /* columns of what lines begin with: numbers, or positions among texts */
+    const int64_t *bound;        /* maximum number of bytes of a line of each form, without its texts */
+    const uint8_t *has_text;     /* whether each form has texts */
+    const uint8_t *literals;     /* all literals, followed by BLOCK more bytes */
+    int64_t heads;               /* number of head columns, which hold numbers or indices of texts */
     const int64_t *head;         /* (heads, count) */
-    int64_t head_unsigned;       /* a bit per column */
-    const uint8_t *text;         /* of lines: text k of line i is number text_base[i] + k */
-    const int64_t *text_end;     /* (texts + 1,), the first is 0 */
+    int64_t head_unsigned;       /* bit k: head column k is unsigned */
+    const uint8_t *text;         /* texts of lines: text k of line i has the index text_base[i] + k */
+    const int64_t *text_end;     /* (texts + 1,), 0, followed by the end of each text */
     const int64_t *text_base;
     int64_t texts;
     const uint8_t *head_text;
@@ -86,11 +86,11 @@ typedef struct {
     int64_t separator_bytes;
     uint8_t *out;
     int64_t room;
-    int64_t *end;                /* where each line ends */
-    int64_t *used;               /* bytes of `out` */
+    int64_t *end;                /* end of each line in `out` */
+    int64_t *used;               /* number of bytes in `out` that are written */
 } satview_lines;
 
-/* Eight hexadecimal digits: each half byte moves to a byte of its own, and those above 9 on to the letters. */
+/* Write eight hexadecimal digits: each half byte is moved to its own byte, and 10 to 15 are mapped to letters. */
 static uint8_t *put_word(uint8_t *out, uint32_t word)
 {
     static const uint64_t EVERY = 0x0101010101010101u;
@@ -104,7 +104,7 @@ static uint8_t *put_word(uint8_t *out, uint32_t word)
     return out + 8;
 }
 
-/* Write the digits of a number from the end backwards; return the first. `end` has 24 bytes before it. */
+/* Write the digits of a number before `end`, where 24 bytes are free; return a pointer to the first digit. */
 static const uint8_t *digits_before(uint8_t *end, uint64_t value, int is_hexadecimal)
 {
     static const char PAIRS[] = "00010203040506070809101112131415161718192021222324252627282930313233343536373839"
@@ -152,7 +152,7 @@ static uint8_t *put_signed(uint8_t *out, int64_t value, const satview_field *fie
     return value < 0 ? put_number(out, 0 - (uint64_t)value, 1, field) : put_number(out, (uint64_t)value, 0, field);
 }
 
-/* Copy a text in blocks: the caller has room for one more behind it, and so has the text. */
+/* Copy a text in blocks; both `out` and `text` must have BLOCK accessible bytes after the text. */
 static uint8_t *put_literal(uint8_t *out, const uint8_t *text, int32_t count)
 {
     for (int32_t done = 0; done < count; done += BLOCK)
@@ -175,8 +175,8 @@ static uint8_t *put_character(uint8_t *out, uint8_t byte, int32_t flags)
 }
 
 /*
- * Characters of message words: one with a character that is neither printable nor a line feed shows nothing, and the
- * text ends with the first word that shows fewer than four.
+ * Write the characters of message words. A word with a character that is neither printable nor a line feed is left out,
+ * and the text ends with the first word that gives fewer than four characters.
  */
 static uint8_t *put_message(uint8_t *out, const uint32_t *words, const satview_field *field, int is_big)
 {
@@ -205,7 +205,7 @@ static uint64_t wide(const uint32_t *words, int is_big)
     return is_big ? (uint64_t)words[0] << 32 | words[1] : (uint64_t)words[1] << 32 | words[0];
 }
 
-/* Print one field of line i; `words` are its payload. Return null if it lies outside of what is there. */
+/* Print one field of line i, whose payload is `words`; return null if the field is outside the payload or the texts. */
 static uint8_t *put_field(uint8_t *out, const satview_lines *in, int64_t i, const satview_field *field,
                           const uint32_t *words, int64_t size)
 {
@@ -254,7 +254,7 @@ static uint8_t *put_field(uint8_t *out, const satview_lines *in, int64_t i, cons
     }
 }
 
-/* Return how many bytes the texts of a line have, -1 if one of them is not there. */
+/* Return the number of bytes of the texts of a line, -1 if a text does not exist. */
 static int64_t text_bytes(const satview_lines *in, int64_t i)
 {
     int64_t bytes = 0;
@@ -277,7 +277,7 @@ static int64_t text_bytes(const satview_lines *in, int64_t i)
 }
 
 /*
- * Print lines from number `from` on; return how many are done, fewer where there is no more room.
+ * Print the lines from index `from` on; return the number of lines done, less than `count` if `out` is full.
  */
 static int64_t satview_print(const satview_lines *in, int64_t from)
 {

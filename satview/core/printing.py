@@ -1,4 +1,8 @@
-"""The compiled passes of printing: the form of each event, and its line; see printing.c."""
+"""Compiled passes that print events as lines; see printing.c.
+
+A form is the layout of a line: a sequence of literal texts and fields. Events with the same code, number of payload
+words and variant have the same form.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +22,7 @@ ALL_BITS: Final = 0xFFFFFFFF
 _FIELD: Final = np.dtype(
     [(name, np.int32) for name in ("kind", "at", "count", "flags", "width")] + [("mask", np.uint32)]
 )
-_MOST_DIGITS: Final = 21  # of a number of 64 bits, with its sign
+_MAX_DIGITS: Final = 21  # maximum length of a 64-bit number with its sign
 _ENTRY: Final = 4
 _BLOCK: Final = 32
 _ROOM: Final = 1 << 22
@@ -29,11 +33,11 @@ class LineField(NamedTuple):
 
     Attributes:
         kind: One of the kinds above.
-        at: Index of the payload word, or of the column of heads or texts.
+        at: Index of the payload word, of the head column, or of the text.
         words: MESSAGE only: number of payload words.
         flags: Sum of the flags above.
-        width: Least number of digits.
-        mask: WORD only: bits that are shown.
+        width: Minimum number of digits.
+        mask: WORD only: mask of the printed bits.
     """
 
     kind: int
@@ -45,14 +49,14 @@ class LineField(NamedTuple):
 
 
 class FormTables(NamedTuple):
-    """Forms as the C function `satview_lines` takes them.
+    """Forms in the layout of the C function `satview_print`.
 
     Attributes:
         fields: Fields of all forms.
-        first: int64 (forms + 1,), index in `fields` at which each form begins.
-        bound: int64 (forms,), most bytes that a line takes without its texts.
+        first: int64 (forms + 1,), index in `fields` of the first field of each form.
+        bound: int64 (forms,), maximum number of bytes of a line without its texts.
         has_text: uint8 (forms,), 1 if the form has texts.
-        literals: All literal texts, then padding that may be read.
+        literals: All literal texts, and padding, as the C function may read beyond their end.
     """
 
     fields: NDArray[np.void]
@@ -64,7 +68,7 @@ class FormTables(NamedTuple):
 
 @dataclass(slots=True)
 class Forms:
-    """Forms of lines by number, and the form of each kind of event."""
+    """Forms by number, and the assignment of forms to events."""
 
     _first: NDArray[np.int32] = field(default_factory=lambda: np.full(CODES, -1, np.int32))
     _entries: NDArray[np.int32] = field(default_factory=lambda: np.empty((0, _ENTRY), np.int32))
@@ -81,7 +85,7 @@ class Forms:
         for piece in pieces:
             if isinstance(piece, LineField):
                 self._fields.append(tuple(piece))
-                bound += 8 * piece.words + 2 if piece.kind == MESSAGE else max(_MOST_DIGITS, piece.width)
+                bound += 8 * piece.words + 2 if piece.kind == MESSAGE else max(_MAX_DIGITS, piece.width)
             else:
                 self._fields.append((LITERAL, len(self._literals), len(piece), 0, 0, ALL_BITS))
                 self._literals += piece
@@ -101,20 +105,20 @@ class Forms:
         self, header: NDArray[np.uint32], start: NDArray[np.int64], row: NDArray[np.int64],
         variant: NDArray[np.int32], form: NDArray[np.int32], done: int,
     ) -> int:  # fmt: skip
-        """Write the forms of events from index `done` on; return the index of the first event without a form, else n.
+        """Find the forms of events; return the index of the first event that has no form, or n.
 
         Args:
             header: uint32 (events,), header words.
-            start: int64 (events + 1,), where payloads begin.
-            row: int64 (n,), which events.
-            variant: int32 (n,).
+            start: int64 (events + 1,), index at which each payload begins.
+            row: int64 (n,), rows of the events.
+            variant: int32 (n,), variant of each event.
             form: int32 (n,), receives the form numbers.
-            done: How many events have their form already.
+            done: Index of the first event to look up; the events before it have their form.
         """
         return call("forms", header, start, row, variant, self._first, self._entries, done, form)
 
     def tables(self) -> FormTables:
-        """Return all forms as the core takes them."""
+        """Return all forms in the layout of the core."""
         if self._tables is None or len(self._tables.bound) < len(self._bounds):
             self._tables = FormTables(
                 np.array(self._fields, _FIELD), np.array(self._starts, np.int64), np.array(self._bounds, np.int64),
@@ -125,11 +129,11 @@ class Forms:
 
 @dataclass(frozen=True, slots=True)
 class TextTable:
-    """Texts concatenated in one byte string.
+    """Texts, concatenated in one byte string.
 
     Attributes:
         text: The bytes.
-        end: int64 (n + 1,), 0, then the offset at which each text ends.
+        end: int64 (n + 1,), 0, followed by the end offset of each text.
     """
 
     text: bytes
@@ -137,7 +141,7 @@ class TextTable:
 
     @classmethod
     def of(cls, texts: Sequence[bytes]) -> TextTable:
-        """Return the table of some texts."""
+        """Create a table from texts."""
         end = np.zeros(len(texts) + 1, np.int64)
         np.cumsum(np.fromiter(map(len, texts), np.int64, len(texts)), out=end[1:])
         return cls(b"".join(texts), end)
@@ -150,13 +154,13 @@ class PrintJob:
     Attributes:
         start: int64 (events + 1,), index in `words` at which the payload of each event begins.
         words: uint32, payload words of all events.
-        is_big: The target's byte order is big-endian.
-        row: int64 (n,), event that each line prints.
+        is_big: Whether the target is big-endian.
+        row: int64 (n,), row of the event that each line prints.
         form: int32 (n,), form of each line.
         head: int64 (columns, n), values of the head columns.
         head_unsigned: Bit mask: bit k is set if head column k is unsigned.
         head_texts: Texts to which head columns refer by index.
-        texts: Texts of all lines, made in Python.
+        texts: Texts of all lines that were formatted in Python.
         text_base: int64 (n,), index in `texts` of the first text of each line.
         separator: Bytes before each line.
     """
@@ -175,10 +179,10 @@ class PrintJob:
 
 
 class LinePrinter:
-    """Prints lines into two buffers of its own, alternately.
+    """Prints lines, alternately into two buffers.
 
     Args:
-        forms: Forms of the lines; more may be added later.
+        forms: Forms of the lines; forms may be added later.
     """
 
     def __init__(self, forms: Forms) -> None:
@@ -187,9 +191,10 @@ class LinePrinter:
         self._room = 0
 
     def begin(self, job: PrintJob) -> Callable[[], tuple[memoryview, NDArray[np.int64]]]:
-        """Return a function that prints the lines on any thread; it returns them, and int64 (n,), where each ends.
+        """Return a function that prints the lines and can be called on any thread.
 
-        The lines are valid until the second call of `begin` after this one.
+        The function returns the lines, and the end of each line as int64 (n,). The lines are valid until the second
+        call of `begin` after this one.
         """
         self._room = 1 - self._room
         return partial(self._print, job, self._forms.tables(), self._room)
@@ -213,5 +218,5 @@ class LinePrinter:
 
 
 def _bytes(text: bytes) -> NDArray[np.uint8]:
-    """Return the bytes of a text as an array that keeps the text alive."""
+    """Return the bytes of a text as an array, which holds a reference to the text."""
     return np.frombuffer(text, np.uint8) if text else np.empty(0, np.uint8)

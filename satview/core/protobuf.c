@@ -1,21 +1,10 @@
 /*
- * The pass over messages of protobuf. core.h has the rules.
+ * The pass that decodes protobuf messages. core.h has the rules.
  */
 
 #include "core.h"
 
-/* Fields of messages of protobuf: every field of every message in a row of its own, in the order of the data.
- *
- * data, size       the bytes
- * begin, end       where each message is; ends beyond the data are cut
- * capacity         rows of the columns that are written
- * message, number  which message, number of the field
- * value            a number, or where the bytes of a field of bytes begin
- * length           of a field of bytes, -1 of a number
- * is_bad           per message: it ends inside a field, or has a field of no known kind; what precedes is there
- *
- * Returns how many rows there are; beyond `capacity` none is written.
- */
+/* Read a varint and advance `offset`; return 0 if it does not end before `end`. */
 static int read_varint(const uint8_t *data, int64_t *offset, int64_t end, uint64_t *value)
 {
     uint64_t number = 0;
@@ -31,6 +20,16 @@ static int read_varint(const uint8_t *data, int64_t *offset, int64_t end, uint64
     return 0;
 }
 
+/*
+ * Write the fields of protobuf messages, one row for each field, in the order of the data.
+ *
+ * begin, end: range of each message; ends beyond the data are cut. capacity: length of the columns that are written.
+ * message, number: index of the message, and number of the field. value: a number, or the offset of a field of bytes.
+ * length: length of a field of bytes, -1 for a number. is_bad: whether a message ends inside a field, or has a field of
+ * unknown type; the fields before that are written.
+ *
+ * Returns the number of fields; rows beyond `capacity` are not written.
+ */
 static int64_t satview_protobuf(const uint8_t *data, int64_t size, const int64_t *begin, const int64_t *end,
                                 int64_t messages, int64_t capacity, int64_t *message, int64_t *number, int64_t *value,
                                 int64_t *length, uint8_t *is_bad)

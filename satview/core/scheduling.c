@@ -1,13 +1,13 @@
 /*
- * One walk over the events of a trace: how long threads were in which state, who had which CPU, and how long the CPUs
- * handled interrupts. Events may be missing where those of all CPUs are. core.h has the rules.
+ * One pass over the events of a trace that sums up the states of threads, the runs on CPUs, and the time in interrupts.
+ * Losses must affect all CPUs at the same time. core.h has the rules.
  */
 
 #include "core.h"
 
 enum { NOBODY = -1, NOT_BEGUN = -2 };
 
-/* What a code is to this walk, bits. */
+/* Flags of a code. */
 enum { IS_STATE = 1, IS_RUN = 2, IS_ENTRY = 4, IS_EXIT = 8 };
 
 /* Intervals of one thread and lane value. */
@@ -15,86 +15,87 @@ struct state_sum {
     int64_t count, total, longest, longest_start;
 };
 
-/* What a thread had of the CPUs. */
+/* Runs of one thread. */
 struct run_sum {
-    int64_t cpu, interrupted;       /* cycles */
-    int64_t runs, switches;         /* switches: runs that begin, row 0 of the thread table left out */
-    int64_t longest, longest_start; /* longest_start: -1 without one */
+    int64_t cpu, interrupted;       /* cycles without interrupts, and of interrupts */
+    int64_t runs, switches;         /* number of runs; switches: the same, but 0 for row 0 of the thread table */
+    int64_t longest, longest_start; /* longest_start: -1 without runs */
     int64_t migrations, preemptions;
 };
 
-/* What a CPU did. */
+/* Runs on one CPU. */
 struct cpu_sum {
-    int64_t busy, idle, handled;    /* cycles */
-    int64_t runs, switches;         /* that begin */
-    int64_t longest, longest_start; /* of threads that are no idle threads */
-    int64_t events;                 /* by which threads begin to run */
-    int64_t first_start;            /* of its first run; -1 without one */
+    int64_t busy, idle, handled;    /* cycles; handled: in interrupts */
+    int64_t runs, switches;         /* number of runs, and of changes to another thread */
+    int64_t longest, longest_start; /* longest run of a thread that is not idle */
+    int64_t events;                 /* number of events by which threads start to run */
+    int64_t first_start;            /* start of the first run, -1 without runs */
 };
 
-/* A thread at the moment. */
+/* Present state of a thread. */
 struct thread {
-    int64_t now, since;  /* lane value */
-    int64_t before;      /* code of its last event, -1 without one */
-    int64_t events;      /* so far */
-    int64_t first, last; /* when those were, cycles */
-    int64_t is_created;  /* by the opening dump, which shows its state next */
-    int64_t on;          /* CPU on which its last event began a run, or NOBODY */
-    int64_t last_cpu;    /* of its last run */
-    int64_t longest_cpu; /* of its longest run */
+    int64_t now, since;  /* lane value, and its start */
+    int64_t before;      /* code of the last event, -1 = none */
+    int64_t events;      /* number of events so far */
+    int64_t first, last; /* times of the first and the last event */
+    int64_t is_created;  /* whether its first event is its creation by the initial dump, before the dump of its state */
+    int64_t on;          /* CPU on which the last event started a run, or NOBODY */
+    int64_t last_cpu;    /* CPU of the last run */
+    int64_t longest_cpu; /* CPU of the longest run */
 };
 _Static_assert(sizeof(struct thread) == 10 * sizeof(int64_t), "the table `now` has ten numbers a thread");
 
-/* `satview_scheduling`: the events, the rules, and what is added up. */
+/* Arguments of satview_scheduling: events, rules, and sums. */
 struct scheduling {
-    const uint16_t *code, *narrow; /* narrow or wide: the thread of each event */
+    const uint16_t *code, *narrow; /* narrow or wide: thread of each event */
     const uint32_t *wide;
     const uint8_t *cpu;
     const int64_t *time;
     int64_t events;
-    const uint8_t *kind;           /* by code */
-    const uint8_t *value;          /* lane value by code, then that of idle threads */
+    const uint8_t *kind;           /* flags by code */
+    const uint8_t *value;          /* lane values by code, for normal threads, then for idle threads */
     const uint8_t *is_idle;        /* by thread */
     int64_t destroyed, created;    /* codes */
     int64_t running, ready, dead;  /* lane values, as the next two */
     int64_t absent, unknown;
-    int64_t dump_end, start, end;  /* cycles; of the trace */
-    int64_t values;                /* all lane values are below */
+    int64_t dump_end, start, end;  /* end of the initial dump; start and end of the trace */
+    int64_t values;                /* upper bound of lane values, exclusive */
     int64_t threads, cpus;
-    const int64_t *cut;            /* since when events are missing, each time, cycles, ascending */
+    const int64_t *cut;            /* start of each loss of events, ascending */
     int64_t cuts;
-    const int64_t *lost, *found;   /* the same, ranges that touch as one: since when, and until when */
+    const int64_t *lost, *found;   /* start and end of each loss, adjacent losses merged */
     int64_t losses;
-    const int64_t *gone, *back;    /* of these the ones longer than a cycle: a moment hides no state */
+    const int64_t *gone, *back;    /* the losses that are longer than a cycle; shorter ones hide no state */
     int64_t gaps;
-    struct thread *now;            /* by thread; scratch but for `events` */
+    struct thread *now;            /* by thread; scratch except for `events` */
     struct state_sum *states;      /* by thread and value */
     struct run_sum *runs;          /* by thread */
     struct cpu_sum *of_cpu;        /* by CPU */
-    int64_t *busy;                 /* by CPU and thread, cycles; -1 where it never ran there */
-    int64_t *known;                /* runs of threads that work, and those that begin before another has left */
+    int64_t *busy;                 /* cycles by CPU and thread, -1 if the thread never ran on the CPU */
+    int64_t *known;                /* number of runs of non-idle threads, and of those that overlap the previous run */
 };
 
-/* An interval of a CPU that is with one thread, or with NOBODY. */
+/* An interval in which a CPU runs one thread, or NOBODY. */
 struct stay {
     int64_t thread, start;
-    int64_t handled; /* cycles of interrupts before it */
+    int64_t handled; /* cycles of interrupts before the interval */
 };
 
+/* Present state of a CPU. */
 struct cpu {
-    struct stay run;  /* the run that goes on */
-    struct stay next; /* what it is with since the last change; of several in one cycle the last one counts */
-    int64_t thread;   /* that nothing has stopped since its event, or NOBODY */
-    int64_t last;     /* the thread of the run before, 0 for none */
-    int64_t last_end; /* when that ended */
-    int64_t worked;   /* the thread that works that began last, 0 for none */
-    int64_t began;    /* when */
-    int64_t depth, entered, handled; /* interrupts: how deep, since when, cycles of those before */
-    int64_t clear;                   /* until then it may have been in one that began where nothing is known */
-    int is_entered;                  /* one began since */
+    struct stay run;  /* the present run */
+    struct stay next; /* the interval since the last change; a later change in the same cycle replaces it */
+    int64_t thread;   /* thread whose run no event has stopped yet, or NOBODY */
+    int64_t last;     /* thread of the previous run, 0 = none */
+    int64_t last_end; /* end of the previous run */
+    int64_t worked;   /* non-idle thread that started last, 0 = none */
+    int64_t began;    /* its start */
+    int64_t depth, entered, handled; /* interrupts: nesting depth, start of the outermost, cycles of earlier ones */
+    int64_t clear;                   /* up to this time, the CPU may be in an interrupt whose entry is not recorded */
+    int is_entered;                  /* whether an interrupt was entered since the last loss */
 };
 
-/* Sums and differences of cycles, which may be any in a damaged file. */
+/* Sums and differences of cycles without undefined overflow, as a damaged file may have any values. */
 static int64_t plus(int64_t a, int64_t b)
 {
     return (int64_t)((uint64_t)a + (uint64_t)b);
@@ -110,7 +111,7 @@ static int64_t handled_until(const struct cpu *on, int64_t now)
     return plus(on->handled, on->depth ? minus(now, on->entered) : 0);
 }
 
-/* Add up the run of a CPU that ends where the next begins. */
+/* Add the present run of a CPU, which ends at the start of the next interval, to the sums. */
 static void end_run(const struct scheduling *of, int64_t number, struct cpu *on)
 {
     int64_t thread = on->run.thread, pair = number * of->threads + thread, length, net, interrupted;
@@ -126,7 +127,7 @@ static void end_run(const struct scheduling *of, int64_t number, struct cpu *on)
     sum->interrupted = plus(sum->interrupted, interrupted);
     if (thread)
         on->last_end = on->next.start;
-    /* Of equal ones that of the lowest CPU counts, and there the first. */
+    /* Of equally long runs, the first run on the lowest CPU is taken. */
     if (length > sum->longest || (length == sum->longest && number < of->now[thread].longest_cpu)) {
         sum->longest = length;
         sum->longest_start = on->run.start;
@@ -144,14 +145,14 @@ static void end_run(const struct scheduling *of, int64_t number, struct cpu *on)
     of->busy[pair] = plus(of->busy[pair] < 0 ? 0 : of->busy[pair], net);
 }
 
-/* Return whether events are missing between two moments. */
+/* Return whether events are missing between two times. */
 static int is_lossy(const struct scheduling *of, int64_t since, int64_t until)
 {
     int64_t before = of->losses ? near_key(of->lost, of->losses, of->losses / 2, until) : 0;
     return before && of->found[before - 1] > since;
 }
 
-/* Count a run that begins, and whether its thread comes from another CPU. */
+/* Count a new run, and a migration if its thread last ran on another CPU. */
 static void begin_run(const struct scheduling *of, int64_t number, struct cpu *on)
 {
     int64_t thread = on->run.thread;
@@ -162,7 +163,7 @@ static void begin_run(const struct scheduling *of, int64_t number, struct cpu *o
     state = of->now + thread;
     if (of->of_cpu[number].first_start < 0)
         of->of_cpu[number].first_start = on->run.start;
-    /* Where events are missing it may be the rest of the run before: RUNNING shows new priorities too. */
+    /* After a loss, it may be the rest of the previous run, as changes of priority log RUNNING too. */
     is_rest = thread && on->last == thread && is_lossy(of, on->last_end, on->run.start);
     of->runs[thread].runs += !is_rest;
     if (!thread)
@@ -177,7 +178,7 @@ static void begin_run(const struct scheduling *of, int64_t number, struct cpu *o
     state->last_cpu = number;
 }
 
-/* Let what a CPU is with since its last change become its run, if that is another one. */
+/* End the present run of a CPU and start the next, if its thread has changed. */
 static void settle(const struct scheduling *of, int64_t number, struct cpu *on)
 {
     if (on->next.thread == on->run.thread)
@@ -187,7 +188,7 @@ static void settle(const struct scheduling *of, int64_t number, struct cpu *on)
     begin_run(of, number, on);
 }
 
-/* Note that a CPU is with another thread, or with NOBODY. */
+/* Record that a CPU runs another thread, or NOBODY, from a time on. */
 static void change(const struct scheduling *of, int64_t number, struct cpu *cpus, int64_t thread, int64_t now)
 {
     struct cpu *on = cpus + number;
@@ -200,7 +201,7 @@ static void change(const struct scheduling *of, int64_t number, struct cpu *cpus
     on->next.handled = handled_until(on, now);
 }
 
-/* Note on which CPU a thread runs from one of its events on, if on any. */
+/* Record on which CPU, if any, a thread runs after one of its events. */
 static void place(const struct scheduling *of, struct cpu *cpus, int64_t thread, int64_t number, int64_t now,
                   int is_run)
 {
@@ -228,8 +229,8 @@ static void place(const struct scheduling *of, struct cpu *cpus, int64_t thread,
 }
 
 /*
- * A CPU that the opening dump shows with a thread was with it from the start on: with the one that has it when the
- * cycle of its first run is over.
+ * Start the runs that the initial dump shows at the start of the trace. If several run events of a CPU are in its first
+ * cycle, the last of them counts. Returns 0; -1 if a thread does not exist.
  */
 static int take_dump(const struct scheduling *of, struct cpu *cpus)
 {
@@ -271,7 +272,7 @@ static void step_interrupt(struct cpu *on, int kind, int64_t now)
     }
 }
 
-/* Add up the state of a thread that ends. */
+/* Add the present state of a thread, which ends at `end`, to the sums. */
 static void end_state(const struct scheduling *of, int64_t thread, int64_t end)
 {
     const struct thread *state = of->now + thread;
@@ -288,11 +289,11 @@ static void end_state(const struct scheduling *of, int64_t thread, int64_t end)
     }
 }
 
-/* From where events are missing to its next one, at `end`, the state of a thread is not known. */
+/* If events are missing before a thread's next event at `end`, set its state to unknown from the loss on. */
 static void doubt(const struct scheduling *of, int64_t thread, int64_t end)
 {
     struct thread *state = of->now + thread;
-    /* What its first event shows is never doubted at once. */
+    /* The state of the first event holds for at least one cycle. */
     int64_t heard = plus(state->last, state->last == state->first), from, since;
     int64_t gap = near_key(of->back, of->gaps, of->gaps / 2, plus(heard, 1));
     if (gap == of->gaps || state->now == of->unknown)
@@ -306,26 +307,26 @@ static void doubt(const struct scheduling *of, int64_t thread, int64_t end)
     state->since = from;
 }
 
-/* Take the state that an event of a thread shows. Returns 0; -1 if there is no such value. */
+/* Change the state of a thread at one of its events. Returns 0; -1 if the lane value is out of range. */
 static int change_state(const struct scheduling *of, int64_t thread, int64_t code, int64_t now)
 {
     struct thread *state = of->now + thread;
     int64_t value = of->value[(of->is_idle[thread] ? CODE_MASK + 1 : 0) + (code & CODE_MASK)];
     int64_t number = state->events++;
     if (value == of->dead && state->before == of->destroyed)
-        value = of->absent; /* right behind its destruction a thread is nothing any more */
+        value = of->absent; /* DEAD directly after the destruction means that the thread no longer exists */
     if (value >= of->values)
         return -1;
     if (number == 0) {
         state->first = now;
         state->is_created = code == of->created && now <= of->dump_end;
         if (now <= of->dump_end)
-            state->now = value; /* it was so before */
+            state->now = value; /* the dump shows the state since the start */
         else if (code == of->created)
             state->now = of->absent;
     } else {
         if (number == 1 && state->is_created)
-            state->now = value; /* the dump creates a thread again a moment before it shows its state */
+            state->now = value; /* the dump logs the creation of a thread before its state */
         if (of->gaps)
             doubt(of, thread, now);
     }
@@ -340,20 +341,20 @@ static int change_state(const struct scheduling *of, int64_t thread, int64_t cod
     return 0;
 }
 
-/* How far the walk has come among what is missing. */
+/* Position of the pass in the lists of losses. */
 struct missing {
     int64_t cuts, losses;
-    int64_t until; /* events before are between two losses that touch: of interrupts they show nothing */
+    int64_t until; /* end of the last loss; interrupt events before it, between merged losses, are ignored */
 };
 
-/* Let nothing that CPUs did reach beyond where events are missing, as far as they are before a moment. */
+/* End runs and interrupts of all CPUs at the losses before a time. */
 static void cut(const struct scheduling *of, struct cpu *cpus, struct missing *so_far, int64_t until)
 {
     for (; so_far->losses < of->losses && of->lost[so_far->losses] < until; so_far->losses++) {
         int64_t lost = of->lost[so_far->losses];
         so_far->until = of->found[so_far->losses];
         for (struct cpu *on = cpus; on < cpus + CPU_NUMBERS; on++) {
-            if (on->clear != lost) /* else all is unknown, from before it on */
+            if (on->clear != lost) /* otherwise nothing is known before the loss either */
                 on->handled = handled_until(on, plus(lost, 1));
             on->depth = 0;
             on->clear = so_far->until;
@@ -399,14 +400,14 @@ static void finish(const struct scheduling *of, struct cpu *cpus)
 }
 
 /*
- * Add up states, runs and interrupts.
+ * Sum up states, runs and interrupts.
  *
- * The same as analysis.times.state_times of what state_spans returns, analysis.times.cpu_times of the runs of Basis,
- * and verdicts.whole_states.runs_and_overlaps.
+ * The results equal those of analysis.times.state_times for the result of state_spans, of analysis.times.cpu_times for
+ * the runs of Basis, and of verdicts.whole_states.runs_and_overlaps.
  *
- * All sums are 0, `busy` and what is named start of runs and CPUs -1.
+ * Before the call, all sums are 0, and `busy` and all start times are -1.
  *
- * Returns 0; -1 if an event names a thread or a value that is not there.
+ * Returns 0; -1 if a thread or a lane value is out of range.
  */
 static int64_t satview_scheduling(const struct scheduling *of)
 {

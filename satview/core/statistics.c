@@ -1,18 +1,17 @@
 /*
- * The passes of statistics: how interrupts are nested, how much of runs they take, how often events occur. core.h has
- * the rules.
+ * The passes of statistics: nesting of interrupts, time covered by ranges, counts of events. core.h has the rules.
  */
 
 #include "core.h"
 
 /*
- * Write entries and exits of the interrupts of a CPU, how deep the CPU is in them afterwards, and which exits have no
- * entry because that came before the part: up to there all events of the part are exits.
+ * Write the entries and exits of the interrupts of a CPU, with the nesting depth after each event. An exit is stray if
+ * no entry precedes it in its part of the trace.
  *
- * rows: events of the class INT of all CPUs, ascending; step: of every code 1 for entries, -1 for exits, 0 for others;
- * lost: when the losses of the CPU end, ascending: a part begins behind each; out_*: room for every row.
+ * rows: events of class INT on all CPUs, ascending; step: for each code 1 for entries, -1 for exits, 0 for others;
+ * lost: end of each loss on the CPU, ascending, where a new part begins; out_*: one element per row.
  *
- * Returns how many there are; REFUSED if there is no such event.
+ * Returns the number of entries and exits; REFUSED if a row is out of range.
  */
 static int64_t satview_nesting(const uint16_t *code, const uint8_t *cpu, const int64_t *time, int64_t events,
                                const int8_t *step, const uint32_t *rows, int64_t requests, int64_t number,
@@ -51,10 +50,10 @@ PASS(nesting,
      U1(11))
 
 /*
- * Write for each of 256 CPUs whether the nesting of its interrupts leaves something open: at the end, or for `most`
- * events on end; not where no event leaves an interrupt.
+ * Write for each of 256 CPUs whether it has an interrupt that is never left: one is open at the end, or during `most`
+ * successive events. CPUs without interrupt exits are not included.
  *
- * Returns 0; REFUSED if there is no such event.
+ * Returns 0; REFUSED if a row is out of range.
  */
 static int64_t satview_left_open(const uint16_t *code, const uint8_t *cpu, int64_t events, const int8_t *step,
                                  const uint32_t *rows, int64_t requests, int64_t most, uint8_t *is_open)
@@ -86,8 +85,9 @@ PASS(left_open,
      U2(0), U1(1), COUNT(0), I1(2), U4(3), COUNT(3), NUMBER(4), U1(5))
 
 /*
- * Add to every window, or take from it, how long ago some edges are that come before its end, without those that come
- * before its beginning. edges, begins: ascending. Sums are relative to the first edge, as times may be near 2^63.
+ * Add S(end) - S(start) to the sum of each window, or subtract it if is_taken is not 0, where S(t) is the sum of
+ * t - edge over all edges before t. edges: start or end times of intervals, ascending; begins: starts of the windows,
+ * ascending. Times are taken relative to the first edge, as they may be near 2^63.
  */
 static int64_t satview_window_sums(const int64_t *edges, int64_t count, const int64_t *begins, int64_t windows,
                                    int64_t window, int64_t is_taken, int64_t *sums)
@@ -108,7 +108,7 @@ static int64_t satview_window_sums(const int64_t *edges, int64_t count, const in
 
 PASS(window_sums, "i8:n i8:w n n i8:w", I8(0), COUNT(0), I8(1), COUNT(1), NUMBER(2), NUMBER(3) != 0, I8(4))
 
-/* Write the numbers of all ranges, one range after the other; REFUSED if there is not room for exactly these. */
+/* Write the integers of all ranges, one range after the other; return REFUSED if `out` has another size. */
 static int64_t satview_ranges(const int64_t *starts, const int64_t *size, int64_t count, int64_t *out, int64_t room)
 {
     int64_t written = 0;
@@ -123,7 +123,7 @@ static int64_t satview_ranges(const int64_t *starts, const int64_t *size, int64_
 
 PASS(ranges, "i8:n i8:n i8:*", I8(0), I8(1), COUNT(0), I8(2), COUNT(2))
 
-/* Return how much the ranges cover before a moment; *position: where the last look-up ended. */
+/* Return how many cycles the ranges cover before a time; *position: position of the last look-up, where to start. */
 static uint64_t covered_before(const int64_t *start, const int64_t *end, const uint64_t *total, int64_t ranges,
                                int64_t moment, int64_t *position)
 {
@@ -136,10 +136,10 @@ static uint64_t covered_before(const int64_t *start, const int64_t *end, const u
 }
 
 /*
- * Write how much of each interval some ranges cover.
+ * Write the number of cycles of each interval that are covered by ranges.
  *
- * start, end: of the ranges, ascending, none touching the next; total: room for ranges + 1; begins, ends: of the
- * intervals, in any order; near each other is fast.
+ * start, end: the ranges, ascending and disjoint; total: scratch, ranges + 1; begins, ends: the intervals, in any
+ * order, faster if successive intervals are near each other.
  */
 static int64_t satview_covered(const int64_t *start, const int64_t *end, int64_t ranges, uint64_t *total,
                                const int64_t *begins, const int64_t *ends, int64_t count, int64_t *out)
@@ -157,12 +157,12 @@ static int64_t satview_covered(const int64_t *start, const int64_t *end, int64_t
 PASS(covered, "i8:g i8:g u8:g+1 i8:n i8:n i8:n", I8(0), I8(1), COUNT(0), U8(2), I8(3), I8(4), COUNT(3), I8(5))
 
 /*
- * Count the events of every code, note the first and the last of each, and count those of each thread by their role.
+ * Update count, first row and last row by code, and counts by thread and role, with a block of events.
  *
- * narrow, wide: thread of each event, one of the two; from: the number of the first event; role: of every code, below
- * roles; counts, first_row, last_row: by code, of the events before; by_thread: by thread and role.
+ * narrow or wide: thread of each event; from: row of the first event; role: role of each code, below `roles`; counts,
+ * first_row, last_row: by code; by_thread: by thread and role.
  *
- * Returns 0; REFUSED if there is no such thread or role.
+ * Returns 0; REFUSED if a thread or role is out of range.
  */
 static int64_t satview_event_counts(const uint16_t *code, const uint16_t *narrow, const uint32_t *wide, int64_t count,
                                     int64_t from, const uint8_t *role, int64_t roles, int64_t threads,

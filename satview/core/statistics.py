@@ -1,4 +1,4 @@
-"""The compiled passes of statistics; see statistics.c and scheduling.c."""
+"""Compiled passes of statistics; see statistics.c and scheduling.c."""
 
 from __future__ import annotations
 
@@ -35,16 +35,20 @@ def nesting(
     number: int,
     lost: NDArray[np.int64],
 ) -> Nested:
-    """Return how the interrupts of a CPU are nested: rows, part, step, depth and whether an exit is stray, each (n,).
+    """Return the nesting of the interrupts of a CPU, one element for each entry or exit.
 
     Args:
         code: uint16 (events,).
         cpu: uint8 (events,).
         time: int64 (events,), cycles, ascending.
         step: int8 (32768,), by code: 1 for entries, -1 for exits, 0 for others.
-        rows: uint32 (k,), ascending, the events of class INT.
+        rows: uint32 (k,), ascending, rows of the events of class INT.
         number: Number of the CPU.
-        lost: int64 (m,), ends of its losses, cycles, ascending.
+        lost: int64 (m,), end of each loss of events on the CPU, cycles, ascending.
+
+    Returns:
+        Each (n,): row of the event; index of the part between losses; step; nesting depth after the event; whether the
+        event is an exit before the first entry of its part.
     """
     rows, lost, room = np.ascontiguousarray(rows), np.ascontiguousarray(lost), len(rows)
     columns = (
@@ -53,23 +57,24 @@ def nesting(
     )  # fmt: skip
     count = call("nesting", code, cpu, time, step, rows, number, lost, *columns)
     for column in columns:
-        column.resize(count, refcheck=False)  # in place: what is not needed goes back without a copy
+        column.resize(count, refcheck=False)  # in place, which frees the unused part without a copy
     return columns
 
 
 def left_open(
     code: NDArray[np.uint16], cpu: NDArray[np.uint8], step: NDArray[np.int8], rows: NDArray[np.uint32], most: int
 ) -> NDArray[np.bool_]:
-    """Return which CPUs are in interrupts at the end, or were for `most` events in a row, bool (256,).
+    """Return which CPUs have an interrupt that is never left, bool (256,).
 
-    A CPU without any interrupt exit is never among them.
+    It is still open at the end of the trace, or remains open for `most` events. CPUs without interrupt exits are
+    never included.
 
     Args:
         code: uint16 (events,).
         cpu: uint8 (events,).
-        step: int8 (32768,), as for `nesting`.
-        rows: uint32 (k,), ascending, the events of class INT.
-        most: How many of these events in a row on one CPU count as an interrupt left open.
+        step: int8 (32768,), see `nesting`.
+        rows: uint32 (k,), ascending, rows of the events of class INT.
+        most: Number of consecutive INT events of a CPU within interrupts from which one counts as never left.
     """
     is_open = np.empty(256, np.bool_)
     call("left_open", code, cpu, step, np.ascontiguousarray(rows), most, is_open)
@@ -79,13 +84,13 @@ def left_open(
 def covered(
     start: NDArray[np.int64], end: NDArray[np.int64], interval_start: NDArray[np.int64], interval_end: NDArray[np.int64]
 ) -> NDArray[np.int64]:
-    """Return how many cycles of each interval the ranges cover, int64 (n,).
+    """Return the number of cycles of each interval that are covered by disjoint ranges, int64 (n,).
 
     Args:
-        start: int64 (ranges,), cycles, ascending.
-        end: int64 (ranges,); none touches the next start.
-        interval_start: int64 (n,), where the intervals begin.
-        interval_end: int64 (n,), where they end.
+        start: int64 (ranges,), start of each range, cycles, ascending.
+        end: int64 (ranges,), end of each range, before the start of the next.
+        interval_start: int64 (n,), start of each interval, cycles.
+        interval_end: int64 (n,), end of each interval, cycles.
     """
     start, end, interval_start, interval_end = map(np.ascontiguousarray, (start, end, interval_start, interval_end))
     out = np.empty(len(interval_start), np.int64)
@@ -96,13 +101,13 @@ def covered(
 def window_sums(
     start: NDArray[np.int64], end: NDArray[np.int64], begins: NDArray[np.int64], window: int
 ) -> NDArray[np.int64]:
-    """Return the summed lengths of intervals within each window, overlaps counted repeatedly, int64 (n,), cycles.
+    """Return the total length of intervals within each window, int64 (n,), cycles; overlaps count repeatedly.
 
     Args:
-        start: int64 (k,), when intervals begin, cycles, ascending.
-        end: int64 (k,), when intervals end, cycles, sorted independently of `start`.
-        begins: int64 (n,), when windows begin, cycles, ascending.
-        window: Their length in cycles.
+        start: int64 (k,), start times of the intervals, cycles, ascending.
+        end: int64 (k,), end times of the intervals, cycles, sorted independently of `start`.
+        begins: int64 (n,), start of each window, cycles, ascending.
+        window: Length of the windows in cycles.
     """
     sums = np.zeros(len(begins), np.int64)
     call("window_sums", start, begins, window, False, sums)
@@ -113,15 +118,15 @@ def window_sums(
 def event_counts(
     code: NDArray[np.uint16], thread: NDArray[np.unsignedinteger], start: int, role: NDArray[np.uint8], sums: EventSums
 ) -> None:
-    """Count the events of every code, note the first and the last of each, and count those of each thread by role.
+    """Add a block of events to the counts, first rows and last rows by code, and to the counts by thread and role.
 
     Args:
         code: uint16 (n,).
         thread: uint16 or uint32 (n,), rows of the thread table.
-        start: Row of the first of these events.
-        role: uint8 (32768,), role of every code.
-        sums: Sums of the events before these, updated in place: count, first and last row of every code, int64
-            (32768,) each, and int64 (threads, roles).
+        start: Row of the first event of the block.
+        role: uint8 (32768,), role of each code.
+        sums: Results for the events before the block, updated in place: count, first row and last row by code, int64
+            (32768,) each, and counts by thread and role, int64 (threads, roles).
     """
     counts, first_row, last_row, by_thread = sums
     threads, roles = by_thread.shape
@@ -130,16 +135,16 @@ def event_counts(
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """What event codes and lane values mean.
+    """Meaning of event codes and lane values.
 
     Attributes:
-        kind: uint8 (32768,), by code: `IS_STATE`, with `IS_RUN` where a thread begins to run; `IS_ENTRY` and `IS_EXIT`
-            of interrupts.
-        value: uint8 (2, 32768), lane value by code, of threads and of idle threads.
-        destroyed, created: Codes of the end and the beginning of a thread.
+        kind: uint8 (32768,), flags by code: `IS_STATE`, also `IS_RUN` if the thread starts to run; `IS_ENTRY` and
+            `IS_EXIT` for interrupts.
+        value: uint8 (2, 32768), lane value by code, for normal threads and for idle threads.
+        destroyed, created: Codes of the end and the start of a thread.
         running, ready, dead, absent, unknown: Lane values.
-        dump_end: End of the opening dump, cycles.
-        start, end: Begin and end of the trace, cycles.
+        dump_end: End of the initial dump of thread states, cycles.
+        start, end: Start and end of the trace, cycles.
         values: Upper bound of lane values, exclusive.
     """
 
@@ -160,11 +165,11 @@ class Rules:
 
 @dataclass(frozen=True, slots=True)
 class Missing:
-    """Where events of all CPUs are missing, cycles; every column int64, ascending.
+    """Losses: ranges in which events of all CPUs are missing; int64, cycles, ascending.
 
     Attributes:
-        cut: (k,), begin of each loss.
-        lost, regained: (m,), begin and end of losses, with adjacent ranges merged.
+        cut: (k,), start of each loss.
+        lost, regained: (m,), start and end of each loss, adjacent losses merged.
     """
 
     cut: NDArray[np.int64]
@@ -178,11 +183,11 @@ class Sums:
 
     Attributes:
         states: (threads, values, 4), by `STATE_SUMS`.
-        runs: (threads, 8), by `RUN_SUMS`; the begin of the longest run is -1 if there is no run.
-        cpus: (cpus, 9), by `CPU_SUMS`; -1 likewise.
-        busy: (cpus, threads), cycles of threads except idle threads; -1 for a thread that never ran there.
+        runs: (threads, 8), by `RUN_SUMS`; start times are -1 without runs.
+        cpus: (cpus, 9), by `CPU_SUMS`; start times are -1 without runs.
+        busy: (cpus, threads), cycles of threads except idle threads; -1 for a thread that never ran on the CPU.
         events: (threads,), number of state events.
-        known: (2,), number of runs of working threads, and of those that begin before the run before has ended.
+        known: (2,), number of runs of non-idle threads, and of those that start before the previous run has ended.
     """
 
     states: NDArray[np.int64]
@@ -197,10 +202,10 @@ def scheduling(
     rules: Rules, code: NDArray[np.uint16], thread: NDArray[np.unsignedinteger], cpu: NDArray[np.uint8],
     time: NDArray[np.int64], idle: NDArray[np.bool_], cpus: int, missing: Missing,
 ) -> Sums | None:  # fmt: skip
-    """Return sums of states, runs and interrupts; None if an event names a thread or lane value that does not exist.
+    """Return sums of states, runs and interrupts; None if an event has a thread or lane value that does not exist.
 
     Args:
-        rules: What the events mean.
+        rules: Meaning of the events.
         code: uint16 (events,).
         thread: uint16 or uint32 (events,), rows of the thread table.
         cpu: uint8 (events,).
@@ -216,7 +221,7 @@ def scheduling(
         np.zeros(2, np.int64),
     )  # fmt: skip
     for table, names in ((sums.runs, RUN_SUMS), (sums.cpus, CPU_SUMS)):
-        table[:, [name.endswith("_start") for name in names]] = -1  # without one
+        table[:, [name.endswith("_start") for name in names]] = -1
     cut, lost, regained = map(np.ascontiguousarray, (missing.cut, missing.lost, missing.regained))
     gone, back = lost[regained - lost > 1], regained[regained - lost > 1]
     now = np.empty((threads, _THREAD_WORDS), np.int64)

@@ -1,30 +1,32 @@
 /*
- * The passes over a chunk of slots that goes by and is not stored: its groups, and its events in the order of their
+ * The passes over chunks of slots of a stream: groups of adjacent slots of one event, and events in the order of their
  * last slots. core.h has the rules.
  */
 
 #include "core.h"
 
 /*
- * counts: [0] groups, [1] events, [2] others, [3] begins of combine events, [4] groups of zeros, [5] the first of them.
+ * Groups of a chunk.
+ *
+ * counts: numbers of [0] groups, [1] events, [2] others, [3] begun, [4] all-zero slots; [5] the first all-zero slot.
  */
 typedef struct {
     const uint32_t *slots; /* 4 words each */
     int64_t slot_count;
-    int64_t most_slots;    /* of an event that is whole */
-    int64_t *at;           /* of each group: its first slot; one more: the count of slots */
-    uint8_t *is_whole;     /* of each group: an event with all its slots */
-    int64_t *event;        /* of each group: the last event that begins in it or before it, -1 for none */
-    uint32_t *code;        /* of each event */
+    int64_t most_slots;    /* maximum number of slots of a complete event */
+    int64_t *at;           /* first slot of each group, followed by the number of slots */
+    uint8_t *is_whole;     /* whether each group is a complete event */
+    int64_t *event;        /* for each group the last event that begins in or before it, -1 for none */
+    uint32_t *code;        /* code of each event, as the next two */
     uint8_t *cpu;
     uint32_t *stamp;
-    int64_t *first;        /* its first slot */
-    int64_t *other;        /* groups that are events without their end, or tails without their event */
+    int64_t *first;        /* first slot of each event */
+    int64_t *other;        /* groups that are an event without its end, or a tail without its event */
     int64_t *begun;        /* groups that begin a combine event */
     int64_t *counts;
 } satview_groups;
 
-/* Return how many groups there are. Every array has room for an element per slot, `at` for one more. */
+/* Form groups; return their number. All arrays have room for one element per slot, `at` for one more. */
 static int64_t satview_stream_groups(const satview_groups *in)
 {
     const uint32_t *slots = in->slots;
@@ -70,7 +72,7 @@ PASS(stream_groups,
                       .first = I8(8), .other = I8(9), .begun = I8(10), .counts = I8(11)})
 
 /*
- * Write which of some groups have a key (CPU, class, event; stamp) that is among ascending ones; return how many.
+ * Write the groups in `group` whose key (CPU, class, event; stamp) is among the ascending `keys`; return their number.
  */
 static int64_t satview_with_keys(const uint32_t *slots, int64_t slot_count, const int64_t *first_slots, int64_t groups,
                                  const int64_t *group, int64_t count,
@@ -102,38 +104,38 @@ PASS(with_keys,
      "u4:4n i8:g+1 i8:k u8:y i8:k",
      U4(0), COUNT(0) / 4, I8(1), COUNT(1), I8(2), COUNT(2), U8(3), COUNT(3), I8(4))
 
-/* Events of a chunk, and those that began earlier and end in it. */
+/* Arguments of satview_deliver: complete events of a chunk, and events from earlier chunks that end in it. */
 typedef struct {
     const uint32_t *slots;
     int64_t slot_count;
     int64_t groups;
-    const int64_t *at;         /* as above, one more than groups */
+    const int64_t *at;         /* as in satview_groups */
     const uint8_t *is_whole;
     const int64_t *event;
-    int64_t events;            /* that begin in the chunk */
-    const int64_t *time_of;    /* of each of them */
+    int64_t events;            /* number of events that begin in the chunk */
+    const int64_t *time_of;    /* time of each of them, and thread */
     const uint32_t *thread_of;
-    int64_t done;              /* events that tails have ended */
-    const int64_t *done_last;  /* their last slots, ascending */
+    int64_t done;              /* number of events that are completed by tails */
+    const int64_t *done_last;  /* last slot of each of them, ascending */
     const uint32_t *done_header;
     const uint32_t *done_stamp;
     const int64_t *done_time;
     const uint32_t *done_thread;
-    const int64_t *done_start; /* where their words begin, and one more */
+    const int64_t *done_start; /* done + 1, index in `done_words` */
     const uint32_t *done_words;
     int64_t done_word_count;
-    int64_t room;              /* of the columns that follow */
+    int64_t room;              /* length of the following columns */
     uint32_t *header;
     uint32_t *stamp;
     int64_t *time;
     uint32_t *thread;
-    int64_t *start;            /* one more */
+    int64_t *start;            /* room + 1, index in `words` */
     uint32_t *words;
     int64_t word_room;
     int64_t *last;
 } satview_delivery;
 
-/* Put events into the order of their last slots; return how many. */
+/* Merge events in the order of their last slots; return their number. */
 static int64_t satview_deliver(const satview_delivery *in)
 {
     int64_t row = 0, word = 0, done = 0;

@@ -1,4 +1,7 @@
-"""The compiled passes over streamed slots: groups, and events in the order of their last slots; see streaming.c."""
+"""Compiled passes over streamed slots, which form groups of slots and events; see streaming.c.
+
+A group is a run of adjacent slots of one event. Events are delivered in the order of their last slots.
+"""
 
 from __future__ import annotations
 
@@ -13,20 +16,20 @@ _COUNTS: Final = 6
 
 
 class Groups(NamedTuple):
-    """The groups of a chunk of slots: g groups, of which e begin an event.
+    """The groups of a chunk of slots: g groups, of which e start an event.
 
     Attributes:
         group_slot: int64 (g + 1,), first slot of each group; the last element is the number of slots.
-        is_whole: bool (g,), an event with all its slots.
-        event: int64 (g,), the last event that begins in the group or before it, -1 for none.
+        is_whole: bool (g,), whether the group is a complete event.
+        event: int64 (g,), index of the last event that starts in or before the group, -1 for none.
         code: uint32 (e,), code of each event.
         cpu: uint8 (e,).
         stamp: uint32 (e,).
         first_slot: int64 (e,).
-        other: int64, groups that are events without their end, or tails without their event.
-        begun: int64, groups that begin a combine event.
-        zeros: Number of groups that are a slot of zeros.
-        zero: The first slot of zeros, -1 for none.
+        other: int64, groups that are an event without its end, or a tail without its event.
+        begun: int64, groups that start a combine event.
+        zeros: Number of groups that are an all-zero slot.
+        zero: The first all-zero slot, -1 for none.
     """
 
     group_slot: NDArray[np.int64]
@@ -47,7 +50,7 @@ def groups(slots: NDArray[np.uint32], most_slots: int) -> Groups:
 
     Args:
         slots: uint32 (n, 4).
-        most_slots: Most slots of a complete event.
+        most_slots: Maximum number of slots of a complete event.
     """
     types = {"is_whole": np.bool_, "code": np.uint32, "cpu": np.uint8, "stamp": np.uint32}
     names = ("group_slot", "is_whole", "event", "code", "cpu", "stamp", "first_slot", "other", "begun")
@@ -65,7 +68,7 @@ def groups(slots: NDArray[np.uint32], most_slots: int) -> Groups:
 def with_keys(
     slots: NDArray[np.uint32], first_slots: NDArray[np.int64], group: NDArray[np.int64], keys: NDArray[np.uint64]
 ) -> NDArray[np.int64]:
-    """Return the groups whose key is among the ascending `keys`, int64 (k,)."""
+    """Return the groups in `group` whose first slot has one of the ascending `keys`, int64 (k,)."""
     out = np.empty(len(group), np.int64)
     return out[: call("with_keys", slots, first_slots, group, keys, out)]
 
@@ -99,13 +102,13 @@ def deliver(
     thread: NDArray[np.uint32],
     done: StreamColumns,
 ) -> StreamColumns:
-    """Return the complete events of a chunk and the events completed by tails, in the order of their last slots.
+    """Merge the complete events of a chunk with the events completed by tails, in the order of their last slots.
 
     Args:
-        slots: uint32 (n, 4).
-        chunk_groups: Its groups.
-        time: int64 (e,), times of events that begin in the chunk.
-        thread: uint32 (e,), their threads.
+        slots: uint32 (n, 4), slots of the chunk.
+        chunk_groups: Groups of the chunk.
+        time: int64 (e,), times of the events that start in the chunk.
+        thread: uint32 (e,), threads of these events.
         done: Events completed by tails.
     """
     count = int(np.count_nonzero(chunk_groups.is_whole)) + len(done.header)

@@ -1,13 +1,13 @@
 /*
- * The passes over payloads of one length: which of them are texts, and which are equal. core.h has the rules.
+ * The passes over payloads of equal length that find texts and equal payloads. core.h has the rules.
  */
 
 #include "core.h"
 
 enum { IS_NUMBERS, IS_ASCII, MAY_BE_UTF8 };
-enum { MOST_PROBES = 64 }; /* so that no choice of payloads makes the search long */
+enum { MAX_PROBES = 64 }; /* maximum number of probes, so that no payloads make the search slow */
 
-/* Return what a payload is: a text is not empty, printable up to its first zero, and has only zeros behind it. */
+/* Return the kind of a payload. A text is not empty, printable up to its first zero, and followed only by zeros. */
 static uint8_t text_kind(const uint8_t *data, int64_t size)
 {
     int64_t i = 0;
@@ -26,7 +26,7 @@ static uint8_t text_kind(const uint8_t *data, int64_t size)
     return bits & 0x80 ? MAY_BE_UTF8 : IS_ASCII;
 }
 
-/* Write of each payload of `size` bytes what it is. */
+/* Write the kind of each payload of `size` bytes. */
 static int64_t satview_text_kinds(int64_t size, const uint8_t *data, int64_t count, uint8_t *kind)
 {
     for (int64_t i = 0; i < count; i++)
@@ -50,15 +50,16 @@ static uint64_t hash_of(const uint8_t *data, int64_t size)
 }
 
 /*
- * Number payloads of `size` bytes, equal ones alike, in the order in which they come.
+ * Number the distinct payloads of `size` bytes by first appearance.
  *
- * number: of each payload. first_row: of each number, its payload that comes first. table: a power of two of zeros, more than there
- * are payloads. Where very many different ones share a place in the table, equal ones may have several numbers.
+ * number: receives the number of each payload. first_row: receives the first payload with each number. table: zeros, a
+ * power of two of them, more than payloads. If very many different payloads share a position in the table, equal
+ * payloads may get different numbers.
  *
- * Returns how many numbers there are.
+ * Returns the count of numbers.
  */
-static int64_t satview_same_rows(int64_t size, const uint8_t *data, int64_t count, uint32_t *number, uint32_t *first_row,
-                                 uint32_t *table, int64_t places)
+static int64_t satview_same_rows(int64_t size, const uint8_t *data, int64_t count, uint32_t *number,
+                                 uint32_t *first_row, uint32_t *table, int64_t places)
 {
     uint32_t numbers = 0;
     if (places <= count || (places & (places - 1)) || count >= NO_EVENT)
@@ -67,7 +68,7 @@ static int64_t satview_same_rows(int64_t size, const uint8_t *data, int64_t coun
         const uint8_t *row = data + size * i;
         uint64_t place = hash_of(row, size);
         uint32_t same = numbers;
-        for (int probe = 0; probe < MOST_PROBES; probe++, place++) {
+        for (int probe = 0; probe < MAX_PROBES; probe++, place++) {
             uint32_t *entry = table + (place & (uint64_t)(places - 1));
             if (!*entry) {
                 *entry = numbers + 1;
@@ -90,9 +91,9 @@ static int64_t satview_same_rows(int64_t size, const uint8_t *data, int64_t coun
 PASS(same_rows, "n:k u1:kn u4:n u4:n u4:>n", NUMBER(0), U1(1), COUNT(2), U4(2), U4(3), U4(4), COUNT(4))
 
 /*
- * Write the payloads up to their first zero, each with a zero behind it.
+ * Concatenate the payloads, each cut at its first zero byte and terminated by a zero byte.
  *
- * Returns how many bytes these are.
+ * Returns the number of bytes written.
  */
 static int64_t satview_joined(int64_t size, int64_t count, const uint8_t *data, uint8_t *out, int64_t room)
 {

@@ -1,1 +1,1 @@
-"""Many traces as one data set of Parquet, partitioned by trace: made by several processes, read by one query."""
+"""Exports many traces into one Parquet data set, partitioned by trace, and queries all of them at once."""

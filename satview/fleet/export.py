@@ -1,4 +1,4 @@
-"""Exports hundreds of traces into one data set, by several processes; traces that it has already are skipped."""
+"""Exports many traces into one data set with several processes; traces that were exported before are skipped."""
 
 from __future__ import annotations
 
@@ -44,22 +44,22 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
-# One trace into a data set: what a worker does.
+# Export of one trace, as a worker process does it.
 
 
-_ONE_TYPE: Final = {"uint16": "uint32"}  # rows of threads are as wide as each trace needs; a data set has one type
+_WIDENED: Final = {"uint16": "uint32"}  # thread rows have the smallest type that fits a trace; a data set has one type
 
 
 @dataclass(frozen=True, slots=True)
-class Done:
+class TraceResult:
     """Result of exporting one trace.
 
     Attributes:
         name: Name of the trace.
         events: Number of its events.
         costs_data: Whether data was lost to problems in the file.
-        fault: Why it is not in the data set; empty = it is.
-        misfits: Which descriptions of events do not fit it.
+        fault: Error because of which the trace was not exported; empty = it was.
+        misfits: Messages about descriptions of events that do not fit the trace.
     """
 
     name: str
@@ -69,48 +69,48 @@ class Done:
     misfits: tuple[str, ...] = ()
 
 
-def export_one(source: DatasetSource, dataset: Dataset, tables: tuple[str, ...]) -> Done:
-    """Write the tables of one trace; an error in its file is returned as the fault of the result."""
+def export_one(source: DatasetSource, dataset: Dataset, tables: tuple[str, ...]) -> TraceResult:
+    """Write the tables of one trace; any error is returned as the fault of the result."""
     try:
         return _exported(source, dataset, tables)
     except (SatviewError, OSError) as error:
-        return Done(source.name, fault=" ".join(str(error).split()))
-    except Exception as error:  # noqa: BLE001  -- one file must not end the export of hundreds
-        return Done(source.name, fault=f"an error inside satview: {one_line(error)}")
+        return TraceResult(source.name, fault=" ".join(str(error).split()))
+    except Exception as error:  # noqa: BLE001  -- one bad file must not end the export of hundreds
+        return TraceResult(source.name, fault=f"an error inside satview: {one_line(error)}")
 
 
-def _exported(source: DatasetSource, dataset: Dataset, tables: tuple[str, ...]) -> Done:
+def _exported(source: DatasetSource, dataset: Dataset, tables: tuple[str, ...]) -> TraceResult:
     record = dataset.part(RECORD, source.name)
     record.unlink(missing_ok=True)
     trace = open_trace(source.path)
     describe_events(trace, source.user_events)
     for name in tables:
-        _write(_one_type(arrow_of(trace, name)), dataset, name, source)
+        _write(_widened(arrow_of(trace, name)), dataset, name, source)
     _write(_record(trace, source, tables), dataset, RECORD, source)
-    return Done(source.name, len(trace.events), trace.problems.cost_data, misfits=tuple(misfits(trace)))
+    return TraceResult(source.name, len(trace.events), trace.problems.cost_data, misfits=tuple(misfits(trace)))
 
 
 def _write(table: pa.Table, dataset: Dataset, name: str, source: DatasetSource) -> None:
     path = dataset.part(name, source.name)
     path.parent.mkdir(parents=True, exist_ok=True)
-    # The record alone waits for the disk: a file beside it that a power cut damages is found when it is read.
+    # Only the record is flushed to the disk: a table that a power cut damages is noticed when it is read.
     with NewFile(path, is_durable=name == RECORD) as file:
         write_parquet(table, file.stream)
 
 
-def _one_type(table: pa.Table) -> pa.Table:
+def _widened(table: pa.Table) -> pa.Table:
     pyarrow = required("pyarrow")
     for position, column in enumerate(table.schema):
-        if str(column.type) in _ONE_TYPE:
-            wide = pyarrow.type_for_alias(_ONE_TYPE[str(column.type)])
+        if str(column.type) in _WIDENED:
+            wide = pyarrow.type_for_alias(_WIDENED[str(column.type)])
             table = table.set_column(position, column.name, table.column(position).cast(wide))
     return table
 
 
 def _record(trace: Trace, source: DatasetSource, tables: tuple[str, ...]) -> pa.Table:
-    """Return the row of the table `trace`, with the columns that only a data set has."""
+    """Return the table `trace` of one trace, with the columns that exist only in a data set."""
     pyarrow = required("pyarrow")
-    table = _one_type(arrow_of(trace, RECORD))
+    table = _widened(arrow_of(trace, RECORD))
     begin = trace.clock.wall_time(trace.window.start) if len(trace.events) else None
     more: dict[str, Any] = {
         "path": pyarrow.array([os.fsencode(source.path.resolve()).decode("utf-8", "replace")], pyarrow.string()),
@@ -126,7 +126,7 @@ def _record(trace: Trace, source: DatasetSource, tables: tuple[str, ...]) -> pa.
     return table.replace_schema_metadata(metadata)
 
 
-Report = Callable[[Done, int, int], None]
+Report = Callable[[TraceResult, int, int], None]
 
 
 @dataclass(slots=True)
@@ -134,18 +134,18 @@ class Exported:
     """Result of an export.
 
     Attributes:
-        dataset: Where it is.
-        done: Traces that were written now.
-        unchanged: How many were there already, unchanged.
-        skipped: Traces that are not in it, each with its fault.
+        dataset: The data set.
+        done: Traces that this export wrote.
+        unchanged: Number of traces that an earlier export wrote and that have not changed.
+        skipped: Traces that could not be exported, each with its fault.
     """
 
     dataset: Dataset
-    done: list[Done] = field(default_factory=list)
+    done: list[TraceResult] = field(default_factory=list)
     unchanged: int = 0
-    skipped: list[Done] = field(default_factory=list)
+    skipped: list[TraceResult] = field(default_factory=list)
 
-    def add(self, trace: Done) -> None:
+    def add(self, trace: TraceResult) -> None:
         """Add one trace to `done`, or to `skipped` if it has a fault."""
         (self.skipped if trace.fault else self.done).append(trace)
 
@@ -159,25 +159,26 @@ def export_folder(
     report: Report | None = None,
     user_events: Mapping[int, UserEvent] | None = None,
 ) -> Exported:
-    """Write the tables of all traces below a folder as one data set of Parquet; go on where an earlier run stopped.
+    """Write the tables of all traces below a folder into one Parquet data set, or update that data set.
 
-    A trace whose file is as it was is left alone. Damaged files are skipped, and listed in `skipped.csv`.
+    Traces that have not changed since an earlier export are not written again. Files that cannot be read are skipped,
+    and listed in `skipped.csv`.
 
     Args:
-        folder: Where the traces are.
-        out: Folder of the data set: a new one, or that of an earlier run.
-        tables: Which tables; none = all but marks.
-        jobs: How many processes run at once.
-        patterns: Names of files to take, such as `*.txt`; none = `.kev`, compressed too.
-        report: Called after each trace with what became of it, how many are done, and of how many.
+        folder: Folder of the traces.
+        out: Folder of the data set: a new folder, or that of an earlier export.
+        tables: Names of the tables to write; none = `DEFAULT_TABLES`.
+        jobs: Number of processes.
+        patterns: Patterns of file names, such as `*.txt`; none = `PATTERNS`.
+        report: Called after each trace with its result, the number of traces done, and the total.
         user_events: Descriptions of events of all traces; None = none.
 
     Raises:
-        UsageError: There is no trace, no such table, the target is something else, or a package is missing.
+        UsageError: There are no traces, a table does not exist, `out` is not a data set, or a package is missing.
     """
     todo = plan(folder, out, tables, patterns, user_events)
     exported = Exported(todo.dataset, unchanged=todo.unchanged)
-    steps = _here(todo) if jobs <= 1 or len(todo.sources) <= 1 else _by_processes(todo, jobs)
+    steps = _in_this_process(todo) if jobs <= 1 or len(todo.sources) <= 1 else _by_processes(todo, jobs)
     for number, trace in enumerate(steps, 1):
         exported.add(trace)
         if report is not None:
@@ -188,13 +189,13 @@ def export_folder(
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The work that an export has to do.
+    """The work of an export.
 
     Attributes:
-        dataset: Where.
-        sources: The files that are not in it as they are now.
-        unchanged: How many are.
-        tables: Which tables.
+        dataset: The data set to write.
+        sources: The files to export: new or changed since the last export.
+        unchanged: Number of files that have not changed.
+        tables: Names of the tables to write.
     """
 
     dataset: Dataset
@@ -210,10 +211,10 @@ def plan(
     patterns: Sequence[str] = (),
     user_events: Mapping[int, UserEvent] | None = None,
 ) -> Plan:
-    """Return the plan of an export, and make the folder of the data set.
+    """Return the plan of an export, and create the folder of the data set.
 
     Raises:
-        UsageError: As of `export_folder`.
+        UsageError: See `export_folder`.
     """
     required("pyarrow.parquet")
     names = tuple(name for name in (tables or DEFAULT_TABLES) if name != RECORD)
@@ -231,10 +232,10 @@ def plan(
 
 
 def write_skipped(exported: Exported) -> None:
-    """Write the list of files that are not in the data set; delete it if there are none.
+    """Write `skipped.csv`, or delete it if no trace was skipped.
 
     Raises:
-        WriteError: It cannot be written.
+        WriteError: The file cannot be written.
     """
     path = exported.dataset.folder / SKIPPED
     if not exported.skipped:
@@ -248,34 +249,34 @@ def write_skipped(exported: Exported) -> None:
         file.stream.write(text.getvalue().encode("utf-8", "replace"))
 
 
-def _here(todo: Plan) -> Iterator[Done]:
+def _in_this_process(todo: Plan) -> Iterator[TraceResult]:
     for source in todo.sources:
         yield export_one(source, todo.dataset, todo.tables)
 
 
-def _by_processes(todo: Plan, jobs: int) -> Iterator[Done]:
-    """Yield the result of each trace; a file that crashes the process that reads it affects no other trace."""
+def _by_processes(todo: Plan, jobs: int) -> Iterator[TraceResult]:
+    """Yield the result of each trace; a file that crashes its worker process does not affect other traces."""
     left = list(todo.sources)
     while left:
-        running: dict[Future[Done], DatasetSource] = {}
+        running: dict[Future[TraceResult], DatasetSource] = {}
         try:
             with safe_children(), _pool(min(jobs, len(left))) as pool:
                 yield from _in_pool(pool, todo, left, running, jobs)
         except BrokenProcessPool:
-            # One of those that ran; which one is not reported.
+            # The crash does not say which trace caused it, so each running trace is tried in a process of its own.
             for source in running.values():
-                yield _alone(source, todo)
+                yield _in_own_process(source, todo)
 
 
 def _in_pool(
     pool: ProcessPoolExecutor,
     todo: Plan,
     left: list[DatasetSource],
-    running: dict[Future[Done], DatasetSource],
+    running: dict[Future[TraceResult], DatasetSource],
     jobs: int,
-) -> Iterator[Done]:
+) -> Iterator[TraceResult]:
     while left or running:
-        while left and len(running) < 2 * jobs:  # as many again wait, so that no process does
+        while left and len(running) < 2 * jobs:  # a queued trace per process, so that no process idles
             source = left.pop()
             running[pool.submit(export_one, source, todo.dataset, todo.tables)] = source
         for future in wait(running, return_when=FIRST_COMPLETED).done:
@@ -284,33 +285,34 @@ def _in_pool(
             yield outcome
 
 
-def _alone(source: DatasetSource, todo: Plan) -> Done:
+def _in_own_process(source: DatasetSource, todo: Plan) -> TraceResult:
     with safe_children(), _pool(1) as pool:
         try:
             return pool.submit(export_one, source, todo.dataset, todo.tables).result()
         except BrokenProcessPool:
-            return Done(source.name, fault="the process that read it was ended, perhaps as memory ran out")
+            return TraceResult(source.name, fault="the process that read it was ended, perhaps as memory ran out")
 
 
 def _pool(jobs: int) -> ProcessPoolExecutor:
-    # Not by fork: Arrow and Qt have threads.
+    # Spawn instead of fork, as Arrow and Qt run threads.
     return ProcessPoolExecutor(jobs, mp_context=multiprocessing.get_context("spawn"))
 
 
-# The same export as a bag of Dask, for clusters; the workers see the same folders, and have the extra `dask`.
+# The same export on a Dask cluster. Its workers need the same folders and the extra `dask`.
 
 
 def fleet_bag(todo: Plan) -> Any:
-    """Return a bag whose items, once computed, are what became of each trace (`Done`).
+    """Return a Dask bag that, when computed, exports the traces and has a `TraceResult` for each of them.
 
     Args:
-        todo: What is to be done, of `plan`.
+        todo: The work, from `plan`.
 
     Raises:
         UsageError: Dask is not installed.
     """
     bag = required("dask.bag")
-    return bag.from_sequence(todo.sources, partition_size=1).map(partial(_one, todo=todo))
+    export = partial(export_one, dataset=todo.dataset, tables=todo.tables)
+    return bag.from_sequence(todo.sources, partition_size=1).map(export)
 
 
 def export_on_cluster(
@@ -321,18 +323,18 @@ def export_on_cluster(
     patterns: Sequence[str] = (),
     user_events: Mapping[int, UserEvent] | None = None,
 ) -> Exported:
-    """Write the traces below a folder as one data set, on a cluster of Dask; otherwise as `export_folder`.
+    """Do the work of `export_folder` on a Dask cluster.
 
     Args:
-        folder: Where the traces are, on every worker.
-        out: Folder of the data set, on every worker.
-        address: Of the scheduler, such as `tcp://10.0.0.1:8786`, or a cluster object.
-        tables: As of `export_folder`.
-        patterns: The same.
-        user_events: The same.
+        folder: Folder of the traces, the same path on every worker.
+        out: Folder of the data set, the same path on every worker.
+        address: Address of the scheduler, such as `tcp://10.0.0.1:8786`, or a cluster object.
+        tables: See `export_folder`.
+        patterns: See `export_folder`.
+        user_events: See `export_folder`.
 
     Raises:
-        UsageError: As of `export_folder`; or no scheduler answers.
+        UsageError: See `export_folder`; or no scheduler answers.
     """
     distributed = required("distributed")
     todo = plan(Path(folder).resolve(), Path(out).resolve(), tables, patterns, user_events)
@@ -347,7 +349,3 @@ def export_on_cluster(
                 exported.add(trace)
     write_skipped(exported)
     return exported
-
-
-def _one(source: DatasetSource, todo: Plan) -> Done:
-    return export_one(source, todo.dataset, todo.tables)

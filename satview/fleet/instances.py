@@ -1,6 +1,6 @@
-"""Instances of an activity over a data set, and how long each took.
+"""Instances of an activity in all traces of a data set, with their response times.
 
-A trace is opened only while its instances are examined, so that hundreds can be compared with one open at a time.
+Only one trace is open at a time, so that instances of hundreds of traces can be compared.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ _TABLE: Final = "activity_instance"
 
 @dataclass(frozen=True, slots=True)
 class RecordedInstances:
-    """Instances of one activity of one trace of a data set.
+    """Instances of one activity in one trace of a data set.
 
     Attributes:
-        path: The file.
-        activity: Its name.
-        event: int64 (n,), row of the event that begins each.
-        response_s: float64 (n,), how long each took.
-        described: Descriptions of events, by code, with which the data set was made.
+        path: File of the trace.
+        activity: Name of the activity.
+        event: int64 (n,), row of the first event of each instance.
+        response_s: float64 (n,), response time of each instance.
+        described: Descriptions of events, by code, that were used for the export.
     """
 
     path: Path
@@ -45,11 +45,11 @@ class RecordedInstances:
     response_s: NDArray[np.float64]
     described: Mapping[int, UserEvent]
 
-    def samples(self, *chosen: NDArray[np.int64]) -> tuple[Sample, ...]:
-        """Open the trace and return a sample for each selection of instances, int64 (k,) positions each.
+    def samples(self, *selections: NDArray[np.int64]) -> tuple[Sample, ...]:
+        """Open the trace and return one sample per selection; a selection is int64 (k,), positions in `event`.
 
         Raises:
-            UsageError: It is not as it was when the data set was made.
+            UsageError: The trace file does not contain these instances, so it has changed since the export.
         """
         trace = open_trace(self.path)
         if self.described:
@@ -58,8 +58,8 @@ class RecordedInstances:
         names = [activity.name for activity in learned.activities]
         number = names.index(self.activity) if self.activity in names else -1
         own = learned.instances.taken(learned.instances.activity == number)
-        samples = tuple(Sample(trace, own.taken(np.isin(own.start_row, self.event[some]))) for some in chosen)
-        if [len(sample.instances) for sample in samples] != list(map(len, chosen)):
+        samples = tuple(Sample(trace, own.taken(np.isin(own.start_row, self.event[part]))) for part in selections)
+        if [len(sample.instances) for sample in samples] != list(map(len, selections)):
             raise UsageError(f"{self.path.name} has other instances of {self.activity} than the data set; run satview "
                              "export again")  # fmt: skip
         return samples
@@ -68,16 +68,16 @@ class RecordedInstances:
 def recorded_instances(
     folder: Path, activity: str, described: Mapping[int, UserEvent] | None = None, without: Path | None = None
 ) -> list[RecordedInstances]:
-    """Return the instances of an activity that are known and done, by trace of a data set.
+    """Return the finished instances of an activity, per trace of a data set; those with lost events are left out.
 
     Args:
-        folder: Of the data set.
-        activity: The name of the activity: a learned one, as its tables were made without a file of timing.
-        described: Descriptions of events, by code, as the data set was made with.
-        without: A file to be left out, as it is compared anyway.
+        folder: Folder of the data set.
+        activity: Name of a learned activity; activities of a timing file are not in a data set.
+        described: Descriptions of events, by code, that were used for the export.
+        without: A trace file to leave out, as the caller already has its instances.
 
     Raises:
-        UsageError: There is no data set, or none of its traces has the activity.
+        UsageError: There is no data set, none of its traces has the activity, or a trace file is missing.
     """
     dataset = open_dataset(folder)
     if _TABLE not in dataset.tables:
@@ -95,12 +95,12 @@ def recorded_instances(
     trace, event, response_ns = (result[column] for column in result.columns)
     names, begins = np.unique(trace.astype(str), return_index=True)
     bounds = [*begins.tolist(), len(trace)]
-    group = [
+    recorded = [
         RecordedInstances(Path(paths[name]), activity, event[begin:stop].astype(np.int64),
                           response_ns[begin:stop].astype(np.float64) / NS_PER_S, described or {})
         for name, begin, stop in zip(names.tolist(), bounds[:-1], bounds[1:], strict=True)
     ]  # fmt: skip
-    if missing := [one.path for one in group if not one.path.is_file()]:
-        raise UsageError(f"{len(missing)} of {len(group)} traces of the data set {folder.name} are gone, such as "
+    if missing := [instances.path for instances in recorded if not instances.path.is_file()]:
+        raise UsageError(f"{len(missing)} of {len(recorded)} traces of the data set {folder.name} are gone, such as "
                          f"{missing[0]}")  # fmt: skip
-    return [one for one in group if without is None or one.path.resolve() != without.resolve()]
+    return [instances for instances in recorded if without is None or instances.path.resolve() != without.resolve()]

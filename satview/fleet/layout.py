@@ -1,7 +1,7 @@
-"""File layout of a data set: `TABLE/trace=NAME/part.parquet`, as DuckDB, Polars, Spark and Arrow read it.
+"""File layout of a data set: `TABLE/trace=NAME/part.parquet`, which DuckDB, Polars, Spark and Arrow can read.
 
-The part of the table `trace` is written last: a trace that has it is complete. Its metadata describe the source file as
-it was then, and list the tables.
+The file of the table `trace` is written last, so a trace that has it is complete. Its metadata contain the size and
+modification time of the source file at the time of export, and the names of the tables.
 """
 
 from __future__ import annotations
@@ -24,25 +24,25 @@ from satview.tables.schema import SCHEMAS
 MARK: Final = "satview-fleet.json"  # in the folder of a data set
 PART: Final = "part.parquet"
 SKIPPED: Final = "skipped.csv"
-RECORD: Final = "trace"  # the table of which every trace has one row
+RECORD: Final = "trace"  # the table with one row per trace
 PATTERNS: Final = ("*.kev", "*.kev.gz", "*.kev.zst", "*.qst")
 _UNASKED: Final = frozenset(("slow_against_fast", "more_in_slow", "slow_path", "chain"))
-"""Tables that are written only if they are named: they take longer than all others, or need a file of timing."""
+"""Tables that are written only on request: they take longer than all others, or need a timing file."""
 DEFAULT_TABLES: Final = tuple(name for name in SCHEMAS if name not in {"mark", "argument", RECORD} | _UNASKED)
 _VERSION: Final = 2  # 1: events without nanoseconds
 _MARKED: Final = json.dumps({"satview": "fleet", "version": _VERSION}).encode() + b"\n"
-_SAFE: Final = " @,+()[]'!$&;~"  # in names of folders as they are; all of these are read back alike
+_SAFE: Final = " @,+()[]'!$&;~"  # not percent-encoded in folder names
 
 
 @dataclass(frozen=True, slots=True)
 class DatasetSource:
-    """A file that is to be in a data set.
+    """A trace file to export into a data set.
 
     Attributes:
-        name: Name of the trace there: its path below the folder, with `/`.
-        path: The file.
+        name: Name of the trace in the data set: the path of the file below the searched folder, with `/`.
+        path: Path of the file.
         size_bytes: Size of the file.
-        modified_ns: When it was last written.
+        modified_ns: Modification time of the file.
         user_events: Descriptions of its events, by code.
     """
 
@@ -53,7 +53,7 @@ class DatasetSource:
     user_events: Mapping[int, UserEvent] = field(default_factory=dict)
 
     def state(self) -> dict[str, Any]:
-        """Return the values on which its tables depend: if any of them changes, the tables are made again."""
+        """Return the values that are compared to decide whether the tables must be written again."""
         described = repr(sorted(self.user_events.items())).encode() if self.user_events else b""
         return {"version": _VERSION, "size_bytes": self.size_bytes, "modified_ns": self.modified_ns,
                 **({"user_events": hashlib.sha256(described).hexdigest()} if described else {})}  # fmt: skip
@@ -61,69 +61,69 @@ class DatasetSource:
 
 @dataclass(frozen=True, slots=True)
 class Dataset:
-    """A data set on the disk.
+    """A data set on disk.
 
     Attributes:
-        folder: Its folder.
+        folder: Folder of the data set.
     """
 
     folder: Path
 
     def part(self, table: str, name: str) -> Path:
-        """Return the file with the rows of one trace."""
+        """Return the path of the file with a table of one trace."""
         return self.folder / table / f"trace={quote(name, safe=_SAFE)}" / PART
 
     def pattern(self, table: str) -> str:
-        """Return the pattern of the files of a table."""
+        """Return a pattern that matches the files of a table."""
         return f"{glob.escape(self.folder.as_posix())}/{table}/*/{PART}"
 
     def files(self) -> Iterator[Path]:
-        """Yield every file of it that is there."""
+        """Yield the files of the data set."""
         yield from (self.folder / MARK, self.folder / SKIPPED)
         for name in self.tables:
             yield from (self.folder / name).glob(f"*/{PART}")
 
     @property
     def tables(self) -> tuple[str, ...]:
-        """The tables that it has, in the order of docs/tables.md; those of kinds of events come last."""
+        """Names of the tables of the data set, in the order of docs/tables.md; tables of event kinds come last."""
         own = sorted(home.name for home in self.folder.iterdir() if any(home.glob("trace=*")))
         return (*(name for name in SCHEMAS if name in own), *(name for name in own if name not in SCHEMAS))
 
     def names(self) -> Iterator[str]:
-        """Yield the names of the traces that are complete."""
+        """Yield the names of the completely exported traces."""
         for home in sorted((self.folder / RECORD).glob("trace=*")):
             if (home / PART).is_file():
                 yield unquote(home.name.removeprefix("trace="))
 
     def has(self, source: DatasetSource, tables: Iterable[str]) -> bool:
-        """Return whether a file is in the data set as it is now, with these tables at least."""
+        """Return whether the data set has at least these tables of a file, and the file has not changed since."""
         path = self.part(RECORD, source.name)
         if not path.is_file():
             return False
         try:
             metadata = required("pyarrow.parquet").read_schema(path).metadata or {}
             written = json.loads(metadata.get(b"satview.fleet", b"{}"))
-        except (OSError, ValueError):  # pyarrow's errors of damaged files are ValueErrors
+        except (OSError, ValueError):  # pyarrow raises subclasses of ValueError for damaged files
             return False
         tables_there = written.pop("tables", ())
         return bool(written == source.state()) and set(tables) <= set(tables_there)
 
 
 def record_metadata(source: DatasetSource, tables: Iterable[str]) -> dict[str, str]:
-    """Return the metadata on the source of a trace for its part of the table `trace`."""
+    """Return the Parquet metadata of the table `trace`: state of the source file, and names of the tables."""
     return {"satview.fleet": json.dumps({**source.state(), "tables": sorted(tables)})}
 
 
 def is_dataset(path: Path | str) -> bool:
-    """Return whether a path is the folder of a data set."""
+    """Return whether a folder contains a data set."""
     return (Path(path) / MARK).is_file()
 
 
 def open_dataset(path: Path | str) -> Dataset:
-    """Return the data set of a folder.
+    """Return the data set in a folder.
 
     Raises:
-        UsageError: There is none.
+        UsageError: The folder has no data set, or one of another version.
     """
     folder = Path(path)
     if not is_dataset(folder):
@@ -134,11 +134,11 @@ def open_dataset(path: Path | str) -> Dataset:
 
 
 def begin_dataset(path: Path | str) -> Dataset:
-    """Return the data set of a folder; create it if the folder is missing or empty.
+    """Return the data set in a folder; create it if the folder is missing or empty.
 
     Raises:
-        UsageError: The folder holds something else.
-        WriteError: It cannot be made.
+        UsageError: The folder contains something else.
+        WriteError: The data set cannot be created.
     """
     folder = Path(path)
     is_other = folder.exists() and not is_dataset(folder)
@@ -157,16 +157,16 @@ def find_sources(
     out: Path | None = None,
     user_events: Mapping[int, UserEvent] | None = None,
 ) -> list[DatasetSource]:
-    """Return the traces below a folder, by name; hidden files and folders are left out.
+    """Return the trace files below a folder, sorted; hidden files and folders are left out.
 
     Args:
-        folder: Where to look.
-        patterns: Of names of files; none = `PATTERNS`.
-        out: A folder below which nothing is taken.
-        user_events: Descriptions of events of all of them; None = none.
+        folder: Folder to search recursively.
+        patterns: Patterns of file names; none = `PATTERNS`.
+        out: A folder to leave out, as it holds the data set.
+        user_events: Descriptions of events of all traces; None = none.
 
     Raises:
-        UsageError: There is none.
+        UsageError: No file matches.
     """
     root, given = Path(folder), tuple(patterns) or PATTERNS
     sources: dict[str, DatasetSource] = {}

@@ -1,4 +1,4 @@
-"""One query over all traces of a data set, by DuckDB: read-only, and without other files or the network."""
+"""Runs a DuckDB query over all traces of a data set: read-only, without access to other files or the network."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ from satview.tables.result import Result
 from satview.tables.schema import SCHEMAS
 from satview.tables.views import CLOCK_MACROS, View, clock_macros, definition, mentioned, quoted, views, with_list
 
-# The documented views and macros over a data set: each is worked out trace by trace, with the trace in front.
+# The documented views and macros over a data set: each is evaluated per trace, and the name of the trace is added.
 
 
 _NUMBER: Final = r"\s*-?\d{1,18}(?:\.\d{1,9})?\s*"
 
 
 @dataclass(frozen=True, slots=True)
-class Use:
-    """A view or macro in a query.
+class ViewUse:
+    """A view or macro that a query uses.
 
     Attributes:
-        view: Which.
-        call: How its rows are queried: its name, with the arguments of a macro.
-        table: Name of the table with its rows of all traces.
+        view: The view or macro.
+        call: Its name in SQL; for a macro, with arguments.
+        table: Name of the table that holds its rows of all traces.
     """
 
     view: View
@@ -38,40 +38,40 @@ class Use:
     table: str
 
 
-def uses(query: str) -> tuple[str, list[Use]]:
-    """Return a query that reads tables in place of views, and which views these are.
+def uses(query: str) -> tuple[str, list[ViewUse]]:
+    """Return a query with each call of a macro replaced by a table name, and the views and macros that it uses.
 
     Raises:
-        UsageError: A macro has other arguments than numbers.
+        UsageError: A macro has an argument that is not a number.
     """
-    by_table: dict[str, Use] = {}
+    by_table: dict[str, ViewUse] = {}
     for name in mentioned(query)[1]:
         view = views()[name]
         if not view.parameters:
-            if re.search(rf"\b{name}\b", query, re.IGNORECASE):  # not only what another view is made of
-                by_table[name] = Use(view, name, name)
+            if re.search(rf"\b{name}\b", query, re.IGNORECASE):  # else only another view uses it
+                by_table[name] = ViewUse(view, name, name)
             continue
         for call in dict.fromkeys(re.findall(rf"\b{name}\s*\([^()]*\)", query, re.IGNORECASE)):
             if not re.fullmatch(rf"{name}\s*\({_NUMBER}(?:,{_NUMBER})*\)", call, re.IGNORECASE):
                 raise UsageError(f"{call[:60]}: over many traces the arguments of {view.usage} are numbers")
             table = f"{name}_{len(by_table)}"
-            by_table[table] = Use(view, call, table)
+            by_table[table] = ViewUse(view, call, table)
             query = query.replace(call, table)
         if re.search(rf"\b{name}\s*\(", query, re.IGNORECASE):
             raise UsageError(f"over many traces the arguments of {view.usage} are numbers")
     return query, list(by_table.values())
 
 
-def view_statements(dataset: Dataset, used: list[Use], traces: list[tuple[str, int, int]]) -> Iterator[str]:
-    """Yield the statements that make the tables with the rows of views, trace by trace.
+def view_statements(dataset: Dataset, used: list[ViewUse], traces: list[tuple[str, int, int]]) -> Iterator[str]:
+    """Yield the SQL statements that create a table for each view, with its rows of all traces.
 
     Args:
         dataset: The data set.
         used: The views.
-        traces: Name and clock of every trace: cycles of its first event, and per second.
+        traces: For every trace its name, the cycles of its first event, and cycles per second.
 
     Raises:
-        UsageError: The data set lacks a table that a view needs, or has no trace.
+        UsageError: The data set lacks a table that a view needs, or has no traces.
     """
     if used and not traces:
         raise UsageError("the data set has no complete trace")
@@ -94,28 +94,28 @@ def view_statements(dataset: Dataset, used: list[Use], traces: list[tuple[str, i
                 yield f"DROP {'MACRO TABLE' if views()[name].parameters else 'VIEW'} temp.{name}"
             for name in tables:
                 yield f"DROP VIEW temp.{name}"
-    for name in CLOCK_MACROS if used else ():  # that of the last trace
+    for name in CLOCK_MACROS if used else ():  # the macros of the last trace
         yield f"DROP MACRO temp.{name}"
     for use in used:
         yield f"CREATE OR REPLACE VIEW main.{use.table} AS SELECT * FROM main._{use.table}"  # noqa: S608
 
 
 def _part(dataset: Dataset, name: str, trace: str) -> str:
-    """Return the SQL that creates a table of one trace under the name that the views use."""
+    """Return the SQL that makes a table of one trace available under the name that the views use."""
     path = dataset.part(name, trace).as_posix()
     rows = f"read_parquet([{quoted(_plain(path))}], hive_partitioning = false)"
     return f"CREATE OR REPLACE TEMP VIEW {name} AS SELECT * FROM {rows}"  # noqa: S608  -- as above
 
 
 def _plain(path: str) -> str:
-    """Return a path in which DuckDB sees no pattern."""
+    """Escape the characters of a path that DuckDB would treat as a pattern."""
     return re.sub(r"([*?\[])", r"[\1]", path)
 
 
 _CLOCK: Final = "_clock_of_trace"
 _TRACES: Final = f"SELECT trace, start_cycles, cycles_per_s FROM {_CLOCK} ORDER BY trace"  # noqa: S608  -- of ours
 _IN_CYCLES: Final = re.compile(rf'"(?P<column>\w+)_cycles"|Function with name "?(?P<macro>{"|".join(CLOCK_MACROS)})\b')
-_LEAST_S: Final = 0.001
+_MIN_S: Final = 0.001
 
 
 def query_dataset(
@@ -125,23 +125,23 @@ def query_dataset(
     cancelled: Callable[[], bool] | None = None,
     is_part_enough: bool = False,
 ) -> Result:
-    """Return the rows of a query over a data set; its tables and views have the column `trace`, the name of the trace.
+    """Return the rows of a query over a data set; all tables and views have a column `trace`, the name of the trace.
 
     Args:
         path: Folder of the data set.
-        query: One query that reads, in the SQL of DuckDB.
-        limits: How much it may take; None = the usual ones.
-        cancelled: Called now and then while it runs.
-        is_part_enough: Return the first rows of an answer that is too large; `Result.is_cut` says so.
+        query: One read-only query in DuckDB's SQL.
+        limits: Limits on time, memory and the size of the result; None = the defaults.
+        cancelled: Called repeatedly while the query runs; True cancels it.
+        is_part_enough: Whether to return only the first rows of a result that is too large (see `Result.is_cut`).
 
     Raises:
-        UsageError: There is no data set, the query is faulty or went over a limit, or a package is missing.
+        UsageError: There is no data set, the query is invalid or exceeded a limit, or a package is missing.
         Cancelled: `cancelled()` returned True.
     """
     dataset, limits = open_dataset(path), limits or Limits()
     shown, used = uses(with_list(query, dataset.tables, _kind_rows(dataset)))
     folder = dataset.folder.as_posix()
-    # As DuckDB compares them with patterns too, in which brackets and stars of the folder's name are escaped.
+    # The escaped form too, because DuckDB checks patterns, which contain the escaped name, against the folders.
     reading = SqlQuestion(shown, tuple(_tables(dataset, shown)), folders=(folder, glob.escape(folder)))
     begin_s = time.monotonic()
     if used:
@@ -149,35 +149,35 @@ def query_dataset(
         views = tuple(view_statements(dataset, used, traces))
         reading = replace(reading, statements=(*reading.statements, *views))
         left_s = limits.time_s - (time.monotonic() - begin_s)
-        limits = replace(limits, time_s=max(left_s, _LEAST_S))
+        limits = replace(limits, time_s=max(left_s, _MIN_S))
     try:
         return Query(reading, limits, cancelled).answer(is_part_enough)
     except UsageError as error:
         if (name := _IN_CYCLES.search(str(error))) is None:
             raise
-        asked = f"{name['column']}_cycles; there is {name['column']}_ns" if name["column"] else f"{name['macro']}()"
-        raise UsageError(f"traces have different clocks, so that over many of them there is no {asked}") from error
+        absent = f"{name['column']}_cycles; there is {name['column']}_ns" if name["column"] else f"{name['macro']}()"
+        raise UsageError(f"traces have different clocks, so that over many of them there is no {absent}") from error
 
 
 def _kind_rows(dataset: Dataset) -> Iterator[tuple[str, str, str]]:
-    """Yield name, kind and meaning of the tables of kinds of events."""
+    """Yield name, kind and meaning of each table that holds the events of one kind."""
     return (
         (name, "table", "events of that kind, arguments as columns") for name in dataset.tables if name not in SCHEMAS
     )
 
 
 def _tables(dataset: Dataset, query: str) -> Iterator[str]:
-    """Yield the statements that make the tables which a query mentions."""
+    """Yield the SQL statements that create the tables that a query uses."""
     there = dataset.tables
     yield f"CREATE VIEW {_CLOCK} AS SELECT trace, start_cycles, cycles_per_s FROM {_rows(dataset, RECORD)}"  # noqa: S608
     for name in (RECORD, *(table for table in mentioned(query, there)[0] if table in there and table != RECORD)):
         columns = SCHEMAS[name].names if name in SCHEMAS else ("time_cycles",)
         cycles = ", ".join(column for column in columns if column.endswith("_cycles"))
-        shown = f"* EXCLUDE ({cycles})" if cycles else "*"  # cycles of different clocks are not to be compared
+        shown = f"* EXCLUDE ({cycles})" if cycles else "*"  # cycles of different clocks cannot be compared
         yield f"CREATE VIEW {name} AS SELECT {shown} FROM {_rows(dataset, name)}"  # noqa: S608  -- names of the schema
 
 
 def _rows(dataset: Dataset, name: str) -> str:
-    """Return the SQL that reads a table of all traces; tables of one kind of event may differ in their columns."""
+    """Return the SQL that reads a table of all traces; tables of event kinds may have different columns per trace."""
     return (f"read_parquet({quoted(dataset.pattern(name))}, hive_partitioning = true, "
             f"hive_types = {{'trace': VARCHAR}}, union_by_name = {name not in SCHEMAS})")  # fmt: skip

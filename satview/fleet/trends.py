@@ -1,4 +1,4 @@
-"""One figure for each trace of a data set, in the order of time, and which ones are far from the others."""
+"""Computes a metric for each trace of a data set, in the order of their start, and marks outliers."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ from satview.tables.result import Result
 _MEDIAN_DEVIATION: Final = 1.4826
 _MEAN_DEVIATION: Final = 1.253314
 _OUTLIER: Final = 3.5
-_LEAST_TRACES: Final = 5  # fewer have no rule to depart from
+_MIN_TRACES: Final = 5  # minimum number of values for which outliers are determined
 _TRACES: Final = "select trace, begin, path, length_ns from trace order by begin nulls last, trace"
 
 
 class MetricUnit(StrEnum):
-    """Units of figures."""
+    """Unit of a metric."""
 
     NS = "ns"
     SHARE = "share"
@@ -43,14 +43,14 @@ class MetricUnit(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """One figure of a trace.
+    """A metric of a trace, defined by a query over the data set.
 
     Attributes:
-        name: As given on the command line.
-        title: For people.
-        unit: What it counts.
-        sql: Its query over a data set: `trace`, `value`, and perhaps `start_ns`, `end_ns`, `event`.
-        is_zero: A trace without a row has 0 rather than none.
+        name: Name on the command line.
+        title: Name for readers.
+        unit: Unit of the value.
+        sql: Query with the columns `trace` and `value`; optional columns are `start_ns`, `end_ns` and `event`.
+        is_zero: Whether a trace without a row in the result has the value 0; otherwise it has no value.
     """
 
     name: str
@@ -60,7 +60,7 @@ class Metric:
     is_zero: bool = False
 
     def text(self, value: float) -> str:
-        """Return a value for people; empty for none."""
+        """Format a value with its unit; nan gives an empty text."""
         if np.isnan(value):
             return ""
         if self.unit is MetricUnit.NS:
@@ -88,7 +88,7 @@ _COLUMNS: Final = (
 
 @cache
 def metrics() -> dict[str, Metric]:
-    """Return the metrics that satview has, by name."""
+    """Return the predefined metrics, by name."""
     with resource_path("fleet/metrics.toml").open("rb") as file:
         rows = tomllib.load(file)["metric"]
     return {row["name"]: Metric(row["name"], row["title"], MetricUnit(row["unit"]), row["sql"].strip(),
@@ -96,10 +96,10 @@ def metrics() -> dict[str, Metric]:
 
 
 def metric_of(text: str) -> Metric:
-    """Return the metric with a name; a text that is a query gives a metric that evaluates it.
+    """Return a predefined metric by name, or a metric that evaluates the text as a query.
 
     Raises:
-        UsageError: There is no such metric.
+        UsageError: The text is neither the name of a metric nor a query.
     """
     if text in metrics():
         return metrics()[text]
@@ -114,16 +114,18 @@ def trend(
     limits: Limits | None = None,
     cancelled: Callable[[], bool] | None = None,
 ) -> Table:
-    """Return a figure for each trace of a data set, by when they begin; those that do not say are last, by name.
+    """Return a table with the value of a metric for each trace of a data set.
+
+    Traces are sorted by start time; traces without a start time are last, sorted by name.
 
     Args:
         path: Folder of the data set.
         metric: Name of one of `metrics()`, or a query with the columns `trace` and `value`.
-        limits: As of a query.
-        cancelled: The same.
+        limits: See `query_dataset`.
+        cancelled: See `query_dataset`.
 
     Raises:
-        UsageError: There is no such metric, or the query does not have these columns; and as of `query_dataset`.
+        UsageError: There is no such metric, or the query lacks a column; see also `query_dataset`.
         Cancelled: `cancelled()` returned True.
     """
     selected = metric_of(metric)
@@ -160,14 +162,14 @@ def trend(
 
 
 def middle(values: NDArray[np.float64]) -> float:
-    """Return the median of values, float64 (n,), without those that are nan; nan if there are no others."""
+    """Return the median of values, float64 (n,), ignoring nan; nan if no value remains."""
     known = values[~np.isnan(values)]
     return float(np.median(known)) if len(known) else float("nan")
 
 
 def location(table: Table, row: int) -> Location:
-    """Return where in its trace the figure of a row comes from; the whole trace if nowhere in particular."""
-    # A data set has whole nanoseconds, rounded down; its last event may be later than the last of them.
+    """Return the location in its trace that the value of a row comes from; the whole trace if there is none."""
+    # Times in a data set are rounded down to nanoseconds, so the last event may be later than the length.
     clock, whole = Clock(NS_PER_S), TimeWindow(0, table.held(row, "length") + 1)
     path, start = Path(table.text(row, "path")), table.held(row, "start")
     if start < 0:
@@ -176,17 +178,17 @@ def location(table: Table, row: int) -> Location:
 
 
 def outliers(values: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """Return which values are far from the others, bool (n,): their modified z-score is beyond 3.5; nan never is.
+    """Return which values are outliers, bool (n,): values whose modified z-score exceeds 3.5, but never nan.
 
     Args:
-        values: float64 (n,).
+        values: float64 (n,); fewer than `_MIN_TRACES` known values have no outliers.
     """
     known = ~np.isnan(values)
-    if int(known.sum()) < _LEAST_TRACES:
+    if int(known.sum()) < _MIN_TRACES:
         return np.zeros(len(values), np.bool_)
     away = np.abs(values - np.median(values[known]))
     usual = float(np.median(away[known])) * _MEDIAN_DEVIATION
-    usual = usual or float(away[known].mean()) * _MEAN_DEVIATION  # more than half of them are equal
+    usual = usual or float(away[known].mean()) * _MEAN_DEVIATION  # the median is 0 if more than half of them are equal
     return known & (np.nan_to_num(away) > _OUTLIER * usual) if usual else np.zeros(len(values), np.bool_)
 
 

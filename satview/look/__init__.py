@@ -1,1 +1,1 @@
-"""What the window shows as text with handles, for terminals and for assistants that cannot see."""
+"""Describes a trace and its objects as text, for terminals and for assistants."""

@@ -1,4 +1,4 @@
-"""Describes a trace, or an object in it that a handle names, as sections of lines."""
+"""Describes a trace or an object in it as sections of text lines."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ from satview.store.time_ranges import location_of
 from satview.store.trace import Trace
 from satview.tables.table import table
 
-# Short names of what is in a trace: `t-7` a thread, `e-28700` an event. The same file has the same ones each time.
+# Handles are short names of the objects in a trace: thread `t-7`, event `e-28700`. They are the same in every run.
 
 
 _HANDLE: Final = re.compile(r"([a-z])-?([0-9]{1,12})", re.ASCII)
 
 
 class Subject(StrEnum):
-    """What a handle can name; the value is its letter."""
+    """Kind of object that a handle names; the value is the letter of the handle."""
 
     THREAD = "t"
     """Row of the table `thread`."""
@@ -50,7 +50,7 @@ class Subject(StrEnum):
     CPU = "c"
     """Number of the CPU, from 0."""
     EVENT = "e"
-    """Number of the event, from 1, as the window and the other commands have it; its row in tables is one less."""
+    """Number of the event, from 1, as in the window and other commands; the row in tables is one less."""
     VERDICT = "v"
     """Number of the verdict in the order of `satview check`, from 1."""
     MESSAGE = "m"
@@ -62,8 +62,8 @@ class Handle:
     """A short name of an object in a trace: `t-7`.
 
     Attributes:
-        subject: What it names.
-        number: As it is written.
+        subject: Kind of the object.
+        number: Number of the object; see `Subject`.
     """
 
     subject: Subject
@@ -74,10 +74,10 @@ class Handle:
 
 
 def handle_of(text: str) -> Handle:
-    """Return a handle parsed from a text.
+    """Parse a handle.
 
     Raises:
-        UsageError: The text is no handle.
+        UsageError: The text is not a handle.
     """
     parts = _HANDLE.fullmatch(text.strip().lower())
     if parts is None or parts[1] not in list(Subject):
@@ -96,11 +96,11 @@ def process_handle(row: int) -> str:
     return str(Handle(Subject.PROCESS, row))
 
 
-# Answers as lines of text, with the handles that lead on; and as plain values for programs.
+# Output of details, as text with handles for people and as plain values for JSON.
 
 
 def as_text(details: Details) -> str:
-    """Return an answer as text: a title, then sections of names and values; `[e-12]` behind a line is a handle."""
+    """Return details as text: a title, then sections of names and values. Lines end with handles such as `[e-12]`."""
     lines = [visible_line(details.title)]
     if details.subtitle:
         lines.append(visible_line(details.subtitle))
@@ -112,7 +112,7 @@ def as_text(details: Details) -> str:
 
 
 def as_record(details: Details) -> dict[str, Any]:
-    """Return an answer as plain values."""
+    """Return details as plain values for JSON."""
     return {
         "title": details.title,
         "subtitle": details.subtitle,
@@ -124,7 +124,7 @@ def as_record(details: Details) -> dict[str, Any]:
 
 
 def leads_to(line: DetailLine) -> list[str]:
-    """Return the handles of the objects that a line is about."""
+    """Return the handles of the event, thread and process that a line refers to."""
     handles = [str(Handle(Subject.EVENT, line.event + 1))] if line.event is not None else []
     handles += [thread_handle(line.thread)] if line.thread else []
     return handles + ([process_handle(line.process)] if line.process else [])
@@ -142,19 +142,19 @@ def _record(line: DetailLine) -> dict[str, Any]:
     return {key: value for key, value in written.items() if value} | {"handles": leads_to(line)}
 
 
-_MOST: Final = 10
-_MOST_EVIDENCE: Final = 24
+_MAX_LINES: Final = 10
+_MAX_EVIDENCE: Final = 24
 
 
 def look(trace: Trace, handle: str = "") -> Details:
-    """Return details on a trace or one thing in it; each line has the handles to look at next.
+    """Return details of a trace or of an object in it.
 
     Args:
         trace: The trace.
-        handle: What to look at, such as `t-7`; empty = the trace as a whole.
+        handle: Handle of the object, such as `t-7`; empty = the whole trace.
 
     Raises:
-        UsageError: It is no handle, or the trace has nothing of that number.
+        UsageError: The text is not a handle, or the trace has no object with that number.
     """
     if not handle.strip():
         return overview(trace)
@@ -163,9 +163,9 @@ def look(trace: Trace, handle: str = "") -> Details:
 
 
 def overview(trace: Trace) -> Details:
-    """Return what the trace is, what is wrong, who used the CPUs, and what it cannot show."""
+    """Return a summary: verdicts, CPU load, busiest threads and processes, activities, and limits of the trace."""
     events = f"{len(trace.events):,} events in {format_duration(trusted_duration_ns(trace))}"
-    cpus = f"{trace.cpu_count} CPU{'s' * (trace.cpu_count != 1)}"
+    cpus = counted(trace.cpu_count, "CPU")
     subtitle = f"{events}, {cpus}, release {trace.release}, {len(trace.threads) - 1} threads"
     if not len(trace.events):
         return Details(trace.path.name, subtitle, "trace")
@@ -185,10 +185,16 @@ def overview(trace: Trace) -> Details:
 def _verdict_lines(trace: Trace) -> tuple[DetailLine, ...]:
     verdicts = verdicts_of(trace)
     lines = [DetailLine(f"v-{number}", f"{verdict.severity}: {verdict.kind}: {verdict.says}")
-             for number, verdict in enumerate(verdicts[:_MOST], 1)]  # fmt: skip
-    if len(verdicts) > _MOST:
-        lines.append(DetailLine("", f"and {len(verdicts) - _MOST:,} more, v-{_MOST + 1} to v-{len(verdicts)}"))
+             for number, verdict in enumerate(verdicts[:_MAX_LINES], 1)]  # fmt: skip
+    if len(verdicts) > _MAX_LINES:
+        more = len(verdicts) - _MAX_LINES
+        lines.append(DetailLine("", f"and {more:,} more, v-{_MAX_LINES + 1} to v-{len(verdicts)}"))
     return tuple(lines) or (DetailLine("", "nothing found"),)
+
+
+def _with_rest(lines: list[DetailLine], count: int, shown: int = _MAX_LINES) -> tuple[DetailLine, ...]:
+    """Return the lines of the `shown` first objects, and a line that says how many of `count` objects are left out."""
+    return (*lines, DetailLine("", f"and {count - shown:,} more")) if count > shown else tuple(lines)
 
 
 def _cpu_lines(statistics: Statistics) -> tuple[DetailLine, ...]:
@@ -213,23 +219,21 @@ def _thread_lines(statistics: Statistics, rows_shown: Sequence[int] | None = Non
         DetailLine(thread_handle(row), trace.thread_name(row), f"{int(threads.cpu_cycles[row]) / lengths[row]:.1%} of "
                    f"a CPU, {int(threads.runs[row]):,} runs, READY at most "
                    f"{format_duration(trace.clock.duration_ns(max(int(threads.longest_ready_cycles[row]), 0)))}")
-        for row in rows[: _MOST]
+        for row in rows[: _MAX_LINES]
     ]  # fmt: skip
-    if len(rows) > _MOST:
-        lines.append(DetailLine("", f"and {len(rows) - _MOST:,} more"))
-    return tuple(lines)
+    return _with_rest(lines, len(rows))
 
 
 def lateness(trace: Trace, activity: str = "", timing: Mapping[str, Timing] | None = None) -> Details:
-    """Return the recurring activities, and for one of them its worst instance and how slow instances differ.
+    """Return the recurring activities, and an analysis of one: its worst instance, and how slow instances differ.
 
     Args:
         trace: The trace.
-        activity: Its name, or a part that only one has; empty = the one that is latest.
-        timing: What a file of timing says.
+        activity: Name of the activity to analyse, or a unique part of it; empty = the one that is most late.
+        timing: Contents of a timing file; None = no file.
 
     Raises:
-        UsageError: There is no such activity, or one of the file.
+        UsageError: There is no such activity, or an activity of the timing file does not exist.
     """
     answer = late(trace, timing)
     number = answer.learned.named(activity) if activity else answer.most_telling()
@@ -250,20 +254,20 @@ def lateness(trace: Trace, activity: str = "", timing: Mapping[str, Timing] | No
 
 
 def _rows(shown: Table, name: str, *columns: str) -> tuple[DetailLine, ...]:
-    """Return rows of a table as lines: a column that names them, then others, as far as they say something."""
+    """Return the first rows of a table as lines: `name` is the column that names a row; empty values are left out."""
     lines = [DetailLine(shown.text(row, name), ", ".join(f"{column} {text}" for column in columns
                                                          if (text := shown.text(row, column))))
-             for row in range(min(len(shown), _MOST))]  # fmt: skip
-    return (*lines, DetailLine("", f"and {len(shown) - _MOST:,} more")) if len(shown) > _MOST else tuple(lines)
+             for row in range(min(len(shown), _MAX_LINES))]  # fmt: skip
+    return _with_rest(lines, len(shown))
 
 
 def _activity_lines(answer: Late, thread: int | None = None) -> tuple[DetailLine, ...]:
-    """Return activities with their longest instances, of one thread or of all, and where the time of the worst went."""
+    """Return lines about the activities of one thread or of all threads, and one line about the worst instance."""
     shown = answer.activities().sorted_by("misses")
     if thread is not None:
         shown = shown.rows(shown["thread"] == thread)
     lines = []
-    for row in range(min(len(shown), _MOST)):
+    for row in range(min(len(shown), _MAX_LINES)):
         figures = (
             f"{shown.held(row, 'count'):,} times, median {shown.text(row, 'median')}, longest {shown.text(row, 'max')}"
         )
@@ -272,12 +276,9 @@ def _activity_lines(answer: Late, thread: int | None = None) -> tuple[DetailLine
         event = shown.event(row)
         lines.append(DetailLine(shown.text(row, "activity"), figures + bound, event=event if event >= 0 else None,
                                 thread=max(shown.held(row, "thread"), 0)))  # fmt: skip
-    if len(shown) > _MOST:
-        lines.append(DetailLine("", f"and {len(shown) - _MOST:,} more"))
-    telling = answer.most_telling() if thread is None else int(shown.positions[0]) if len(shown) else None
-    if telling is not None:
-        lines.append(DetailLine("Worst", answer.says(int(answer.worst(telling, 1)[0]))))
-    return tuple(lines)
+    activity = answer.most_telling() if thread is None else int(shown.positions[0]) if len(shown) else None
+    worst = () if activity is None else (DetailLine("Worst", answer.says(int(answer.worst(activity, 1)[0]))),)
+    return (*_with_rest(lines, len(shown)), *worst)
 
 
 def _process_lines(statistics: Statistics) -> tuple[DetailLine, ...]:
@@ -287,8 +288,8 @@ def _process_lines(statistics: Statistics) -> tuple[DetailLine, ...]:
     is_unknown = bool(STATES.reason(trace))
     lines = [DetailLine(process_handle(row), trace.process_name(row),
                         "CPU time unknown" if is_unknown else f"{int(cycles[row]) / lengths[row]:.1%} of a CPU")
-             for row in order[:_MOST]]  # fmt: skip
-    return (*lines, DetailLine("", f"and {len(order) - _MOST:,} more")) if len(order) > _MOST else tuple(lines)
+             for row in order[:_MAX_LINES]]  # fmt: skip
+    return _with_rest(lines, len(order))
 
 
 def _trust_lines(trace: Trace) -> tuple[DetailLine, ...]:
@@ -319,28 +320,26 @@ def _thread(trace: Trace, handle: Handle) -> Details:
              for number, verdict in enumerate(verdicts_of(trace), 1) if row in verdict.threads]  # fmt: skip
     sections = [
         Section("Thread", tuple(lines)),
-        Section("States: total, times, longest", _state_lines(trace, statistics, row)),
+        Section("States: total, times, longest", _state_lines(trace, row)),
         Section("Waits: for whom, longest first", _wait_lines(trace, row)),
         Section("Done again and again: most missed first", _activity_lines(late(trace), row)),
-        Section("Verdicts", tuple(named[:_MOST])),
+        Section("Verdicts", tuple(named[:_MAX_LINES])),
     ]
     return Details(f"{handle} {trace.thread_name(row)}", "", "thread", tuple(part for part in sections if part.lines))
 
 
-def _state_lines(trace: Trace, statistics: Statistics, row: int) -> tuple[DetailLine, ...]:
-    states = statistics.states
-    own = np.flatnonzero(states.thread == row)
-    own = own[np.argsort(-states.total_cycles[own], kind="stable")]
-    spans = table(trace, "state")
-    whose = np.flatnonzero(spans["thread"] == row)
-    names, lengths, events = spans["state"][whose], spans["length_cycles"][whose], spans["event"][whose]
+def _state_lines(trace: Trace, row: int) -> tuple[DetailLine, ...]:
+    intervals = table(trace, "state")
+    own = np.flatnonzero(intervals["thread"] == row)
+    names, lengths, events = intervals["state"][own], intervals["length_cycles"][own], intervals["event"][own]
     lines = []
     for name in dict.fromkeys(names[np.argsort(-lengths)].tolist()):
-        of = np.flatnonzero(names == name)
-        longest = int(of[np.argmax(lengths[of])])
-        event = int(events[longest])
-        total, most = (trace.clock.duration_ns(int(value)) for value in (lengths[of].sum(), lengths[longest]))
-        text = f"{format_duration(total)}, {len(of):,} times, longest {format_duration(most)}"
+        in_state = np.flatnonzero(names == name)
+        row_of_longest = int(in_state[np.argmax(lengths[in_state])])
+        event = int(events[row_of_longest])
+        total, longest = (trace.clock.duration_ns(int(cycles))
+                          for cycles in (lengths[in_state].sum(), lengths[row_of_longest]))  # fmt: skip
+        text = f"{format_duration(total)}, {len(in_state):,} times, longest {format_duration(longest)}"
         lines.append((total, DetailLine(name, text, event=event if event >= 0 else None)))
     return tuple(line for _, line in sorted(lines, key=lambda line: -line[0]))
 
@@ -348,7 +347,7 @@ def _state_lines(trace: Trace, statistics: Statistics, row: int) -> tuple[Detail
 def _wait_lines(trace: Trace, row: int) -> tuple[DetailLine, ...]:
     waits = table(trace, "wait")
     own = np.flatnonzero(waits["thread"] == row)
-    own = own[np.argsort(-waits["length_cycles"][own], kind="stable")][:_MOST]
+    own = own[np.argsort(-waits["length_cycles"][own], kind="stable")][:_MAX_LINES]
     lines = []
     for wait in own.tolist():
         length = format_duration(trace.clock.duration_ns(int(waits["length_cycles"][wait])))
@@ -377,7 +376,7 @@ def _cpu(trace: Trace, handle: Handle) -> Details:
     runs = table(trace, "run")
     is_own = (runs["cpu"] == cpu) & ~runs["is_idle"]
     used = np.bincount(runs["thread"][is_own], weights=runs["cpu_cycles"][is_own], minlength=len(trace.threads))
-    order = [row for row in np.argsort(-used, kind="stable").tolist() if used[row] > 0][:_MOST]
+    order = [row for row in np.argsort(-used, kind="stable").tolist() if used[row] > 0][:_MAX_LINES]
     lines = tuple(DetailLine(thread_handle(row), trace.thread_name(row), f"{used[row] / trace.window.length:.1%}")
                   for row in order)  # fmt: skip
     sections = (Section("CPU", (_cpu_lines(Statistics(trace))[cpu],)), Section("Threads that ran on it", lines))
@@ -426,15 +425,17 @@ def verdict_details(trace: Trace, verdict: Verdict, handle: str = "") -> Details
     lines += [DetailLine("Thread", trace.thread_name(thread), thread=thread) for thread in verdict.threads]
     lines += [DetailLine("Object", time) for time in verdict.objects]
     roles = verdict.roles or ("",) * len(verdict.evidence)
-    evidence = tuple(DetailLine(role or "event", _logged(trace, event), event=event)
-                     for role, event in zip(roles, verdict.evidence[:_MOST_EVIDENCE], strict=False))  # fmt: skip
-    more = len(verdict.evidence) - _MOST_EVIDENCE
-    evidence += (DetailLine("", f"and {more:,} more"),) if more > 0 else ()
+    evidence = [DetailLine(role or "event", _logged(trace, event), event=event)
+                for role, event in zip(roles, verdict.evidence[:_MAX_EVIDENCE], strict=False)]  # fmt: skip
     locations = tuple(
         DetailLine(str(number), format_moment(time.start_cycles, clock), event=time.row if time.row >= 0 else None)
-        for number, time in enumerate(verdict.occurrences[:_MOST], 1)
+        for number, time in enumerate(verdict.occurrences[:_MAX_LINES], 1)
     )
-    sections = (Section("Verdict", tuple(lines)), Section("Evidence", evidence), Section("Times", locations))
+    sections = (
+        Section("Verdict", tuple(lines)),
+        Section("Evidence", _with_rest(evidence, len(verdict.evidence), _MAX_EVIDENCE)),
+        Section("Times", locations),
+    )
     return Details(f"{handle}{verdict.kind}", "", "verdict", tuple(part for part in sections if part.lines))
 
 

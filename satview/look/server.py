@@ -1,7 +1,7 @@
 """A read-only server of the Model Context Protocol over standard input and output.
 
-It opens traces below the folders that it was started with, has no network, and writes nothing but pictures into
-temporary files, which it removes.
+The server opens only traces below the folders that it was started with, does not use the network, and writes nothing
+except temporary files of pictures.
 """
 
 from __future__ import annotations
@@ -41,23 +41,23 @@ from satview.tables.schema import SCHEMAS
 from satview.tables.sql import start_query
 from satview.tables.views import views
 
-_MOST_OPEN: Final = 2
-_MOST_ROWS: Final = 200
+_MAX_OPEN: Final = 2
+_MAX_ROWS: Final = 200
 _LIMITS: Final = Limits(time_s=30.0, memory_bytes=1 << 30, answer_bytes=64 << 20)
 _SIZE: Final = "1400x860"
-_MOST_TRACES: Final = 500
+_MAX_TRACES: Final = 500
 _PATTERNS: Final = ("*.kev", "*.kev.gz", "*.kev.zst", "*.qst")
 _Tool = Callable[..., str | bytes]
 
 
 @dataclass(slots=True)
 class Answers:
-    """What the tools of the server do; each returns text.
+    """The tools of the server; the docstring of a tool is its description in the protocol.
 
     Attributes:
         roots: Folders below which traces are opened.
-        opened: The traces used last.
-        one_at_a_time: Held by who looks at a trace; not while a query runs in its own process.
+        opened: Cache of the traces used last, by path, size and modification time.
+        one_at_a_time: Lock that a tool holds while it uses a trace; `sql` releases it while the query runs.
         described: Descriptions of events by code, for all traces.
     """
 
@@ -67,10 +67,10 @@ class Answers:
     described: Mapping[int, UserEvent] = field(default_factory=dict)
 
     def path(self, name: str) -> Path:
-        """Return the file of a name.
+        """Return the path of a file below one of the folders.
 
         Raises:
-            UsageError: It is not below one of the folders.
+            UsageError: There is no such file.
         """
         for root in self.roots if not name_fault(name) else ():
             path = (root / name).resolve()
@@ -79,7 +79,7 @@ class Answers:
         raise UsageError(f"{name[:200]!a} is no file below {', '.join(map(str, self.roots))}; `traces` lists them")
 
     def trace(self, name: str) -> Trace:
-        """Return an opened trace; a file that has changed since is read again."""
+        """Return an opened trace; a cached trace is used if its file has not changed."""
         path = self.path(name)
         status = path.stat()
         key = (path, status.st_size, status.st_mtime_ns)
@@ -87,24 +87,24 @@ class Answers:
             with only_below(self.roots):
                 self.opened[key] = open_trace(path)
             describe_events(self.opened[key], self.described)
-            while len(self.opened) > _MOST_OPEN:
+            while len(self.opened) > _MAX_OPEN:
                 self.opened.popitem(last=False)
         self.opened.move_to_end(key)
         return self.opened[key]
 
     def _is_open(self, path: Path) -> bool:
-        """Return whether a file is below one of the folders, links followed."""
+        """Return whether a path is below one of the folders after following links."""
         return any(path.resolve().is_relative_to(root.resolve()) for root in self.roots)
 
     def traces(self) -> str:
-        """List the traces that can be opened, below the folders that the server was started with."""
+        """List the traces below the folders that the server was started with."""
         names = sorted(str(path.relative_to(root)) for root in self.roots for pattern in _PATTERNS
                        for path in root.rglob(pattern) if path.is_file() and self._is_open(path))  # fmt: skip
-        more = f"\nand {len(names) - _MOST_TRACES:,} more" if len(names) > _MOST_TRACES else ""
-        return "\n".join(names[:_MOST_TRACES]) + more if names else "there are none"
+        more = f"\nand {len(names) - _MAX_TRACES:,} more" if len(names) > _MAX_TRACES else ""
+        return "\n".join(names[:_MAX_TRACES]) + more if names else "there are none"
 
     def look(self, trace: str, handle: str = "") -> str:
-        """Look at a trace, or at one thing in it. Begin here: without a handle it says what it is and what is wrong.
+        """Describe a trace or an object in it. Start here: without a handle, summarize the trace and its problems.
 
         Args:
             trace: Name of the file, as `traces` lists it.
@@ -113,11 +113,11 @@ class Answers:
         return as_text(look(self.trace(trace), handle))
 
     def verdicts(self, trace: str, timing: str = "") -> str:
-        """Say what is wrong in a trace: deadlocks, priority inversions, starvation, slow servers, lost data.
+        """List the problems found in a trace: deadlocks, priority inversions, starvation, slow servers, lost data.
 
         Args:
             trace: Name of the file.
-            timing: A file of timing, whose deadlines, periods and chains are checked too; empty for none.
+            timing: A timing file with deadlines, periods and chains to check too; empty for none.
         """
         opened = self.trace(trace)
         answers = [as_text(look(opened, f"v-{number}")) for number in range(1, len(verdicts_of(opened)) + 1)]
@@ -128,48 +128,48 @@ class Answers:
         return "\n\n".join(answers) or "nothing found; look says what the trace cannot show"
 
     def why(self, trace: str, thread: str, at: str) -> str:
-        """Say why a thread runs, is ready or waits at a moment, step by step down to what it goes back to.
+        """Explain why a thread runs, is ready or waits at a moment: the chain of causes, down to the root cause.
 
         Args:
             trace: Name of the file.
             thread: A handle t-N, a label, a name or PID:TID.
-            at: The moment: 1.25s, 350us, or #4711 for an event.
+            at: The moment: a time such as 1.25s or 350us, or #4711 for the time of an event.
         """
         opened = self.trace(trace)
         cycles = parse_moment_inside(at, opened.time_axis)
         return as_text(why_details(opened, why(opened, _thread(thread), cycles)))
 
     def late(self, trace: str, activity: str = "", timing: str = "") -> str:
-        """Say what is done again and again, its deadlines, where the time of the worst instance went, and why.
+        """List the recurring activities with their deadlines, and explain where the worst instance spent its time.
 
         Args:
             trace: Name of the file.
-            activity: Which one to explain: its name, or a part of it; empty for the one that is latest.
-            timing: A file of timing with deadlines, periods, chains and activities; empty for none.
+            activity: Name of the activity to explain, or a unique part of it; empty for the one that is most late.
+            timing: A timing file with deadlines, periods, chains and activities; empty for none.
         """
         return as_text(lateness(self.trace(trace), activity, read_timing(self.path(timing)) if timing else None))
 
     def tables(self) -> str:
-        """List the tables that SQL knows, with their columns, and the views and macros."""
+        """List the SQL tables with their columns, and the views and macros."""
         lines = [f"{schema.name}({', '.join(schema.names)}): {schema.meaning}" for schema in SCHEMAS.values()]
         more = "call_NAME, exit_NAME, user_NUMBER, ...: events of a kind with their arguments; `show tables` lists them"
         return "\n".join([*lines, more, "", *(f"{view.usage}: {view.meaning}" for view in views().values())])
 
     def sql(self, trace: str, query: str, timing: str = "") -> str:
-        """Run one query in the SQL of DuckDB over the tables of a trace; the first 200 rows come back as CSV.
+        """Run a DuckDB query over the tables of a trace, and return the first 200 rows as CSV.
 
         Args:
             trace: Name of the file.
-            query: One SELECT. `tables` lists what there is. It reads only, for 30 s at most.
-            timing: A file of timing, which the tables on activities follow; `chain` is empty without. Empty for none.
+            query: One SELECT statement; `tables` lists the tables. It is read-only and limited to 30 s.
+            timing: A timing file for the tables of activities; empty for none, which leaves the table `chain` empty.
         """
         with self.one_at_a_time:
-            said = read_timing(self.path(timing)) if timing else None
-            running = start_query(self.trace(trace), query, _LIMITS, timing=said)
+            timings = read_timing(self.path(timing)) if timing else None
+            running = start_query(self.trace(trace), query, _LIMITS, timing=timings)
         result = running.answer(is_part_enough=True)
-        rows = result.rows(_MOST_ROWS)
+        rows = result.rows(_MAX_ROWS)
         lines = [",".join(map(_cell, result.columns)), *(",".join(map(_cell, row)) for row in rows)]
-        if len(result) > _MOST_ROWS or result.is_cut:
+        if len(result) > _MAX_ROWS or result.is_cut:
             lines.append(f"... {result.summary}; add a LIMIT or add them up")
         return "\n".join(lines)
 
@@ -182,7 +182,7 @@ class Answers:
             event: Number of the event to select; 0 for none.
 
         Raises:
-            UsageError: It cannot be taken; says why.
+            UsageError: The picture cannot be taken; the message has the reason.
         """
         options = [*([f"--range={range}"] if range else []), *([f"--select={event}"] if event else [])]
         with tempfile.TemporaryDirectory(prefix="satview-mcp-") as folder:
@@ -195,7 +195,7 @@ class Answers:
 
 
 def make_server(roots: Sequence[Path], described: Mapping[int, UserEvent] | None = None) -> Any:
-    """Return the server, not yet running.
+    """Create the server without running it.
 
     Args:
         roots: Folders below which traces are opened.
@@ -223,7 +223,7 @@ def make_server(roots: Sequence[Path], described: Mapping[int, UserEvent] | None
 
 
 def _guarded(tool: _Tool, answers: Answers) -> Callable[..., Any]:
-    """Return a tool that reports errors of satview as tool errors, and returns bytes as a PNG image."""
+    """Wrap a tool: errors of satview become tool errors, and bytes become a PNG image."""
     mcpserver = required("mcp.server.mcpserver")
     tool_error = required("mcp.server.mcpserver.exceptions").ToolError
 
@@ -241,7 +241,7 @@ def _guarded(tool: _Tool, answers: Answers) -> Callable[..., Any]:
 
 
 def _thread(text: str) -> int | str:
-    """Return the row of a thread that is given as a handle, else the text as it is."""
+    """Return the row of a thread given by its handle; any other text is returned unchanged."""
     try:
         handle = handle_of(text)
     except UsageError:

@@ -1,1 +1,1 @@
-"""One HTML file about a trace, for people who have neither the trace nor satview."""
+"""Writes a report about a trace as one HTML file, for readers who have neither the trace nor satview."""

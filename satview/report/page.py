@@ -1,4 +1,4 @@
-"""A report as one HTML file: no script, nothing that is loaded from elsewhere."""
+"""Writes a report about a trace as one HTML file, without scripts or external resources."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ from satview.store.problems import KINDS
 from satview.store.time_ranges import location_of
 from satview.store.trace import Trace
 
-# Plots as SVG within a page: areas over time and histograms. Colours come from the page's style sheet.
+# SVG plots for the page: stacked areas and histograms. The style sheet of the page defines their colours.
 
 
 WIDTH: Final = 1000
@@ -52,13 +52,13 @@ _TICKS: Final = 6
 def stacked_areas(
     bands: NDArray[np.float64], titles: Sequence[str], length_ns: int, marks: Sequence[tuple[float, float]] = ()
 ) -> str:
-    """Return a stacked area chart of shares over time; each bin ranges from 0 to 1.
+    """Return an SVG of a stacked area chart of shares over time; the shares of a bin add up to at most 1.
 
     Args:
-        bands: float64 (bands, bins), shares of the whole.
+        bands: float64 (bands, bins), shares from 0 to 1.
         titles: Name of each band.
         length_ns: Duration that the full width represents.
-        marks: From and to, each a share of the width: ranges in which events are missing.
+        marks: Start and end, as shares of the width, of each range in which events are missing.
     """
     steps = np.repeat(np.arange(bands.shape[1] + 1), 2)[1:-1] / bands.shape[1] * WIDTH
     upper, parts = np.zeros(bands.shape[1]), []
@@ -79,12 +79,12 @@ def stacked_areas(
 
 
 def histogram_bars(drawn: Histogram, title: str, bound_ns: int = 0) -> str:
-    """Return a histogram of lengths of time, logarithmic in both directions.
+    """Return an SVG of a histogram of durations; both axes are logarithmic.
 
     Args:
-        drawn: The lengths.
-        title: Text alternative for readers who cannot see the histogram.
-        bound_ns: Where a line is drawn, beyond which bars are red; 0 = no line.
+        drawn: The histogram.
+        title: Text alternative for screen readers.
+        bound_ns: Position of a line that marks a limit, such as a deadline; 0 = no line.
     """
     edges_log10, counts = drawn.edges_log10, drawn.counts
     bound = math.log10(bound_ns) if bound_ns else float(edges_log10[0])
@@ -117,12 +117,12 @@ def _drawn(parts: list[str], title: str) -> str:
             f'<rect class="frame" x="0" y="0" width="{WIDTH}" height="{HEIGHT}"/>{"".join(parts)}</svg>')  # fmt: skip
 
 
-# The parts of a report: what the trace is, verdicts, load, waits, threads, latencies, losses, what it cannot show.
+# The sections of a report as HTML: properties of the trace, verdicts, load, waits, threads, latencies, losses, limits.
 
 
 _BINS: Final = 250
-_MOST_ROWS: Final = 15
-_MOST_LOSSES: Final = 20
+_MAX_ROWS: Final = 15
+_MAX_LOSSES: Final = 20
 _WAITS: Final = (
     ("state:READY", "Wait for a CPU (READY)"),
     ("run", "Run on a CPU"),
@@ -140,7 +140,7 @@ _COLUMNS: Final = {
 
 
 def head(trace: Trace) -> str:
-    """Return what the trace is, in a few lines."""
+    """Return the properties of the trace, such as length, number of events, and release."""
     wall = trace.clock.wall_time(trace.window.start) if len(trace.events) else None
     lines = (
         ("Length", format_duration(trusted_duration_ns(trace))),
@@ -157,12 +157,12 @@ def head(trace: Trace) -> str:
 
 
 def verdict_list(trace: Trace, verdicts: Sequence[Verdict], pictures: dict[int, str]) -> str:
-    """Return the verdicts, each with its location, the command that opens it, and its picture if there is one.
+    """Return the verdicts, each with the command that opens its location, and its picture if there is one.
 
     Args:
         trace: The trace.
         verdicts: The verdicts.
-        pictures: By index of a verdict, its picture as `picture` returned it.
+        pictures: HTML of pictures (see `picture`), by index of the verdict.
     """
     if not verdicts:
         return "<p>Nothing wrong was found.</p>"
@@ -170,12 +170,12 @@ def verdict_list(trace: Trace, verdicts: Sequence[Verdict], pictures: dict[int, 
 
 
 def picture(path: Path, why_not: str, says: str) -> str:
-    """Return a picture as part of the page, or why there is none.
+    """Return a picture as an embedded image, or a note with the reason for having no picture.
 
     Args:
-        path: A PNG.
-        why_not: Why it could not be taken; empty = it was.
-        says: What it shows.
+        path: A PNG file.
+        why_not: Why the picture could not be taken; empty = it was taken.
+        says: Text alternative that describes the picture.
     """
     if why_not:
         return f'<p class="note">No picture: {html_text(why_not)}</p>'
@@ -201,7 +201,7 @@ def load(trace: Trace) -> str:
 
 
 def waits(trace: Trace) -> str:
-    """Return how long things take: a histogram and percentiles of each kind that the trace has."""
+    """Return a histogram and percentiles for each kind of duration of `_WAITS` that the trace has."""
     scope, parts = _scope(trace), []
     for key, title in _WAITS:
         waits_of_key = occurrences(scope, key)
@@ -214,28 +214,28 @@ def waits(trace: Trace) -> str:
         longest_row = int(np.argmax(waits_of_key.cycles))
         start = int(waits_of_key.start[longest_row])
         longest = location_of(trace, start, start + int(waits_of_key.cycles[longest_row]))
-        said = ", ".join(f"{name} {format_duration(value)}" for name, value in marks)
+        percentiles = ", ".join(f"{name} {format_duration(value)}" for name, value in marks)
         parts.append(
             f"<h3>{title}</h3>{histogram_bars(drawn, title)}"
-            f"<p>{len(waits_of_key):,} of them: {said}. The longest takes {format_duration(int(ns[longest_row]))} "
-            f"{html_text(str(longest))}.</p>{_command(longest.command)}"
+            f"<p>{len(waits_of_key):,} of them: {percentiles}. The longest takes "
+            f"{format_duration(int(ns[longest_row]))} {html_text(str(longest))}.</p>{_command(longest.command)}"
         )
     return "".join(parts) or "<p>The trace has no events of these.</p>"
 
 
 def statistics(trace: Trace, key: str) -> str:
-    """Return statistics as a table, its first rows in its usual order."""
+    """Return the first rows of a table of statistics in its default order."""
     table = TABLES[key](Statistics(trace), None)
     return _answer(table.sorted_by(table.question.sort_name) if table.question.sort_name else table, _COLUMNS[key])
 
 
 def latencies(trace: Trace) -> str:
-    """Return how long pulses and interrupts take until a thread answers."""
+    """Return the table of latencies from pulses and interrupts to the threads that handle them."""
     return _answer(latency_figures(trace, latency_table(trace)))
 
 
 def lateness(trace: Trace, thresholds: Thresholds) -> str:
-    """Return the recurring activities, and where the worst instance of the most telling one spent its time."""
+    """Return the recurring activities, and where the worst instance of the most late one spent its time."""
     answers = late(trace, thresholds.timing)
     activity = answers.most_telling()
     shown = _answer(answers.activities().sorted_by("misses"), _COLUMNS["activities"])
@@ -245,10 +245,10 @@ def lateness(trace: Trace, thresholds: Thresholds) -> str:
         return shown
     worst, drawn, bars = answers.worst(activity, 1), responses(answers, activity), ""
     if drawn is not None:
-        told = answers.learned.activities[activity]
-        deadline_ns = trace.clock.duration_ns(max(told.deadline_cycles, 0))
+        learned = answers.learned.activities[activity]
+        deadline_ns = trace.clock.duration_ns(max(learned.deadline_cycles, 0))
         bound = f"; the line is its deadline of {format_duration(deadline_ns)}" if deadline_ns else ""
-        bars = (f"<h3>Responses of {html_text(told.name)}</h3>{histogram_bars(drawn, 'Responses', deadline_ns)}"
+        bars = (f"<h3>Responses of {html_text(learned.name)}</h3>{histogram_bars(drawn, 'Responses', deadline_ns)}"
                 f"<p>How many took how long{bound}.</p>")  # fmt: skip
     differences, (parts, says) = answers.compared(activity), answers.explained(worst)
     causes = "".join(f"<h3>{table.question.title}</h3>{_answer(table)}"
@@ -258,14 +258,14 @@ def lateness(trace: Trace, thresholds: Thresholds) -> str:
 
 
 def losses(trace: Trace) -> str:
-    """Return where events are missing, and what is wrong with the file."""
+    """Return the ranges in which events are missing, and the problems of the file."""
     lost, clock = lost_marks(trace), trace.clock
     parts = ["<p>No events are missing.</p>"]
     if len(lost):
         total = clock.duration_ns(int((lost[:, 1] - lost[:, 0]).sum()))
         rows = [(format_moment(int(a), clock), format_duration(clock.duration_ns(int(b - a)))) for a, b in lost]
         parts = [f"<p>Events are missing in {counted(len(lost), 'range')}, {format_duration(total)} in all.</p>",
-                 _rows(("From", "Length"), rows[:_MOST_LOSSES]), _more(len(rows), _MOST_LOSSES)]  # fmt: skip
+                 _rows(("From", "Length"), rows[:_MAX_LOSSES]), _more(len(rows), _MAX_LOSSES)]  # fmt: skip
     counts = trace.problems.counts()
     if counts:
         parts.append(_rows(("Problem of the file", "Times", ""), [
@@ -275,14 +275,14 @@ def losses(trace: Trace) -> str:
 
 
 def limits(trace: Trace, thresholds: Thresholds) -> str:
-    """Return what the trace cannot show, so that a missing verdict does not read as "no problem"."""
+    """Return the verdicts that the trace cannot decide, so that a missing verdict does not read as "no problem"."""
     missing = may_be_more(trace)
     kinds = [kind for kind in all_kinds() if thresholds.is_enabled(kind)]
     rows = [(row["kind"], row["reason"]) for row in undecided_table(trace, kinds).records()]
-    said = f"<p>There may be more than is listed: {html_text(missing)}.</p>" if missing else ""
+    note = f"<p>There may be more than is listed: {html_text(missing)}.</p>" if missing else ""
     if not rows:
-        return said or "<p>The trace has what every verdict needs.</p>"
-    return said + _rows(("Verdict", "Why the trace cannot show it"), rows)
+        return note or "<p>The trace has what every verdict needs.</p>"
+    return note + _rows(("Verdict", "Why the trace cannot show it"), rows)
 
 
 def _verdict(trace: Trace, verdict: Verdict, drawn: str) -> str:
@@ -303,18 +303,13 @@ def _command(text: str) -> str:
 
 
 def _answer(table: Table, names: Sequence[str] = ()) -> str:
-    """Return an answer as a table, its first rows, with what is not exact.
-
-    Args:
-        table: The rows, in their order.
-        names: The columns to show; none = all.
-    """
+    """Return the first rows of a table as HTML, with the named columns, none = all, and notes about inexact values."""
     if not len(table):
         return f"<p>{html_text(table.says_why_empty)}</p>"
     columns = [column for column in table.filled() if not names or column.name in names]
-    rows = [[table.text(row, column.name) for column in columns] for row in range(min(len(table), _MOST_ROWS))]
+    rows = [[table.text(row, column.name) for column in columns] for row in range(min(len(table), _MAX_ROWS))]
     return (_rows([column.marked_title for column in columns], rows, [column.kind.is_words for column in columns])
-            + _more(len(table), _MOST_ROWS)
+            + _more(len(table), _MAX_ROWS)
             + "".join(f'<p class="note">{html_text(doubt)}</p>' for doubt in table.doubts(names)))  # fmt: skip
 
 
@@ -337,7 +332,7 @@ def _scope(trace: Trace) -> Scope:
 
 
 _SIZE: Final = "1400x760"
-_VERDICTS_SHARE: Final = 0.4  # of the time that a report takes, roughly; pictures and tables take the rest
+_VERDICTS_SHARE: Final = 0.4  # approximate share of verdicts in the time to write a report
 
 _SECTIONS: Final[tuple[tuple[str, Callable[[Trace], str]], ...]] = (
     ("Load of the CPUs", load),
@@ -354,25 +349,25 @@ def write_report(
     pictures: int = 4,
     report: Callable[[float], None] | None = None,
 ) -> int:
-    """Write a report about a trace; return how many verdicts are in it.
+    """Write a report about a trace; return the number of verdicts.
 
     Args:
         trace: The trace; its file is opened again for pictures.
-        path: The new file, or `-`.
-        thresholds: When something is a verdict; None = the ones that come with satview.
-        pictures: Maximum number of verdicts that get a picture, besides the whole trace; 0 = no pictures at all.
-        report: Called with the share that is done, 0 to 1.
+        path: The file to write, or `-` for standard output.
+        thresholds: Thresholds of the verdicts; None = the defaults.
+        pictures: Maximum number of verdicts with a picture; 0 = no pictures, not even of the whole trace.
+        report: Called with the progress, 0 to 1.
 
     Raises:
         WriteError: The file cannot be written.
     """
     progress = report or (lambda _share: None)
-    asked = thresholds or default_thresholds()
-    verdicts = find_verdicts(trace, asked, progress=lambda share: progress(_VERDICTS_SHARE * share))
+    thresholds = thresholds or default_thresholds()
+    verdicts = find_verdicts(trace, thresholds, progress=lambda share: progress(_VERDICTS_SHARE * share))
     sections: list[tuple[str, Callable[[Trace], str]]] = [
         *_SECTIONS,
-        ("What is late", partial(lateness, thresholds=asked)),
-        ("What the trace cannot show", partial(limits, thresholds=asked)),
+        ("What is late", partial(lateness, thresholds=thresholds)),
+        ("What the trace cannot show", partial(limits, thresholds=thresholds)),
     ]
     steps = (1 + len(verdicts[:pictures]) if pictures else 0) + len(sections)
     shares = iter(_VERDICTS_SHARE + (1 - _VERDICTS_SHARE) * step / steps for step in range(1, steps + 1))

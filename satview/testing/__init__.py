@@ -1,1 +1,1 @@
-"""Sentences about a trace for tests: what the pytest fixture `kev` answers, and the plug-in that brings it."""
+"""The pytest plug-in of satview, and the assertions about a trace that its fixture `kev` offers."""

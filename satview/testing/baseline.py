@@ -1,4 +1,4 @@
-"""Values of an earlier run, in a file that belongs under version control: JSON, sorted, one value a line."""
+"""The baseline file: values measured by an earlier run, as sorted JSON with one value per line for version control."""
 
 from __future__ import annotations
 
@@ -11,45 +11,45 @@ from satview.base.errors import UsageError
 from satview.base.new_file import NewFile
 
 _VERSION: Final = 1
-_MOST_BYTES: Final = 1 << 26
-Figures = dict[str, dict[str, float]]  # test to what is measured to its value; times in nanoseconds
+_MAX_BYTES: Final = 1 << 26
+Figures = dict[str, dict[str, float]]  # values by test and by name of the measurement; times in nanoseconds
 
 
 @dataclass(slots=True)
 class Baseline:
-    """The values of a file, and those that this run measures.
+    """The values in a baseline file, and the values measured by this run.
 
     Attributes:
-        before: Those of the file; None = the file is not there yet.
-        now: Those of this run.
+        before: Values in the file; None = the file does not exist yet.
+        now: Values measured by this run.
     """
 
     before: Figures | None
     now: Figures = field(default_factory=dict)
 
-    def compared(self, test: str, name: str, value: float) -> float | None:
-        """Note a value of this run and return the one before; None = there is none."""
+    def record(self, test: str, name: str, value: float) -> float | None:
+        """Record a value of this run and return the value in the file; None = the file has none."""
         self.now.setdefault(test, {})[name] = value
         return None if self.before is None else self.before.get(test, {}).get(name)
 
     def add(self, measured: Figures) -> None:
-        """Add what another process of this run measured."""
+        """Add values that another process of this run measured."""
         for test, figures in measured.items():
             self.now.setdefault(test, {}).update(figures)
 
     @property
     def count(self) -> int:
-        """How many values this run has measured."""
+        """Number of values that this run has measured."""
         return sum(map(len, self.now.values()))
 
     @property
-    def fresh(self) -> int:
-        """How many of them the file does not have."""
+    def new_count(self) -> int:
+        """Number of values of this run that are not in the file."""
         before = self.before or {}
         return sum(name not in before.get(test, {}) for test, figures in self.now.items() for name in figures)
 
     def merged(self) -> Figures:
-        """Return the values of the file with those of this run replaced."""
+        """Return the values of the file, updated with the values of this run."""
         every_figure = {test: dict(figures) for test, figures in (self.before or {}).items()}
         for test, figures in self.now.items():
             every_figure.setdefault(test, {}).update(figures)
@@ -57,15 +57,15 @@ class Baseline:
 
 
 def read_baseline(path: Path) -> Baseline:
-    """Return the values of a file; of none if it is not there.
+    """Read a baseline file; a missing file gives a baseline whose `before` is None.
 
     Raises:
-        UsageError: It is there and is no baseline.
+        UsageError: The file cannot be read or is not a baseline of this version.
     """
     if not path.exists():
         return Baseline(None)
     try:
-        if path.stat().st_size > _MOST_BYTES:
+        if path.stat().st_size > _MAX_BYTES:
             raise UsageError(f"{path.name}: too large for a baseline; is it another file?")
         contents = json.loads(path.read_bytes())
     except (OSError, ValueError, RecursionError) as error:
@@ -80,10 +80,10 @@ def read_baseline(path: Path) -> Baseline:
 
 
 def write_baseline(path: Path, figures: Figures) -> None:
-    """Write values; the file is replaced once it is complete.
+    """Write a baseline file, atomically.
 
     Raises:
-        WriteError: It cannot be written.
+        WriteError: The file cannot be written.
     """
     text = json.dumps({"version": _VERSION, "figures": figures}, indent=1, sort_keys=True, ensure_ascii=True)
     with NewFile(path) as file:

@@ -1,4 +1,4 @@
-"""Many lengths of time of one kind, as tests check them: the longest, percentiles, how many."""
+"""Measured durations of one kind, with the statistics that tests check: maximum, percentiles, count."""
 
 from __future__ import annotations
 
@@ -10,30 +10,32 @@ from numpy.typing import NDArray
 from satview.base.time import Cycles
 from satview.store.time_ranges import Location, location_of
 from satview.store.trace import Trace
-from satview.testing.figure import Figure, KevFailure, TimingClaims, Unit
+from satview.testing.figure import Claims, Figure, KevFailure, Unit
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MeasuredDurations:
-    """Lengths of time of one kind; each property is a `Figure`, in nanoseconds, that knows its location in the trace.
+    """Durations of one kind. Each statistic is a `Figure` in nanoseconds with its location in the trace.
+
+    An open duration is one that has not ended at the end of the trace. The longest and the percentiles include open
+    durations, measured up to the end of the trace, as lower bounds.
 
     Attributes:
         trace: The trace.
-        claims: Of the test.
-        says: What they are: `tick to done`.
-        start_cycles, end_cycles: int64 (n,), of each.
-        row: int64 (n,), the event by which each begins, -1 for none.
-        why_none: What to say when there are none.
-        unanswered: How many began and have no end in the trace.
-        unsure: How many were left out because events are missing in between.
-        open_cycles: int64 (k,), when those began that go on when the trace ends. They count up to there in the longest
-            and in percentiles, as lower bounds.
-        open_row: int64 (k,), the event by which each of them begins.
-        missing: Why there may be more of them; empty = these are all.
+        claims: Assertions of the test.
+        says: Description of the durations, such as `tick to done`.
+        start_cycles, end_cycles: int64 (n,), start and end of each duration.
+        row: int64 (n,), row of the event that starts each duration, -1 for none.
+        why_none: Text of the failure if there are no durations.
+        unanswered: Number of durations that have no end in the trace.
+        unsure: Number of durations that were left out because events are missing between start and end.
+        open_cycles: int64 (k,), start of each open duration.
+        open_row: int64 (k,), row of the event that starts each open duration.
+        missing: Why the trace may lack some durations; empty = none is missing.
     """
 
     trace: Trace
-    claims: TimingClaims
+    claims: Claims
     says: str
     start_cycles: Cycles
     end_cycles: Cycles
@@ -53,24 +55,24 @@ class MeasuredDurations:
 
     @property
     def ns(self) -> NDArray[np.int64]:
-        """All of them, int64 (n,), in the order of the trace."""
+        """The durations in nanoseconds, int64 (n,), in trace order."""
         return self.trace.clock.durations_ns(self.end_cycles - self.start_cycles)
 
     @property
     def location_of_first(self) -> Location:
-        """Location of the earliest one."""
+        """Location of the duration that starts first."""
         __tracebackhide__ = True
         self._refuse_none()
         return self._location(int(np.argmin(self.start_cycles)))
 
     @property
     def count(self) -> Figure:
-        """How many there are; none is a number too."""
+        """Number of durations; zero is not a failure."""
         return self._figure(float(len(self)), "number", 0 if len(self) else None, Unit.COUNT, self.missing)
 
     @property
     def longest(self) -> Figure:
-        """The longest; one that goes on when the trace ends counts up to there."""
+        """The longest duration, open durations included."""
         __tracebackhide__ = True
         every = self._with_open()
         position = every._longest()
@@ -78,7 +80,7 @@ class MeasuredDurations:
 
     @property
     def shortest(self) -> Figure:
-        """The shortest."""
+        """The shortest duration."""
         __tracebackhide__ = True
         self._refuse_none()
         position = int(np.argmin(self.end_cycles - self.start_cycles))
@@ -86,51 +88,51 @@ class MeasuredDurations:
 
     @property
     def mean(self) -> Figure:
-        """The mean; its location is that of the longest."""
+        """The mean; its location is that of the longest duration."""
         __tracebackhide__ = True
         return self._figure(float(self.ns.mean()) if len(self) else 0.0, "mean", self._longest())
 
     @property
     def total(self) -> Figure:
-        """All of them together, 0 for none; its location is that of the longest."""
+        """The sum, 0 without durations; its location is that of the longest duration."""
         __tracebackhide__ = True
         return self._figure(float(self.ns.sum()), "total", self._longest() if len(self) else None)
 
     @property
     def jitter(self) -> Figure:
-        """The longest less the shortest; its location is that of the longest."""
+        """The longest minus the shortest duration; its location is that of the longest."""
         __tracebackhide__ = True
         position = self._longest()
         return self._figure(float(self.ns.max() - self.ns.min()), "jitter", position)
 
     @property
     def p50(self) -> Figure:
-        """The median."""
+        """The median, as `percentile(50)`."""
         __tracebackhide__ = True
         return self.percentile(50)
 
     @property
     def p90(self) -> Figure:
-        """What nine of ten do not exceed."""
+        """The 90th percentile."""
         __tracebackhide__ = True
         return self.percentile(90)
 
     @property
     def p99(self) -> Figure:
-        """What 99 of 100 do not exceed."""
+        """The 99th percentile."""
         __tracebackhide__ = True
         return self.percentile(99)
 
     def percentile(self, percent: float) -> Figure:
-        """Return the value that this part of them does not exceed: one of them, by its rank.
+        """Return a percentile by nearest rank, so it is a measured value; open durations are included.
 
-        Those that go on when the trace ends count up to there. Its location is that of the longest.
+        Its location is that of the longest duration.
 
         Args:
             percent: From 0 to 100.
 
         Raises:
-            KevFailure: There are none.
+            KevFailure: There are no durations.
         """
         __tracebackhide__ = True
         every = self._with_open()
@@ -139,10 +141,10 @@ class MeasuredDurations:
         return every._figure(float(value), f"p{percent:g}", position)
 
     def within(self, least_ns: float, most_ns: float) -> bool:
-        """Return True if all of them are from one length to another, both included.
+        """Return True if every duration is between two limits, both inclusive.
 
         Raises:
-            KevFailure: One is not, the worst is named; or there are none.
+            KevFailure: A duration is outside the limits (the message names the worst); or there are no durations.
         """
         __tracebackhide__ = True
         self._refuse_none()
@@ -152,19 +154,19 @@ class MeasuredDurations:
         return True
 
     def deadline(self, most_ns: float) -> bool:
-        """Return True if none is longer, one that goes on when the trace ends included.
+        """Return True if no duration is longer than a limit, open durations included.
 
         Raises:
-            KevFailure: One is, the worst is named; or there are none.
+            KevFailure: A duration is longer (the message names the longest); or there are no durations.
         """
         __tracebackhide__ = True
         return self.within(0, most_ns)
 
     def all_answered(self) -> bool:
-        """Return True if every one that begins has its end in the trace.
+        """Return True if every duration has its end in the trace.
 
         Raises:
-            KevFailure: Some have none.
+            KevFailure: Some durations have no end, or there are no durations.
         """
         __tracebackhide__ = True
         self._refuse_none()
@@ -173,7 +175,7 @@ class MeasuredDurations:
         return True
 
     def _with_open(self) -> MeasuredDurations:
-        """Return them with those that go on when the trace ends, up to there."""
+        """Return the durations with the open durations added, measured up to the end of the trace."""
         if not len(self.open_cycles):
             return self
         return replace(
@@ -212,11 +214,11 @@ class MeasuredDurations:
 
 @dataclass(frozen=True, slots=True)
 class Chain:
-    """Times of activities that follow each other.
+    """End-to-end times of a chain of activities.
 
     Attributes:
-        reaction: From each stimulus of the first one to the first response of the last one.
-        age: Of the input, the stimulus, whenever the last one is done.
+        reaction: From each stimulus of the first activity to the first response of the last activity.
+        age: At each end of the last activity, the time since the stimulus that its data comes from.
     """
 
     reaction: MeasuredDurations

@@ -1,4 +1,4 @@
-"""A measured value that knows what it is and where it comes from; claims of it fail with a location and a picture."""
+"""Values that tests compare: a failed comparison is reported with the location in the trace and a picture."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from satview.testing.baseline import Baseline
 
 
 class Unit(StrEnum):
-    """What a value counts."""
+    """Unit of a `Figure`."""
 
     NS = "ns"
     COUNT = ""
@@ -26,14 +26,15 @@ class Unit(StrEnum):
 
 
 @dataclass(slots=True)
-class TimingClaims:
-    """What a test has claimed so far.
+class Claims:
+    """Results of the assertions (claims) of one test so far.
 
     Attributes:
-        test: Its name in the baseline.
-        baseline: Values of earlier runs; None = none was given.
-        failed: The value of the last claim that did not hold, and the claim in words.
-        locations: Of claims that did not hold, the last one last.
+        test: Name of the test in the baseline.
+        baseline: Values of earlier runs; None = no baseline is used.
+        failed: Lines that describe the last comparison that failed.
+        locations: Locations of failed assertions, in order.
+        skipped: Number of comparisons with a baseline that were skipped for lack of one.
     """
 
     test: str = ""
@@ -44,34 +45,34 @@ class TimingClaims:
 
 
 class KevFailure(AssertionError):  # noqa: N818  -- pytest shows the name, and it is a failure of an assertion
-    """A claim about a trace does not hold; its text says where."""
+    """An assertion about a trace failed; the message has the location."""
 
 
 class Figure(float):
-    """A value in a claim of a test: nanoseconds, a count, or a share of time.
+    """A float with a description and a location: nanoseconds, a count, or a share of time.
 
-    It is a number like any other; a comparison that does not hold remembers the location for the report of the failure.
+    A comparison that is false records the location in `claims`, for the failure report.
 
     Attributes:
-        says: What it is, such as `p99 of tick to done`.
-        unit: What it counts.
-        location: Where to look when a claim about it fails; None = nowhere in particular.
-        claims: Of the test.
-        missing: Why the value is only a lower bound, such as lost events; empty = it is exact.
+        says: Description, such as `p99 of tick to done`.
+        unit: Unit of the value.
+        location: Location to show if a comparison fails; None = no specific location.
+        claims: Assertions of the test.
+        missing: Why the value is only a lower bound, such as lost events; empty = the value is exact.
     """
 
     says: str
     unit: Unit
     location: Location | None
-    claims: TimingClaims
+    claims: Claims
     missing: str
 
     __slots__ = ("claims", "location", "missing", "says", "unit")
 
     def __new__(
-        cls, value: float, says: str, unit: Unit, location: Location | None, claims: TimingClaims, missing: str = ""
+        cls, value: float, says: str, unit: Unit, location: Location | None, claims: Claims, missing: str = ""
     ) -> Self:
-        """Return the value with what it is."""
+        """Create the value with its attributes."""
         figure = super().__new__(cls, value)
         figure.says, figure.unit, figure.location, figure.claims = says, unit, location, claims
         figure.missing = missing
@@ -98,24 +99,24 @@ class Figure(float):
     __hash__ = float.__hash__
 
     def __repr__(self) -> str:
-        """Return value and meaning: `210.3 µs (p99 of tick to done)`."""
+        """Return the value and its description: `210.3 µs (p99 of tick to done)`."""
         return f"{value_text(float(self), self.unit)} ({self.says})"
 
     def no_worse_than_baseline(self, by: float = 0.1, *, more_is_better: bool = False) -> bool:
-        """Return True if the value is not worse than the one in the file of `--baseline`.
+        """Return True if the value is not worse than its value in the baseline file.
 
-        Without `--baseline`, and for a value that the file does not have yet, there is nothing to compare; the summary
-        of the run says of how many values that was so.
+        Also return True without `--baseline`, or if the file does not contain the value yet; the summary of the run
+        counts these values.
 
         Args:
-            by: It may be worse by this part: 0.1 = a tenth.
-            more_is_better: A smaller value is the worse one.
+            by: Tolerance as a fraction of the baseline: 0.1 = 10 %.
+            more_is_better: Whether a smaller value is worse.
 
         Raises:
-            KevFailure: It is worse.
+            KevFailure: The value is worse.
         """
         __tracebackhide__ = True
-        before = None if self.claims.baseline is None else self.claims.baseline.compared(
+        before = None if self.claims.baseline is None else self.claims.baseline.record(
             self.claims.test, self.says, float(self)
         )  # fmt: skip
         if before is None:
@@ -133,6 +134,7 @@ class Figure(float):
         )
 
     def _judged(self, compare: Callable[[float, float], bool], sign: str, other: object) -> bool:
+        """Compare with another number; record the location if False, and fail if a lower bound decides nothing."""
         __tracebackhide__ = True
         holds = compare(self, other)  # type: ignore[arg-type]  # NotImplemented goes back to Python
         if holds is True and self.missing and sign not in (">", ">="):
@@ -146,7 +148,7 @@ class Figure(float):
 
 
 def claim_lines(figure: Figure, sign: str, other: object) -> tuple[str, ...]:
-    """Return what a claim was and how it came out, and where to look."""
+    """Return lines that describe a failed comparison: the value, the expected value, and the location."""
     claimed = value_text(float(other), figure.unit) if isinstance(other, int | float) else repr(other)
     lines = [f"{figure.says} is {value_text(float(figure), figure.unit)}, not {sign} {claimed}"]
     if figure.location is not None:
@@ -155,7 +157,7 @@ def claim_lines(figure: Figure, sign: str, other: object) -> tuple[str, ...]:
 
 
 def value_text(value: float, unit: Unit) -> str:
-    """Return a value with its unit."""
+    """Format a value with its unit."""
     if unit is Unit.NS:
         return format_duration(round(value))
     return f"{value:.2%}" if unit is Unit.SHARE else f"{value:,g}"
@@ -168,10 +170,10 @@ def _where(location: Location | None) -> str:
     return "" if location is None else f"{_WHERE}{location}{_WHERE}{location.command}"
 
 
-# Pictures of the locations at which claims fail, taken by a process of its own: the tests need no Qt in theirs.
+# Pictures of the locations of failed assertions. A separate process takes them, so tests do not load Qt.
 
 
-MOST_PICTURES: Final = 20  # of one run: a broken build fails everywhere
+MAX_PICTURES: Final = 20  # maximum per run: in a broken build every test fails
 _SIZE: Final = "1400x860"
 _NOT_IN_NAMES: Final = re.compile(r"[^\w.\-\[\]]+")
 _LONGEST_NAME: Final = 120
@@ -179,27 +181,27 @@ _LONGEST_NAME: Final = 120
 
 @dataclass(slots=True)
 class Pictures:
-    """The pictures of one run.
+    """Takes the pictures of one test run.
 
     Attributes:
-        folder: Where they go; created with the first picture. None = no pictures are requested.
-        taken: How many pictures have been taken.
+        folder: Folder of the pictures, created with the first picture; None = take no pictures.
+        taken: Number of pictures taken so far.
     """
 
     folder: Path | None
     taken: int = 0
 
     def take(self, location: Location, test: str) -> str:
-        """Take a picture of a location; return its path, or why there is none.
+        """Take a picture of a location; return its path, or the reason for having no picture.
 
         Args:
-            location: What to show, selected.
-            test: Name of the test that failed, for the name of the file.
+            location: Location to show, selected.
+            test: Name of the failed test, used as the file name.
         """
         if self.folder is None:
             return "none is requested"
-        if self.taken >= MOST_PICTURES:
-            return f"none: this run has {MOST_PICTURES} already"
+        if self.taken >= MAX_PICTURES:
+            return f"none: this run has {MAX_PICTURES} already"
         self.taken += 1
         try:
             _make(self.folder)

@@ -1,4 +1,4 @@
-"""What the pytest fixture `kev` is: a trace about which tests make claims in sentences."""
+"""Value of the pytest fixture `kev`: a trace with methods for assertions."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from satview.analysis.activities import ChainTimes, activities, ages, chain_of, reactions
+from satview.analysis.activities import ChainTimes, Instances, activities, ages, chain_of, reactions
 from satview.analysis.needs import INTERRUPTS
 from satview.analysis.thread_names import names_of_process, names_of_thread, thread_of
 from satview.analysis.timing import Timing
@@ -36,52 +36,52 @@ from satview.opened import OpenedTrace
 from satview.store.losses import lost_marks
 from satview.store.time_ranges import Location, location_of
 from satview.testing.durations import Chain, MeasuredDurations
-from satview.testing.figure import Figure, KevFailure, TimingClaims, Unit
+from satview.testing.figure import Claims, Figure, KevFailure, Unit
 from satview.testing.threads import Threads
 
 _LIKE_A_NAME: Final = re.compile(r"[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)*")  # as QNX spells its events
-_USER_EVENT: Final = re.compile(r"EVENT[ :]?\d+")  # of a number that there is not
-_MISSPELT: Final = 0.8  # like a name of QNX to this degree
+_USER_EVENT: Final = re.compile(r"EVENT[ :]?\d+")
+_MISSPELT: Final = 0.8  # similarity from which a text counts as a misspelt event name
 _MESSAGES: Final = (wire.code(wire.WireClass.COMM, 0),)
-_MOST_NAMED: Final = 4
-_MOST_INTERRUPTS: Final = 8
-_SHORT_BYTES: Final = 8  # two words, the NUL included
+_MAX_NAMED: Final = 4
+_MAX_INTERRUPTS: Final = 8
+_SHORT_BYTES: Final = 8  # shorter texts fit into two words with their NUL
 
 
 @dataclass(frozen=True, slots=True)
 class Kev:
-    """One trace, and the claims of one test about it.
+    """A trace for the assertions of one test.
 
-    Claims that are methods (`never`, `no_verdict`, ...) raise `KevFailure`, an `AssertionError`, and return True; those
-    that are numbers (`p99`, `count`, ...) are compared in an `assert`.
+    Methods such as `never` and `no_verdict` return True or raise `KevFailure`, an `AssertionError`; numbers such as
+    `p99` and `count` are compared in an `assert`.
 
     Attributes:
-        trace: The trace, with all that satview knows of it.
-        names: What a project calls events: name to expression.
-        claims: Of the test.
-        timing: What the project's file of timing says of activities and chains, by name.
-        is_lenient: Claims that the trace cannot decide hold (`if_known`).
+        trace: The opened trace.
+        names: The project's own names of events, each with its expression.
+        claims: Assertions of the test.
+        timing: The project's timing file: timing of activities and chains, by name.
+        is_lenient: Whether an assertion passes if the trace lacks the events to decide it (see `if_known`).
     """
 
     trace: OpenedTrace
     names: Mapping[str, str]
-    claims: TimingClaims
+    claims: Claims
     timing: Mapping[str, Timing] = field(default_factory=dict)
     is_lenient: bool = False
 
     @property
     def if_known(self) -> Kev:
-        """The same trace, but claims that it cannot decide hold: `kev.if_known.events("MSG_ERROR") == 0`."""
+        """The same trace, but assertions that it cannot decide pass: `kev.if_known.events("MSG_ERROR") == 0`."""
         return replace(self, is_lenient=True)
 
     def thread(self, name: str) -> Threads:
-        """Return one thread to make claims about.
+        """Return one thread for assertions.
 
         Args:
-            name: Its label, name or `PID:TID`, or the name of a process with one thread.
+            name: Label, name or `PID:TID` of the thread, or the name of a process with one thread.
 
         Raises:
-            KevFailure: The trace has no such thread, or several.
+            KevFailure: No thread or more than one thread matches.
         """
         __tracebackhide__ = True
         try:
@@ -91,10 +91,10 @@ class Kev:
         return Threads(self.trace, self.claims, self.trace.thread_name(row), (row,))
 
     def threads(self, pattern: str) -> Threads:
-        """Return all threads of which a name, or one of their process, is or fits a pattern such as `io-*`.
+        """Return all threads of which a thread or process name equals or matches a pattern such as `io-*`.
 
         Raises:
-            KevFailure: None does.
+            KevFailure: No thread matches.
         """
         __tracebackhide__ = True
         fits, threads = glob(pattern).matches, self.trace.threads
@@ -108,7 +108,7 @@ class Kev:
         return Threads(self.trace, self.claims, f"threads {pattern}", rows)
 
     def rows(self, event: str) -> NDArray[np.uint32]:
-        """Return the rows of the events of a name, uint32 (n,), ascending.
+        """Return the rows in the event table of the events with a name, uint32 (n,), ascending.
 
         Args:
             event: A name of the fixture `kev_names`, the name of an event in any form that satview shows (`MSG_SENDV`,
@@ -116,7 +116,7 @@ class Kev:
                 or the text of user events.
 
         Raises:
-            UsageError: The expression is faulty; or the name is spelt like one of QNX, and there is no such event.
+            UsageError: The expression is invalid; or the name looks like the name of a QNX event that does not exist.
         """
         if event in self.names:
             return self.trace.select(self.names[event])
@@ -131,18 +131,18 @@ class Kev:
         return rows
 
     def _meant(self, event: str) -> tuple[str, ...] | None:
-        """Return the events that a text probably means which no user event has; None = it is a text."""
+        """Return event names similar to a text that no user event has; None = the text is unlike an event name."""
         book, known = self.trace.catalogue, event_names(self.trace.release)
         if _LIKE_A_NAME.fullmatch(event) or event.endswith("()") or _USER_EVENT.fullmatch(event):
             return nearest(event, known)
-        if codes := book.find_shown(event):  # in other letters than QNX's
-            return tuple(dict.fromkeys(map(book.name, codes)))[:_MOST_NAMED]
+        if codes := book.find_shown(event):  # an event name in another case than QNX's
+            return tuple(dict.fromkeys(map(book.name, codes)))[:_MAX_NAMED]
         return tuple(difflib.get_close_matches(event[:64].upper(), known, 3, _MISSPELT)) or None
 
     def events(self, event: str) -> Figure:
-        """Return how many events there are, of a name as `rows` takes it; its location is the first one.
+        """Return the number of events with a name (see `rows`); its location is the first event.
 
-        It is only the least that there can be where events were lost, or where the trace has no event of its class.
+        The number is a lower bound if events were lost, or if the trace has no events of that class.
         """
         rows = self.rows(event)
         location = self._location_of_row(int(rows[0])) if len(rows) else None
@@ -150,14 +150,14 @@ class Kev:
         return Figure(float(len(rows)), f"number of events {event}", Unit.COUNT, location, self.claims, missing)
 
     def latency(self, begin: str, end: str, *, same_thread: bool = False) -> MeasuredDurations:
-        """Return how long it takes from each event of one name to the first of another after it.
+        """Return the durations from each event named `begin` to the next event named `end`.
 
-        A begin that is followed by another one has the same end as that. What spans lost events is left out.
+        Consecutive begins share the end after them. Durations that span lost events are left out.
 
         Args:
-            begin: The name of what it begins with, as `rows` takes it.
-            end: The same of what it ends with.
-            same_thread: The end is the first that the same thread logs.
+            begin: Name of the start events (see `rows`).
+            end: Name of the end events (see `rows`).
+            same_thread: Whether the end must be logged by the thread that logs the begin.
         """
         begins, ends = self.rows(begin), self.rows(end)
         begin_rows, end_rows = _paired(begins, ends) if not same_thread else self._paired_by_thread(begins, ends)
@@ -180,56 +180,41 @@ class Kev:
         )
 
     def activity(self, name: str) -> MeasuredDurations:
-        """Return how long what is done again and again takes, from its trigger to its end (docs/late.md).
+        """Return the durations of a recurring activity, each from trigger to end (docs/late.md).
 
         Args:
-            name: As `satview late` shows it, or a part that only one has; or one of the project's file of timing.
+            name: Name in `satview late` or in the project's timing file, or a unique part of it.
 
         Raises:
-            UsageError: There is none, or there are several.
+            UsageError: No activity or more than one activity matches.
         """
         learned = activities(self.trace, self.timing)
-        which = learned.named(name)
-        own = learned.instances.taken(learned.instances.activity == which)
-        is_done, goes_on = own.is_known & ~own.is_open, own.is_known & own.is_open
-        done = own.taken(is_done)
-        return MeasuredDurations(
-            self.trace, self.claims, learned.activities[which].name, done.start_cycles, done.end_cycles,
-            done.start_row, unsure=int(np.count_nonzero(~own.is_known)), open_cycles=own.start_cycles[goes_on],
-            open_row=own.start_row[goes_on], missing=self._lost(),
-        )  # fmt: skip
+        number = learned.named(name)
+        own = learned.instances.taken(learned.instances.activity == number)
+        return self._durations(own, learned.activities[number].name)
 
     def chain(self, names: str) -> Chain:
-        """Return the times of activities that follow each other.
+        """Return the end-to-end times of a chain of activities.
 
         Args:
-            names: Such as `camera > fusion > control`, each as `activity` takes it; or the name of a chain of the
-                project's file of timing.
+            names: Names of activities (see `activity`), such as `camera > fusion > control`; or the name of a chain in
+                the project's timing file.
 
         Raises:
-            UsageError: There are not two, or one of them is none.
+            UsageError: The chain has fewer than two activities, or one of them does not exist.
         """
         learned = activities(self.trace, self.timing)
-        said = self.timing.get(names)
-        chain = chain_of(learned, said.chain if said is not None and said.chain else names)
-
-        def durations(times: ChainTimes, what: str) -> MeasuredDurations:
-            is_done, goes_on = times.is_known & ~times.is_open, times.is_known & times.is_open
-            return MeasuredDurations(
-                self.trace, self.claims, f"{what} of {names}", times.start_cycles[is_done], times.end_cycles[is_done],
-                times.start_row[is_done], unsure=int(np.count_nonzero(~times.is_known)),
-                open_cycles=times.start_cycles[goes_on], open_row=times.start_row[goes_on], missing=self._lost(),
-            )  # fmt: skip
-
-        return Chain(durations(reactions(self.trace, learned, chain), "reaction"),
-                     durations(ages(self.trace, learned, chain), "age"))  # fmt: skip
+        timing = self.timing.get(names)
+        chain = chain_of(learned, timing.chain if timing is not None and timing.chain else names)
+        return Chain(self._durations(reactions(self.trace, learned, chain), f"reaction of {names}"),
+                     self._durations(ages(self.trace, learned, chain), f"age of {names}"))  # fmt: skip
 
     def round_trips(self, client: str = "", server: str = "") -> MeasuredDurations:
-        """Return how long messages take, from the send until the client runs again.
+        """Return the durations of messages, each from the send until the client runs again.
 
         Args:
-            client: Only of this thread, as `thread` takes it.
-            server: Only to this process, by a name that satview shows.
+            client: Only messages from this thread (see `thread`); empty = from all threads.
+            server: Only messages to the process with this name; empty = to all processes.
         """
         __tracebackhide__ = True
         messages = self.trace.table("message")
@@ -247,10 +232,10 @@ class Kev:
         )
 
     def calls(self, name: str) -> MeasuredDurations:
-        """Return how long a kernel call takes from entry to exit.
+        """Return the durations of a kernel call, each from entry to exit.
 
         Args:
-            name: In any form that satview shows: `MSG_SENDV`, `__KER_MSG_SENDV`, `MsgSendv()`.
+            name: Name in any form that satview shows: `MSG_SENDV`, `__KER_MSG_SENDV`, `MsgSendv()`.
 
         Raises:
             UsageError: The release has no such call.
@@ -267,43 +252,43 @@ class Kev:
                              missing=missing)  # fmt: skip
 
     def interrupts(self, vector: int | str) -> MeasuredDurations:
-        """Return how long an interrupt takes from entry to exit.
+        """Return the durations of an interrupt, each from entry to exit.
 
         Args:
-            vector: Its number, or what satview shows: `0x1b`, `interrupt 0x1b`.
+            vector: Number of the interrupt, or a text such as `0x1b` or `interrupt 0x1b`.
 
         Raises:
-            KevFailure: The trace has interrupts, and none of that number.
-            UsageError: It is no number.
+            KevFailure: The trace has interrupts, but none with that number.
+            UsageError: The text is not a number.
         """
         __tracebackhide__ = True
         number = vector if isinstance(vector, int) else _interrupt_number(vector)
         interrupts = self.trace.table("interrupt")
         known = np.unique(interrupts["vector"]).tolist()
         if known and number not in known and not self.is_lenient:
-            some = ", ".join(f"0x{one:x}" for one in known[:_MOST_INTERRUPTS])
-            raise KevFailure(f"the trace has no interrupt 0x{number:x}; it has {some}")
+            present = ", ".join(f"0x{vector:x}" for vector in known[:_MAX_INTERRUPTS])
+            raise KevFailure(f"the trace has no interrupt 0x{number:x}; it has {present}")
         missing = "" if self.is_lenient else "" if known else INTERRUPTS.advice(self.trace)
         return self._lengths(interrupts, interrupts["vector"] == number, "start_cycles", "length_cycles",
                              f"interrupt 0x{number:x}", missing=missing or self._lost())  # fmt: skip
 
     def no_verdict(self, kind: str = "", thresholds: Thresholds | None = None) -> bool:
-        """Return True if satview finds nothing wrong of a kind, or of any kind.
+        """Return True if the trace has no verdict of a kind, or no verdict of any kind.
 
         Args:
-            kind: Such as `deadlock`, `Priority inversion`, or a part that only one has: `inversion`.
-            thresholds: When something is a verdict (`satview.read_thresholds`); None = the ones that come with satview,
-                and the project's file of timing.
+            kind: Name such as `deadlock` or `Priority inversion`, or a unique part of it: `inversion`; empty = all.
+            thresholds: Thresholds of the verdicts (`satview.read_thresholds`); None = the defaults and the project's
+                timing file.
 
         Raises:
-            KevFailure: There is one; or the trace lacks the events to decide that, unless `if_known` is used.
-            UsageError: There is no such kind, or it needs a file of timing.
+            KevFailure: There is a verdict; or the trace lacks the events to decide, unless `if_known` is used.
+            UsageError: There is no such kind, or it needs a timing file.
         """
         __tracebackhide__ = True
         limits = thresholds or replace(default_thresholds(), timing=self.timing)
         if kind:
             refuse_without_timing([kind_of(kind)], limits)
-        kinds = [one for one in ([kind_of(kind)] if kind else all_kinds()) if limits.is_enabled(one)]
+        kinds = [name for name in ([kind_of(kind)] if kind else all_kinds()) if limits.is_enabled(name)]
         verdicts = find_verdicts(self.trace, limits, kinds)
         if verdicts:
             raise self._verdict_failure(verdicts)
@@ -316,7 +301,7 @@ class Kev:
         """Return True if no events are missing from the trace.
 
         Raises:
-            KevFailure: Some are.
+            KevFailure: Events are missing.
         """
         __tracebackhide__ = True
         lost = lost_marks(self.trace)
@@ -326,11 +311,11 @@ class Kev:
         raise self._failure(f"events are missing in {counted(len(lost), 'range')}, the first one", location)
 
     def value(self, query: str) -> Figure:
-        """Return the first value of the first row of an SQL query (docs/tables.md) as a number.
+        """Return the number in the first row and column of the result of an SQL query (docs/tables.md).
 
         Raises:
-            KevFailure: There is no row, or no number in it.
-            UsageError: The query is faulty, or a package is missing.
+            KevFailure: The result has no rows, or that value is not a number.
+            UsageError: The query is invalid, or a package is missing.
         """
         __tracebackhide__ = True
         result = self.trace.sql(query, timing=self.timing)
@@ -339,6 +324,14 @@ class Kev:
             raise KevFailure(f"{query}: {'no number but ' + repr(value) if len(result) else 'no row'}")
         unit = Unit.NS if result.columns[0].endswith("_ns") else Unit.COUNT
         return Figure(float(value), query, unit, None, self.claims)
+
+    def _durations(self, times: Instances | ChainTimes, says: str) -> MeasuredDurations:
+        is_done, goes_on = times.is_known & ~times.is_open, times.is_known & times.is_open
+        return MeasuredDurations(
+            self.trace, self.claims, says, times.start_cycles[is_done], times.end_cycles[is_done],
+            times.start_row[is_done], unsure=int(np.count_nonzero(~times.is_known)),
+            open_cycles=times.start_cycles[goes_on], open_row=times.start_row[goes_on], missing=self._lost(),
+        )  # fmt: skip
 
     def _paired_by_thread(
         self, begins: NDArray[np.uint32], ends: NDArray[np.uint32]
@@ -356,6 +349,7 @@ class Kev:
         self, table: Table, selected: NDArray[np.bool_], start: str, length: str, says: str,
         is_over: NDArray[np.bool_] | bool = True, missing: str = "",
     ) -> MeasuredDurations:  # fmt: skip
+        """Return durations from a column of start times and a column of lengths, which are negative if unknown."""
         has_length = selected & (table[length] >= 0)
         known, goes_on = has_length & is_over, has_length & ~np.broadcast_to(is_over, has_length.shape)
         starts = table[start][known]
@@ -371,17 +365,13 @@ class Kev:
         return (*names_of_thread(self.trace, thread), *names_of_process(self.trace, process))
 
     def _codes(self, event: str) -> tuple[int, ...]:
-        """Return the codes of an event as QNX spells it, or of a public call; other small letters are a text."""
+        """Return the codes of an event in QNX's spelling or of a kernel call such as `MsgSendv()`; empty for others."""
         codes = self.trace.catalogue.find_shown(event)
         calls = {call for code in codes for call in self.trace.catalogue.spec(code).calls}
         return codes if event == event.upper() or event.removesuffix("()") in calls else ()
 
     def _missing_of(self, codes: Sequence[int]) -> str:
-        """Return why there may be more events of some codes than the trace has; empty if these are all.
-
-        Args:
-            codes: Of the events; none = of any class.
-        """
+        """Return why events with some codes, none = any, may be missing from the trace; empty = none is missing."""
         book = self.trace.catalogue
         classes = {book.class_name(code) for code in codes}
         present = {book.class_name(code) for code in np.flatnonzero(self.trace.code_counts).tolist()}
@@ -403,10 +393,10 @@ class Kev:
         worst = verdicts[0]
         row = worst.evidence[0] if worst.evidence else -1
         lines = [
-            f"{verdict.severity}: {verdict.kind}: {visible_line(verdict.says)}" for verdict in verdicts[:_MOST_NAMED]
+            f"{verdict.severity}: {verdict.kind}: {visible_line(verdict.says)}" for verdict in verdicts[:_MAX_NAMED]
         ]
-        if len(verdicts) > _MOST_NAMED:
-            lines.append(f"and {len(verdicts) - _MOST_NAMED} more verdicts")
+        if len(verdicts) > _MAX_NAMED:
+            lines.append(f"and {len(verdicts) - _MAX_NAMED} more verdicts")
         lines.append(f"  {visible_line(worst.remedy)}")
         return self._failure(
             "\n".join(lines), location_of(self.trace, worst.start_cycles, worst.end_cycles, row), "\n  "
@@ -423,7 +413,7 @@ class Kev:
 
 
 def _user_rows(trace: OpenedTrace, text: str) -> NDArray[np.uint32]:
-    """Return the user events with a text, ascending; one of up to 7 bytes looks like two numbers in the file."""
+    """Return the rows of the user events with a text, ascending; a text of up to 7 bytes is compared as two words."""
     raw = text.encode("utf-8", "replace")
     if len(raw) >= _SHORT_BYTES:
         return trace.select(f"class == USREVENT and text == {in_quotes(text)}")
@@ -441,7 +431,7 @@ def _interrupt_number(text: str) -> int:
 
 
 def _paired(begins: NDArray[np.uint32], ends: NDArray[np.uint32]) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
-    """Return begins that are followed by an end, and the first end after each."""
+    """Return the begins that are followed by an end, and for each of them the first end after it."""
     position = np.searchsorted(ends, begins, side="right")
     has_end = position < len(ends)
     return begins[has_end], ends[position[has_end]]

@@ -1,7 +1,7 @@
-"""The pytest plug-in: fixtures `kev`, `kev_file`, `kev_names` and `kev_timing`, baselines, and pictures of what fails.
+"""The pytest plug-in: fixtures `kev`, `kev_file`, `kev_names`, `kev_timing`; baselines; pictures of failed assertions.
 
-pytest imports this file in every project that has satview installed. So it imports nothing of satview before a test
-uses `kev`, and takes no option that somebody else has.
+pytest imports this module in every environment with satview installed, so the module imports satview only when a test
+uses `kev`, and does not override options of other plug-ins.
 """
 
 from __future__ import annotations
@@ -15,21 +15,21 @@ import pytest
 if TYPE_CHECKING:
     from satview.opened import OpenedTrace
     from satview.testing.baseline import Baseline
-    from satview.testing.figure import Pictures, TimingClaims
+    from satview.testing.figure import Claims, Pictures
     from satview.testing.kev import Kev
 
-_MOST_OPEN = 2  # traces cached between tests: tests of one file mostly read one
+_MAX_OPEN = 2  # maximum number of open traces cached between tests: the tests of one file mostly share a trace
 _FOLDER = "kev-pictures"
 _baseline: pytest.StashKey[Baseline] = pytest.StashKey()
 _pictures: pytest.StashKey[Pictures] = pytest.StashKey()
 _opened: pytest.StashKey[dict[Path, OpenedTrace]] = pytest.StashKey()
-_claims: pytest.StashKey[TimingClaims] = pytest.StashKey()
+_claims: pytest.StashKey[Claims] = pytest.StashKey()
 _skipped: pytest.StashKey[int] = pytest.StashKey()
 _fault: pytest.StashKey[str] = pytest.StashKey()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add options and settings; `--baseline` comes later, if nobody else has it."""
+    """Add options and settings, except `--baseline` (see `pytest_load_initial_conftests`)."""
     group = parser.getgroup("satview", "kernel traces of QNX (satview)")
     group.addoption("--kev", metavar="FILE", help="the trace that the fixture `kev` opens")
     group.addoption("--kev-baseline", dest="kev_baseline", metavar="FILE", help=_HELP_BASELINE)
@@ -47,23 +47,23 @@ _HELP_BASELINE = "compare values with those of an earlier run in this file; it i
 
 @pytest.hookimpl(wrapper=True)
 def pytest_load_initial_conftests(parser: pytest.Parser) -> Generator[None, None, None]:
-    """Add `--baseline` as the short form, after all others; a plug-in that has it already keeps it."""
+    """Add `--baseline` as an alias of `--kev-baseline`, unless another plug-in has added that option."""
     result = yield
     try:
         _, unknown = parser.parse_known_and_unknown_args(["--baseline=x"])
         if "--baseline=x" in unknown:
             group = parser.getgroup("satview")
             group.addoption("--baseline", dest="kev_baseline", metavar="FILE", help=_HELP_BASELINE)
-    except Exception:  # noqa: BLE001, S110  -- the long form is there; nothing of others may break
+    except Exception:  # noqa: BLE001, S110  -- the alias is optional and must not break other plug-ins
         pass
     return result
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Register the marker, and read the baseline if there is one.
+    """Register the marker `kev`, and read the baseline file if the option is given.
 
     Raises:
-        pytest.UsageError: A baseline is to be updated and none is named, or it cannot be read.
+        pytest.UsageError: `--update-kev-baseline` is given without a baseline file, or the file cannot be read.
     """
     config.addinivalue_line("markers", "kev(path): the trace that the fixture `kev` opens, seen from the test's file")
     option = config.getoption("kev_baseline", None)
@@ -82,20 +82,20 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.fixture(scope="session")
 def kev_names() -> Mapping[str, str]:
-    """Return what the project calls events, name to expression; for projects to override."""
+    """Return the project's own names of events, each with its expression; projects override this fixture."""
     return {}
 
 
 @pytest.fixture(scope="session")
 def kev_timing(pytestconfig: pytest.Config) -> Path | None:
-    """Return the file of timing of the setting `kev_timing`, None without one; for projects to override."""
+    """Return the timing file of the setting `kev_timing`, or None; projects may override this fixture."""
     setting = pytestconfig.getini("kev_timing")
     return _seen_from(_settings_folder(pytestconfig), setting) if setting else None
 
 
 @pytest.fixture
 def kev_file(request: pytest.FixtureRequest) -> Path:
-    """Return the trace of a test: of the marker `kev`, `--kev`, or the setting `kev_file`; for projects to override."""
+    """Return the trace file: of the marker `kev`, else `--kev`, else the setting `kev_file`; may be overridden."""
     config = request.config
     marker = request.node.get_closest_marker("kev")
     if marker is not None and marker.args:
@@ -111,19 +111,19 @@ def kev_file(request: pytest.FixtureRequest) -> Path:
 
 @pytest.fixture
 def kev(request: pytest.FixtureRequest, kev_file: Path, kev_names: Mapping[str, str], kev_timing: Path | None) -> Kev:
-    """Return a trace to make claims about (docs/ci.md)."""
+    """Return a trace with methods for assertions (docs/ci.md)."""
     from satview.analysis.timing import read_timing
-    from satview.testing.figure import TimingClaims
+    from satview.testing.figure import Claims
     from satview.testing.kev import Kev
 
     config = request.config
-    claims = request.node.stash[_claims] = TimingClaims(request.node.nodeid, config.stash.get(_baseline, None))
+    claims = request.node.stash[_claims] = Claims(request.node.nodeid, config.stash.get(_baseline, None))
     timing = {} if kev_timing is None else read_timing(Path(kev_timing))
     return Kev(_trace(config, Path(kev_file)), kev_names, claims, timing)
 
 
 def pytest_assertrepr_compare(op: str, left: object, right: object) -> list[str] | None:
-    """Say what a value is and where it comes from, in place of two numbers."""
+    """Explain a failed comparison of a `Figure` by its description and location instead of two numbers."""
     if type(left).__module__ != "satview.testing.figure" and type(right).__module__ != "satview.testing.figure":
         return None
     from satview.testing.figure import Figure, claim_lines
@@ -138,7 +138,7 @@ def pytest_assertrepr_compare(op: str, left: object, right: object) -> list[str]
 def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Add location, command and picture to the report of a claim that failed."""
+    """Add location, command and picture to the report of a failed assertion."""
     report = yield
     claims = item.stash.get(_claims, None)
     if claims is None or report.when != "call":
@@ -159,7 +159,7 @@ def pytest_runtest_makereport(
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """Hand values to the process that started this one, or write them."""
+    """Write the baseline file; a pytest-xdist worker sends its values to the controller instead."""
     config = session.config
     baseline = config.stash.get(_baseline, None)
     if hasattr(config, "workeroutput"):
@@ -178,14 +178,14 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
-    """Let go of the traces: their files are mapped."""
+    """Release the cached traces, which map their files into memory."""
     if _opened in config.stash:
         config.stash[_opened].clear()
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_testnodedown(node: Any) -> None:
-    """Add the measured values and the count of skipped claims of a pytest-xdist worker."""
+    """Add the measured values and the number of skipped comparisons of a pytest-xdist worker."""
     measured, skipped = getattr(node, "workeroutput", {}).get("satview", ({}, 0))
     config: pytest.Config = node.config
     if _baseline in config.stash:
@@ -194,7 +194,7 @@ def pytest_testnodedown(node: Any) -> None:
 
 
 def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
-    """Say what was compared with the baseline, and what was not."""
+    """Print how many values were compared with the baseline, and how many were not."""
     for line in _summary(config):
         terminalreporter.write_line(f"satview: {line}")
 
@@ -212,18 +212,18 @@ def _summary(config: pytest.Config) -> list[str]:
         return [f"{name}: made, with {_values(baseline.count)} of this run"]
     if config.getoption("update_kev_baseline"):
         return [f"{name}: written, with {_values(baseline.count)} of this run"]
-    fresh = f", {baseline.fresh} new not: add with --update-kev-baseline" if baseline.fresh else ""
-    return [f"{name}: {_values(baseline.count - baseline.fresh)} compared{fresh}"]
+    fresh = f", {baseline.new_count} new not: add with --update-kev-baseline" if baseline.new_count else ""
+    return [f"{name}: {_values(baseline.count - baseline.new_count)} compared{fresh}"]
 
 
 def _values(count: int) -> str:
-    from satview.base.safe_text import counted  # what every pytest imports stays one module
+    from satview.base.safe_text import counted  # late, as pytest imports this module in every project
 
     return counted(count, "value")
 
 
 def _trace(config: pytest.Config, path: Path) -> OpenedTrace:
-    """Return an opened trace; the last ones stay open for the next tests."""
+    """Return an opened trace, from the cache of the traces opened last if possible."""
     from satview.base.errors import SatviewError
     from satview.opened import open_trace
 
@@ -233,7 +233,7 @@ def _trace(config: pytest.Config, path: Path) -> OpenedTrace:
             cache[path] = open_trace(path)
         except (SatviewError, OSError) as error:
             pytest.fail(f"{path}: {error}", pytrace=False)
-        for old in list(cache)[:-_MOST_OPEN]:
+        for old in list(cache)[:-_MAX_OPEN]:
             del cache[old]
     return cache[path]
 

@@ -1,4 +1,4 @@
-"""Claims of tests about one thread or several."""
+"""Assertions about one thread or several threads."""
 
 from __future__ import annotations
 
@@ -16,33 +16,33 @@ from satview.filters.expressions.semantics import state_value
 from satview.opened import OpenedTrace
 from satview.store.time_ranges import location_of
 from satview.testing.durations import MeasuredDurations
-from satview.testing.figure import Figure, KevFailure, TimingClaims, Unit
+from satview.testing.figure import Claims, Figure, KevFailure, Unit
 
 
 @dataclass(frozen=True, slots=True)
 class Threads:
-    """One thread, or several of which each claim must hold.
+    """One thread or several threads; assertions are about all of them together.
 
     Attributes:
         trace: The trace.
-        claims: Of the test.
-        says: Their name.
-        rows: Of the thread table.
+        claims: Assertions of the test.
+        says: Name of the thread or threads in messages.
+        rows: Rows of the thread table.
     """
 
     trace: OpenedTrace
-    claims: TimingClaims
+    claims: Claims
     says: str
     rows: tuple[int, ...]
 
     def never(self, *states: str) -> bool:
-        """Return True if none of them is ever in one of these states.
+        """Return True if no thread is ever in one of these states.
 
         Args:
-            states: Such as `MUTEX`, `STATE_SEND`, `THREADY`.
+            states: Names such as `MUTEX`, `STATE_SEND`, `THREADY`.
 
         Raises:
-            KevFailure: One is; says how often, how long, and where first.
+            KevFailure: A thread is in such a state; the message has count, total time and first location.
             UsageError: There is no such state.
         """
         __tracebackhide__ = True
@@ -57,9 +57,9 @@ class Threads:
         raise KevFailure(f"{self.says}: {what} {times}, {total} in all, first {location}\n  {location.command}")
 
     def in_state(self, *states: str) -> MeasuredDurations:
-        """Return how long they are in states, each time: `in_state("READY").longest`.
+        """Return the durations of the threads' intervals in some states: `in_state("READY").longest`.
 
-        Times that lost events or the ends of the trace cut are as long as the trace shows.
+        An interval that is cut by lost events or by the start or end of the trace counts only as far as it is recorded.
 
         Raises:
             UsageError: There is no such state.
@@ -74,21 +74,21 @@ class Threads:
 
     @property
     def runs(self) -> MeasuredDurations:
-        """Uninterrupted runs of the threads on CPUs; handling an interrupt does not end a run and is a part of it."""
+        """Durations for which the threads run without being descheduled; interrupts in between are included."""
         runs = self.trace.table("run")
         selected = np.isin(runs["thread"], self.rows)
         return self._rows(f"runs of {self.says}", runs, selected)
 
     @property
     def responses(self) -> MeasuredDurations:
-        """From each wake-up of one of the threads until it waits again, if the trace holds both ends."""
+        """Durations from a thread's wake-up until it blocks again; those with both ends in the trace."""
         activations = self.trace.table("activation")
         selected = np.isin(activations["thread"], self.rows) & ~activations["is_cut"]
         return self._rows(f"responses of {self.says}", activations, selected)
 
     @property
     def periods(self) -> MeasuredDurations:
-        """From each wake-up of one of the threads to its next, where the trace shows both."""
+        """Durations from a thread's wake-up to its next wake-up; those with both ends in the trace."""
         activations = self.trace.table("activation")
         selected = np.flatnonzero(np.isin(activations["thread"], self.rows) & (activations["period_cycles"] >= 0))
         ends, before = activations["start_cycles"][selected], selected - 1  # the table is by thread, then in time order
@@ -98,7 +98,7 @@ class Threads:
 
     @property
     def cpu_share(self) -> Figure:
-        """Their part of the time of one CPU, without interrupts, 1.0 for a whole one; located at the longest run."""
+        """CPU time of the threads without interrupts, as a share of one CPU; located at the longest run."""
         __tracebackhide__ = True
         runs = self.trace.table("run")
         selected = np.isin(runs["thread"], self.rows)
@@ -107,10 +107,10 @@ class Threads:
         return Figure(used / self.trace.window.length, f"CPU share of {self.says}", Unit.SHARE, location, self.claims)
 
     def stays_on(self, *cpus: int) -> bool:
-        """Return True if they run on these CPUs only.
+        """Return True if the threads run only on these CPUs.
 
         Raises:
-            KevFailure: One runs elsewhere; says where first.
+            KevFailure: A thread runs on another CPU; the message has the first location.
         """
         __tracebackhide__ = True
         runs = self.trace.table("run")
@@ -137,10 +137,10 @@ class Threads:
 
 
 def _state(name: str) -> str:
-    """Return the name of a state as the table `state` has it.
+    """Return the name that the table `state` uses for a state.
 
     Raises:
-        UsageError: There is none.
+        UsageError: There is no such state.
     """
     value = state_value(name)
     state_name = next((state.name for state in STATES if state.value == value), None)

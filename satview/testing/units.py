@@ -1,4 +1,4 @@
-"""Lengths of time as whole nanoseconds: `kev.latency("tick", "done").p99 < 200 * us`."""
+"""Units of time in nanoseconds: `kev.latency("tick", "done").p99 < 200 * us`."""
 
 from __future__ import annotations
 

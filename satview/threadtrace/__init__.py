@@ -1,1 +1,1 @@
-"""Traces the `threading` operations of a Python program into UnixWare thread_trace files."""
+"""Records the `threading` operations of a Python program in UnixWare thread_trace files."""

@@ -1,4 +1,4 @@
-"""`python -m satview.threadtrace SCRIPT [ARGS]`: runs a Python program with its threads traced."""
+"""`python -m satview.threadtrace SCRIPT [ARGS]`: runs a Python program and traces its threads."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Look at the result with `satview DIRECTORY`, or list what threads waited for wit
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Run a program; returns its exit code, 2 for bad use."""
+    """Run a program with tracing; return its exit code, or 2 for invalid arguments."""
     given = sys.argv[1:] if argv is None else argv
     is_module = given[:1] == ["-m"]  # argparse would take options of the module for ours
     options = _parser().parse_args(given[1:] if is_module else given)
@@ -68,7 +68,7 @@ def _exists(module: str) -> bool:
 
 
 def _look_first_in(folder: str) -> None:
-    """Let the program find its modules where it would without us; ours are imported by now."""
+    """Add a folder to the front of the import path, where the program finds its modules without tracing too."""
     if not sys.flags.safe_path:
         sys.path.insert(0, folder)
 
@@ -102,13 +102,13 @@ def _run_module(module: str, arguments: list[str]) -> int:
 
 
 def _watched(run: object) -> int:
-    """Run the program; show its uncaught exception as Python would, without our own frames."""
+    """Run the program; print an uncaught exception as Python would, without the frames of this package."""
     assert callable(run)
     try:
         run()
     except SystemExit:
         raise
-    except BaseException as error:  # noqa: BLE001  -- whatever it is, Python would show it and end with 1
+    except BaseException as error:  # noqa: BLE001  -- Python prints any uncaught exception and exits with 1
         trace = error.__traceback__
         while trace is not None and _is_ours(trace):
             trace = trace.tb_next

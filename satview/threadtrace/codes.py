@@ -1,7 +1,7 @@
-"""Numbers of thread_trace(4) that the recorder writes, and those of the file of times, which is satview's own.
+"""Numbers in thread_trace(4) records, and in the `.time` files, a format of satview's own.
 
-The readers take them from `resources/events/unixware.toml`; a traced program must not load that machinery, so those
-needed here are repeated here, and a test compares the two.
+They repeat a part of `resources/events/unixware.toml`, because a traced program must not load the modules that read
+it; a test compares the two.
 """
 
 from __future__ import annotations
@@ -22,5 +22,5 @@ SEMA_INIT, SEMA_WAIT, SEMA_TRYWAIT, SEMA_POST = 1, 2, 3, 4
 BARRIER_INIT, BARRIER_WAIT = 1, 2
 CPU_TIME, SLEEP, READ, WRITE, CONNECT, ACCEPT, POLL, WAIT_PROCESS, SYNC = 1, 2, 3, 4, 5, 6, 7, 8, 9  # of time
 
-# Results as System V Release 4 numbers them.
+# Error numbers of System V Release 4.
 OK, EPERM, ESRCH, EINTR, EAGAIN, EBUSY, EINVAL, EDEADLK, ETIME = 0, 1, 3, 4, 11, 16, 22, 45, 62

@@ -1,4 +1,4 @@
-"""Switches tracing on and off: patches functions, and handles exit and child processes."""
+"""Starts and stops tracing: patches functions, and handles process exit and forks."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from satview.threadtrace import codes, locks, state, threads, times
 from satview.threadtrace.locks import TracedLock, TracedRLock
 from satview.threadtrace.state import RecordOptions, ThreadRecorder
 
-_WAYS_OUT = ("_exit", "abort", "execv", "execve")  # of a process that run no exit functions
+_WAYS_OUT = ("_exit", "abort", "execv", "execve")  # end or replace the process without running exit functions
 
 
 class _Installed:
-    """Holds the attributes that tracing replaced, to restore them."""
+    """State of the installation: the replaced attributes, to be restored by `uninstall`."""
 
     originals: list[tuple[Any, str, Any]] = []  # noqa: RUF012  -- one list per process on purpose
     watches_forks = False
@@ -28,11 +28,11 @@ def install(settings: RecordOptions, program: str = "") -> ThreadRecorder:
     """Start tracing; return the recorder.
 
     Args:
-        settings: Where to, and which categories.
-        program: Path of the program, for the file of names.
+        settings: Directory and categories.
+        program: Path of the program, written to the file of names.
 
     Raises:
-        OSError: The directory cannot be made or written to.
+        OSError: The directory cannot be created or is not writable.
     """
     os.makedirs(settings.directory, exist_ok=True)  # noqa: PTH103
     if not os.access(settings.directory, os.W_OK):
@@ -75,7 +75,7 @@ def _replace(owner: Any, name: str, value: Any) -> None:
 def _flushing(original: Callable[..., Any]) -> Callable[..., Any]:
     def leave(*args: Any, **named: Any) -> Any:
         recorder = state.recorder()
-        if recorder.pid == os.getpid():  # in a child made without our knowledge there is nothing of its own
+        if recorder.pid == os.getpid():  # not in a child process whose fork was not traced
             recorder.flush()
         return original(*args, **named)
 
@@ -86,12 +86,12 @@ def _watch_forks() -> None:
     if _Installed.watches_forks or not hasattr(os, "register_at_fork"):
         return
     _Installed.watches_forks = True
-    # The writing thread must not hold a lock while the process is copied.
+    # The flusher thread must not hold a lock during the fork.
     os.register_at_fork(before=lambda: state.recorder().stop_flusher(), after_in_child=state.fork_child)
 
 
 def finish() -> None:
-    """Make the last record of the main thread and write everything; does nothing the second time."""
+    """Record the end of the main thread, and write all records; a second call does nothing."""
     recorder = state.recorder()
     if recorder.is_closed:
         return
@@ -101,13 +101,13 @@ def finish() -> None:
 
 
 def uninstall() -> None:
-    """Write everything and restore the patched attributes; objects made meanwhile stay usable, untraced."""
+    """Write all records and restore the patched attributes; traced objects stay usable, but record nothing."""
     finish()
     atexit.unregister(finish)
     threads.release_main_thread()
     while _Installed.originals:
         owner, name, value = _Installed.originals.pop()
-        if value is None:  # it was inherited
+        if value is None:  # the attribute was inherited
             delattr(owner, name)
         else:
             setattr(owner, name, value)
@@ -115,17 +115,15 @@ def uninstall() -> None:
 
 @contextmanager
 def tracing(directory: str, categories: str = "", direct: bool = False) -> Iterator[ThreadRecorder]:
-    """Trace what happens in a block.
-
-    `with tracing("traces"): ...`
+    """Trace the block of a `with` statement.
 
     Args:
-        directory: Where the files go; made if it does not exist.
-        categories: As THR_TRACE_EVENTS: `mutex:cond`; empty = all.
-        direct: Write each record at once, as THR_TRACE_BUF requests.
+        directory: Directory of the files; created if missing.
+        categories: Categories as in THR_TRACE_EVENTS, such as `mutex:cond`; empty = all.
+        direct: Whether each record is written at once, as with THR_TRACE_BUF.
 
     Raises:
-        OSError: The directory cannot be made or written to.
+        OSError: The directory cannot be created or is not writable.
     """
     requested = frozenset(categories.split(":") if categories else codes.CATEGORIES)
     recorder = install(RecordOptions(os.path.abspath(directory), requested, direct))  # noqa: PTH100

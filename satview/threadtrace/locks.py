@@ -1,4 +1,4 @@
-"""`threading.Lock` and `threading.RLock`, traced: they wrap the interpreter's own locks and keep their behaviour."""
+"""Traced locks, which wrap those of the interpreter, and traced methods of the other classes of `threading`."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import _thread
 import queue
 import time
 from collections.abc import Callable
+from functools import wraps
 from threading import Barrier, BoundedSemaphore, BrokenBarrierError, Condition, Event, Semaphore
 from types import TracebackType
 from typing import Any, Final, NoReturn, TypeVar
@@ -25,13 +26,20 @@ _T = TypeVar("_T")
 
 
 def address_of(instance: object) -> int:
-    """Return the address by which records name an object; 0 = it is not traced."""
+    """Return the address of an object in records; 0 = the object is not traced."""
     address: int = instance.__dict__.get(_ADDRESS, 0)
     return address
 
 
+def _recording(instance: object) -> tuple[Log | None, int]:
+    """Return the log for an operation on an object, None = do not record the operation; and the object's address."""
+    address = address_of(instance)
+    log = state.current() if address else None
+    return None if log is None or log.busy else log, address
+
+
 def quietly(log: Log, method: Callable[..., _T], *args: Any, **named: Any) -> _T:
-    """Call a method without recording anything that it does."""
+    """Call a method without recording the operations inside it."""
     was, log.busy = log.busy, True
     try:
         return method(*args, **named)
@@ -40,7 +48,7 @@ def quietly(log: Log, method: Callable[..., _T], *args: Any, **named: Any) -> _T
 
 
 def result_of(error: BaseException) -> int:
-    """Return the number that represents an error in a record."""
+    """Return the result number of a record for an exception."""
     if isinstance(error, (BrokenBarrierError, queue.Empty)):
         return codes.ETIME
     if isinstance(error, RuntimeError):
@@ -49,7 +57,7 @@ def result_of(error: BaseException) -> int:
 
 
 def _until(timeout: float | None) -> tuple[int, int]:
-    """Return the moment at which a wait gives up, in seconds and nanoseconds."""
+    """Return the deadline of a wait as seconds and nanoseconds since 1970; zeros without a timeout."""
     if timeout is None or not 0 <= timeout <= _LONGEST_S:
         return 0, 0
     return divmod(time.time_ns() + int(timeout * 1e9), 1_000_000_000)
@@ -61,7 +69,7 @@ def _traced_init(original: Method, category: int, interface: int, count: str = "
         if log.busy or address_of(self):
             original(self, *args, **named)
             return
-        # The lock that a condition makes for itself is the caller's to use, so it is traced.
+        # The lock that a condition creates is part of its interface, so it is traced.
         if shows_lock:
             original(self, *args, **named)
         else:
@@ -83,7 +91,7 @@ def _single(
     *args: Any,
     **named: Any,
 ) -> Any:
-    """Run a method and make its one record, with the time of the start, so that it precedes wake-ups that it causes."""
+    """Run a method and add one record with its start time, which therefore precedes wake-ups that it causes."""
     start_ns, result = now(), codes.EINTR
     before = third()
     try:
@@ -97,24 +105,38 @@ def _single(
     return value
 
 
+def _traced_single(original: Method, category: int, interface: int, third: Callable[[Any], int]) -> Method:
+    """Return the traced form of a method that is recorded by `_single`."""
+
+    @wraps(original)
+    def method(self: Any, *args: Any, **named: Any) -> None:
+        log, address = _recording(self)
+        if log is None:
+            original(self, *args, **named)
+        else:
+            _single(original, log, category, interface, address, lambda: third(self), self, *args, **named)
+
+    return method
+
+
 def _pair(
     original: Method,
     log: Log,
     category: int,
     interface: int,
     arguments: tuple[int, ...],
-    failed: Callable[[Any], int],
+    result_number: Callable[[Any], int],
     self: Any,
     *args: Any,
     **named: Any,
 ) -> Any:
-    """Run a method that two records represent; `failed` shows the result that goes with what it returned."""
+    """Run a method and add two records, for its start and end; `result_number` converts its value."""
     start_ns, result = now(), codes.EINTR
     log.sample_cpu(start_ns)
     log.note(start_ns, category, interface, codes.FIRST, *arguments)
     try:
         value = quietly(log, original, self, *args, **named)
-        result = failed(value)
+        result = result_number(value)
     except BaseException as error:
         result = result_of(error)
         raise
@@ -134,40 +156,23 @@ def _succeeded(_value: Any) -> int:
 
 
 def _condition() -> list[Patch]:
-    wait_original, notify_original, all_original = Condition.wait, Condition.notify, Condition.notify_all
+    wait_original = Condition.wait
 
     def wait(self: Condition, timeout: float | None = None) -> bool:
-        address = address_of(self)
-        log = state.current() if address else None
-        if log is None or log.busy:
+        log, address = _recording(self)
+        if log is None:
             return wait_original(self, timeout)
         mutex = getattr(self._lock, "address", 0)  # type: ignore[attr-defined]
         interface = codes.COND_WAIT if timeout is None else codes.COND_TIMEDWAIT
         arguments = (address, mutex, *_until(timeout))
         return bool(_pair(wait_original, log, codes.COND, interface, arguments, _in_time, self, timeout))
 
-    def notify(self: Condition, n: int = 1) -> None:
-        address = address_of(self)
-        log = state.current() if address else None
-        if log is None or log.busy:
-            notify_original(self, n)
-        else:
-            _single(notify_original, log, codes.COND, codes.COND_SIGNAL, address, lambda: _waiters(self), self, n)
-
-    def notify_all(self: Condition) -> None:
-        address = address_of(self)
-        log = state.current() if address else None
-        if log is None or log.busy:
-            all_original(self)
-        else:
-            _single(all_original, log, codes.COND, codes.COND_BROADCAST, address, lambda: _waiters(self), self)
-
     init = _traced_init(Condition.__init__, codes.COND, codes.COND_INIT, shows_lock=True)
     return [
         (Condition, "__init__", init),
         (Condition, "wait", wait),
-        (Condition, "notify", notify),
-        (Condition, "notify_all", notify_all),
+        (Condition, "notify", _traced_single(Condition.notify, codes.COND, codes.COND_SIGNAL, _waiters)),
+        (Condition, "notify_all", _traced_single(Condition.notify_all, codes.COND, codes.COND_BROADCAST, _waiters)),
     ]
 
 
@@ -176,37 +181,28 @@ def _waiters(condition: Any) -> int:
 
 
 def _event() -> list[Patch]:
-    wait_original, set_original = Event.wait, Event.set
+    wait_original = Event.wait
 
     def wait(self: Event, timeout: float | None = None) -> bool:
-        address = address_of(self)
-        log = state.current() if address else None
-        if log is None or log.busy or self.is_set():
+        log, address = _recording(self)
+        if log is None or self.is_set():
             return wait_original(self, timeout)
         interface = codes.COND_WAIT if timeout is None else codes.COND_TIMEDWAIT
         return bool(
             _pair(wait_original, log, codes.COND, interface, (address, 0, *_until(timeout)), _in_time, self, timeout)
         )
 
-    def set(self: Event) -> None:  # noqa: A001  -- the name of the method it represents
-        address = address_of(self)
-        log = state.current() if address else None
-        if log is None or log.busy:
-            set_original(self)
-        else:
-            _single(set_original, log, codes.COND, codes.COND_BROADCAST, address, lambda: _waiters(self._cond), self)  # type: ignore[attr-defined]
-
     init = _traced_init(Event.__init__, codes.COND, codes.COND_INIT)
-    return [(Event, "__init__", init), (Event, "wait", wait), (Event, "set", set)]
+    traced_set = _traced_single(Event.set, codes.COND, codes.COND_BROADCAST, lambda event: _waiters(event._cond))
+    return [(Event, "__init__", init), (Event, "wait", wait), (Event, "set", traced_set)]
 
 
 def _semaphore() -> list[Patch]:
     acquire_original = Semaphore.acquire
 
     def acquire(self: Any, blocking: bool = True, timeout: float | None = None) -> bool:
-        address = address_of(self)
-        log = state.current() if address else None
-        if log is None or log.busy or (timeout is not None and not blocking):
+        log, address = _recording(self)
+        if log is None or (timeout is not None and not blocking):
             return acquire_original(self, blocking, timeout)
         if blocking and (timeout is None or timeout > 0):
             arguments = (address, max(0, self._value))
@@ -218,24 +214,16 @@ def _semaphore() -> list[Patch]:
         log.note(start_ns, codes.SEMA, codes.SEMA_TRYWAIT, codes.SINGLE, address, codes.OK if got else codes.EBUSY)
         return got
 
-    def releaser(original: Method) -> Method:
-        def release(self: Any, n: int = 1) -> None:
-            address = address_of(self)
-            log = state.current() if address else None
-            if log is None or log.busy:
-                original(self, n)
-            else:
-                _single(original, log, codes.SEMA, codes.SEMA_POST, address, lambda: int(self._value), self, n)
-
-        return release
+    def traced_release(original: Method) -> Method:
+        return _traced_single(original, codes.SEMA, codes.SEMA_POST, lambda semaphore: int(semaphore._value))
 
     init = _traced_init(Semaphore.__init__, codes.SEMA, codes.SEMA_INIT, "_value")
     return [
         (Semaphore, "__init__", init),
         (Semaphore, "acquire", acquire),
         (Semaphore, "__enter__", acquire),
-        (Semaphore, "release", releaser(Semaphore.release)),
-        (BoundedSemaphore, "release", releaser(BoundedSemaphore.release)),
+        (Semaphore, "release", traced_release(Semaphore.release)),
+        (BoundedSemaphore, "release", traced_release(BoundedSemaphore.release)),
     ]
 
 
@@ -243,9 +231,8 @@ def _barrier() -> list[Patch]:
     wait_original = Barrier.wait
 
     def wait(self: Barrier, timeout: float | None = None) -> int:
-        address = address_of(self)
-        log = state.current() if address else None
-        if log is None or log.busy:
+        log, address = _recording(self)
+        if log is None:
             return wait_original(self, timeout)
         return int(
             _pair(
@@ -265,7 +252,7 @@ def _barrier() -> list[Patch]:
 
 
 class TracedSimpleQueue(queue.SimpleQueue[Any]):
-    """`queue.SimpleQueue`, recorded as a semaphore that counts its items; executors hand out their calls by it."""
+    """`queue.SimpleQueue`, recorded as a semaphore that counts its items; executors use it for their calls."""
 
     def __init__(self) -> None:
         log = state.current()
@@ -308,7 +295,7 @@ class TracedSimpleQueue(queue.SimpleQueue[Any]):
 
 
 def patches(categories: frozenset[str]) -> list[Patch]:
-    """Return class, name and traced method of everything that the categories select."""
+    """Return class, name and traced method of each method to replace for some categories."""
     makers = (("cond", _condition), ("cond", _event), ("sema", _semaphore), ("barrier", _barrier))
     return [patch for category, make in makers if category in categories for patch in make()]
 
@@ -321,14 +308,13 @@ _LOCK, _TRY, _UNLOCK = codes.MUTEX_LOCK, codes.MUTEX_TRYLOCK, codes.MUTEX_UNLOCK
 
 
 class _Traced:
-    """Base of both locks.
+    """Base class of the traced locks.
 
-    A lock that another traced object makes for itself is the interpreter's own one: nothing of it would be recorded.
-    `with` on a free lock is what programs do most, so that path calls nothing that is not needed, and the lock is free
-    no longer than it must be: while records are made of it, others would queue up.
+    A lock that is created inside a traced operation is a plain lock, as its operations would not be recorded. The code
+    path of `with` on a free lock is the most frequent and is kept short, so that the lock is not held longer.
 
     Attributes:
-        address: Address by which records name the lock.
+        address: Address of the lock in records.
     """
 
     __slots__ = ("__weakref__", "_free", "_letting_go", "_raw", "_take", "_waiting", "address")
@@ -337,7 +323,7 @@ class _Traced:
     _raw: Any
 
     def __new__(cls) -> Any:
-        """Return a traced lock, or a plain one while a traced operation goes on in the thread."""
+        """Return a traced lock, or a plain lock during a traced operation of the thread."""
         return cls._make() if state.current().busy else super().__new__(cls)
 
     def __init__(self) -> None:
@@ -353,11 +339,11 @@ class _Traced:
         return _thread.allocate_lock()
 
     def _got(self, start_ns: int) -> Record:
-        """Note one more hold by the caller; return the two records of an acquisition that did not wait."""
+        """Count an acquisition that did not wait, and return its two records."""
         raise NotImplementedError
 
     def _depth_now(self) -> int:
-        """Note one more hold by the caller, who waited for it; return the depth for the record."""
+        """Count an acquisition, and return the recursion depth for its record."""
         return 0
 
     def acquire(self, blocking: bool = True, timeout: float = -1) -> bool:
@@ -399,11 +385,11 @@ class _Traced:
         return got
 
     def _take_soon(self) -> bool:
-        """Try to take the lock a few times; return whether it worked.
+        """Poll the lock a few times, with pauses; return whether it was acquired.
 
-        A thread that blocks in the lock itself is woken by every release and takes the lock before it has the
-        GIL, so that the running thread must wait for it: a busy lock changes hands each time, at 20 times the
-        cost. Without tracing a lock is free too briefly for that to happen often.
+        A thread that blocks on the lock would take it at each release before it has the GIL, so that the running
+        thread must wait for it in turn: a contended lock would then change its owner each time, at 20 times the cost.
+        Without tracing, a lock is free too briefly for that to happen often.
         """
         for _ in range(_ATTEMPTS):
             _sleep(_PAUSE_S)
@@ -425,7 +411,7 @@ class _Traced:
         raise TypeError(f"cannot pickle '{type(self._raw).__module__}.{type(self._raw).__name__}' object")
 
     def __getattr__(self, name: str) -> Any:
-        # What other versions of Python have besides: `locked` of RLock, `_recursion_count`.
+        # Attributes that only some versions of Python have, such as `locked` of RLock and `_recursion_count`.
         if name == "_raw":
             raise AttributeError(name)
         return getattr(self._raw, name)
@@ -481,12 +467,12 @@ class TracedLock(_Traced):
         return start_ns, self._request, _GOT
 
     def locked(self) -> bool:
-        """Return whether it is held."""
+        """Return whether the lock is held."""
         return bool(self._is_locked())
 
     acquire_lock, release_lock, locked_lock = _Traced.acquire, _Traced.release, locked
 
-    # Three that Condition looks for: it finds out by trying to acquire, which would be recorded.
+    # Condition uses these three methods if they exist; otherwise it acquires the lock, which would be recorded.
     def _is_owned(self) -> bool:
         if self._take(False):
             self._free()
@@ -553,7 +539,7 @@ class TracedRLock(_Traced):
             log.flush(0)
 
     def _taking_at(self, depth: int) -> tuple[str, str]:
-        """Return the records of an acquisition at a depth; the caller holds the lock, so no other thread can."""
+        """Return the records of an acquisition at a recursion depth; the caller must hold the lock."""
         while len(self._taking) < depth:
             second = record_text(codes.RMUTEX, _LOCK, codes.SECOND, codes.OK, 0, len(self._taking) + 1)
             self._taking.append((record_text(codes.RMUTEX, _LOCK, codes.FIRST, self.address), second))

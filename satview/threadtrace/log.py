@@ -1,4 +1,4 @@
-"""The records of one thread: collected in memory without any lock, written to the files of its LWP."""
+"""Collects the records of one thread in memory without locks, and writes them to the files of its LWP."""
 
 from __future__ import annotations
 
@@ -13,34 +13,34 @@ from satview.base.errors import WriteError
 from satview.base.new_file import begin_growing
 from satview.threadtrace import codes
 
-now = time.perf_counter_ns  # never steps back; the writer adds what makes it a date
-cpu_now = getattr(time, "thread_time_ns", None)  # processor time of the calling thread; some systems have none
+now = time.perf_counter_ns  # monotonic; `text_of` converts values to wall-clock time
+cpu_now = getattr(time, "thread_time_ns", None)  # CPU time of the calling thread; missing on some systems
 RECORDS_MAX: Final = 1024
 _NS: Final = 1_000_000_000
 _APPEND: Final = os.O_WRONLY | os.O_CREAT | os.O_APPEND | getattr(os, "O_BINARY", 0)
 _PATIENCE_S: Final = 2.0
-_CPU_SAMPLE_NS: Final = 1_000_000  # a thread that waits more often is not requested its processor time each time
+_CPU_SAMPLE_NS: Final = 1_000_000  # minimum time between two samples of a thread's CPU time
 _WRITE: Final = os.write  # the program's own `os.write` may be traced
-# Value of `now()`, and one or two records of that moment: everything behind the thread id, newline included.
+# Value of `now()`, and one or two records of that moment as made by `record_text`.
 Record = tuple[int, str, str | None]
 
 
 def record_text(
     category: int, interface: int, which: int, a1: int = 0, a2: int = 0, a3: int = 0, a4: int = 0, a5: int = 0
 ) -> str:
-    """Return a record from behind the thread id to its newline."""
+    """Return the part of a record that follows the thread id, including the newline."""
     return f"{category}:{interface}:{which}:{a1}:{a2}:{a3}:{a4}:{a5}\n"
 
 
 def text_of(records: list[Record], offset_ns: int, ids: str) -> str:
-    """Return the lines of records.
+    """Return records as lines of a thread_trace file.
 
-    Half the time of tracing a lock goes into this, so it is one expression for all records of a second.
+    Half the cost of tracing a lock is spent here, so one expression formats all records of a second.
 
     Args:
-        records: At least one, in the order in which they were made.
-        offset_ns: Converts a value of `now()` to nanoseconds since 1970.
-        ids: `:LWP:PROCESS:THREAD:`.
+        records: One or more records, in time order.
+        offset_ns: Added to a value of `now()` to get nanoseconds since 1970.
+        ids: The text `:LWP:PROCESS:THREAD:` between time and record.
     """
     second = (records[0][0] + offset_ns) // _NS
     if (records[-1][0] + offset_ns) // _NS != second:
@@ -49,16 +49,16 @@ def text_of(records: list[Record], offset_ns: int, ids: str) -> str:
     start_ns, head = second * _NS - offset_ns, f"{second}:"
     return "".join(
         [
-            f"{head}{time_ns - start_ns}{ids}{one}"
-            if other is None
-            else f"{head}{(ns := time_ns - start_ns)}{ids}{one}{head}{ns}{ids}{other}"
-            for time_ns, one, other in records
+            f"{head}{time_ns - start_ns}{ids}{text}"
+            if second_text is None
+            else f"{head}{(ns := time_ns - start_ns)}{ids}{text}{head}{ns}{ids}{second_text}"
+            for time_ns, text, second_text in records
         ]
     )
 
 
 class GrowingText:
-    """One file that grows; opened when there is something to write."""
+    """A file to which text is appended; it is opened by the first write."""
 
     __slots__ = ("_fd", "_is_new", "is_broken", "path")
 
@@ -69,7 +69,7 @@ class GrowingText:
         self._fd = -1
 
     def write(self, text: str) -> None:
-        """Append text; the first failure is reported on standard error, later text is dropped."""
+        """Append text; after a failed write, which is reported on standard error, text is dropped."""
         if self.is_broken:
             return
         data = text.encode("utf-8", "backslashreplace")
@@ -88,13 +88,13 @@ class GrowingText:
             data = data[_WRITE(self._fd, data) :]
 
     def close(self) -> None:
-        """Close the file; it is opened again if more comes."""
+        """Close the file; a later write opens it again."""
         if self._fd >= 0:
             fd, self._fd = self._fd, -1
             os.close(fd)
 
     def forget(self) -> None:
-        """After a fork: close the copied descriptor and write no more, as the file belongs to the parent process."""
+        """Close the file and drop later text: in a forked child, as the file belongs to the parent process."""
         self.close()
         self.is_broken = True
 
@@ -102,14 +102,14 @@ class GrowingText:
 class Log:
     """The records of one thread.
 
-    Only its thread appends, and the thread that holds the guard takes out and writes, so no record needs a lock.
+    Appending needs no lock: only the thread itself appends, and only the holder of `_guard` removes and writes records.
 
     Attributes:
         tid: Number of the thread, from 1.
-        lwp: Number of its LWP, from 1; free again when the thread has ended.
-        busy: True while a traced operation goes on in the thread: what that does inside is not recorded.
+        lwp: Number of its LWP, from 1; reused after the thread has ended.
+        busy: True during a traced operation, whose inner operations are not recorded.
         output: The file of the LWP.
-        put: Appends a record; the caller says when to `flush`, if there are many.
+        put: Appends a record without limiting the number of records in memory, unlike `note`.
         records: Records that are not written yet.
     """
 
@@ -151,29 +151,29 @@ class Log:
             self.flush(0)
 
     def note_time(self, time_ns: int, *numbers: int) -> None:
-        """Append a record to the file of times."""
+        """Append a record for the `.time` file of the LWP; see `note`."""
         self._times.append((time_ns, record_text(codes.TIME, *numbers), None))
         if self._direct or len(self._times) > RECORDS_MAX:
             self.flush(0)
 
     def watch_cpu(self) -> None:
-        """Let other threads read the processor time of the calling thread, which owns this log."""
+        """Allow other threads to read the CPU time of the calling thread, which owns this log."""
         if self._takes_times and hasattr(time, "pthread_getcpuclockid"):
             self._cpu_clock = time.pthread_getcpuclockid(_thread.get_ident())
 
     def sample_cpu(self, time_ns: int, spacing_ns: int = _CPU_SAMPLE_NS) -> None:
-        """Note the processor time of the calling thread, unless that was done a moment ago.
+        """Record the CPU time of the calling thread, unless it was recorded recently.
 
         Args:
             time_ns: A value of `now()`.
-            spacing_ns: How long a moment is.
+            spacing_ns: Minimum time since the last sample.
         """
         if self._takes_times and time_ns - self._sampled_ns >= spacing_ns and not self.busy:
             self._sampled_ns = time_ns
             self.note_time(time_ns, codes.CPU_TIME, codes.SINGLE, cpu_now())  # type: ignore[misc]
 
     def sample_from_outside(self, spacing_ns: int) -> None:
-        """Note the processor time of a thread that has not done so itself for some time."""
+        """Record the CPU time of the log's thread, called by another thread; do nothing after a recent sample."""
         clock, time_ns = self._cpu_clock, now()
         if clock is None or self.busy or time_ns - self._sampled_ns < spacing_ns:
             return
@@ -189,7 +189,7 @@ class Log:
         """Write all records.
 
         Args:
-            patience_s: How long to wait for another thread that is writing them; 0 = leave it to that one.
+            patience_s: Maximum time to wait while another thread writes them; 0 = return at once in that case.
         """
         if not (self._guard.acquire(True, patience_s) if patience_s else self._guard.acquire(False)):
             return
@@ -200,14 +200,14 @@ class Log:
             self._guard.release()
 
     def _drain(self, records: list[Record], output: GrowingText) -> None:
-        left = len(records)  # what comes meanwhile is for the next time
+        left = len(records)  # records that are appended meanwhile are left to the next flush
         while left > 0:
-            some = records[: min(left, RECORDS_MAX)]
-            del records[: len(some)]
-            left -= len(some)
-            output.write(text_of(some, self._offset_ns, f":{self.lwp}:{self._pid}:{self.tid}:"))
+            part = records[: min(left, RECORDS_MAX)]
+            del records[: len(part)]
+            left -= len(part)
+            output.write(text_of(part, self._offset_ns, f":{self.lwp}:{self._pid}:{self.tid}:"))
 
     def close(self) -> None:
-        """Close the files; they are opened again if more comes."""
+        """Close the files; a later write opens them again."""
         self.output.close()
         self._times_output.close()

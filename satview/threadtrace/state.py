@@ -1,4 +1,4 @@
-"""The one recorder of the process: logs of its threads, numbers, names; all is written at exit at the latest."""
+"""The recorder of the process: assigns thread and object numbers, and writes the logs of all threads."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ from satview.threadtrace.log import GrowingText, Log, now
 _INTERVAL_S: Final = 0.2
 _FIRST_ADDRESS: Final = 0x10000
 _ADDRESS_STEP: Final = 16
-_CPU_SAMPLE_NS: Final = 150_000_000  # less than the interval: at each flush of a thread that was not sampled meanwhile
+_CPU_SAMPLE_NS: Final = 150_000_000  # less than the flush interval, so that each flush samples idle threads too
 
 
 @dataclass(frozen=True, slots=True)
 class RecordOptions:
-    """Options from the environment.
+    """Options of a recording.
 
     Attributes:
-        directory: Where the files go.
-        categories: Words of THR_TRACE_EVENTS that are traced.
-        direct: Write each record at once.
+        directory: Directory of the files.
+        categories: Categories to trace, from `codes.CATEGORIES`.
+        direct: Whether each record is written at once.
     """
 
     directory: str
@@ -39,7 +39,7 @@ class RecordOptions:
 
     @classmethod
     def from_environment(cls) -> tuple[RecordOptions, list[str]]:
-        """Return the settings of THR_TRACE_EVENTS, THR_TRACE_DIR and THR_TRACE_BUF, and words that are no category."""
+        """Read THR_TRACE_EVENTS, THR_TRACE_DIR and THR_TRACE_BUF; return the options and unknown categories."""
         words = {word.strip() for word in os.environ.get("THR_TRACE_EVENTS", "").split(":")} - {""}
         known = frozenset(codes.CATEGORIES)
         requested = known & words if words else known
@@ -48,13 +48,13 @@ class RecordOptions:
 
 
 class ThreadRecorder:
-    """Gives threads their logs, objects their addresses, and writes the files of one process.
+    """Creates the logs of threads, and writes the files of one process.
 
     Args:
         settings: Directory and categories.
 
     Attributes:
-        addresses: The next address for an object; never used twice in a process, whatever recorders it has.
+        addresses: Iterator over addresses for objects; shared by all recorders, so that an address is never reused.
     """
 
     addresses = itertools.count(_FIRST_ADDRESS, _ADDRESS_STEP)
@@ -66,7 +66,7 @@ class ThreadRecorder:
         self._start_process()
 
     def _start_process(self) -> None:
-        """Begin again: at the start, and in a child process."""
+        """Initialize the state of a process: at the start, and after a fork in the child."""
         self.pid = os.getpid()
         self.offset_ns = time.time_ns() - now()
         self._lock = _thread.allocate_lock()
@@ -83,7 +83,7 @@ class ThreadRecorder:
         return os.path.join(self.settings.directory, f"tr.{self.pid & 0xFFFFFFF:07x}.{suffix}")  # noqa: PTH118
 
     def new_log(self, tid: int) -> Log:
-        """Return a log for the calling thread, on the lowest LWP number that is free."""
+        """Return a new log for the calling thread, with the lowest free LWP number."""
         with self._lock:
             if self._free_lwps:
                 lwp = heapq.heappop(self._free_lwps)
@@ -105,7 +105,7 @@ class ThreadRecorder:
         return log
 
     def end_log(self, log: Log) -> None:
-        """Write a log for the last time and give its LWP number back."""
+        """Write the remaining records of a log, and free its LWP number."""
         log.busy = True
         log.flush()
         with self._lock:
@@ -115,20 +115,20 @@ class ThreadRecorder:
                 heapq.heappush(self._free_lwps, log.lwp)
 
     def name(self, kind: str, number: int, text: str) -> None:
-        """Note a name for the file of names."""
+        """Add a line to the file of names, such as `thread:1:MainThread`."""
         self._names.append(f"{kind}:{number}:{text.replace(chr(10), ' ')[:300]}\n")
         if self.settings.direct:
             self._write_names()
 
     def flush(self) -> None:
-        """Write all that is recorded so far."""
+        """Write all records so far."""
         for log in list(self._logs.values()):
             log.sample_from_outside(0)
             log.flush()
         self._write_names()
 
     def close(self) -> None:
-        """Write everything and record no more."""
+        """Write all records and stop recording."""
         if not self.is_closed:
             self.is_closed = True
             self.stop_flusher()
@@ -137,7 +137,7 @@ class ThreadRecorder:
                 log.busy = True
 
     def after_fork(self) -> None:
-        """Begin new files in a child process; what the parent had not written is the parent's to write."""
+        """Start new files in a forked child; the parent writes the records made before the fork."""
         self._names_output.forget()
         for outputs in self._outputs.values():
             for output in outputs:
@@ -155,7 +155,7 @@ class ThreadRecorder:
             self._names_guard.release()
 
     def _start_flusher(self) -> None:
-        """Start the thread that writes now and then, so that a program that hangs or is killed leaves its records."""
+        """Start the flusher thread, which writes records regularly, in case the program hangs or is killed."""
         with self._lock:
             if self._flusher is not None or self.is_closed or self.settings.direct:
                 return
@@ -166,7 +166,7 @@ class ThreadRecorder:
         _raw_start(self._flush_until, (stop, stopped))
 
     def stop_flusher(self) -> None:
-        """Stop that thread; the next new thread of the program starts it again."""
+        """Stop the flusher thread; the next new thread of the program starts it again."""
         with self._lock:
             flusher, self._flusher = self._flusher, None
         if flusher is not None:
@@ -192,9 +192,12 @@ _DEEPEST: Final = 40
 
 
 class OwnState:
-    """Holds the recorder and `local.log`, the log of the calling thread, which locks read without a call.
+    """Global state; class attributes, as module variables would need `global`.
 
-    A module variable would need `global` in every function that assigns it.
+    Attributes:
+        recorder: The recorder of the process.
+        local: Thread-local data; `local.log` is the log of the calling thread.
+        routines: Addresses that stand for thread functions.
     """
 
     recorder: ThreadRecorder | None = None
@@ -203,13 +206,13 @@ class OwnState:
 
 
 def recorder() -> ThreadRecorder:
-    """Return the recorder; there is one while tracing is installed."""
+    """Return the recorder; tracing must be installed."""
     assert OwnState.recorder is not None
     return OwnState.recorder
 
 
 def current() -> Log:
-    """Return the log of the calling thread, a new one for a thread that nobody announced."""
+    """Return the log of the calling thread; create it if the start of the thread was not traced."""
     try:
         log: Log = OwnState.local.log
     except AttributeError:
@@ -218,7 +221,7 @@ def current() -> Log:
 
 
 def begin(tid: int) -> Log:
-    """Make the log of the calling thread; one that it has already gets the number."""
+    """Return the log of the calling thread with a thread number; create the log if there is none."""
     if hasattr(OwnState.local, "log"):
         OwnState.local.log.tid = tid
         return current()
@@ -227,14 +230,14 @@ def begin(tid: int) -> Log:
 
 
 def start(new: ThreadRecorder) -> None:
-    """Install a recorder as the only one of this process."""
+    """Make a recorder the recorder of this process."""
     OwnState.recorder = new
     OwnState.local = _thread._local()
     OwnState.routines = {}
 
 
 def fork_child() -> None:
-    """Begin new files in a child process; the thread that forked keeps its number."""
+    """Start new files in a forked child; the forking thread keeps its number."""
     tid = getattr(getattr(OwnState.local, "log", None), "tid", 0)
     here = recorder()
     here.after_fork()
@@ -244,9 +247,9 @@ def fork_child() -> None:
 
 
 def new_object(kind: str) -> int:
-    """Return an address for an object and record its name: `Lock app.py:12`.
+    """Return a unique number as the address of an object, and record the object's name, such as `Lock app.py:12`.
 
-    Addresses are numbers made up here: those of Python objects come back as soon as an object is gone.
+    Addresses of Python objects cannot be used, as they are reused after an object is deleted.
     """
     here = recorder()
     address = next(here.addresses)
@@ -255,7 +258,7 @@ def new_object(kind: str) -> int:
 
 
 def routine(code: CodeType | None, name: str) -> int:
-    """Return an address that represents a thread's function, named at the first call; 0 if there is no code."""
+    """Return the address that stands for a thread's function, 0 without code; the first call records its name."""
     if code is None:
         return 0
     address = OwnState.routines.get(code)
@@ -267,7 +270,7 @@ def routine(code: CodeType | None, name: str) -> int:
 
 
 def _maker() -> str:
-    """Return the line outside the standard library that created an object, then the library line in brackets."""
+    """Return the program's line that created an object, then, in brackets, the standard library's line if any."""
     frame: FrameType | None = sys._getframe(2)
     while frame is not None and _is_inner(frame.f_code.co_filename):
         frame = frame.f_back

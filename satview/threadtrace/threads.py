@@ -1,4 +1,4 @@
-"""Traced threads: creation, begin, end, join and names, for `threading.Thread` and for `_thread` directly."""
+"""Records creation, start, end, join and names of threads, of `threading.Thread` and of `_thread`."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from satview.threadtrace.locks import Patch, quietly
 from satview.threadtrace.log import now
 
 _TID = "_trace_tid"
-_DAEMON_FLAG = 0x100  # THR_DAEMON; the page gives no numbers, so this one only distinguishes daemons
+_DAEMON_FLAG = 0x100  # THR_DAEMON; thread_trace(4) does not give its value
 
 
 def begin_thread(tid: int, begun_ns: list[int]) -> None:
-    """Make the first record of the calling thread; its time goes into the list."""
+    """Record the start of the calling thread, and append its time to `begun_ns`."""
     log = state.begin(tid)
     begun_ns.append(now())
     log.note(begun_ns[0], codes.THREAD, codes.THR_SELF, codes.SINGLE)
@@ -24,7 +24,7 @@ def begin_thread(tid: int, begun_ns: list[int]) -> None:
 
 
 def end_thread() -> None:
-    """Make the last record of the calling thread."""
+    """Record the end of the calling thread."""
     log = state.current()
     if not log.busy:
         end_ns = now()
@@ -47,10 +47,10 @@ def _routine(target: Any, name: str) -> int:
 
 
 def _create(log: Any, routine: int, flags: int, tid: int, begun_ns: list[int], start: Callable[[], Any]) -> Any:
-    """Start a thread between the two records of its creation.
+    """Start a thread and record its creation as a pair of records.
 
-    The new thread often runs before its creator does again. The second record then gets a time before the first record
-    of the new thread, as nobody can run before it is created.
+    If the new thread runs before its creator continues, the second record gets a time just before the first record of
+    the new thread, so that no thread runs before it is created.
     """
     start_ns = now()
     log.note(start_ns, codes.THREAD, codes.THR_CREATE, codes.FIRST, 0, threading.stack_size(), routine, 0, flags)
@@ -82,7 +82,7 @@ def _thread_patches() -> list[Patch]:
         begun_ns: list[int] = []
 
         def traced_run() -> None:
-            # Gone before the program's own code runs: it must not meet our attribute.
+            # Restore the attribute before the program's own code runs.
             if own_run is None:
                 here.pop("run", None)
             else:
@@ -134,7 +134,7 @@ def _name_patch() -> Patch:
 
 
 def _low_level_patches() -> list[tuple[Any, str, Any]]:
-    """Return the traced form of starting a thread without a Thread object."""
+    """Return the patches of `_thread.start_new_thread`, which starts a thread without a Thread object."""
     original = _thread.start_new_thread
 
     def start_new_thread(function: Any, args: Any, kwargs: Any = None, /) -> int:
@@ -163,7 +163,7 @@ def patches() -> list[tuple[Any, str, Any]]:
 
 
 def adopt_main_thread() -> None:
-    """Give the calling thread, the first one, number 1 and its name."""
+    """Give the calling thread the next thread number, 1 for the first recorder, and record its start and name."""
     here = threading.current_thread()
     tid = here.__dict__[_TID] = next(state.recorder().tids)
     state.recorder().name("thread", tid, here.name)
@@ -171,6 +171,6 @@ def adopt_main_thread() -> None:
 
 
 def release_main_thread() -> None:
-    """Free the number of the main thread, in case tracing ends before the program does."""
+    """Remove the thread numbers from all live threads, as tracing may end before the program does."""
     for thread in threading.enumerate():
         thread.__dict__.pop(_TID, None)

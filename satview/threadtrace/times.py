@@ -1,7 +1,7 @@
-"""Traced sleep, input and output: threads that do not compute, which records of thread_trace(4) cannot show.
+"""Records sleep, input and output: waits of threads for which thread_trace(4) has no records.
 
-Their records go into a file of their own beside that of the LWP (`Log.note_time`), so that the files of
-thread_trace(4) hold nothing that its readers do not know.
+Their records go into the `.time` file of the LWP (`Log.note_time`), so that the thread_trace(4) files contain only
+records that other readers know.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _FILE_CALLS: Final = {"readinto": codes.READ, "readall": codes.READ, "read": cod
 
 
 def _timed(log: Log, interface: int, argument: int, call: Callable[..., Any], *args: Any, **named: Any) -> Any:
-    """Run a call between its two records."""
+    """Run a call and record it as a pair of records."""
     start_ns, value = now(), None
     log.sample_cpu(start_ns)
     log.note_time(start_ns, interface, codes.FIRST, argument)
@@ -51,7 +51,7 @@ def _timed(log: Log, interface: int, argument: int, call: Callable[..., Any], *a
 
 
 def _size(value: Any) -> int:
-    """Return what a call returned: bytes moved, a descriptor, a process; 0 if it shows none or failed."""
+    """Return the result of a call as a number: bytes transferred, file descriptor or process id; otherwise 0."""
     if isinstance(value, tuple) and value:
         value = value[0]
     if isinstance(value, (bytes, bytearray)):
@@ -60,7 +60,7 @@ def _size(value: Any) -> int:
 
 
 class _TracedFunction:
-    """A traced function; an object, since a Python function in the body of a class would become a method."""
+    """A traced function. It is an object, as a Python function assigned in a class body would become a method."""
 
     def __init__(self, owner: Any, name: str, interface: int, first: Callable[[Any], int]) -> None:
         original = getattr(owner, name)
@@ -81,7 +81,7 @@ class _TracedFunction:
 
 
 class _TracedOpen:
-    """`open`: files that it returns record when they wait for the system."""
+    """`open`, traced: reads and writes of the returned files are recorded."""
 
     def __init__(self, original: Callable[..., Any]) -> None:
         self.__wrapped__ = original
@@ -99,10 +99,10 @@ class _TracedOpen:
 
 
 def watch_file(file: Any) -> None:
-    """Make a file record its operations; files of other kinds than `open` returns are left alone.
+    """Record the operations of a file that is based on `io.FileIO`; other files are left unchanged.
 
-    The layers above call the methods of the lowest one by name, and find these first. They hold the file weakly: one
-    that nobody closes must be closed when it is forgotten, as always.
+    The methods are replaced in the raw file, as the buffered and text layers call them by name. The new methods hold
+    only a weak reference to the file, so that it is still closed when its last reference goes.
     """
     raw = getattr(file, "buffer", file)
     raw = getattr(raw, "raw", raw)
@@ -116,7 +116,7 @@ def watch_file(file: Any) -> None:
 def _file_method(held: weakref.ref[io.FileIO], original: Callable[..., Any], interface: int) -> Callable[..., Any]:
     def method(*args: Any) -> Any:
         raw = held()
-        assert raw is not None  # it is what was requested the method
+        assert raw is not None  # the caller holds the file whose method this is
         log = state.current()
         if log.busy or raw.closed:
             return original(raw, *args)
@@ -150,7 +150,7 @@ def _selector_method(original: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _sleep_ns(seconds: Any) -> int:
-    """Return the requested length of a sleep, ns; `time.sleep` itself refuses values that are no number."""
+    """Return the requested duration of a sleep, or -1 for an invalid value, for which `time.sleep` raises."""
     try:
         return max(-1, min(int(seconds * 1e9), 1 << 62))
     except (TypeError, ValueError, OverflowError):
@@ -162,7 +162,7 @@ def _descriptor(given: Any) -> int:
 
 
 def patches() -> list[tuple[Any, str, Any]]:
-    """Return owner, name and replacement of everything that sleeps or waits for the system."""
+    """Return owner, name and replacement of all functions that sleep, read, write or wait for a process."""
     patches: list[tuple[Any, str, Any]] = [(time, "sleep", _TracedFunction(time, "sleep", codes.SLEEP, _sleep_ns))]
     for name, interface in _SYSTEM_CALLS.items():
         if hasattr(os, name):

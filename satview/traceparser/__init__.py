@@ -1,11 +1,11 @@
-"""The vendor's traceparser library in Python: its functions, and the numbers of its header, under their C names.
+"""A Python version of QNX's traceparser library, with the C names of its functions and of the numbers in its headers.
 
     from satview.traceparser import (
         _NTO_TRACE_COMM, _NTO_TRACE_COMM_SMSG, traceparser, traceparser_cs, traceparser_destroy, traceparser_init)
 
-Everything is imported when it is first used. `_TRACEPARSER_...` are the numbers of <sys/traceparser.h>;
-`_NTO_TRACE_...` and `__KER_...` those of <sys/trace.h> and <sys/kercalls.h> in 7.x, the release that
-`traceparser_init()` means if none is named: `header_names("8.0")` gives them for another.
+`_TRACEPARSER_...` are the numbers of <sys/traceparser.h>. `_NTO_TRACE_...` and `__KER_...` are those of <sys/trace.h>
+and <sys/kercalls.h> in 7.x, the default release of `traceparser_init()`; for other releases see `header_names`. All
+names are imported at first use.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ __all__ = [
 
 
 def header_names(release: str = "7.x") -> dict[str, int]:
-    """Return the names of the trace headers of a release and their numbers.
+    """Return the names and numbers in the trace headers of a release.
 
     Args:
         release: `6.x`, `6.6`, `7.x` or `8.0`.

@@ -1,16 +1,16 @@
-"""The functions of the library. They return what the C functions return; `state.errno` holds what errno would.
+"""The functions of the library, with the return values of the C functions; `state.errno` stands for errno.
 
     def on_thread(state, userdata, header, time, buffer, length):
         userdata.append(header & 0x3FF)
 
-    found = []
+    events = []
     state = traceparser_init(None)
-    traceparser_cs_range(state, found, on_thread, 10, 1, 1 << 25)
+    traceparser_cs_range(state, events, on_thread, 10, 1, 1 << 25)
     traceparser(state, None, "trace.kev")
     traceparser_destroy(state)
 
-Errors of a trace are return values here, as in C; everything else raises as usual in Python. `docs/traceparser.md` is
-the guide for ported programs.
+Errors in a trace are return values, as in C; other errors raise exceptions. `docs/traceparser.md` is the guide for
+ported programs.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from satview.formats.listing import head
 from satview.formats.source import TraceSource, source_of
 from satview.traceparser.constants import ERROR_TEXTS, Debug, Error, Info, Sort, info_key
 
-# The state of a parse: what the C library keeps behind its opaque pointer.
+# The state of a parse, which is an opaque struct in the C library.
 
 
 Callback = Callable[["State", Any, int, int, "NDArray[np.uint32] | None", int], int | None]
@@ -45,7 +45,7 @@ Callback = Callable[["State", Any, int, int, "NDArray[np.uint32] | None", int], 
 
 @dataclass(slots=True)
 class Registration:
-    """A callback and the user data it was registered with."""
+    """A callback and its user data."""
 
     function: Callback
     userdata: Any
@@ -53,12 +53,12 @@ class Registration:
 
 @dataclass(slots=True)
 class State:
-    """State of a parse; made by `traceparser_init`.
+    """State of a parse; created by `traceparser_init`.
 
     Attributes:
-        release: Defines the external classes and events: 8.0 numbers thread states, others give them as bits.
-        is_strict: Refuse what the vendor's library refuses: files below version 1.01, unclear byte order.
-        errno: Error number of the C library after a call that failed.
+        release: Defines the external classes and events: thread states are numbers in 8.0, bits in other releases.
+        is_strict: Whether to reject the files that QNX's library rejects: below version 1.01, or of unclear byte order.
+        errno: Value of the C variable errno after a failed call.
     """
 
     release: Release = Release.QNX_7
@@ -79,22 +79,22 @@ class State:
     file: BinaryIO | None = None
 
     def fail(self, error: Error) -> int:
-        """Note an error and return -1."""
+        """Record an error and return -1."""
         self.error, self.errno = error, errno.EINVAL
         self.say(Debug.ERRORS, f"TRACEPARSER: {ERROR_TEXTS.get(error, error.name)}\n")
         return -1
 
     def say(self, flag: int, text: str) -> None:
-        """Write to the debug stream if all bits of a flag are on."""
+        """Write to the debug stream if all bits of `flag` are enabled."""
         if self.debug_stream is not None and self.debug_flags & flag == flag:
             self.debug_stream.write(text)
 
 
-# Delivers events to callbacks, in file order or sorted, with the debug output of the library between them.
+# Delivery of events to callbacks, in file order or sorted by time, and the debug output of the library.
 
 
 def say_head(state: State, source: TraceSource) -> None:
-    """Write header and system page to the debug stream, as far as its flags request them."""
+    """Write header and system page to the debug stream if its flags enable them."""
     state.say(Debug.HEADER, head.LIBRARY_BANNER + head.HEADER_TITLE)
     is_all = state.debug_flags & Debug.ALL == Debug.ALL
     if state.debug_flags and state.debug_stream is not None:
@@ -106,7 +106,7 @@ def say_head(state: State, source: TraceSource) -> None:
 
 
 def deliver(state: State, userdata: Any, source: TraceSource) -> None:
-    """Call back for every registered event."""
+    """Call the callbacks of all registered events."""
     start = state.registrations.get(0)
     if start is not None:
         _call(state, start, userdata, 0, 0, None)
@@ -133,7 +133,7 @@ def deliver(state: State, userdata: Any, source: TraceSource) -> None:
 
 
 def _deliver_rows(state: State, userdata: Any, source: TraceSource, batch: Batch, rows: NDArray[np.intp]) -> None:
-    """Call back for some events of a batch."""
+    """Call the callbacks for some rows of a batch; ~slot stands for an empty slot."""
     words = _as_in_file(batch.words, source)
     code, times = batch.code, batch.time_cycles
     for row in rows.tolist():
@@ -148,21 +148,21 @@ def _deliver_rows(state: State, userdata: Any, source: TraceSource, batch: Batch
 
 
 def _deliver_empty(state: State, userdata: Any, source: TraceSource, batch: Batch, slot: int) -> None:
-    """Call back for a slot of class EMPTY, which is no event: its time is that of the event before it."""
+    """Call the callback for a slot of class EMPTY, which is not an event and leaves the current time unchanged."""
     header, stamp = batch.slots[slot, :2].tolist()
     words = _as_in_file(batch.slots[slot, 2:4], source)
     _call(state, state.registrations[0], userdata, header, stamp, words)
 
 
 def _with_empty(batch: Batch, rows: NDArray[np.intp]) -> NDArray[np.intp]:
-    """Return rows and, as ~position, the empty slots of a batch, in the order of the file."""
+    """Return rows of events merged with the empty slots of a batch, as ~slot, in file order."""
     empty = np.flatnonzero(batch.slots[:, 0] == 0)
     order = np.argsort(np.concatenate((batch.last_slot[rows], empty)), kind="stable")
     return np.concatenate((rows, ~empty))[order]
 
 
 def _deliver_with_slots(state: State, userdata: Any, source: TraceSource, batch: Batch, rows: NDArray[np.intp]) -> None:
-    """Write every slot to the debug stream, and call back for the event that it completes."""
+    """Write every slot to the debug stream, followed by the callback for the event that the slot completes."""
     texts = head.slot_lines(batch.slots, source.byte_order)
     for slot in batch.stray_tails.tolist():
         texts[slot] += head.stray_line(int(batch.slots[slot, 0]))
@@ -186,7 +186,7 @@ def _deliver_sorted(
 
 
 def _times_of(batch: Batch, rows: NDArray[np.intp]) -> NDArray[np.int64]:
-    """Return the times of what is delivered of a batch; an empty slot has that of what is before it."""
+    """Return the times of rows as from `_with_empty`; an empty slot has the time of the event before it."""
     if not len(batch):
         return np.zeros(len(rows), np.int64)
     times = batch.time_cycles[np.maximum(rows, 0)]
@@ -195,7 +195,7 @@ def _times_of(batch: Batch, rows: NDArray[np.intp]) -> NDArray[np.int64]:
 
 
 def _as_in_file(words: NDArray[np.uint32], source: TraceSource) -> NDArray[np.uint32]:
-    """Return payload words as a C program finds them in memory: those of a foreign byte order are not swapped."""
+    """Return payload words in the byte order of the file, as in the buffer of the C library."""
     unswapped = words.byteswap() if source.byte_order != sys.byteorder else words.view()
     unswapped.setflags(write=False)
     return unswapped
@@ -210,7 +210,7 @@ def _call(
     state.previous, state.previous_return = state.now, int(result or 0)
 
 
-# From external classes and events, which programs name, to the internal numbers of the header word.
+# Conversion of external classes and events, as used by programs, to the internal codes of the header word.
 
 
 ALL_EVENTS = 0xFFFFFFFF
@@ -224,7 +224,7 @@ _KERNEL = {
     "KERCALLINT": (wire.KER_INT_OFFSET,),
 }
 _INTERRUPT = {
-    "INT": range(wire.EVENT_MASK + 1),  # with forms that no table names
+    "INT": range(wire.EVENT_MASK + 1),  # includes undocumented events
     "INTENTER": (1, 5),
     "INTEXIT": (2,),
     "INT_HANDLER_ENTER": (3, 6),
@@ -233,14 +233,14 @@ _INTERRUPT = {
 
 
 class RegistrationError(ValueError):
-    """A class or event that the library does not take."""
+    """A class or event cannot be registered."""
 
 
 def class_name(number: int, release: Release) -> str:
     """Return the name of an external class.
 
     Raises:
-        RegistrationError: The release has none of that number.
+        RegistrationError: The release has no class with that number.
     """
     for name, known in external_classes(release).items():
         if known == number:
@@ -264,7 +264,7 @@ def codes_of_range(number: int, lowest: int, highest: int, release: Release) -> 
     """Return the internal codes of a range of external events, both ends included.
 
     Raises:
-        RegistrationError: As for `codes_of`; interrupt classes take 0 to 0xffffffff only.
+        RegistrationError: See `codes_of`; for interrupt classes only the range 0 to 0xffffffff is valid.
     """
     name = class_name(number, release)
     if name in _INTERRUPT:
@@ -286,7 +286,7 @@ def _codes(name: str, lowest: int, highest: int, release: Release) -> Iterator[i
         yield from _span(_PLAIN[name], lowest, highest)
     if name in ("THREAD", "VTHREAD"):
         offset = wire.VTHREAD_OFFSET if name == "VTHREAD" else 0
-        # 8.0 numbers states; before, an event is one bit.
+        # States are numbers in 8.0, bits in other releases.
         ends = (lowest, highest) if release == Release.QNX_8 else (_bit(lowest), _bit(highest))
         yield from _span(WireClass.PR_TH, ends[0] + offset, ends[1] + offset)
     if name == "PROCESS":
@@ -313,10 +313,10 @@ _NEW_MODES = (Info.ERROR_STR, Info.CLK_MSB, Info.CLK_INTIAL, Info.CLK, Info.CLK_
 def traceparser_init(
     state: State | None = None, *, release: Release | str = Release.QNX_7, is_strict: bool = False
 ) -> State:
-    """Make a state, or clear one that is to be used again.
+    """Return a new state, or reset an existing state.
 
     Args:
-        state: None for a new one.
+        state: The state to reset; None = create a new state.
         release: `6.x`, `6.6`, `7.x` or `8.0`.
         is_strict: See `State`.
     """
@@ -327,7 +327,7 @@ def traceparser_init(
 
 
 def traceparser_destroy(state: State | None) -> None:
-    """Close the file and forget everything; returns None, to be assigned to the variable that held the state."""
+    """Close the file and clear the state; return None, which the caller may assign to its variable."""
     if state is not None:
         _close(state)
         state.registrations.clear()
@@ -335,7 +335,7 @@ def traceparser_destroy(state: State | None) -> None:
 
 
 def traceparser_debug(state: State | None, stream: TextIO | None, flags: int) -> int:
-    """Send debug output to a stream; `flags` is a sum of `Debug`. Returns 0, or -1 if one of them is None."""
+    """Set the stream and the `Debug` flags of debug output; return 0, or -1 if state or stream is None."""
     if state is None or stream is None:
         if state is not None:
             state.errno = errno.EINVAL
@@ -345,14 +345,14 @@ def traceparser_debug(state: State | None, stream: TextIO | None, flags: int) ->
 
 
 def traceparser_cs(state: State | None, userdata: Any, function: Callback, event_class: int, event: int) -> int:
-    """Register a callback for one external class and event; a later one replaces it. Returns 0 or -1."""
+    """Register a callback for one external class and event, replacing an earlier callback; return 0 or -1."""
     return _register(state, userdata, function, lambda release: codes_of(event_class, event, release))
 
 
 def traceparser_cs_range(
     state: State | None, userdata: Any, function: Callback, event_class: int, first: int, last: int
 ) -> int:
-    """Register a callback for a range of events of an external class, both ends included. Returns 0 or -1."""
+    """Register a callback for a range of events of an external class, both ends included; return 0 or -1."""
     return _register(state, userdata, function, lambda release: codes_of_range(event_class, first, last, release))
 
 
@@ -360,16 +360,16 @@ def _register(state: State | None, userdata: Any, function: Callback, codes: Cal
     if state is None:
         return -1
     try:
-        codes_wanted = codes(state.release)
+        requested = codes(state.release)
     except RegistrationError:
         return state.fail(Error.UNKNOWN_ERROR)
-    for code in codes_wanted:
+    for code in requested:
         state.registrations[code] = Registration(function, userdata)
     return 0
 
 
 def traceparser_sort(state: State | None, order: int) -> int:
-    """Choose the order of delivery (8.0): `Sort.NOSORT`, as in the file, or `Sort.SORT`, by time. Returns 0 or -1."""
+    """Set the order of delivery (8.0): `Sort.NOSORT` = file order, `Sort.SORT` = by time; return 0 or -1."""
     if state is None:
         return -1
     try:
@@ -380,16 +380,16 @@ def traceparser_sort(state: State | None, order: int) -> int:
 
 
 def traceparser_get_info(state: State | None, mode: int, length: list[int] | None = None) -> Any:
-    """Return a header value or a part of the state.
+    """Return a header value or a value of the state.
 
     Args:
-        state: During or after `traceparser`.
-        mode: One of `Info`.
-        length: Receives the length in bytes as its only element. Of SYSPAGE it is the length of the text of
-            TRACE_SYSPAGE_LEN, as in the vendor's library.
+        state: State during or after a call of `traceparser`.
+        mode: An `Info` value.
+        length: List that receives the length of the value in bytes as its only element. For SYSPAGE it is the length
+            of the text of TRACE_SYSPAGE_LEN, as in QNX's library.
 
     Returns:
-        Text of a header key, bytes of the system page, a number; None on an error.
+        The text of a header key, the bytes of the system page, or a number; None on an error.
     """
     if state is None:
         return None
@@ -444,18 +444,18 @@ def _delta_ns(state: State) -> int:
 def traceparser(state: State | None, userdata: Any, filename: str | Path) -> int:
     """Parse a trace and call the registered callbacks.
 
-    A callback gets `(state, userdata, header, time, buffer, length)`: header and time as numbers, the payload as array
-    of `length` words of 32 bits in the byte order of the file (see ENDIAN_CONV). Events come in file order, combine
-    events when their last slot was read. The callback of class 0, event 0 is called before the first event with a
-    buffer of None.
+    A callback is called with `(state, userdata, header, time, buffer, length)`: header and time as numbers, the payload
+    as an array of `length` 32-bit words in the byte order of the file (see ENDIAN_CONV). Events are delivered in file
+    order (see `traceparser_sort`), combine events after their last slot. The callback of class 0, event 0 is called
+    before the first event, with None as the buffer.
 
     Args:
-        state: From `traceparser_init`.
-        userdata: For callbacks that were registered with None.
+        state: State from `traceparser_init`.
+        userdata: User data for callbacks that were registered with None.
         filename: A .kev file or a listing; `-` is standard input.
 
     Returns:
-        0, or -1 with the error in `Info.ERROR`.
+        0, or -1 if the parse failed; `Info.ERROR` gives the error.
     """
     if state is None:
         return -1
@@ -470,7 +470,7 @@ def traceparser(state: State | None, userdata: Any, filename: str | Path) -> int
         _close(state)
         return state.fail(Error.CANNOT_READ_IN_FILE)
     try:
-        refusal = _refusal(state, state.source) if state.is_strict else None
+        refusal = _refusal(state.source) if state.is_strict else None
         if refusal is not None:
             return state.fail(refusal)
         say_head(state, state.source)
@@ -486,10 +486,10 @@ def _close(state: State) -> None:
         state.file = None
 
 
-def _refusal(state: State, source: TraceSource) -> Error | None:
-    """Return the error with which the vendor's library would refuse a file."""
+def _refusal(source: TraceSource) -> Error | None:
+    """Return the error with which QNX's library rejects a file; None if it accepts the file."""
     keys = {key for key, _ in source.header.pairs}
     if "MIDDLE_ENDIAN" in keys or not keys & {"LITTLE_ENDIAN", "BIG_ENDIAN"}:
         return Error.WRONG_ENDIAN_TYPE
     version = (source.header.number("VER_MAJOR") or 0, source.header.number("VER_MINOR") or 0)
-    return Error.WRONG_FILE_VERSION if version < _FIRST_VERSION and state.is_strict else None
+    return Error.WRONG_FILE_VERSION if version < _FIRST_VERSION else None

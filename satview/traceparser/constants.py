@@ -11,7 +11,7 @@ from satview.events.spec import Release
 class Info(IntEnum):
     """Information modes of `traceparser_get_info`; the C names have the prefix `_TRACEPARSER_INFO_`.
 
-    Modes from 0 on are header values; HEADER_END is 19 in 8.0, where 18 is NORMALIZEDN.
+    Modes of 0 and above are header values. In 8.0, HEADER_END is 19 and 18 is NORMALIZEDN.
     """
 
     HEADER_BEGIN = 0
@@ -44,7 +44,7 @@ class Info(IntEnum):
     ERROR = -9
     ERROR_STR = -10  # this and the following: 7.1 on
     CLK_MSB = -13
-    CLK_INTIAL = -14  # so spelled by the vendor
+    CLK_INTIAL = -14  # misspelt in the original too
     CLK = -15
     CLK_DELTA = -16
     TIME_DELTA = -17
@@ -55,7 +55,7 @@ HEADER_END_8: Final = 19
 
 
 class Error(IntEnum):
-    """Error numbers; the C names have the prefix `_TRACEPARSER_`. There is no "no error": 0 doubles as it.
+    """Error numbers; the C names have the prefix `_TRACEPARSER_`. 0 is UNKNOWN_CLASS and also means no error.
 
     15 is UNKNOWN_ERROR up to 7.1 and INVALID_DATA in 8.0, where UNKNOWN_ERROR is 17.
     """
@@ -82,7 +82,7 @@ class Error(IntEnum):
 
 
 class Debug(IntFlag):
-    """What `traceparser_debug` switches on; the C names have the prefix `_TRACEPARSER_DEBUG_`."""
+    """Flags of `traceparser_debug`; the C names have the prefix `_TRACEPARSER_DEBUG_`."""
 
     NONE = 0
     ERRORS = 1
@@ -113,14 +113,14 @@ ERROR_TEXTS: Final = {
 
 
 def info_key(mode: int, release: Release) -> str | None:
-    """Return the header key behind an information mode, None if it is none."""
+    """Return the header key of an information mode; None if the mode is not a header value."""
     if release == Release.QNX_8 and mode in (NORMALIZEDN_8, HEADER_END_8):
         return "NORMALIZEDN" if mode == NORMALIZEDN_8 else "HEADER_END"
     return Info(mode).name if 0 <= mode <= Info.HEADER_END else None
 
 
 def header_number(name: str) -> int | None:
-    """Return the number behind a name of <sys/traceparser.h>, None if there is none.
+    """Return the number of a name in <sys/traceparser.h>; None if there is no such name.
 
     `_TRACEPARSER_INFO_DATE` is an information mode, `_TRACEPARSER_DEBUG_ALL` a flag, `_TRACEPARSER_SORT` an order, any
     other name an error.

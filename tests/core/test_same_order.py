@@ -47,7 +47,7 @@ def test_columns_are_moved_as_numpy_takes_them(seed):
     columns = [rng.integers(0, 2 if kind == "?" else 250, events).astype(kind) for kind in kinds]
     before, went = [column.copy() for column in columns], np.arange(events, dtype=rng.choice(("u4", "u8")))
     is_moved = ordering.move(columns, first, rows, went)
-    assert is_moved is bool(np.abs(rows - np.arange(first, end)).max(initial=0) <= len(rows) // ordering._LEAST_PARTS)
+    assert is_moved is bool(np.abs(rows - np.arange(first, end)).max(initial=0) <= len(rows) // ordering._MIN_PARTS)
     for column, old in zip(columns, before, strict=True):
         if is_moved:
             assert np.array_equal(column[first:end], old.take(rows))

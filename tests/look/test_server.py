@@ -62,6 +62,7 @@ def test_the_tools_only_read(call):
         assert tool.description
     why = next(tool for tool in tools if tool.name == "why")
     assert set(why.input_schema["properties"]) == {"trace", "thread", "at"}
+    assert why.description.startswith("Explain why a thread runs, is ready or waits at a moment: the chain of causes")
 
 
 def test_descriptions_name_fields_for_all_tools(call, folder):
