@@ -1,4 +1,4 @@
-"""`satview doctor FILE`: what a trace shows exactly, what as a bound, what not at all, and what to capture for it."""
+"""`satview doctor FILE`: print which analyses of a trace are exact, bounds or impossible, and what to capture then."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def add_parser(subparsers: Any) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print what the trace can show; return 0, or 1 if problems of the trace cost data.
+    """Print how far each analysis can be trusted; return 0, or 1 if data was lost to problems in the trace.
 
     Raises:
         UsageError: Rules are requested, but no capture would show more than the trace does.

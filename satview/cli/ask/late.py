@@ -1,4 +1,4 @@
-"""`satview late FILE [ACTIVITY]`: what is done again and again, which of it was late, and whose fault that is."""
+"""`satview late FILE [ACTIVITY]`: print repeated activities, which instances were late, and what delayed them."""
 
 from __future__ import annotations
 
@@ -66,10 +66,10 @@ def add_parser(subparsers: Any) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print the tables; return 0, or 1 if problems of the trace cost data.
+    """Print the tables; return 0, or 1 if data was lost to problems in the trace.
 
     Raises:
-        UsageError: The name, the number or the file of timing do not fit.
+        UsageError: The activity, a number or the timing file is not valid.
     """
     if args.n < 1:
         raise UsageError(f"-n {args.n} is not a number of instances")
@@ -123,7 +123,7 @@ def _others(
     args: argparse.Namespace, traces: Sequence[Trace], timing: Mapping[str, Timing] | None, folders: Sequence[Path],
     activity: str,
 ) -> list[Late | Measured]:  # fmt: skip
-    """Return the traces to compare an activity with: open ones, and those of data sets except the file of `args`."""
+    """Return the traces to compare an activity with: open traces, and traces of data sets other than `args.file`."""
     others: list[Late | Measured] = [late(trace, timing) for trace in traces]
     if folders:
         from satview.fleet.instances import recorded_instances
@@ -176,7 +176,7 @@ def _print_bounds(args: argparse.Namespace, trace: Trace, timing: Mapping[str, T
 
 
 def _replayed(trace: Trace, timing: Mapping[str, Timing] | None) -> tuple[Replayed, list[str]]:
-    """Return the unchanged replay of a trace, and sentences on how far it differs from the recording."""
+    """Return the result of a replay without changes, and sentences on how far it differs from the recording."""
     from satview.whatif.prediction import basis_of  # brings the simulated kernel: 0.3 s, needed by this option only
 
     try:

@@ -1,4 +1,4 @@
-"""`satview target`: keeps a simulated target running, opens shells on it, and writes what C programs compile with."""
+"""`satview target`: run a simulated target, open shells on it, and write an SDK for its C programs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`satview compare A B`: what is different in two traces: verdicts, load, states, calls, messages, latencies."""
+"""`satview compare A B`: print differences of two traces: verdicts, load, states, calls, messages, latencies."""
 
 from __future__ import annotations
 
@@ -61,10 +61,10 @@ def add_parser(subparsers: Any) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print the differences.
+    """Print the differences; return 3 if a time is worse than allowed, 1 if data was lost to problems, else 0.
 
     Raises:
-        UsageError: A number does not fit.
+        UsageError: A number is not valid.
     """
     if args.top < 1:
         raise UsageError(f"--top {args.top} is no number of rows")
