@@ -142,9 +142,9 @@ def opening_state(trace: Trace, row: int, *, with_all_names: bool = False) -> Op
 
 
 def _still_true(trace: Trace, rows: NDArray[np.int64], now_cycles: int) -> NDArray[np.bool_]:
-    """Return whether the state of each state event certainly still holds at a later time, bool (len(rows),).
+    """Return for each state event whether the thread is certainly still in that state at `now_cycles`, bool (n,).
 
-    Lost events may have changed a state; for a running thread, only events lost on its own CPU.
+    Events lost since then may have changed the state; if the thread is running, only events lost on its own CPU may.
     """
     events = trace.events
     is_running = events.code[rows] == THREAD_RUNNING
@@ -362,7 +362,7 @@ class _RecordLayout:
         np.add.at(lost, opening_count + before[inside], trace.buffers.lost_before[gaps[inside]].astype(np.int64))
 
     def _find_losses_of_cpus(self, lost: NDArray[np.int64]) -> None:
-        """Do the same for 8.0, where each CPU loses buffers; count those after its last record in `_lost_behind`."""
+        """Do as `_find_losses` for 8.0, CPU by CPU; losses after a CPU's last record are put into `_lost_behind`."""
         trace, rows, opening_count = self._trace, self._rows, len(self._opening)
         if not len(rows):
             return
@@ -593,7 +593,7 @@ def write_subset(
     """Write some events of a trace as a .kev file.
 
     Args:
-        trace: A trace of QNX, also one from a listing.
+        trace: A trace of QNX, from any format.
         path: The new file, or a pipe or device; an old file is replaced once the new one is complete.
         selected: bool (events,), which events; BUFFER events are generated, not copied.
         window: Only events in this range; None = all.

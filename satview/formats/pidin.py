@@ -154,7 +154,7 @@ def _why_no_titles(data: bytes) -> str:
 def _cells(line: str, columns: list[_TitledColumn]) -> Iterator[tuple[str, str]]:
     """Yield title and text of the columns of a line.
 
-    A name may contain spaces, and ends where the next title begins; a longer name, which overlaps it, is one word.
+    A name may contain spaces and ends where the next title begins; a name that overlaps the next title is one word.
     """
     position = 0
     for column in columns:

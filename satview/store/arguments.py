@@ -130,7 +130,7 @@ def codes_with_text(release: Release) -> NDArray[np.bool_]:
 def _ranks(
     name: str | None, release: Release, learned: int, logged: tuple[int, ...]
 ) -> tuple[NDArray[np.intp], NDArray[np.uint16]]:
-    """Return the codes that have an argument, (n,), and a table of all codes with their numbers from 1, 0 = not one.
+    """Return the n codes that have an argument, (n,), and a table, (32768,), that numbers them from 1; 0 = other code.
 
     Args:
         name: Name of the argument; None = any text.
@@ -695,7 +695,7 @@ class _Column:
     def numbered(self, texts: Sequence[str], events: int) -> NDArray[np.uint32]:
         """Add the texts of some events; return the index of each text in the column, uint32 (len(texts),).
 
-        Many texts of which few events share one are not deduplicated, because that would dominate the run time.
+        Many texts are not deduplicated if few events share a text, because that would dominate the run time.
         """
         assert self.texts is not None
         if len(texts) > _FEW_TEXTS and _SHARED * len(texts) > events:

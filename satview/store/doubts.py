@@ -172,9 +172,9 @@ def _beyond(trace: Trace) -> list[tuple[int, Problem]]:
 def count_cpus(events: EventTable, declared: int) -> int:
     """Return the number of CPUs of a target, 1 to 64.
 
-    A CPU with a number beyond the declared ones counts if it logged TIME events and other events, or at least one in a
-    hundred events. If no number is declared, CPUs count without this test up to the first gap in the numbers, because a
-    damaged number is rarely the next one.
+    A CPU whose number is too large for the declared number of CPUs counts if it logged TIME events and other events, or
+    at least 1 % of all events. If nothing is declared, all CPUs up to the first gap in the numbers count, because a
+    damaged number is rarely just the next number.
 
     Args:
         events: Events of the trace.

@@ -124,7 +124,7 @@ def walk(
         codes: bool (32768,), which codes match.
         threads: bool (threads,), which rows of the thread table match.
         cpu: Number of the CPU; None = any.
-        bounds: The first row, and the one after the last.
+        bounds: The first row, and the row after the last.
         rows: Integers (n,), ascending: candidates; None = all rows.
     """
     for start in range(bounds[0], bounds[1], _CHUNK):

@@ -53,7 +53,7 @@ def add_parser(subparsers: Any) -> None:
 
 
 def _kind(text: str) -> str:
-    """Return the kind of verdict that a text names in any spelling; other texts stay, and the parser refuses them."""
+    """Return the kind of verdict that a text names, in any spelling; the parser refuses other texts."""
     try:
         return kind_of(text)
     except UsageError:

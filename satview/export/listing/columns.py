@@ -72,7 +72,7 @@ def unsigned(word: int) -> TemplateColumn:
 
 
 def swapped(word: int) -> TemplateColumn:
-    """Return a column of one word with its bytes reversed: the vendor's printer does not swap the other byte order."""
+    """Return a column of one word with its bytes reversed, as the vendor's printer shows words of big-endian files."""
     field = LineField(printing.WORD, word, flags=printing.SWAPPED)
     return TemplateColumn(lambda group: group.words[:, word].byteswap().tolist(), field)
 

@@ -150,7 +150,7 @@ def _printed_lines(
 ) -> Iterator[tuple[bytes | memoryview, int]]:
     """Yield lines of the list in row order, and their number; each text is valid until the next.
 
-    A line that the printer makes before all lines above it waits for them.
+    The printer makes lines in slot order, so a line is held back until the lines of all rows above it exist.
     """
     coming = np.minimum.accumulate(selected.positions[::-1])[::-1]  # the first position that is still to come
     waiting: dict[int, bytes] = {}
@@ -246,7 +246,7 @@ class ListRows:
         records: Writes class, event name and arguments.
         start_cycles: Not used; times come from the trace.
         separator: Text between two rows.
-        minus_one_fails: False: an exit whose first word is -1 is not taken for a failed call by that word alone.
+        minus_one_fails: As for `Rows`; False.
     """
 
     trace: Trace

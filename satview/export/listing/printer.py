@@ -224,7 +224,7 @@ class CoreLines:
         self._texts: dict[int, _Texts] = {}
 
     def begin(self, batch: Batch, rows: NDArray[np.int64]) -> Callable[[], Lines]:
-        """Return a function that prints some events of a batch; the core does not hold the interpreter's lock then."""
+        """Return a function that prints some events of a batch by the core, without holding the interpreter's lock."""
         form = self._form_numbers(batch, rows)
         heads = self._rows.heads(batch, rows)
         texts, base = self._python_texts(batch, rows, form, heads)

@@ -231,7 +231,7 @@ def in_chunks(count: int) -> Iterator[slice]:
 
 
 def sequenced(*fields: MessageBytes) -> MessageBytes:
-    """Return packets made of fields, with the number of the only packet sequence."""
+    """Return packets made of fields, with the number of the packet sequence added."""
     return message(*fields, number(10, np.full(len(fields[0]), _SEQUENCE)))
 
 

@@ -104,7 +104,7 @@ def _following(ring: NDArray[np.int64]) -> NDArray[np.intp]:
 def _longest_steps(decoded: Decoded, begin: int, end: int, ring: int) -> list[tuple[int, int, int]]:
     """Return (CPU, event before, event after) of the longest step in time between the events of a truncated buffer.
 
-    If a buffer of one CPU was spliced with events of other CPUs, return the steps to these instead.
+    If a buffer of one CPU contains events of other CPUs, it was spliced: return the steps to these events instead.
     """
     cpus = decoded.cpu[begin:end]
     if ring != EVERY_CPU and (cpus != ring).any():

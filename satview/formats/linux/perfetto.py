@@ -91,7 +91,7 @@ def _add_compact_names(bundles: Fields, owner: Ints, thread: Ints, index: Ints, 
 def compact_switches(bundles: Fields, cpu_of: NDArray[np.int64], first_record: int, tasks: Tasks) -> CpuSwitches:
     """Return the switches of compact bundles.
 
-    A bundle has only the thread that gets the CPU; the thread that leaves it is the previous one on that CPU.
+    A bundle has only the thread that gets the CPU; the thread that leaves the CPU is that of the switch before.
 
     Args:
         bundles: The compact parts of bundles.

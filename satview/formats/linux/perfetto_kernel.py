@@ -255,7 +255,7 @@ def _accepted(rows: _KernelChanges, problems: Problems) -> _KernelChanges:
 
 
 def _last(rows: _KernelChanges, counts: NDArray[np.bool_], holds: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Return for each change `holds` of the last change before it for which `counts` is True, of the same thread."""
+    """Return for each change the value of `holds` at the thread's last change before it that `counts`; False = none."""
     count = len(rows.number)
     last = np.maximum.accumulate(np.where(counts, np.arange(count), -1))
     last = np.append(-1, last[:-1])[:count]

@@ -145,7 +145,7 @@ class Cursor:
         """Return the next `count` bytes.
 
         Raises:
-            TraceFormatError: There are fewer bytes; `what` says in the message what they are.
+            TraceFormatError: There are fewer bytes; the message names `what` they are.
         """
         if not 0 <= count <= self.left:
             raise TraceFormatError(self.path, self.base + self.position, f"the file ends inside {what}",
