@@ -49,10 +49,10 @@ def run(args: argparse.Namespace) -> int:
     if args.rules:
         sys.stdout.write(_rules(answers, args.rules))
     else:
-        said = notes(trace)
-        head = [f"{trace.path.name}: {exact_in(answers)}", *(f"Note: {note}" for note in said)]
+        trace_notes = notes(trace)
+        head = [f"{trace.path.name}: {exact_in(answers)}", *(f"Note: {note}" for note in trace_notes)]
         shown = grouped(answers) if args.format == "table" else answers
-        print_table(shown, args.format, "analyses", head, {"file": str(trace.path), "notes": list(said)})
+        print_table(shown, args.format, "analyses", head, {"file": str(trace.path), "notes": list(trace_notes)})
     return COST_DATA if trace.problems.cost_data else FINE
 
 

@@ -73,9 +73,9 @@ def run(args: argparse.Namespace) -> int:
     """
     if args.n < 1:
         raise UsageError(f"-n {args.n} is not a number of instances")
-    asked = [[Path(path) for path in paths or ()] for paths in (args.others, args.against)]
-    datasets = _datasets(asked)
-    files = [[path for path in paths if path not in of_many] for paths, of_many in zip(asked, datasets, strict=True)]
+    named = [[Path(path) for path in paths or ()] for paths in (args.others, args.against)]
+    datasets = _datasets(named)
+    files = [[path for path in paths if path not in folders] for paths, folders in zip(named, datasets, strict=True)]
     if (count := sum(map(len, files))) > _MOST_FILES:
         raise UsageError(f"{count} traces are too many to compare at once; {_MOST_FILES} at most, or a data set of "
                          "them (satview export DIR -o OUT)")  # fmt: skip
@@ -100,7 +100,7 @@ def run(args: argparse.Namespace) -> int:
         tables["blame"] = parts.unfolded()
         if activity is not None:
             name = answers.learned.activities[activity].name
-            others, against = (_others(args, some, timing, of_many, name) for some, of_many in
+            others, against = (_others(args, opened, timing, folders, name) for opened, folders in
                                zip(traces, datasets, strict=True))  # fmt: skip
             differences = answers.compared(activity, others, against)
             tables |= {"slow-against-fast": differences.times, "more-in-slow": differences.causes,
@@ -108,15 +108,16 @@ def run(args: argparse.Namespace) -> int:
         shown = activities.result()
         tables["activities"] = shown.at(np.array([activity])) if is_asked else shown.sorted_by("misses")
     _print(args, trace, tables, says)
-    return COST_DATA if any(one.problems.cost_data for one in (trace, *traces[0], *traces[1])) else FINE
+    return COST_DATA if any(opened.problems.cost_data for opened in (trace, *traces[0], *traces[1])) else FINE
 
 
-def _datasets(asked: Sequence[Sequence[Path]]) -> list[list[Path]]:
-    if not any(asked):
-        return [[] for _ in asked]
+def _datasets(named: Sequence[Sequence[Path]]) -> list[list[Path]]:
+    """Return the data sets in each list of paths."""
+    if not any(named):
+        return [[] for _ in named]
     from satview.fleet.layout import is_dataset  # an optional part, which brings SQL
 
-    return [[path for path in paths if is_dataset(path)] for paths in asked]
+    return [[path for path in paths if is_dataset(path)] for paths in named]
 
 
 def _others(
@@ -183,5 +184,5 @@ def _replayed(trace: Trace, timing: Mapping[str, Timing] | None) -> tuple[Replay
         fit = basis_of(trace, timing).fit
     except UsageError as error:
         return Replayed({}, str(error)), []
-    longest_ns = {one.recorded.name: one.replayed.longest_ns for one in fit.activities.values() if one.replayed}
+    longest_ns = {pair.recorded.name: pair.replayed.longest_ns for pair in fit.activities.values() if pair.replayed}
     return Replayed(longest_ns), fit.sentences()

@@ -157,8 +157,9 @@ def print_page(trace: Trace) -> None:
 
 def _target(trace: Trace) -> str:
     """Return the target that `satview capture` recorded in the header; empty if there is none."""
-    said = {name: trace.header.get(f"CAPTURE_{name.upper().replace(' ', '_')}") for name in _OF_TARGET}
-    return ", ".join(filter(None, (said["host"], *(f"{name} {said[name]}" for name in _OF_TARGET[1:] if said[name]))))
+    values = {name: trace.header.get(f"CAPTURE_{name.upper().replace(' ', '_')}") for name in _OF_TARGET}
+    named = (f"{name} {values[name]}" for name in _OF_TARGET[1:] if values[name])
+    return ", ".join(filter(None, (values["host"], *named)))
 
 
 def _marks(marks: list[dict[str, Any]]) -> str:

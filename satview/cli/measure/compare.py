@@ -84,8 +84,8 @@ def run(args: argparse.Namespace) -> int:
     if args.format == "table":
         _print_tables(before, after, changes, verdicts, args.top)
         for change in worse:
-            said = f"{value_text(change, change.before)} before, {value_text(change, change.after)} after"
-            say(visible_line(f"worse: {change.column.title} of {change.name}: {said} ({change_text(change)})"))
+            values = f"{value_text(change, change.before)} before, {value_text(change, change.after)} after"
+            say(visible_line(f"worse: {change.column.title} of {change.name}: {values} ({change_text(change)})"))
     else:
         more = {"verdicts": {kind: list(counts) for kind, counts in verdicts.items()}}
         print_table(table, args.format, "figures", more=more)

@@ -285,7 +285,10 @@ class _Program:
         self._everything = _everything(self._state)
         self._handlers: dict[tuple[object, ...], _Handler] = {}
         self._follows_threads = self._drops_running = False
-        self._triggers, self._counts_slots = captured.triggers, any(one.action.keep for one in captured.triggers)
+        self._triggers, self._counts_slots = (
+            captured.triggers,
+            any(trigger.action.keep for trigger in captured.triggers),
+        )
         self._classes: list[frozenset[ExternalClass]] = []  # that each trigger looks at
         for trigger in captured.triggers:
             self._place(trigger)

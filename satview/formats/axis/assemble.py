@@ -217,7 +217,7 @@ class AxisPayloads:
         return self._axis.parts[int(self._axis.part_of[event])], int(self._axis.own_row[event])
 
     def _with_pids(self, part: AxisPart, events: NDArray[np.integer], word: int, values: Words) -> Words:
-        classes = [number for number, its in _PID_WORD_OF_CLASS.items() if its == word]
+        classes = [number for number, pid_word in _PID_WORD_OF_CLASS.items() if pid_word == word]
         if not classes:
             return values
         rows = np.flatnonzero(np.isin(self._codes[events] >> CLASS_SHIFT, classes))

@@ -60,7 +60,7 @@ def cut_buffers(decoded: Decoded, count: int, region: EventRegion, *, per_cpu: b
     if not len(rows):
         return no_gaps()
     ends = np.append(rows[1:], count)
-    held = np.diff(decoded.slot[rows].astype(np.int64), append=region.slot_count)
+    slot_counts = np.diff(decoded.slot[rows].astype(np.int64), append=region.slot_count)
     ring = decoded.cpu[rows].astype(np.int64) if per_cpu else np.full(len(rows), EVERY_CPU)
     following = _following(ring)
     has_next = following >= 0
@@ -68,8 +68,8 @@ def cut_buffers(decoded: Decoded, count: int, region: EventRegion, *, per_cpu: b
     announced = words[:, 1]
     # A buffer is cut if it has fewer slots than announced, or slots of another buffer after its own. In a ring, and if
     # the length happens to match, only missing buffer numbers show it, if these buffers do not fit before the next one.
-    is_cut = (announced > 0) & ((held < announced) | ((held != announced) & (missing > 0)))
-    is_cut[-1] &= announced[-1] > held[-1]
+    is_cut = (announced > 0) & ((slot_counts < announced) | ((slot_counts != announced) & (missing > 0)))
+    is_cut[-1] &= announced[-1] > slot_counts[-1]
     is_cut |= (announced == 0) & (missing > 0)
     begins, to_next = decoded.time[rows], decoded.time[rows[following]] - decoded.time[ends - 1]
     spans = (begins[following] - begins)[has_next & (missing == 0) & (2 * announced >= announced.max())]

@@ -74,7 +74,7 @@ def open_thread_trace(
         UsageError: A category does not exist.
         Cancelled: `cancelled()` returned True.
     """
-    paths = [Path(path)] if isinstance(path, (str, Path)) else [Path(one) for one in path]
+    paths = [Path(path)] if isinstance(path, (str, Path)) else [Path(part) for part in path]
     if not paths:
         raise UsageError("no thread trace was named")
     requested = selected_categories(categories)
