@@ -122,7 +122,7 @@ def _as_range(run: re.Match[str]) -> str:
 
 @cache
 def _fitting(source: str, ignores_case: bool) -> tuple[str, bool]:
-    """Return the characters from 1 to 0x7e that an RE2 pattern for one character matches, and if it matches all others.
+    """Return which characters of 1 to 0x7e an RE2 pattern for one character matches, and whether all others match.
 
     Raises:
         NotInPosixError: The pattern matches only some of the other characters.

@@ -152,7 +152,7 @@ class TextRows:
         return form if form is None or self.format is None else arguments_form(form, spec)
 
     def begin(self, form: Form) -> str:
-        """Return the template of time and CPU, or of the columns in the format of `-p`."""
+        """Return the template of time and CPU, or of the columns that option `-p` selects."""
         if self.format is not None:
             return self.format.begin(form)
         time = {"ns": "%d.%09ds", "wall": "%s.%09dZ"}.get(self.time, "0x%08x")

@@ -196,7 +196,7 @@ def _packets(part: TracePart) -> Iterator[tuple[float, MessageBytes]]:
 
 
 def _clocks(part: TracePart) -> Iterator[MessageBytes]:
-    """Yield the wall clock time at the begin of the trace, if it is known."""
+    """Yield the wall clock time at the start of the trace, if it is known."""
     clock, start = part.trace.clock, part.trace.window.start
     if clock.wall_time(start) is None or clock.boot_time_s is None:
         return

@@ -25,7 +25,7 @@ _SCHEMA: Final = "https://www.speedscope.app/file-format-schema.json"
 def write_folded(trace: Trace, path: Path | str, window: TimeWindow | None) -> tuple[int, int]:
     """Write a line for each stack; return the number of lines, and of samples left out because there are logged calls.
 
-    `path` may be `-`; `window` is as of `function_table`.
+    `path` may be `-`; `window` is as for `function_table`.
 
     Raises:
         UsageError: The file cannot be written.
@@ -41,7 +41,7 @@ def write_folded(trace: Trace, path: Path | str, window: TimeWindow | None) -> t
 def write_speedscope(trace: Trace, path: Path | str, window: TimeWindow | None) -> tuple[int, int]:
     """Write the stacks of each thread as a profile for speedscope; return the number of stacks, and 0 samples left out.
 
-    `path` may be `-`; `window` is as of `function_table`.
+    `path` may be `-`; `window` is as for `function_table`.
 
     Raises:
         UsageError: The file cannot be written.

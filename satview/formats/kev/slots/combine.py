@@ -160,7 +160,7 @@ def match(
 def _match_pairs(
     owner: NDArray[np.int64], unmatched: Unmatched, order: NDArray[np.intp], begins: NDArray[np.bool_]
 ) -> NDArray[np.bool_]:
-    """Match the keys that have just an open event and a run of tails that ends it, as nearly all keys.
+    """Match the keys that have just an open event and a run of tails that ends it; nearly all keys do.
 
     Args:
         owner: int64 (n,), receives the owners.
