@@ -103,9 +103,9 @@ def _last_before(trace: Trace, ends: NDArray[np.int64], cpus: NDArray[np.int64])
 def _late_starts(trace: Trace) -> list[tuple[int, int]]:
     """Return (time, CPU) of the oldest buffer of each CPU whose earlier buffers are missing.
 
-    Earlier buffers are missing if the oldest buffer has a number above 1, and has no slot count, as in a ring, or the
-    buffers of another CPU start at number 1, because all CPUs count from the same time. This other CPU must have two or
-    more buffers, because a single buffer flushed by STOP has number 1 again.
+    Earlier buffers are missing if the oldest buffer has a number above 1 and one of two conditions holds: the buffer
+    has no slot count, as in a ring; or the buffers of another CPU start at number 1, because all CPUs count from the
+    same time. This other CPU must have two or more buffers: a single buffer flushed by STOP has number 1 again.
     """
     buffers = trace.buffers
     rows_by_cpu = [np.flatnonzero(buffers.cpu == cpu) for cpu in np.unique(buffers.cpu)]

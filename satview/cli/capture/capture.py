@@ -97,7 +97,7 @@ def _add_targets_file(add: Any) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Run `capture` or `targets`; return the exit status."""
+    """Run `capture` or `targets`; return the exit code."""
     return int(args.run(args)) if args.run is not run else _capture(args)
 
 

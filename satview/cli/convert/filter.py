@@ -89,7 +89,7 @@ def add_parser(subparsers: Any) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Carry out the command; return the exit status."""
+    """Run the command; return the exit code."""
     take_output(args)
     with redirect_stdout(_console(args)):
         return _run(args)

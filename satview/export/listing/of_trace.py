@@ -119,7 +119,7 @@ def write_event_list(
     trace: Trace, path: Path | str, mask: Bools | None = None, progress: Report | None = None,
     cancelled: IsCancelled | None = None,
 ) -> int:  # fmt: skip
-    """Write events as CSV in the order of the event list, with the columns of `LIST_HEAD`; return how many.
+    """Write events as CSV in the order of the event list, with the columns of `LIST_HEAD`; return their number.
 
     The column `number` is the event's number in the whole list, `delta_cycles` the time since the row above.
 

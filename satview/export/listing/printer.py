@@ -387,7 +387,7 @@ class Printer:
     printed: int = 0
 
     def text(self, after: Callable[[Batch], None] | None = None) -> Iterator[str]:
-        """Yield the listing as text, in pieces as `encoded` does."""
+        """Yield the listing as text, in pieces, like `encoded`."""
         for piece in self.encoded(after):
             yield str(piece, "utf-8", "surrogateescape")
 

@@ -275,7 +275,7 @@ class EventParser:
         return tuple(dict.fromkeys([_PRINTED_TIME, *rows] if code == wire.CONTROL_TIME else rows))
 
     def _begun(self, class_name: str, body: str) -> tuple[tuple[int, ...], list[Value], str]:
-        """Parse the beginning of a line; return possible codes, arguments in it, and the rest of the line."""
+        """Parse the start of a line; return possible codes, arguments in the start, and the rest of the line."""
         if class_name == "USREVENT" and (user := _USER_HEAD.match(body)):
             number = value_of(user[1])
             if 0 <= number <= wire.EVENT_MASK:
