@@ -715,7 +715,7 @@ def _system_page(trace: Trace) -> bytes:
 
 
 def write_verbatim(trace: Trace, path: Path | str) -> int:
-    """Write all slots of a trace, including damaged ones, in their order; return how many.
+    """Write all slots of a trace, including damaged slots, in their order; return their number.
 
     Args:
         trace: A trace that consists of slots: from a .kev file or a listing.

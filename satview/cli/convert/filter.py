@@ -178,7 +178,7 @@ def _rules(files: list[str], trace: Trace) -> tuple[Rule, ...]:
 
 
 def _capture(args: argparse.Namespace, built: BuiltRules, trace: Trace) -> bool:
-    """Print or write what the options about captures request; return whether C can express all rules."""
+    """Print or write the output that the options about captures request; return whether C can express all rules."""
     is_whole = True
     if args.tracelogger:
         command = tracelogger_command(built)
@@ -270,7 +270,7 @@ def _print_arguments(trace: Trace) -> None:
 
 
 def print_report(report: SubsetReport) -> None:
-    """Print the number of events and slots in a written file, and what it lacks."""
+    """Print the number of events and slots in a written file, and the data of the trace that the file lacks."""
     print(f"{report.path}: {report.selected:,} of {report.total:,} events")
     for line in report.left_out:
         print(f"  {line}")
@@ -282,7 +282,7 @@ def print_report(report: SubsetReport) -> None:
 
 
 def print_answer(answer: WouldCapture) -> None:
-    """Print the events, slots and data rate that a capture would have logged, and what views lose."""
+    """Print the events, slots and data rate that a capture would have logged, and the data that each view loses."""
     least = "" if answer.is_exact else "at least "
     more = f"; cannot tell of {answer.undecided:,} more" if answer.undecided else ""
     print(f"events  {least}{answer.events:,} of {answer.total_events:,}{more}")

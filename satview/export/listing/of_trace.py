@@ -86,7 +86,7 @@ def write_listing(
     trace: Trace, path: Path | str, mask: Bools | None = None, progress: Report | None = None,
     cancelled: IsCancelled | None = None,
 ) -> int:  # fmt: skip
-    """Print events in the layout of the release's own traceprinter; return how many.
+    """Print events in the layout of the release's own traceprinter; return their number.
 
     Args:
         trace: A trace of QNX that was read from a file.

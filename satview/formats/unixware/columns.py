@@ -239,7 +239,7 @@ class SetReader:
 
         Args:
             path: The file.
-            is_own: Whether it is a file of times, whose lines may be out of order if two threads wrote them.
+            is_own: Whether the file is a file of times; its lines may be out of order if two threads wrote them.
 
         Raises:
             Cancelled: `cancelled()` returned True.

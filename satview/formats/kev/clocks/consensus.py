@@ -287,7 +287,7 @@ class _Clock:
         return self._times
 
     def sorted_times(self) -> NDArray[np.int64]:
-        """Return the times of `times`, ascending; cached likewise."""
+        """Return the times of `times`, ascending; also cached."""
         if self._sorted_times is None:
             self._sorted_times = np.sort(self.times().time, kind="stable")  # they nearly ascend
         return self._sorted_times
