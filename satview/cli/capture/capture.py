@@ -224,7 +224,7 @@ def _beside(file: Path, name: str) -> str:
 
 @contextmanager
 def _key(args: argparse.Namespace) -> Iterator[Callable[[], bool] | None]:
-    """Yield a function that tells if a key was pressed; None without a terminal, or if --for ends the capture."""
+    """Yield a function that tells whether a key was pressed; None without a terminal, or if --for ends the capture."""
     if args.seconds:
         yield None
         return

@@ -200,7 +200,7 @@ class AxisPayloads:
             yield
 
     def headers(self) -> None:
-        """Return None, as the slots are from several targets."""
+        """Return None, because the slots are from several targets."""
 
     def word_counts(self, events: NDArray[np.integer]) -> NDArray[np.int64]:
         """Return the number of payload words of many events, padding included.

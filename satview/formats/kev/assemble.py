@@ -339,7 +339,7 @@ def _report_pass(
 def _move_between_neighbours(
     decoded: Decoded, disordered: NDArray[np.int64], region: EventRegion, problems: Problems
 ) -> bool:
-    """Move events with damaged stamps to times between their neighbours and report them; return if there are any."""
+    """Move events with damaged stamps to times between their neighbours and report them; return whether any exist."""
     rows, cycles = misplaced(decoded.time, decoded.cpu, disordered)
     if not len(rows):
         return False
