@@ -1,6 +1,6 @@
 """The subcommands of `satview` that need no window: a folder for each purpose, a module for each command.
 
-The command `targets` is in the module `capture`. `shared` holds what several commands use.
+The command `targets` is in the module `capture`. `shared` contains code that several commands use.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ PURPOSES: Final = ("look", "ask", "measure", "convert", "capture", "automate")
 
 
 def command_names() -> dict[str, str]:
-    """Return subcommand to module below `satview.cli`: `why` is in `ask.why`. Each module in a purpose is a command."""
+    """Return the module below `satview.cli` of each subcommand, such as `ask.why` for `why`."""
     modules = {
         info.name.replace("_", "-"): f"{purpose}.{info.name}"
         for purpose in PURPOSES

@@ -1,4 +1,4 @@
-"""Writes a trace in the format that the ending of a file names: tables, Perfetto, Chrome, listings, .kev, plug-ins."""
+"""Writes a trace in the format that the file's ending names: tables, Perfetto, Chrome, listings, .kev, plug-ins."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ _WHOLE: Final = {"kev": "a .kev file holds events alone", "listing": "a listing 
                  "chrome": "a file for Chrome holds the whole trace",
                  "folded": "a file of stacks holds functions alone",
                  "speedscope": "a file of stacks holds functions alone"}  # fmt: skip
-_OF_EVENTS: Final = ("kev", "listing", "list")  # of which rows can be selected
-_MOST_NAMES: Final = 8  # of tables in a sentence
+_OF_EVENTS: Final = ("kev", "listing", "list")  # formats of events, which can be selected
+_MOST_NAMES: Final = 8  # maximum number of table names in a sentence
 STACKS: Final = {"folded": write_folded, "speedscope": write_speedscope}
 _IN_PARTS: Final = (*_OF_EVENTS, "perfetto", *STACKS)
 _EVENT: Final = ("event",)
-_WITH_EVENTS: Final = ("event", "argument")  # tables of which events are selected, as of those of kinds of events
+_WITH_EVENTS: Final = ("event", "argument")  # tables whose events can be selected, besides those of kinds of events
 _WITHOUT_EVENTS: Final = {"perfetto": "a file of slices for Perfetto", "chrome": "a file of slices for Chrome"}
-_NO_SLICES: Final = ("SYSTEM", "USREVENT", "SEC", "QVM", "CONTROL")  # classes that Chrome's has no slices of
+_NO_SLICES: Final = ("SYSTEM", "USREVENT", "SEC", "QVM", "CONTROL")  # classes without slices in a file for Chrome
 Progress = Callable[[float], None]
 
 
@@ -50,10 +50,10 @@ class Written:
     """Result of writing a file.
 
     Attributes:
-        count: How many there are of `unit`.
+        count: Number of written items, in `unit`.
         unit: `rows of event`, `packets`, `events`, ...
-        subset: Of a .kev file what is in it; None = it is none.
-        left_out: What of the trace is not in the file, and why; a line each.
+        subset: Contents of a written .kev file; None for other formats.
+        left_out: Data of the trace that the file lacks, with the reason; one line each.
     """
 
     count: int
@@ -63,23 +63,23 @@ class Written:
 
 
 def plugged_endings() -> dict[str, Plugin]:
-    """Return the plug-ins that write files, by ending (`.svg`): the name of a plug-in is the ending without the dot."""
+    """Return the plug-ins that write files, by ending (`.svg`): a dot and the plug-in's name."""
     return {f".{plugin.name.lower()}": plugin for plugin in plugins(PluginKind.EXPORT)}
 
 
 def format_of(path: Path | str, form: str = "", tables: Sequence[str] = (), *, by_class: bool = False,
               is_part: bool = False) -> str:  # fmt: skip
-    """Return the format in which a file is to be written; the ending itself for that of a plug-in.
+    """Return the name of the format for a new file; if a plug-in writes the file, the ending (`.svg`).
 
     Args:
         path: The new file, or a new folder.
-        form: One of `FORMATS` in place of the ending; empty = by the ending.
+        form: One of `FORMATS`, used instead of the ending; empty = the ending decides.
         tables: Names of tables; none = the events.
         by_class: Events in a folder, one file for each class.
-        is_part: Only some events are to be written.
+        is_part: Whether only some events are written.
 
     Raises:
-        UsageError: The ending names no format, or the format cannot hold what is to be written.
+        UsageError: The ending names no format, or the format cannot hold the requested data.
     """
     ending = "" if form else Path(path).suffix.lower()
     names = tuple(tables) or _EVENT
@@ -114,22 +114,22 @@ def export(
     progress: Progress | None = None,
     timing: Mapping[str, Timing] | None = None,
 ) -> Written:
-    """Write a trace, or a part of it, to a file whose ending says how: docs/tables.md.
+    """Write a trace, or a part of it, in the format that the file's ending names (docs/tables.md).
 
     Args:
         trace: The trace.
         path: The new file, or a new folder; `-` is standard output.
-        form: As of `format_of`.
-        tables: As of `format_of`; several become a folder, a file each.
-        by_class: As of `format_of`.
+        form: As for `format_of`.
+        tables: As for `format_of`; several tables become a folder with one file each.
+        by_class: As for `format_of`.
         events: bool (events,), which events; None = all.
-        window: Only events in it; None = all.
-        progress: Called with 0 to 1.
-        timing: What a file of timing says (`satview.analysis.timing.read_timing`), for the tables on activities.
+        window: Only events in this range; None = all.
+        progress: Called with the share that is done, 0 to 1.
+        timing: Contents of a timing file (`satview.analysis.timing.read_timing`), for the tables on activities.
 
     Raises:
-        UsageError: As of `format_of`; the timing does not fit, or no table asks for it; there is no such table, a
-            package is missing, or the file cannot be written.
+        UsageError: As for `format_of`; the timing does not fit the trace, or no requested table uses it; a table does
+            not exist, a package is missing, or the file cannot be written.
     """
     names = tuple(dict.fromkeys(tables)) or _EVENT
     kind = format_of(path, form, tables, by_class=by_class, is_part=events is not None or window is not None)
@@ -144,7 +144,7 @@ def _export(
     trace: Trace, path: Path | str, kind: str, names: tuple[str, ...], by_class: bool, events: Bools | None,
     window: TimeWindow | None, progress: Progress | None, timing: Mapping[str, Timing] | None,
 ) -> Written:  # fmt: skip
-    """Write the file; arguments as of `export`, the format and the tables by their names."""
+    """Write the file; `kind` and `names` are the names of the format and of the tables, the rest is as for `export`."""
     rows = _within(trace, events, window)
     if rows is not None and (other := [name for name in names if name not in _WITH_EVENTS and name in SCHEMAS]):
         raise UsageError(f"--range and --filter choose events; the table {other[0]} is written whole")
@@ -182,7 +182,7 @@ def _export(
 def _left_out(
     trace: Trace, kind: str, names: tuple[str, ...], events: Bools | None, window: TimeWindow | None
 ) -> Iterator[str]:
-    """Yield texts on the data that a written file lacks, with the reason."""
+    """Yield a sentence for each part of the trace that the written file lacks, with the reason."""
     if window is not None:
         inside = trace.rows_between(window)
         if outside := len(trace.events) - (inside.stop - inside.start):
@@ -204,14 +204,14 @@ def _left_out(
 
 
 def argument_tables(trace: Trace, path: Path | str, form: str = "") -> tuple[str, ...]:
-    """Return the tables with all arguments: the long one for a file, those of all kinds that occur for a folder."""
+    """Return names of tables with event arguments: `argument` for a file, a table per kind of event for a folder."""
     if form or Path(path).suffix:
         return ("argument",)
     return tuple(name for name, codes in kinds(trace).items() if trace.code_counts[list(codes)].any())
 
 
 def _within(trace: Trace, events: Bools | None, window: TimeWindow | None) -> Bools | None:
-    """Return which events are selected and in a range, bool (events,); None for all."""
+    """Return which events are both selected and in the range, bool (events,); None for all."""
     if window is None:
         return events
     inside = np.zeros(len(trace.events), np.bool_)
@@ -220,7 +220,7 @@ def _within(trace: Trace, events: Bools | None, window: TimeWindow | None) -> Bo
 
 
 def _write_plugged(trace: Trace, path: Path | str, by: Plugin) -> int:
-    """Have a plug-in write a file; return how many things are in it, as it says; an older file stays if it fails."""
+    """Write a file by a plug-in; return the plug-in's count of items. If it fails, an older file stays unchanged."""
     with NewFile(path, reading=source_files(trace.path), streams=True) as file:
         count = by.run(lambda write: int(write(trace, file.stream)), -1)
         if count < 0:

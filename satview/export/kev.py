@@ -1,9 +1,9 @@
-"""Writes a trace as a .kev file: slot by slot, or part of it with times, names and opening states kept.
+"""Writes a trace as a .kev file: all slots unchanged, or selected events with the events that these depend on.
 
-A file with events left out would say wrong things: other events would belong to the wrong thread once the switches
-between them are gone, clocks would lose a rollover over a long silence, processes would have no names. So besides the
-selected events the file gets what these need: names and creations, the switch before each selected event, a state
-dump where the window begins, and fresh TIME and BUFFER events.
+Selected events alone would be read wrongly: without the switches between threads they would belong to the wrong
+thread, a clock would miss a rollover in a long silence, and processes would have no names. The file therefore also
+gets names and creations, the switch before each selected event, a state dump at the start of the window, and new TIME
+and BUFFER events.
 """
 
 from __future__ import annotations
@@ -52,20 +52,20 @@ from satview.linkage.rows import rows_of_codes
 from satview.store.losses import EVERY_CPU, losses
 from satview.store.trace import Trace
 
-# The state of the target at some moment, as the events that START would have dumped then.
+# The state of the target at one time, as the events that START would have logged at that time.
 
 
 @dataclass(frozen=True, slots=True)
 class Opening:
-    """A state dump.
+    """A state dump of n generated events.
 
     Attributes:
-        time_cycles: int64 (n,), when each of its events is said to be: one cycle apart, just before the window.
+        time_cycles: int64 (n,), times given to the events: one cycle apart, just before the window.
         code: uint16 (n,).
         cpu: uint8 (n,).
         slot_count: int64 (n,).
         slots: uint32 (slots, 4), header, stamp and payload words of all events one after the other.
-        threads: Rows of the thread table that it shows the state of.
+        threads: Rows of the thread table whose state the dump shows.
     """
 
     time_cycles: NDArray[np.int64]
@@ -92,7 +92,7 @@ class Opening:
 
 
 def state_before(trace: Trace, row: int) -> NDArray[np.int64]:
-    """Return each thread's last state event before a row, int64 (threads,); -1 = it had none yet."""
+    """Return each thread's last state event before a row, int64 (threads,); -1 if there is none."""
     events, owner = state_rows(trace)
     last = np.full(len(trace.threads), -1, np.int64)
     earlier = events < row
@@ -104,15 +104,15 @@ def state_before(trace: Trace, row: int) -> NDArray[np.int64]:
 def opening_state(trace: Trace, row: int, *, with_all_names: bool = False) -> Opening:
     """Return the state of all processes and threads just before an event, in the order of START's dump.
 
-    Per process its creation and name; per thread its creation, the event of its state, and its name. A RUNNING event
-    carries the CPU the thread runs on, all others CPU 0. Where a CPU was last given to a thread that has left RUNNING
-    since, both events follow, for events of that CPU still belong to it. Of a thread that may have changed its state
-    where events are missing, the state is left out.
+    The dump has the creation and name of each process, and the creation, state event and name of each thread. A RUNNING
+    event carries the CPU of the thread, all other events CPU 0. If the last thread that got a CPU has left RUNNING
+    since, both state events are added at the end, because later events of that CPU still belong to the thread. The
+    state of a thread is left out if it may have changed where events are missing.
 
     Args:
         trace: The trace.
-        row: The first event that is not before the moment.
-        with_all_names: Threads that show no state before it are named too.
+        row: The event.
+        with_all_names: Also name threads that have no state event before `row`.
     """
     last = state_before(trace, row)
     start_cycles = int(trace.events.time_cycles[row]) if row < len(trace.events) else trace.window.end
@@ -135,16 +135,16 @@ def opening_state(trace: Trace, row: int, *, with_all_names: bool = False) -> Op
     ):
         running = last[known][trace.events.code[last[known]] == THREAD_RUNNING]
         rows = np.unique(np.concatenate((switches, last[trace.events.thread[switches]], running)))
-        # In the order in which they happened, so that the last one of each CPU and of each thread counts again.
+        # In time order, so that the last event of each CPU and of each thread is valid.
         for event in rows.tolist():
             dump.state(event)
     return dump.opening(start_cycles, known)
 
 
 def _still_true(trace: Trace, rows: NDArray[np.int64], now_cycles: int) -> NDArray[np.bool_]:
-    """Return which state events still hold at a moment although events are missing, bool (len(rows),).
+    """Return for each state event whether the thread is certainly still in that state at `now_cycles`, bool (n,).
 
-    While a thread runs, only its own CPU can end that.
+    Events lost since then may have changed the state; if the thread is running, only events lost on its own CPU may.
     """
     events = trace.events
     is_running = events.code[rows] == THREAD_RUNNING
@@ -158,7 +158,7 @@ def _still_true(trace: Trace, rows: NDArray[np.int64], now_cycles: int) -> NDArr
 
 
 def _last_switches(trace: Trace, row: int) -> NDArray[np.int64]:
-    """Return, per CPU, the row of the RUNNING event that came last in the file before a row."""
+    """Return for each CPU the row of its last RUNNING event before `row`."""
     running = rows_of_codes(trace, THREAD_RUNNING).astype(np.int64)
     running = running[running < row]
     _, from_end = np.unique(trace.events.cpu[running][::-1], return_index=True)
@@ -166,7 +166,7 @@ def _last_switches(trace: Trace, row: int) -> NDArray[np.int64]:
 
 
 def _gone(trace: Trace, row: int, last: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Threads that ended before a row: destroyed after their last state, or dead."""
+    """Return which threads ended before a row (destroyed after their last state, or dead), bool (threads,)."""
     gone = np.zeros(len(trace.threads), np.bool_)
     destroyed = rows_of_codes(trace, THREAD_DESTROY)
     destroyed = destroyed[destroyed < row]
@@ -179,7 +179,7 @@ def _gone(trace: Trace, row: int, last: NDArray[np.int64]) -> NDArray[np.bool_]:
 
 
 def _processes(trace: Trace, row: int, alive: NDArray[np.int64]) -> list[int]:
-    """Processes that exist at a row, in table order: not created later, not ended before, or with a thread alive."""
+    """Return the processes that exist at a row, in table order: created and not ended before, or with a live thread."""
     processes = trace.processes
     now = int(trace.events.time_cycles[row]) if row < len(trace.events) else trace.window.end
     ended = (processes.destroyed_cycles >= 0) & (processes.destroyed_cycles < now)
@@ -190,10 +190,10 @@ def _processes(trace: Trace, row: int, alive: NDArray[np.int64]) -> list[int]:
 
 
 class _Dump:
-    """The events of a dump as they are made.
+    """Builds the events of a dump.
 
     Attributes:
-        owners: Per CPU the thread that its last RUNNING event named.
+        owners: Thread of the last RUNNING event, by CPU.
     """
 
     def __init__(self, trace: Trace) -> None:
@@ -225,7 +225,7 @@ class _Dump:
             self._event(PROC_CREATE, 0, ids)
 
     def thread(self, thread: int, state_row: int | None) -> None:
-        """Add the creation, the state if it is known, and the name of a thread."""
+        """Add the creation and the name of a thread, and its state event unless `state_row` is None."""
         table = self._trace.threads
         ids = int(table.pid[thread]), int(table.tid[thread])
         self._event(THREAD_CREATE, 0, ids)
@@ -241,7 +241,7 @@ class _Dump:
             self._event(PROC_THREAD_NAME, 0, (int(table.pid[thread]), int(table.tid[thread])), name)
 
     def state(self, row: int) -> None:
-        """Add a state event of the trace again."""
+        """Add a copy of a state event of the trace."""
         code = int(self._trace.events.code[row])
         cpu = int(self._trace.events.cpu[row]) if code == THREAD_RUNNING else 0
         if code == THREAD_RUNNING:
@@ -249,9 +249,9 @@ class _Dump:
         self._event(code, cpu, self._trace.payloads.words(row).tolist())
 
     def opening(self, first_cycles: int, threads: NDArray[np.int64]) -> Opening:
-        """Return the dump, timed to end just before a moment."""
+        """Return the dump; the last event is one cycle before `first_cycles`."""
         n = len(self._code)
-        # Time cannot go below 0; then several share the moment, which a reader bears.
+        # Times below 0 become 0; readers accept several events at the same time.
         times = np.maximum(np.arange(first_cycles - n, first_cycles, dtype=np.int64), 0)
         slots = self._writer.slots()
         slots[:, 1] = np.repeat(times, self._sizes).astype(np.uint64) & np.uint64(0xFFFFFFFF)
@@ -265,7 +265,7 @@ class _Dump:
         )
 
 
-# Lays selected events out as slots again, in buffers with BUFFER and TIME events as a kernel would write them.
+# Writes selected events as slots, in buffers with BUFFER and TIME events as a kernel would write them.
 
 
 BUFFER_SLOTS: Final = 714  # high-water mark of a 6.4 kernel
@@ -283,14 +283,14 @@ def write_slots(
     progress: Callable[[float], None] | None = None,
     cancelled: Callable[[], bool] | None = None,
 ) -> int:
-    """Append the slots of an opening dump and of some rows to a file; return how many there are.
+    """Append the slots of an opening dump and of some events to a file; return the number of slots.
 
     Args:
-        file: Open for writing, header and system page already in it.
-        trace: Where the rows are from.
-        rows: Event rows in the order in which they are to be written.
-        opening: Dump that comes before them; may be empty.
-        progress: Called with 0 to 1.
+        file: Open for writing; it already contains header and system page.
+        trace: The trace of the events.
+        rows: Rows of the events, in the order of writing.
+        opening: Dump that is written before the events; may be empty.
+        progress: Called with the share that is done, 0 to 1.
         cancelled: Called between blocks; True stops.
 
     Raises:
@@ -310,13 +310,13 @@ def write_slots(
 
 
 class _RecordLayout:
-    """Where each record goes, the opening dump first, and the BUFFER and TIME slots between them.
+    """Slot positions of the records (events of the opening dump, then selected events) in the new file.
 
     Attributes:
         count: Number of records.
         position: First slot of each record.
-        before: Slots that are before each record and belong to it: the end of a buffer, BUFFER, TIME.
-        total: Slots up to the last record; `tail` follows.
+        before: Number of slots inserted before each record: the end of a buffer, BUFFER, TIME.
+        total: Number of slots up to the last record; those of `tail` follow.
     """
 
     def __init__(self, trace: Trace, rows: NDArray[np.uint32], opening: Opening) -> None:
@@ -352,17 +352,17 @@ class _RecordLayout:
             self._sizes[oldest[self._sequence[oldest] > 1]] = 0
 
     def _find_losses(self, lost: NDArray[np.int64]) -> None:
-        """Record before which records the capture lost buffers, and how many, so that the gaps stay visible."""
+        """Add to `lost` the number of buffers lost before each record, so that the gaps stay visible."""
         trace, rows, opening_count = self._trace, self._rows, len(self._opening)
         gaps = np.flatnonzero(trace.buffers.lost_before)
         before = np.searchsorted(trace.events.slot[rows], trace.buffers.slot[gaps])
         opened = int(self._time[opening_count - 1]) if opening_count else _NEVER
-        # A gap before everything that is written, or after it, is no gap of the new file.
+        # A gap before all written events, or after them, is no gap in the new file.
         inside = ((before > 0) | (trace.buffers.time_cycles[gaps] > opened)) & (before < len(rows))
         np.add.at(lost, opening_count + before[inside], trace.buffers.lost_before[gaps[inside]].astype(np.int64))
 
     def _find_losses_of_cpus(self, lost: NDArray[np.int64]) -> None:
-        """As `_find_losses` for 8.0, where each CPU loses its own buffers, perhaps up to the end of the new file."""
+        """Do as `_find_losses` for 8.0, CPU by CPU; losses after a CPU's last record are put into `_lost_behind`."""
         trace, rows, opening_count = self._trace, self._rows, len(self._opening)
         if not len(rows):
             return
@@ -378,7 +378,7 @@ class _RecordLayout:
             index = np.searchsorted(buffers.time_cycles[of_cpu], ends)
             by_buffer = np.flatnonzero(np.append(buffers.time_cycles[of_cpu], _NEVER)[index] == ends)
             following = of_cpu[index[by_buffer]]
-            # Nobody counted the buffers that are missing at first: one or more.
+            # The number of buffers missing at the start is not known: at least one.
             number[by_buffer] = np.maximum(buffers.lost_before[following], 1)
             position[by_buffer] = np.searchsorted(trace.events.slot[rows[own - opening_count]], buffers.slot[following])
             inside = position < len(own)
@@ -387,7 +387,7 @@ class _RecordLayout:
                 self._lost_behind[cpu] = int(number[~inside].sum())
 
     def _numbers(self, lost: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the sequence number of each buffer: they count on, per CPU in 8.0, and skip what was lost."""
+        """Return the sequence number of each buffer; lost buffers are counted too, and 8.0 counts for each CPU."""
         numbers = np.zeros(len(self._starts) if self._has_buffers else 0, np.int64)
         rings = self._ring[self._starts]
         for ring in np.unique(rings) if len(numbers) else ():
@@ -395,7 +395,7 @@ class _RecordLayout:
         return numbers
 
     def _buffer_starts(self, lost: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Cut the records into buffers of at most 714 slots; after a gap, or of another CPU, a new one."""
+        """Return the first record of each buffer: at most 714 slots later, at a gap, or at a change of CPU."""
         n = len(lost)
         if not n:
             return np.empty(0, np.int64)
@@ -417,7 +417,7 @@ class _RecordLayout:
             starts.append(following)
 
     def _times_needed(self, buffer: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Records before which their CPU needs a TIME: its first of a buffer, and after long silences or steps back."""
+        """Return which records need a TIME: first of their CPU in a buffer, or after a long silence or step back."""
         cpu, time = self._cpu.astype(np.int64), self._time
         needed = np.zeros(len(cpu), np.bool_)
         order = np.argsort(cpu, kind="stable")
@@ -429,7 +429,7 @@ class _RecordLayout:
         return needed
 
     def block(self, start: int, end: int) -> NDArray[np.uint32]:
-        """Return the slots of some records, uint32 (n, 4), with those of BUFFER and TIME."""
+        """Return the slots of the records from `start` to `end`, and their BUFFER and TIME slots, uint32 (n, 4)."""
         first_slot = int(self.position[start] - self.before[start])
         slots = np.zeros((int(self.position[end - 1] + self._size[end - 1]) - first_slot, 4), np.uint32)
         part = slice(start, end)
@@ -470,16 +470,16 @@ class _RecordLayout:
             slots[index[later] - 1] = self._ends(before)
 
     def _ends(self, records: NDArray[np.int64]) -> NDArray[np.uint32]:
-        """BUFFER_END slots that follow some records."""
+        """Return the BUFFER_END slots that follow some records."""
         slots = np.full((len(records), 4), BUFFER_END_COOKIE, np.uint32)
         slots[:, 0] = CONTROL_BUFFER_END | self._ring[records].astype(np.uint32) << CPU_SHIFT
         slots[:, 1] = self._time[records] & 0xFFFFFFFF
         return slots
 
     def tail(self) -> NDArray[np.uint32]:
-        """Return the slots that close a file of 8.0, shape (n, 4): the end of its last buffer, and losses still open.
+        """Return the slots that end a file of 8.0, uint32 (n, 4): the end of the last buffer, and the losses after it.
 
-        Those are reported by a buffer of the CPU that comes too late: with a number that is too high, and empty.
+        Losses of a CPU are reported by an empty buffer whose sequence number is too high.
         """
         last = len(self._time) - 1
         if not self.has_ends or last < 0:
@@ -504,7 +504,7 @@ class _RecordLayout:
 
 
 def _rings(trace: Trace, rows: NDArray[np.uint32]) -> NDArray[np.uint8]:
-    """Return the CPU in whose buffer each row was, uint8 (len(rows),): 0 up to 7.x, where all CPUs share theirs."""
+    """Return the CPU whose buffer contained each row, uint8 (len(rows),); 0 up to 7.x, where CPUs share buffers."""
     buffers = trace.buffers
     if trace.release is not Release.QNX_8 or not len(buffers):
         return np.zeros(len(rows), np.uint8)
@@ -527,7 +527,7 @@ def _fill_rows(slots: NDArray[np.uint32], positions: NDArray[np.int64], rows: ND
         is_last = step == count[open_] - 1
         kind = np.where(is_last & ~is_cut[open_], Struct.COMBINE_END, Struct.COMBINE_CONTINUE)
         if step == 0:
-            # An event cut short has no last slot: it stays one that begins and does not end.
+            # A truncated event has no last slot: it keeps a begin without an end.
             kind = np.where(is_last & ~is_cut[open_], Struct.SIMPLE, Struct.COMBINE_BEGIN)
         slots[index, 0] = header[open_] | kind.astype(np.uint32) << STRUCT_SHIFT
         slots[index, 1] = stamp[open_]
@@ -546,13 +546,13 @@ class SubsetReport:
 
     Attributes:
         path: The file.
-        selected: Events that were requested.
-        context: Events written besides, because the selected ones cannot be understood without them.
-        opening: Events made up to show the state where the window begins.
-        total: Events of the whole trace.
-        remade: BUFFER events (and their ends) that were requested and are not copied: the new file has its own.
-        slots: Slots in the new file, its TIME and BUFFER events included.
-        nameless: Events of lines that fit no row, of which the new file has the words alone.
+        selected: Number of requested events.
+        context: Number of other events of the trace, written because the selected ones depend on them.
+        opening: Number of generated events that show the state at the start of the window.
+        total: Number of events of the whole trace.
+        remade: Number of requested BUFFER and BUFFER_END events, which are not copied: the new file has its own.
+        slots: Number of slots in the new file, including TIME and BUFFER events.
+        nameless: Number of events from listing lines with an unknown layout; the new file has only their words.
     """
 
     path: Path
@@ -566,7 +566,7 @@ class SubsetReport:
 
     @property
     def left_out(self) -> tuple[str, ...]:
-        """What of the requested events is not in the file, and why; sentences without a full stop."""
+        """Sentences (no full stop) about requested events that are not, or not completely, in the file."""
         remade = (
             f"{self.remade:,} BUFFER events are not copied: the new file has its own, numbered by its buffers, "
             "and TIME events where they need them"
@@ -575,7 +575,7 @@ class SubsetReport:
 
 
 def nameless_text(count: int) -> str:
-    """Return a sentence on what a .kev file cannot hold of events from lines that fit no row."""
+    """Return a sentence that a .kev file lacks the names of `count` events from listing lines with unknown layout."""
     events = f"{count:,} events" if count != 1 else "1 event"
     return f"{events} of lines that fit no row keep words alone in a .kev file; the names are in the listing only"
 
@@ -593,16 +593,17 @@ def write_subset(
     """Write some events of a trace as a .kev file.
 
     Args:
-        trace: A trace of QNX; of a listing the header keys it has are written.
+        trace: A trace of QNX, from any format.
         path: The new file, or a pipe or device; an old file is replaced once the new one is complete.
-        selected: bool (events,), which events; BUFFER events are made again whatever it says.
-        window: Only events in it; None = all.
-        with_context: False leaves out everything but the selected events and the TIME and BUFFER events.
-        progress: Called with 0 to 1.
+        selected: bool (events,), which events; BUFFER events are generated, not copied.
+        window: Only events in this range; None = all.
+        with_context: False = write only the selected events and the TIME and BUFFER events.
+        progress: Called with the share that is done, 0 to 1.
         cancelled: Called between chunks; True stops.
 
     Raises:
-        UsageError: The file would replace the trace itself, or cannot be written; or it is a thread trace.
+        UsageError: The trace is not of QNX, or is of several files; the file would replace the trace itself, or cannot
+            be written.
         Cancelled: `cancelled()` returned True; nothing is left behind.
     """
     path = Path(path)
@@ -612,11 +613,11 @@ def write_subset(
         raise UsageError(
             f"{trace.path.name}: one .kev file cannot hold events of several targets; write each file's own"
         )
-    find_target(path, source_files(trace.path), streams=True)  # refused before the long part
+    find_target(path, source_files(trace.path), streams=True)  # fails before the long part
     rows = trace.rows_between(window) if window is not None else slice(0, len(trace.events))
     keep = _selected(trace, selected, rows)
     count = int(np.count_nonzero(keep))
-    # Names that came behind a ring capture are no events of it: the new file has them in front.
+    # Names after a ring capture are not events of the trace: the new file has them at its start.
     has_names_apart = "ring-names" in trace.problems.counts()
     opening = Opening.empty()
     if with_context and (rows.start > 0 or has_names_apart):
@@ -624,7 +625,7 @@ def write_subset(
     if with_context:
         _add_context(trace, keep, rows, opening)
     written = np.flatnonzero(keep).astype(np.uint32)
-    # Written by first slots, so that the switch between threads stays before the events that follow it.
+    # In the order of first slots, so that a switch between threads stays before the events that follow it.
     written = written[np.argsort(trace.events.slot[written], kind="stable")]
     with NewFile(path, reading=source_files(trace.path), streams=True) as file:
         write_start(file.stream, header_pairs(trace), _system_page(trace))
@@ -644,7 +645,7 @@ def _selected(trace: Trace, selected: Bools, rows: slice) -> Bools:
 
 
 def _add_context(trace: Trace, keep: Bools, rows: slice, opening: Opening) -> None:
-    """Add what the selected events need: names, creations, opening states, who ran, and marks of lost events."""
+    """Select also the events that `keep` depends on: names, creations, first states, switches, reports of losses."""
     code = trace.events.code
     names = np.zeros(1 << 15, np.bool_)
     codes = np.arange(1 << 15)
@@ -660,7 +661,7 @@ def _add_context(trace: Trace, keep: Bools, rows: slice, opening: Opening) -> No
 
 
 def _switches_needed(trace: Trace, keep: Bools, rows: slice) -> NDArray[np.uint32]:
-    """Return the RUNNING events that say to whom the selected events belong: on each CPU the last one before each."""
+    """Return the RUNNING events that determine the threads of the selected events: the last on the CPU before each."""
     events = trace.events
     running = rows_of_codes(trace, THREAD_RUNNING)
     running = running[(running >= rows.start) & (running < rows.stop)]
@@ -686,9 +687,9 @@ def _first_states(trace: Trace, rows: slice) -> NDArray[np.uint32]:
 
 
 def header_pairs(trace: Trace) -> tuple[tuple[str, str], ...]:
-    """Return the header of the new file: that of the trace, its length and byte order put right, and a mark."""
+    """Return the header of the new file: that of the trace, with the new length and byte order, and `MARK`."""
     order = f"{trace.byte_order.upper()}_ENDIAN"
-    # Made-up keys cannot be decided from the real ones once they are read, so they are not written.
+    # Keys made up by a reader would look like real keys in the new file, so they are not written.
     pairs = [
         (key, value)
         for key, value in trace.header.pairs
@@ -710,14 +711,14 @@ def _system_page(trace: Trace) -> bytes:
     return trace.system.raw if trace.system is not None else b""
 
 
-# Writes the slots of a trace as they are: `write(read(f))` gives the same slots, a listing becomes a .kev file.
+# Writes the slots of a trace unchanged: reading the new file gives the same slots. A listing becomes a .kev file.
 
 
 def write_verbatim(trace: Trace, path: Path | str) -> int:
-    """Write all slots of a trace, broken ones included, in their order; return how many.
+    """Write all slots of a trace, including damaged slots, in their order; return their number.
 
     Args:
-        trace: One that is made of slots: from a .kev file or a listing.
+        trace: A trace that consists of slots: from a .kev file or a listing.
         path: The new file, or a pipe or device; an old file is replaced once the new one is complete.
 
     Raises:
@@ -734,12 +735,12 @@ def write_verbatim(trace: Trace, path: Path | str) -> int:
 
 
 def without_names(trace: Trace) -> str:
-    """Return a sentence on what a .kev file cannot hold of lines that fit no row; empty if there are none."""
+    """Return the sentence of `nameless_text` for a trace; empty if no line has an unknown layout."""
     return "" if trace.listed is None or not len(trace.listed[0]) else nameless_text(len(trace.listed[0]))
 
 
 def _completed_pairs(trace: Trace, page_length: int) -> tuple[tuple[str, str], ...]:
-    """Return the header of the trace, completed by the keys that a .kev file needs and a listing may lack."""
+    """Return the header of the trace, with keys added that a .kev file needs and a listing may lack."""
     order = f"{trace.byte_order.upper()}_ENDIAN"
     pairs = [
         (key, str(page_length) if key == "SYSPAGE_LEN" else value)

@@ -1,1 +1,1 @@
-"""File formats: each reader reads one kind of file as a `Trace`, each writer a trace into a file."""
+"""File formats: a reader turns a file of one format into a `Trace`, a writer turns a trace into a file."""

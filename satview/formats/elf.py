@@ -1,4 +1,4 @@
-"""Functions and lines of one ELF file. Sizes are checked here, as pyelftools checks little of what it reads."""
+"""Functions and source lines of an ELF file. Sizes are checked here, because pyelftools checks little."""
 
 from __future__ import annotations
 
@@ -36,18 +36,18 @@ _FAULTS: Final = (ELFError, OSError, ValueError, KeyError, IndexError, Attribute
 
 
 class Binary:
-    """The functions and lines of one ELF file, read when first needed.
+    """The functions and source lines of an ELF file; lines are read when first needed.
 
     Args:
         path: The file.
 
     Raises:
-        UsageError: It is no ELF file, or a damaged one.
+        UsageError: The file is not an ELF file, or is damaged.
     """
 
     def __init__(self, path: Path) -> None:
         self.path, self._file = path, path.open("rb")
-        weakref.finalize(self, self._file.close)  # it is read again for each address
+        weakref.finalize(self, self._file.close)  # the file stays open: lines are read from it later
         self._lines: dict[int, tuple[NDArray[np.uint64], list[tuple[str, int]]]] = {}
         self._size = os.fstat(self._file.fileno()).st_size
         try:
@@ -63,7 +63,7 @@ class Binary:
             raise UsageError(f"{path}: it is no whole ELF file ({str(error)[:80] or type(error).__name__})") from error
 
     def _check_names(self) -> None:
-        """Refuse unterminated section names, whose end pyelftools would look for through the whole file."""
+        """Refuse unterminated section names, for which pyelftools would search the whole file."""
         header = self._elf.header
         if header.e_shnum > _MOST_SECTIONS:
             raise ValueError(f"{header.e_shnum:,} sections")
@@ -80,7 +80,7 @@ class Binary:
             raise ValueError("names of sections do not end")
 
     def _functions(self) -> tuple[bytes, NDArray[np.uint64], NDArray[np.uint64], NDArray[np.uint32]]:
-        """Return the table of names, and start, end and offset of the name of each function."""
+        """Return the table of names, and for each function start, end, and offset of its name in the table."""
         layout = np.dtype(_SYMBOL_64 if self._elf.elfclass == 64 else _SYMBOL_32)
         layout = layout.newbyteorder("<" if self._elf.little_endian else ">")
         for section_name in (".symtab", ".dynsym"):
@@ -112,7 +112,7 @@ class Binary:
         return len(self._start)
 
     def place(self, address: int) -> tuple[str, int, str, int] | None:
-        """Return function, offset in it, source file and line of an address; None = no function is there."""
+        """Return function, offset in the function, source file and line of an address; None outside functions."""
         row = int(np.searchsorted(self._start, np.uint64(address), side="right")) - 1 if 0 <= address < 1 << 64 else -1
         if row < 0 or address >= int(self._end[row]):
             return None
@@ -137,7 +137,7 @@ class Binary:
 
     @cached_property
     def _dwarf(self) -> Any:
-        """DWARF line information; None if there is none, or too much."""
+        """DWARF debug information; None if there is none, or too much."""
         parts = [section for section in self._elf.iter_sections() if section.name.startswith((".debug_", ".zdebug_"))]
         has_room = sum(max(section.header.sh_size, section.data_size) for section in parts) <= _MOST_DEBUG_BYTES
         # The old compression format does not give the uncompressed size.

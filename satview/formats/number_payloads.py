@@ -1,4 +1,4 @@
-"""Payloads of a few numbers per event, held in memory, for formats whose events are not slots."""
+"""Payloads for formats whose events are not slots: a few numbers per event, held in memory."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from satview.store.trace import PayloadSource
 
 @dataclass(frozen=True, slots=True)
 class NumberPayloads(PayloadSource):
-    """Implements `store.trace.PayloadSource` except `decode`; a number takes two payload words, the low one first.
+    """Implements `store.trace.PayloadSource` except `decode`; a number has two payload words, the low word first.
 
     Attributes:
         arguments: The numbers, (n,) each, in the narrowest signed type.
@@ -53,7 +53,7 @@ class NumberPayloads(PayloadSource):
         return np.array(self.values(event), "<i8").tobytes()
 
     def column(self, events: NDArray[np.integer], word: int) -> NDArray[np.uint32]:
-        """Return payload word number `word` of many events: argument `word // 2`, its low half first.
+        """Return payload word number `word` of many events: the low or high half of argument `word // 2`.
 
         Returns:
             uint32 (len(events),).

@@ -3,7 +3,7 @@
     trace = with_names(trace, read_pidin(Path("board.txt")))
 
 The title line gives the columns, as printed by `pidin`, `pidin -F "%a %b %n %h"` and `pidin threads`. Names in the
-trace take precedence: the text is from another time, when a pid may have been another process's.
+trace take precedence: the text is from another time, when another process may have had a pid.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ _PID, _TID, _NAME, _THREAD_NAME = "pid", "tid", "name", "thread name"
 _TEXTS: Final = (_NAME, _THREAD_NAME)
 _NUMBER: Final = re.compile(r"[0-9]{1,10}")
 _OTHER_NAME: Final = "other-name"
-_KERNEL: Final = "procnto"  # with suffixes such as -smp-instr, which a trace may lack
+_KERNEL: Final = "procnto"  # may have suffixes such as -smp-instr in the text but not in the trace
 
 
 @dataclass(frozen=True, slots=True)
 class _TitledColumn:
-    """A column by its title: where that begins, and where the next title does; -1 = it is the last column."""
+    """A column: its title, start of the title, and start of the next title, -1 for the last column."""
 
     title: str
     start: int
@@ -40,10 +40,10 @@ class _TitledColumn:
 
 
 def read_pidin(path: Path) -> PidinNames:
-    """Return the names in a text of pidin.
+    """Return the names in the output of pidin.
 
     Raises:
-        UsageError: It cannot be read, or has no title line with pid and name; names file and line.
+        UsageError: The file cannot be read, has no title line with pid and name, or has no names.
     """
     try:
         data = read_shared(path, _FILE_BYTES_MAX)
@@ -82,10 +82,10 @@ def read_pidin(path: Path) -> PidinNames:
 
 
 def with_names(trace: Trace, names: PidinNames) -> Trace:
-    """Return a trace whose unnamed processes and threads are named by a text of pidin, replacing an earlier text.
+    """Return a trace whose unnamed processes and threads get the names from pidin, instead of names from earlier text.
 
     Raises:
-        UsageError: It is not the trace of one QNX target.
+        UsageError: The trace is not that of one QNX target.
     """
     if not trace.has_slots:
         raise UsageError(f"{trace.path.name}: names from pidin are for the trace of one QNX target")
@@ -126,7 +126,7 @@ def with_names(trace: Trace, names: PidinNames) -> Trace:
 
 
 def _is_same(name: str, other: str) -> bool:
-    """Return whether two names may be of one program: the same but for folders, or for the variant of the kernel."""
+    """Return whether two names may be of the same program: equal without folders, or both names of the kernel."""
     short, other_short = (text.rsplit("/", 1)[-1] for text in (name, other))
     return short == other_short or (short.startswith(_KERNEL) and other_short.startswith(_KERNEL))
 
@@ -154,7 +154,7 @@ def _why_no_titles(data: bytes) -> str:
 def _cells(line: str, columns: list[_TitledColumn]) -> Iterator[tuple[str, str]]:
     """Yield title and text of the columns of a line.
 
-    A name may contain spaces, and ends where the next title begins; a longer one that overlaps it is one word.
+    A name may contain spaces and ends where the next title begins; a name that overlaps the next title is one word.
     """
     position = 0
     for column in columns:

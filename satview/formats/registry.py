@@ -27,14 +27,14 @@ _CERTAIN: Final = 100
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """A file format and its reader, whose module is imported when a file needs it.
+    """A file format and its reader; the module is imported when a file needs it.
 
     Attributes:
         name: Short name, as in `Trace.format`.
-        title: For file dialogs.
+        title: Title for file dialogs.
         patterns: File name patterns, for file dialogs.
-        module: Has `score(first_bytes, path) -> int` (0 = certainly not, 100 = certainly).
-        opener: Name of the function `(path, progress, cancelled) -> Trace` in that module.
+        module: Module with `score(first_bytes, path) -> int` (0 = certainly not, 100 = certainly).
+        opener: Name of the function `(path, progress, cancelled) -> Trace` in this module.
     """
 
     name: str
@@ -65,10 +65,12 @@ FORMATS: Final = (
 
 
 def open_trace(path: Path | str, progress: Progress | None = None, cancelled: CancelCheck | None = None) -> Trace:
-    """Open a trace of any format, found by content; also compressed by gzip or zstd. `-` is standard input.
+    """Open a trace of any format, also compressed by gzip or zstd; the content determines the reader.
+
+    `-` is standard input.
 
     Raises:
-        TraceFormatError: No reader knows it, or nothing can be read. Has file, byte, reason and remedy.
+        TraceFormatError: No reader knows the format, or nothing can be read; has file, byte, reason and remedy.
         Cancelled: `cancelled()` returned True.
     """
     path = Path(path)
@@ -93,10 +95,7 @@ def open_trace(path: Path | str, progress: Progress | None = None, cancelled: Ca
 
 
 def source_files(path: Path) -> list[Path]:
-    """Return the files that belong to a trace, so that no output replaces them.
-
-    These are the files that it consists of or names, and their notes.
-    """
+    """Return the files that belong to a trace, so that no output replaces them: all its files, and their notes."""
     return [file for part in _parts(path) for file in (part, *note_files(part))]
 
 
@@ -148,7 +147,7 @@ def _best(path: Path) -> _Opener:
 
 
 def _plugged(first_bytes: bytes, path: Path, best: int) -> _Opener | None:
-    """Return the opener of the plug-in with the highest score for a file, None if none is above `best`."""
+    """Return the opener of the plug-in with the highest score for a file; None if no score is above `best`."""
     surest: Plugin | None = None
     for plugin in plugins(PluginKind.READER):
         sure = plugin.run(lambda reader: int(reader.score(first_bytes, path)), 0)

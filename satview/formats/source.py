@@ -1,4 +1,4 @@
-"""Opens a trace, from a file or a pipe, for one pass from beginning to end: first the header, then the events."""
+"""Opens a trace, from a file or a pipe, for a single pass: first the header is read, then the events."""
 
 from __future__ import annotations
 
@@ -42,24 +42,24 @@ _CERTAIN: Final = 100
 
 @dataclass(frozen=True, slots=True)
 class TraceSource:
-    """A trace being read in one pass.
+    """A trace that is read in a single pass.
 
     Attributes:
         path: The file; `-` for a pipe.
         format: `kev`, `qst` or `traceprinter`.
-        header: Keys and values of the file's header.
+        header: Keys and values of the header.
         system_page: Image of the target's system page; empty if there is none.
-        system: Content of the system page.
+        system: Content of the system page; None if there is none.
         byte_order: Byte order of the target.
         release: Release whose tables apply.
         cycles_per_s: Rate of the stamps.
         events: The events; can be iterated once.
-        problems: Grows while the events are read.
-        notations: For a listing: (class, event, argument) -> notation of its numbers, if not as the printer of its
-            release does it.
-        listed: For a listing: events whose argument lists are known from their printed lines alone: number of the last
-            slot of each, int64 (n,) ascending, and the variant of its layout, int32 (n,).
-        stamps: For a listing: how its times are printed, if not as the printer of its release does it.
+        problems: Problems so far; more are added while the events are read.
+        notations: For a listing: (class, event, argument) -> `%` template of numbers whose notation differs from that
+            of the release's printer.
+        listed: For a listing: number of the last slot of each event whose layout comes from its line, int64 (n,)
+            ascending, and the variant of the layout, int32 (n,).
+        stamps: For a listing: notation of times; None = that of the release's printer.
     """
 
     path: Path
@@ -80,21 +80,21 @@ class TraceSource:
 
     @property
     def catalogue(self) -> Catalogue:
-        """Names and lists of the release; for a listing, also of the events found in it."""
+        """Names and argument lists of the release; for a listing, also of events that are only in the listing."""
         return listed_catalogue(self.release) if self.format == LISTING else catalogue(self.release)
 
 
 @contextmanager
 def opened(path: Path | str, standard_input: BinaryIO | None = None) -> Iterator[TraceSource]:
-    """Open a trace for one pass; the file is closed at the end of the block.
+    """Open a trace for a single pass; the file is closed at the end of the block.
 
     Args:
         path: A file, or `-` for standard input.
         standard_input: The stream that `-` stands for.
 
     Raises:
-        TraceFormatError: It is no trace, or its header is damaged.
-        OSError: It cannot be read.
+        TraceFormatError: The file is no trace that can be read in a single pass, or its header is damaged.
+        OSError: The file cannot be read.
     """
     if str(path) == "-":
         if standard_input is None:
@@ -113,10 +113,10 @@ def opened(path: Path | str, standard_input: BinaryIO | None = None) -> Iterator
 
 
 def source_of(file: BinaryIO, path: Path) -> TraceSource:
-    """Return the trace in an open stream, whose format its first bytes show; also compressed by gzip or zstd.
+    """Return the trace in an open stream, also compressed by gzip or zstd; the first bytes determine the format.
 
     Raises:
-        TraceFormatError: It is no trace, or its header is damaged.
+        TraceFormatError: The stream is no trace that can be read in a single pass, or its header is damaged.
     """
     first_bytes = _read(file, _SAMPLE)
     if is_packed(first_bytes):
@@ -158,7 +158,7 @@ def source_of(file: BinaryIO, path: Path) -> TraceSource:
 
 
 def _read(file: BinaryIO, size: int) -> bytes:
-    """Return at least `size` bytes, fewer only at the end of the stream."""
+    """Return `size` bytes; fewer only at the end of the stream."""
     data = b""
     while len(data) < size and (more := file.read(size - len(data))):
         data += more
@@ -212,7 +212,7 @@ def _qst(path: Path) -> TraceSource:
 
 
 def _read_at_most(file: BinaryIO, size: int) -> bytes:
-    """Return up to `size` bytes; memory is only allocated for bytes that exist."""
+    """Return up to `size` bytes; memory is allocated only for bytes that exist."""
     parts, left = [], size
     while left > 0 and (more := file.read(min(left, _BLOCK))):
         parts.append(more)
@@ -250,10 +250,10 @@ def _listing(file: BinaryIO, path: Path, first_bytes: bytes) -> TraceSource:
 
 
 class _TraceFile(io.FileIO):
-    """A trace file whose read errors are TraceFormatErrors, to tell them from errors of a file being written."""
+    """A trace file that raises read errors as TraceFormatError, which tells them from errors of an output file."""
 
     def readinto(self, buffer: Buffer, /) -> int | None:
-        """Read as `FileIO`.
+        """Read as `FileIO` does.
 
         Raises:
             TraceFormatError: The system cannot read the file at this position.
@@ -265,7 +265,7 @@ class _TraceFile(io.FileIO):
             raise TraceFormatError(Path(str(self.name)), self.tell(), what, "copy it from the target again") from error
 
     def readall(self) -> bytes:
-        """Read as `FileIO`, by `readinto`."""
+        """Read as `FileIO` does, but with `readinto` above."""
         return io.RawIOBase.readall(self) or b""
 
 

@@ -3,8 +3,8 @@
     symbols = add_symbols(trace, Path("build/"))
     symbols.text(process, 0x8049010)        # "plan+0x10 (plan.c:12)"
 
-The programs are ELF files with symbols, read by pyelftools; the name of a process gives its program. If a program can
-be loaded anywhere in memory, MAPNAME and MMAP events give its address; without them its addresses stay numbers.
+The programs are ELF files with symbols, read by pyelftools; the name of a process identifies its program. If a program
+can be loaded anywhere in memory, MAPNAME and MMAP events give its load address; without them addresses stay numbers.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ if TYPE_CHECKING:
     from satview.formats.elf import Binary
 
 _MAGIC: Final = b"\x7fELF"
-_MOST_FILES: Final = 20_000  # in a folder
+_MOST_FILES: Final = 20_000  # maximum number of programs in a folder
 _MOST_OPEN: Final = 128
-_MOST_MAPS: Final = 10_000  # events with load addresses of programs
+_MOST_MAPS: Final = 10_000  # maximum number of events with load addresses of programs
 _SUFFIXES: Final = (".sym", ".debug", ".unstripped", ".elf")
 _MAPS: Final = tuple(code(WireClass.SYSTEM, number) | wide for number in (6, 8, 21) for wide in (0, KER_64BIT))
 
@@ -39,8 +39,8 @@ class Place:
     """The source location of an address.
 
     Attributes:
-        function: Name of the function, as the linker knows it; empty = not known.
-        offset: Bytes from its beginning.
+        function: Name of the function for the linker; empty = not known.
+        offset: Bytes from the start of the function.
         file: Name of the source file; empty = not known.
         line: From 1; 0 = not known.
     """
@@ -52,7 +52,7 @@ class Place:
 
     @property
     def source(self) -> str:
-        """File without its folders, and line; empty if not known."""
+        """File name without folders, and line; empty if not known."""
         return f"{PurePosixPath(self.file.replace(chr(92), '/')).name}:{self.line}" if self.file else ""
 
     def __str__(self) -> str:
@@ -69,7 +69,7 @@ class Symbols:
 
     Attributes:
         folder: The folder.
-        trace_programs: Row of the process table to the programs that it ran and the bytes by which each was relocated.
+        trace_programs: Row of a process to its programs, each with the bytes by which it was relocated.
         notes: Problems, a sentence each.
     """
 
@@ -80,16 +80,16 @@ class Symbols:
 
     @property
     def function_count(self) -> int:
-        """Number of functions in all programs that are used."""
+        """Number of functions in all used programs."""
         programs = {binary.path: binary for used in self.trace_programs.values() for binary, _ in used}
         return sum(binary.function_count for binary in programs.values())
 
     def place(self, process: int, address: int) -> Place:
-        """Return the source location of an address in a process; without a function if unknown.
+        """Return the source location of an address in a process; an empty location if it is not known.
 
         Args:
             process: Row of the process table.
-            address: As on the target.
+            address: Address on the target.
         """
         key = process, address
         if key not in self._places:
@@ -98,15 +98,15 @@ class Symbols:
         return self._places[key]
 
     def text(self, process: int, address: int) -> str:
-        """Return the source location of an address in a process as text; empty if unknown."""
+        """Return the source location of an address in a process as text; empty if it is not known."""
         return str(self.place(process, address))
 
 
 def add_symbols(trace: Trace, folder: Path) -> Symbols:
-    """Name the addresses of a trace by the programs in a folder, replacing earlier ones.
+    """Name the addresses of a trace by the programs in a folder, instead of programs from an earlier call.
 
     Raises:
-        UsageError: There is no such folder, or no program of the trace in it.
+        UsageError: The folder does not exist, or contains no program of the trace.
     """
     symbols = _symbols(trace, folder)
     _added(trace).append(symbols)
@@ -114,7 +114,7 @@ def add_symbols(trace: Trace, folder: Path) -> Symbols:
 
 
 def symbols_of(trace: Trace) -> Symbols | None:
-    """Return the symbols last set by `add_symbols`; None = none."""
+    """Return the symbols from the last call of `add_symbols`; None = none."""
     return _added(trace)[-1] if _added(trace) else None
 
 
@@ -170,14 +170,14 @@ def _opened(path: Path, notes: list[str]) -> Binary | None:
 
 @lru_cache(_MOST_OPEN)
 def _read_once(path: Path, _size: int, _written_ns: int) -> Binary:
-    """Return a program; cached, as a trace that grows needs the same ones repeatedly."""
-    from satview.formats.elf import Binary  # brings pyelftools, for which every command would wait
+    """Return a program; cached, because a trace that grows needs the same programs repeatedly."""
+    from satview.formats.elf import Binary  # imports pyelftools, for which every command would wait
 
     return Binary(path)
 
 
 def _files(folder: Path) -> dict[str, list[Path]]:
-    """Return the ELF files below a folder by name, without suffixes of symbol files."""
+    """Return the ELF files below a folder by file name; suffixes of symbol files are removed from the names."""
     files: dict[str, list[Path]] = defaultdict(list)
     count = 0
     for parent, folders, names in os.walk(folder):
@@ -199,7 +199,7 @@ def _files(folder: Path) -> dict[str, list[Path]]:
 
 
 def _best(paths: Mapping[str, list[Path]], name: str, notes: list[str]) -> Path | None:
-    """Return the file of a program: of several with its name the one whose folders match best."""
+    """Return the file of a program; if several files have its name, the file whose folders match best."""
     parts = PurePosixPath(name).parts
     candidates = paths.get(parts[-1], []) if parts else []
 
@@ -214,7 +214,7 @@ def _best(paths: Mapping[str, list[Path]], name: str, notes: list[str]) -> Path 
 
 
 def _maps(trace: Trace) -> dict[int, dict[str, list[tuple[int, int]]]]:
-    """Return load addresses of programs: by pid and name (address, offset in the file), offset -1 = not known."""
+    """Return load addresses by pid and program name: (address, offset in the file), offset -1 = not known."""
     maps: dict[int, dict[str, list[tuple[int, int]]]] = defaultdict(lambda: defaultdict(list))
     if not trace.has_slots:
         return maps
@@ -229,7 +229,7 @@ def _maps(trace: Trace) -> dict[int, dict[str, list[tuple[int, int]]]]:
 
 
 def _moved(binary: Binary, maps: list[tuple[int, int]]) -> int | None:
-    """Return by how many bytes a program was relocated from the addresses in its file; None = not known."""
+    """Return the bytes by which a program was relocated from the addresses in its file; None = not known."""
     if not binary.is_movable:
         return 0
     for address, offset in maps:

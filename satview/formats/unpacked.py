@@ -31,7 +31,7 @@ _GZIP: Final = b"\x1f\x8b"
 _ZSTD: Final = b"\x28\xb5\x2f\xfd"
 _BLOCK: Final = 1 << 18
 _ZSTD_FEED: Final = 1 << 12  # four bytes can unpack to 128 KiB, so a read stays below 128 MiB
-# Real captures shrink to a tenth or so. A file that grows a hundredfold is a bomb; small files are harmless.
+# Real captures shrink to about a tenth. A file that grows a hundredfold is a decompression bomb, unless it is small.
 RATIO_MAX: Final = 100
 _FREE_BYTES: Final = 256 << 20
 
@@ -42,7 +42,7 @@ def is_packed(first_bytes: bytes) -> bool:
 
 
 class _Counting(io.RawIOBase):
-    """Passes bytes on and counts them."""
+    """The bytes already read from a file, followed by its other bytes; counts them."""
 
     def __init__(self, first_bytes: bytes, file: BinaryIO) -> None:
         self._first, self._file = first_bytes, file
@@ -62,11 +62,11 @@ class _Counting(io.RawIOBase):
 
 
 class _Zstd:
-    """The unpacked bytes of successive zstd frames; unlike the package's own reader it detects a missing end.
+    """Unpacks successive zstd frames; unlike the reader of the package, it detects a missing end.
 
     Args:
         packed: The frames.
-        new_frame: Returns a decompressor for one frame, with `decompress(data)`, `eof` and `unused_data` as in Python
+        new_frame: Returns a decompressor for a frame, with `decompress(data)`, `eof` and `unused_data` as in Python
             3.14.
     """
 
@@ -77,7 +77,7 @@ class _Zstd:
         self._ready = memoryview(b"")
 
     def read(self, size: int) -> memoryview:
-        """Return at least one and at most `size` bytes; none at the end.
+        """Return at least one and at most `size` bytes; no bytes at the end.
 
         Raises:
             EOFError: The last frame is not complete.
@@ -97,12 +97,12 @@ class _Zstd:
 
 
 def grows_too_much(size: int, packed: int) -> bool:
-    """Return whether data unpacks to more than a trace of its packed size could."""
+    """Return whether `size` unpacked bytes are more than a trace of `packed` compressed bytes can have."""
     return size > _FREE_BYTES and size > RATIO_MAX * packed
 
 
 class _Bounded(io.RawIOBase):
-    """The unpacked bytes; rejects decompression bombs, and reports damage in one sentence."""
+    """A stream of unpacked bytes that raises TraceFormatError for decompression bombs and damaged data."""
 
     def __init__(
         self, unpacked: gzip.GzipFile | _Zstd, packed: _Counting, path: Path, faults: tuple[type[Exception], ...]
@@ -133,19 +133,19 @@ class _Bounded(io.RawIOBase):
 
 
 def unpacked_stream(first_bytes: bytes, file: BinaryIO, path: Path) -> BinaryIO:
-    """Return the bytes of a file, unpacked if they are compressed.
+    """Return a stream of the bytes of a file, unpacked if they are compressed.
 
     Args:
-        first_bytes: Bytes of it already read, at least 4 unless it is shorter.
-        file: The rest.
-        path: For messages.
+        first_bytes: Bytes that were already read, at least 4 unless the file is shorter.
+        file: The rest of the file.
+        path: The file, for messages.
 
     Raises:
-        TraceFormatError: While reading: it is damaged, or unpacks to more than a trace can.
+        TraceFormatError: On reading from the stream: the file is damaged, or unpacks to more than a trace can.
     """
     packed = _Counting(first_bytes, file)
     if first_bytes.startswith(_GZIP):
-        import gzip  # on first use
+        import gzip  # rarely needed
 
         unpacked = gzip.GzipFile(fileobj=packed, mode="rb")
         return io.BufferedReader(_Bounded(unpacked, packed, path, (EOFError, OSError, zlib.error)), _BLOCK)
@@ -165,10 +165,10 @@ def _zstd(packed: _Counting) -> tuple[_Zstd, type[Exception]]:
 
 
 def zstd_block(data: bytes, size: int) -> bytes:
-    """Return one zstd frame, unpacked to at most `size` bytes.
+    """Unpack zstd frames to at most `size` bytes.
 
     Raises:
-        ValueError: It is damaged, or unpacks to more.
+        ValueError: The data is damaged, or unpacks to more bytes.
     """
     frames, fault = _zstd(_Counting(b"", io.BytesIO(data)))
     content = bytearray()
@@ -183,17 +183,17 @@ def zstd_block(data: bytes, size: int) -> bytes:
 
 
 def opened_plain(path: Path, open_plain: Callable[[Path], Trace], cancelled: Callable[[], bool] | None = None) -> Trace:
-    """Open a trace that may be compressed or come from standard input; it keeps the given path.
+    """Open a trace that may be compressed or come from standard input; the trace has the given path.
 
     Args:
         path: A file or a folder, or `-` for standard input.
         open_plain: Opens an uncompressed file or a folder.
-        cancelled: Called while unpacking.
+        cancelled: Called while unpacking; True stops.
 
     Raises:
-        TraceFormatError: As `unpacked_stream`, and what `open_plain` raises, about `path`.
+        TraceFormatError: As for `unpacked_stream` and `open_plain`, with `path`.
         Cancelled: `cancelled()` returned True.
-        WriteError: There is no room for the unpacked file.
+        WriteError: There is not enough disk space for the unpacked file.
     """
     if str(path) == "-":
         with _plain_file(standard_input(), path, cancelled) as plain:
@@ -216,7 +216,7 @@ def _renamed(plain: Path, path: Path, open_plain: Callable[[Path], Trace]) -> Tr
 
 @contextmanager
 def _plain_file(file: BinaryIO, path: Path, cancelled: Callable[[], bool] | None) -> Iterator[Path]:
-    """Unpack into a temporary file, which is removed at the end of the block; it stays readable while open."""
+    """Unpack to a temporary file and yield its path; it is removed after the block, but stays readable while open."""
     folder = Path(tempfile.mkdtemp(prefix="satview-"))
     try:
         first_bytes = file.read(4)

@@ -17,9 +17,9 @@
 
 Before 8.0 a file has a format for each event, `%<bytes><u or s><count><d, x, o, b or c> label`, once per field; a count
 of 0 is a text up to its zero byte. Since 8.0 a `datakey` gives the offset of a format, and the events to which it
-applies. Other elements are recognized by their content; what is not understood in a `datakey` is reported.
+applies. Other elements are recognized by their content; unknown parts of a `datakey` are reported.
 
-The file is untrusted. No document type is accepted, so there are no entities to expand, and nothing is fetched.
+The file is not trusted: it must not declare a document type, so no entities are expanded and nothing is fetched.
 """
 
 from __future__ import annotations
@@ -43,9 +43,9 @@ _LAST: Final = 1023
 _MOST_OFFSET: Final = 1 << 17  # upper limit for the length of a payload
 _NUMBER_NAMES: Final = ("id", "event", "code", "number")
 _NAME_NAMES: Final = ("name", "label")
-_MOST_PARTS: Final = 4096  # values of all fields of an event
-_MOST_VALUES: Final = 1 << 17  # of all fields of all events
-_MOST_TEXTS: Final = 4096  # of the fields of one event
+_MOST_PARTS: Final = 4096  # maximum number of values of all fields of an event
+_MOST_VALUES: Final = 1 << 17  # maximum number of values of all fields of all events
+_MOST_TEXTS: Final = 4096  # maximum number of texts of the fields of an event
 _MOST_NOTES: Final = 20
 _FORMAT: Final = re.compile(r"%([0-9]{0,9})([suSU]?)([0-9]{0,9})((?:[a-zA-Z])|(?=\s|$))[ \t]*([^%]*)")
 _DATAKEY: Final = frozenset({"format", "sformat", "offset", "wide_offset", "show_masked_value", "name"})
@@ -58,7 +58,7 @@ def read_user_events(path: Path) -> Descriptions:
     """Return the events that a file describes.
 
     Raises:
-        UsageError: It cannot be read, is not XML, or describes no event; a sentence with file and line.
+        UsageError: The file cannot be read, is not XML, or describes no event; the text has file and line.
     """
     data = read_small(path, _BYTES_MAX, "larger than 1 MiB, which no description of events is; check the name")
     reader = _Reader(path.name)
@@ -159,7 +159,7 @@ class _Reader:
             above.codes += element.codes
 
     def _add(self, event: UserEvent, fields: tuple[UserField, ...]) -> None:
-        """Add an event, or further fields of it."""
+        """Add an event, or add further fields to an event."""
         if event.class_number < 0:
             return
         fields = (*event.fields, *fields)
@@ -189,7 +189,7 @@ class _Reader:
         return [replace(user_field, shows_number=shows) for user_field in fields]
 
     def _take_texts(self, element: _Element, above: _Element) -> None:
-        """Pass the texts of an element and its children to its parent."""
+        """Add the texts of an element and its children to the element above."""
         values, tag = element.values, element.tag
         if tag == "condition":
             when = self._condition(values)
@@ -305,5 +305,5 @@ class _Reader:
 
 
 def _first(values: dict[str, str], names: tuple[str, ...]) -> str:
-    """Return the first of some attributes that is not empty; "" if there is none."""
+    """Return the value of the first attribute in `names` that is not empty; "" if there is none."""
     return next((values[name] for name in names if values.get(name)), "")

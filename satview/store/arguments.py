@@ -50,12 +50,12 @@ Arguments = dict[str, tuple[NDArray[np.int64] | TextColumn, NDArray[np.bool_]]] 
 _MOST_WORDS: Final = (1 << 15) - 1
 EVENTS_AT_ONCE: Final = 1 << 17  # events whose words are read together
 _BLOCK_WORDS: Final = 32  # words that are read at once; arguments after these are rare
-_MOST_SHARE: Final = 0.99  # share of events whose words are all read at once
-_MOST_REST: Final = 32  # words without a description that get separate columns
-_MOST_VALUES: Final = 1 << 29  # in all columns: 4 GiB
+_MOST_SHARE: Final = 0.99  # minimum share of events whose words are all read at once
+_MOST_REST: Final = 32  # maximum number of words without a description that get separate columns
+_MOST_VALUES: Final = 1 << 29  # maximum number of values in all columns: 4 GiB
 _TEXT_BLOCK: Final = 1 << 20  # words of texts that are processed together
-_FEW_TEXTS: Final = 4096  # so many texts of some events are always deduplicated
-_SHARED: Final = 4  # average events per text from which on more texts are deduplicated
+_FEW_TEXTS: Final = 4096  # up to this number, the texts of some events are always deduplicated
+_SHARED: Final = 4  # more texts are deduplicated if on average at least this many events share a text
 _IS_USER: Final = np.isin(np.arange(CODE_COUNT) >> CLASS_SHIFT, USER_CLASSES)
 _DESCRIBED: Final = "arguments.described"
 _TAUGHT: Final = "arguments.taught"
@@ -69,14 +69,14 @@ _TABLE_LIMIT: Final = 1 << 17  # kinds of payloads that are counted in a table; 
 
 
 def codes_with(name: str, release: Release) -> NDArray[np.bool_]:
-    """Return which codes have an argument of a name in any of their forms, bool (32768,)."""
+    """Return which codes of a release have the argument `name` in any variant of their payload, bool (32768,)."""
     table = np.zeros(CODE_COUNT, np.bool_)
     table[list(codes_of_argument(release, name))] = True
     return table
 
 
 def codes_in(trace: Trace, name: str) -> NDArray[np.bool_]:
-    """Return which codes of a trace have an argument of a name in any of their forms, bool (32768,)."""
+    """Return which codes of a trace have the argument `name` in any variant of their payload, bool (32768,)."""
     axis = files_of(trace)
     if axis is None:
         return codes_with(name, trace.release)
@@ -102,9 +102,9 @@ def logged_codes_with(trace: Trace, name: str, class_name: str = "") -> NDArray[
     Faster than `codes_with`, which checks all codes of a release: a quarter of a second the first time.
 
     Args:
-        trace: The events.
+        trace: The trace.
         name: Name of the argument.
-        class_name: Printed name of the only class that has it; empty = check all classes.
+        class_name: Printed name of the only class to check; empty = check all classes.
     """
     requested, table = one_spelling(name), np.zeros(CODE_COUNT, np.bool_)
     if (axis := files_of(trace)) is not None:
@@ -130,13 +130,13 @@ def codes_with_text(release: Release) -> NDArray[np.bool_]:
 def _ranks(
     name: str | None, release: Release, learned: int, logged: tuple[int, ...]
 ) -> tuple[NDArray[np.intp], NDArray[np.uint16]]:
-    """Return the codes that have an argument (None: a text), and their numbers from 1 on, (32768,), 0 for others.
+    """Return the n codes that have an argument, (n,), and a table, (32768,), that numbers them from 1; 0 = other code.
 
     Args:
-        name: The argument.
+        name: Name of the argument; None = any text.
         release: Release of the trace.
-        learned: Number of lists learned from listings; only these change the result (cache key).
-        logged: The codes that occur in the trace: checking all of a release takes a tenth of a second.
+        learned: Number of argument lists learned from listings, as cache key: the result changes only with it.
+        logged: The codes that occur in the trace; to check all codes of a release would take a tenth of a second.
     """
     if name is None:
         table = codes_with_text(release)
@@ -150,7 +150,7 @@ def _ranks(
 
 @lru_cache(maxsize=1 << 13)
 def _spellings(release: Release, code: int, learned: int) -> frozenset[str]:
-    """Return the arguments that a code has in any of its forms; `learned` as for `_ranks`."""
+    """Return the names of a code's arguments in all variants of its payload; `learned` is as for `_ranks`."""
     del learned
     return frozenset(one_spelling(part.name) for part in arguments_of(release, code))
 
@@ -160,9 +160,9 @@ def _logged_codes(trace: Trace) -> tuple[int, ...]:
 
 
 def distinct(keys: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.intp]]:
-    """Return the distinct keys, ascending, and for every key its index among them.
+    """Return the distinct keys, ascending, and for every key its index among the distinct keys.
 
-    Small keys are counted in a table, others numbered by a hash: both are ten times as fast as sorting all of them.
+    Small keys are counted in a table, others are numbered by a hash: both are ten times as fast as sorting all keys.
 
     Args:
         keys: int64 (n,).
@@ -186,13 +186,13 @@ def argument(trace: Trace, rows: Rows, name: str) -> tuple[NDArray[np.int64], ND
     """Return a numeric argument of many events.
 
     Args:
-        trace: The events.
+        trace: The trace.
         rows: (n,), rows of the event table.
-        name: As spelled in the argument lists.
+        name: Name of the argument in the argument lists.
 
     Returns:
-        int64 (n,), decimal arguments signed, others unsigned, 0 where unknown; and bool (n,), True where the event has
-        it.
+        The values, int64 (n,): decimal arguments signed, others unsigned, 0 for events without the argument; and which
+        events have the argument, bool (n,).
     """
     return arguments(trace, rows, name)[0]
 
@@ -201,7 +201,7 @@ def arguments(trace: Trace, rows: Rows, *names: str) -> list[tuple[NDArray[np.in
     """Return several numeric arguments of many events, like `argument`; adjacent payload words are read once.
 
     Returns:
-        For each argument int64 (len(rows),), and bool (len(rows),), True where the event has it.
+        For each argument the values, int64 (len(rows),), and which events have it, bool (len(rows),).
     """
     if (axis := files_of(trace)) is not None:
         return _arguments_of_files(axis, rows, names)
@@ -225,7 +225,7 @@ def arguments(trace: Trace, rows: Rows, *names: str) -> list[tuple[NDArray[np.in
 def _arguments_of_files(
     axis: FileAxis, rows: Rows, names: tuple[str, ...]
 ) -> list[tuple[NDArray[np.int64], NDArray[np.bool_]]]:
-    """Return arguments of a trace of several files, each with its own release; pids and partitions as on the axis."""
+    """Return arguments for a trace of several files, each with its own release; pids and partitions are of the axis."""
     columns = [(np.zeros(len(rows), np.int64), np.zeros(len(rows), np.bool_)) for _ in names]
     for part, positions, own in axis.split(rows):
         columns_of_file = arguments(part.trace, own, *names)
@@ -239,7 +239,7 @@ def _arguments_of_files(
 
 
 class _PayloadPairs:
-    """Payload words of some events, read in pairs as stored in slots; the last pair is cached."""
+    """Reads payload words of some events in pairs, as stored in slots; the last pair is cached."""
 
     def __init__(self, trace: Trace, rows: Rows) -> None:
         self._payloads, self._rows = trace.payloads, rows
@@ -256,10 +256,10 @@ class _PayloadPairs:
 
 
 def argument_under(trace: Trace, rows: Rows, *names: str) -> NDArray[np.int64]:
-    """Return a numeric argument that releases spell differently, int64 (n,); -1 for events without it.
+    """Return a numeric argument whose name differs between releases, int64 (n,); -1 for events without it.
 
     Args:
-        trace: The events.
+        trace: The trace.
         rows: (n,), rows of the event table.
         names: All spellings; if an event has several, the last one is used.
     """
@@ -274,9 +274,9 @@ def variants_of(trace: Trace, rows: Rows, counts: NDArray[np.int64] | None = Non
     """Return the layout variants of events (`events.variants`), uint8 or int32 (n,).
 
     Args:
-        trace: The events.
+        trace: The trace.
         rows: (n,), rows of the event table.
-        counts: int64 (n,), their payload word counts, if known.
+        counts: int64 (n,), payload word counts of the events, if known.
     """
     if (axis := files_of(trace)) is not None:
         out = np.zeros(len(rows), np.int32)
@@ -293,7 +293,7 @@ def _with_payload(
     trace: Trace, rows: Rows, counts: NDArray[np.int64], variants_so_far: NDArray[np.uint8], code: NDArray[np.uint16],
     block: _Block | None = None,
 ) -> NDArray[np.integer]:  # fmt: skip
-    """Return variants updated by the rest of the payload: texts of user events, and lines of listings."""
+    """Return variants updated for user events with a text, and for events that come from lines of a listing."""
     users = np.flatnonzero(_IS_USER.take(code))
     users = users[counts[users] > 2]
     for count in distinct(counts[users])[0].tolist():
@@ -308,7 +308,7 @@ def _with_payload(
 
 
 def describe_events(trace: Trace, events: Mapping[int, UserEvent]) -> None:
-    """Replace the descriptions of events, by code; their fields become arguments."""
+    """Replace the user's descriptions of events, by code; the described fields become arguments."""
     axis = files_of(trace)
     for file_trace in [trace] if axis is None else [part.trace for part in axis.parts]:
         file_trace.payloads.described.clear()
@@ -332,9 +332,9 @@ def _nothing_yet(_trace: Trace) -> list[int]:
 
 
 def taught(trace: Trace) -> Taught:
-    """Return the arguments that a trace adds to those of the tables: from its listing, and from descriptions.
+    """Return the arguments that a trace adds to those of the event tables: from its listing, and from descriptions.
 
-    Includes names that no event has yet.
+    Arguments that no event of the trace has are included.
     """
     times = len(trace.cached(_DESCRIBED, _nothing_yet))
     return trace.cached(f"{_TAUGHT}.{times}", _taught)
@@ -367,7 +367,7 @@ def _taught(trace: Trace) -> Taught:
 
 
 def misfits(trace: Trace) -> list[str]:
-    """Return which descriptions do not fit their events; a sentence for each kind of event."""
+    """Return a sentence for each kind of event with payloads too short for the described fields."""
     axis, sentences = files_of(trace), list[str]()
     for file_trace in [trace] if axis is None else [part.trace for part in axis.parts]:
         for code, event in file_trace.payloads.described.items():
@@ -391,7 +391,7 @@ def misfits(trace: Trace) -> list[str]:
 def _with_descriptions(
     trace: Trace, rows: Rows, counts: NDArray[np.int64], variant_of: NDArray[np.integer]
 ) -> NDArray[np.integer]:
-    """Return variants updated for payloads that a file describes."""
+    """Return variants updated for events that have a description."""
     events = dict(trace.payloads.described)
     if not events:
         return variant_of
@@ -411,12 +411,13 @@ def _with_descriptions(
 
 
 def argument_offsets(trace: Trace, rows: Rows, name: str | None) -> list[tuple[NDArray[np.intp], PayloadPart | None]]:
-    """Return positions among rows, ascending, grouped by the location of an argument (None: the text) in the payload.
+    """Group events by the location of an argument (name None: the text) in their payload.
 
     Events of codes that have no such argument are left out.
 
     Returns:
-        Groups: intp (n,), and the location of the argument in the payload.
+        For each group, positions of its events in `rows`, intp (n,), ascending; and the location, None = the payload
+        lacks the argument.
     """
     release, code = trace.release, trace.events.code[rows]
     codes, rank_of_code = _ranks(name, release, learned_lists(), _logged_codes(trace))
@@ -469,7 +470,7 @@ def _combined(trace: Trace, part: PayloadPart, words: list[NDArray[np.uint32]]) 
 
 
 def _of_bytes(trace: Trace, part: PayloadPart, words: list[NDArray[np.uint32]]) -> NDArray[np.int64]:
-    """Return a number that is not made of whole words: its bytes are placed at the high end and shifted down."""
+    """Return a number that does not consist of whole words, int64 (n,); its bytes are shifted from the high end."""
     order = "<" if trace.byte_order == "little" else ">"
     data = np.stack(words, axis=1).astype(f"{order}u4").view(np.uint8)[:, part.byte : part.byte + part.size]
     wide = np.zeros((len(data), 8), np.uint8)
@@ -480,23 +481,22 @@ def _of_bytes(trace: Trace, part: PayloadPart, words: list[NDArray[np.uint32]]) 
 
 
 def all_arguments(trace: Trace, rows: Rows) -> Arguments:
-    """Return all arguments of many events, each name once.
+    """Return all arguments of many events as columns, by name.
 
-    Different spellings of one argument share a column, under the first. Payload words that no list describes are
-    arguments too, as in the details of an event; from the 32nd of them on they are one text, `more_words`. A name that
-    is a number in some events and a text in others has two columns.
+    Different spellings of an argument share a column, with the first spelling as name. Payload words that no list
+    describes are arguments too, as in the details of an event; all after the 32nd are in one text, `more_words`. A name
+    that is a number in some events and a text in others has two columns.
 
     Args:
-        trace: The events.
+        trace: The trace.
         rows: (n,), rows of the event table.
 
     Returns:
-        By name: int64 (n,), decimal arguments signed, others unsigned, 0 where there is none, or for texts (uint32
-            (n,),
-        index of the text; the texts); and bool (n,), True where the event has it.
+        By name, the values and which events have the argument, bool (n,). Values are numbers, int64 (n,): decimal
+        arguments signed, others unsigned, 0 = absent; or texts: (index of each text, uint32 (n,); the texts).
 
     Raises:
-        UsageError: They would take more than 4 GiB.
+        UsageError: The columns would take more than 4 GiB.
     """
     columns = _Columns(len(rows))
     for pieces in argument_pieces(trace, rows, _MOST_REST):
@@ -507,10 +507,10 @@ def all_arguments(trace: Trace, rows: Rows) -> Arguments:
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """One argument of some events.
+    """An argument of some events.
 
     Attributes:
-        name: As in the layout of the events.
+        name: Name in the layout of the events.
         at: (n,), positions of the events among the rows; ascending.
         values: int64 (n,), or for texts uint32 (n,), index of the text.
         texts: The distinct texts; None = numbers.
@@ -523,12 +523,12 @@ class Piece:
 
 
 def argument_pieces(trace: Trace, rows: Rows, most_rest: int = _MOST_WORDS) -> Iterator[list[Piece]]:
-    """Yield all arguments of many events, block by block; those of an event in payload order.
+    """Yield all arguments of many events, block by block; the arguments of an event are in payload order.
 
     Args:
-        trace: The events.
+        trace: The trace.
         rows: (n,), rows of the event table.
-        most_rest: Number of undescribed words that become separate arguments; `more_words` has the others.
+        most_rest: Maximum number of undescribed words that become separate arguments; the others are in `more_words`.
     """
     axis = files_of(trace)
     for start in range(0, len(rows), EVENTS_AT_ONCE):
@@ -544,7 +544,7 @@ def argument_pieces(trace: Trace, rows: Rows, most_rest: int = _MOST_WORDS) -> I
 
 
 def _moved(pieces: Iterator[Piece], by: int) -> Iterator[Piece]:
-    """Yield pieces with positions shifted by a number; arguments of the same events share their positions."""
+    """Yield pieces with positions shifted by `by`; pieces that share an array of positions still share it."""
     of: Positions | None = None
     moved: Positions = slice(0)
     for piece in pieces:
@@ -558,7 +558,7 @@ def _moved(pieces: Iterator[Piece], by: int) -> Iterator[Piece]:
 
 
 def _of_axis(part: AxisPart, piece: Piece) -> Piece:
-    """Return an argument of one file with its pids and partition numbers converted to those of the axis."""
+    """Return an argument of a file on an axis, with pids and partition numbers converted to those of the axis."""
     if piece.texts is not None or not (is_pid(piece.name) or is_partition(piece.name)):
         return piece
     numbers = part.axis_pids if is_pid(piece.name) else part.axis_partitions
@@ -591,7 +591,7 @@ def _pieces(trace: Trace, rows: Rows, most_rest: int) -> Iterator[Piece]:
             values = block.numbers(positions, part)
             if not is_padded:
                 yield Piece(part.name, positions, values)
-            elif len(known := np.flatnonzero(values)):  # the kernel fills up to whole slots with 0
+            elif len(known := np.flatnonzero(values)):  # the kernel pads to whole slots with 0
                 yield Piece(part.name, _narrowed(positions, known), values[known])
         if len(extra) > most_rest:
             texts_of = partial(_hexadecimal, order=trace.byte_order)
@@ -604,7 +604,7 @@ def _narrowed(positions: Positions, selected: NDArray[np.intp]) -> NDArray[np.in
 
 
 def _value_texts(block: _Block, positions: Positions, parts: Sequence[PayloadPart]) -> Iterator[Piece]:
-    """Yield the names of the values of described fields, as a separate argument for each field."""
+    """Yield the names of values (of an enumeration, say) of described fields, as a separate argument for each field."""
     number_of = {part.name: part for part in parts if part.words}
     for part in parts:
         if not part.texts:
@@ -621,7 +621,7 @@ def _value_texts(block: _Block, positions: Positions, parts: Sequence[PayloadPar
 def _known_texts(
     name: str, positions: Positions, number: NDArray[np.uint32], texts: Sequence[str | None]
 ) -> Iterator[Piece]:
-    """Yield texts, without the events whose payload ends before the text."""
+    """Yield an argument with texts, without the events whose text is None."""
     if None in texts:
         selected = np.flatnonzero(np.array([text is not None for text in texts], np.bool_)[number])
         positions, number = _narrowed(positions, selected), number[selected]
@@ -630,18 +630,18 @@ def _known_texts(
 
 
 def _hexadecimal(data: NDArray[np.uint8], order: str) -> list[str]:
-    """Return payloads, uint8 (n, bytes), as hexadecimal words."""
+    """Return each payload of `data`, uint8 (n, bytes), as a text of hexadecimal words."""
     words = data.view("<u4" if order == "little" else ">u4").tolist()
     return [" ".join(f"0x{word:08x}" for word in payload) for payload in words]
 
 
 def _later_texts(data: NDArray[np.uint8], part: PayloadPart) -> list[str | None]:
-    """Return texts that follow other texts in payloads, uint8 (n, bytes); None if a payload ends before."""
+    """Return a text that follows other texts in each payload, uint8 (n, bytes); None if the payload ends before it."""
     return [text_at(payload.tobytes(), part) for payload in data]
 
 
 def _first_texts(data: NDArray[np.uint8], part: PayloadPart) -> list[str]:
-    """Return the texts of a part from payloads, uint8 (n, bytes)."""
+    """Return the first (or only) text of each payload, uint8 (n, bytes)."""
     own = data[:, part.start : part.start + part.size if part.size else None]
     return joined(own).tobytes().decode("utf-8", "replace").split("\0")[:-1]
 
@@ -668,7 +668,7 @@ class _Block:
         return self._trace.payloads.column(self._rows[positions], number)
 
     def payload_bytes(self, positions: Positions, count: int, word: int) -> Iterator[tuple[int, NDArray[np.uint8]]]:
-        """Yield payloads of `count` words from a word on, like `_payload_bytes`."""
+        """Yield the payloads of some events from a word on, as `_payload_bytes` does."""
         return _payload_bytes(self._trace, self._rows, positions, count, self, word)
 
     def numbers(self, positions: Positions, part: PayloadPart) -> NDArray[np.int64]:
@@ -678,12 +678,12 @@ class _Block:
 
 @dataclass(slots=True)
 class _Column:
-    """A column of an argument while it is filled.
+    """The column of an argument while it is filled.
 
     Attributes:
-        values: Numbers, or indices of texts.
-        known: bool (n,), True where the event has it.
-        texts: By index; None = numbers.
+        values: Numbers, or indices into `texts`.
+        known: bool (n,), which events have the argument.
+        texts: The texts; None for a column of numbers.
         number_of: Index of each deduplicated text.
     """
 
@@ -693,9 +693,9 @@ class _Column:
     number_of: dict[str, int] = attribute(default_factory=lambda: {"": 0})
 
     def numbered(self, texts: Sequence[str], events: int) -> NDArray[np.uint32]:
-        """Add the distinct texts of some events; return their indices, uint32 (n,).
+        """Add the texts of some events; return the index of each text in the column, uint32 (len(texts),).
 
-        Many distinct texts are added without deduplication, which would dominate the run time.
+        Many texts are not deduplicated if few events share a text, because that would dominate the run time.
         """
         assert self.texts is not None
         if len(texts) > _FEW_TEXTS and _SHARED * len(texts) > events:
@@ -718,7 +718,7 @@ class _Columns:
         self._names: dict[str, str] = {}
 
     def put(self, piece: Piece) -> None:
-        """Enter an argument of some events."""
+        """Enter the values of an argument for some events into its column."""
         is_text = piece.texts is not None
         name = self._names.setdefault(one_spelling(piece.name), piece.name)
         if name in self._columns and (self._columns[name].texts is not None) != is_text:
@@ -740,7 +740,7 @@ class _Columns:
         column.values[piece.at], column.known[piece.at] = values, True
 
     def finished(self) -> Arguments:
-        """Return the columns."""
+        """Return the filled columns."""
         return {name: (_filled(column), column.known) for name, column in self._columns.items()}
 
 
@@ -753,7 +753,7 @@ def _filled(column: _Column) -> NDArray[np.int64] | TextColumn:
 def _layouts(
     trace: Trace, rows: Rows, counts: NDArray[np.int64], variant: NDArray[np.integer]
 ) -> Iterator[tuple[Positions, Layout, int]]:
-    """Yield the distinct layouts of some events, the positions of the events among the rows, and their word count."""
+    """Yield for each layout of some events: positions of its events in `rows`, the layout, and their word count."""
     codes, code = distinct(trace.events.code[rows].astype(np.int64))
     shape = (len(codes), int(counts.max()) + 1, int(variant.max()) + 1)
     kinds, kind = distinct(np.ravel_multi_index((code, counts, variant), shape))
@@ -772,7 +772,7 @@ def _layouts(
 
 
 def _grouped(kind: NDArray[np.intp], kinds: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Return positions grouped by kind, ascending within one, and where those of each kind begin."""
+    """Return positions grouped by kind, ascending within a kind, and the start of each kind, (kinds + 1,)."""
     narrow = kind.astype(np.uint16) if kinds < 1 << 16 else kind  # numpy sorts uint16 by counting
     return np.argsort(narrow, kind="stable"), np.concatenate(([0], np.cumsum(np.bincount(kind, minlength=kinds))))
 
@@ -780,14 +780,14 @@ def _grouped(kind: NDArray[np.intp], kinds: int) -> tuple[NDArray[np.intp], NDAr
 def _texts(
     block: _Block, positions: Positions, count: int, word: int, texts_of: Callable[[NDArray[np.uint8]], list[Text]]
 ) -> tuple[NDArray[np.uint32], list[Text]]:
-    """Return the texts of events of one layout: indices, uint32 (n,), and the texts, nearly all of them distinct.
+    """Return the texts of events of one layout: index of each text, uint32 (n,), and the texts, with few duplicates.
 
     Args:
         block: Words of events.
         positions: Positions of the events in the block.
-        count: Payload words of each.
-        word: Where the texts begin.
-        texts_of: Converts the bytes from there on, uint8 (n, bytes), to texts.
+        count: Number of payload words of each event.
+        word: First word of the texts.
+        texts_of: Converts the bytes from this word on, uint8 (n, bytes), to texts.
     """
     codes, texts = list[NDArray[np.uint32]](), list[Text]()
     for _, data in block.payload_bytes(positions, count, word):
@@ -800,15 +800,15 @@ def _texts(
 def _payload_bytes(
     trace: Trace, rows: Rows, positions: Positions, count: int, block: _Block | None, word: int = 0
 ) -> Iterator[tuple[int, NDArray[np.uint8]]]:
-    """Yield the payloads of events from a word on, uint8 (events, bytes), and the number of events before them.
+    """Yield payloads of events in parts: the number of events before the part, and the bytes, uint8 (events, bytes).
 
     Args:
-        trace: The events.
+        trace: The trace.
         rows: (n,), rows of the event table.
-        positions: Selects among these events.
-        count: Payload words of each.
+        positions: Positions in `rows` of the events to read.
+        count: Number of payload words of each event.
         block: Words of all events at `rows`, if already read.
-        word: First word.
+        word: First word of each payload to yield.
     """
     step = max(1, _TEXT_BLOCK // max(count, 1))
     is_there = block is not None and count <= block.words.shape[1]

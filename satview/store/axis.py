@@ -28,15 +28,15 @@ class AxisPart:
     """One file of the axis.
 
     Attributes:
-        name: Precedes the names of its processes and CPUs.
+        name: Prefix of the names of the file's processes and CPUs.
         trace: The trace of the file alone.
-        origin_cycles: A time of that trace, in its cycles.
-        at_cycles: The same moment on the axis, in cycles of the axis.
-        rate: Cycles of the axis per second; at least those of the file.
-        first_cpu: Number of its CPU 0 on the axis.
-        first_partition: Number of its partition 0 on the axis.
-        rows: uint32, (events of the file,), ascending: rows of the axis.
-        threads, processes: int64, rows of the axis by row of the file; row 0 is row 0.
+        origin_cycles: A time in the file, in cycles of the file.
+        at_cycles: The same time on the axis, in cycles of the axis.
+        rate: Cycles of the axis per second; not less than the rate of the file.
+        first_cpu: Number of the file's CPU 0 on the axis.
+        first_partition: Number of the file's partition 0 on the axis.
+        rows: uint32, (events of the file,), ascending: row on the axis of each event.
+        threads, processes: int64, row on the axis by row of the file; row 0 stays row 0.
         codes: uint16, (32768,), code on the axis by code in the file.
         pids: int64, (processes,), pid on the axis by row of the file's process table.
     """
@@ -73,7 +73,7 @@ class AxisPart:
         """Convert event rows of the file to rows of the axis; special values remain; same shape and dtype.
 
         Args:
-            own: Unsigned, where the two largest 32-bit numbers are special, or signed, where negative ones are.
+            own: Rows. Special values are the two largest 32-bit numbers if unsigned, negative numbers if signed.
         """
         out = own.copy()
         real = own < _FIRST_SPECIAL if own.dtype.kind == "u" else own >= 0
@@ -100,8 +100,8 @@ class FileAxis:
     Attributes:
         parts: The files.
         part_of: uint8, (events,), index of the file of each event.
-        own_row: uint32, (events,), its row there.
-        joiners: By name in the trace's cache: combines the cached values of the files.
+        own_row: uint32, (events,), row of each event in its file.
+        joiners: Functions that combine the cached values of the files, by name in the trace's cache.
     """
 
     parts: tuple[AxisPart, ...]
@@ -110,12 +110,12 @@ class FileAxis:
     joiners: Mapping[str, Joiner]
 
     def combined(self, name: str, make: Callable[[Trace], Any]) -> Any | None:
-        """Return the cached values of the files under a name, combined; None without a joiner (`store.trace.Axis`)."""
+        """Return the combined cached values of the files under a name; None without a joiner (`store.trace.Axis`)."""
         joiner = self.joiners.get(name)
         return None if joiner is None else joiner(self, [part.trace.cached(name, make) for part in self.parts])
 
     def split(self, rows: NDArray[np.integer]) -> Iterator[tuple[AxisPart, NDArray[np.intp], NDArray[np.uint32]]]:
-        """Yield each file that contains some of the events: the file, their positions among the rows, their rows there.
+        """Split events by file: yield the file, positions in `rows` of its events, and their rows in the file.
 
         Args:
             rows: (n,), rows of the axis.
@@ -127,7 +127,7 @@ class FileAxis:
                 yield part, positions, self.own_row[rows[positions]]
 
     def part_of_thread(self, thread: int) -> tuple[AxisPart, int] | None:
-        """Return the file of a thread and its row there; None for row 0."""
+        """Return the file of a thread and the thread's row in the file; None for row 0."""
         return next(
             ((part, int(np.searchsorted(part.threads[1:], thread)) + 1)
              for part in self.parts if len(part.threads) > 1 and part.threads[1] <= thread <= part.threads[-1]),
@@ -140,16 +140,16 @@ class FileAxis:
         return next((part for part, rows in of if len(rows) and rows[0] <= process <= rows[-1]), None)
 
     def part_of_cpu(self, cpu: int) -> AxisPart | None:
-        """Return the file of a CPU; None for one that occurs only in damaged slots."""
+        """Return the file of a CPU; None for a CPU that occurs only in damaged slots."""
         return next((p for p in self.parts if p.first_cpu <= cpu < p.first_cpu + p.trace.cpu_count), None)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CoveredRange:
-    """How much of a range the files of a trace cover: all of it for a single file.
+    """Cycles of a range that the file of each thread, process and CPU covers; the whole range for a single file.
 
     Attributes:
-        threads, processes, cpus: int64, (n,), cycles of the range by row of the thread and process tables, and by CPU.
+        threads, processes, cpus: int64, (n,), by row of the thread and process tables, and by CPU.
     """
 
     threads: _Ints
@@ -158,7 +158,7 @@ class CoveredRange:
 
 
 def covered(trace: Trace, window: TimeWindow) -> CoveredRange:
-    """Return how much of a range is covered by the file of each thread, process and CPU."""
+    """Return the cycles of a range that the file of each thread, process and CPU covers."""
     counts = (len(trace.threads), len(trace.processes), trace.cpu_count)
     cycles = CoveredRange(*(np.full(count, window.length, np.int64) for count in counts))
     files = files_of(trace)
@@ -185,7 +185,7 @@ def covered_by_cpus(trace: Trace, edges: _Ints) -> _Ints:
 
 
 def file_window(trace: Trace, cpu: int, process: int) -> TimeWindow:
-    """Return the part of the time axis that the file of a CPU or a process covers; all of it for a single file.
+    """Return the time range that the file of a CPU or process covers; the whole trace for a single file.
 
     Args:
         trace: The trace.
@@ -205,11 +205,11 @@ def files_of(trace: Trace) -> FileAxis | None:
 
 
 def by_file(trace: Trace, rows: NDArray[np.uint32]) -> Iterator[tuple[str, NDArray[np.uint32]]]:
-    """Yield the given events of each file, with the prefix of names in that file; all of them for a single file.
+    """Split events by file: yield the prefix of the file's names and its events; "" and all events for a single file.
 
     Args:
         trace: The trace.
-        rows: uint32 (n,), rows of its events.
+        rows: uint32 (n,), rows of events.
     """
     files = files_of(trace)
     if files is None:
@@ -220,12 +220,12 @@ def by_file(trace: Trace, rows: NDArray[np.uint32]) -> Iterator[tuple[str, NDArr
 
 
 def are_beside(trace: Trace, threads: NDArray[np.integer], thread: int) -> NDArray[np.bool_]:
-    """Return which threads share CPUs with another one: those of the same file.
+    """Return which threads share CPUs with a thread, because they are in the same file.
 
     Args:
         trace: The trace.
         threads: (n,), rows of the thread table.
-        thread: Row of the other one.
+        thread: Row of the thread.
 
     Returns:
         bool (n,).
@@ -239,12 +239,12 @@ def are_beside(trace: Trace, threads: NDArray[np.integer], thread: int) -> NDArr
 
 
 def scaled(cycles: _Ints, rate: int, new_rate: int) -> _Ints:
-    """Convert numbers of cycles to another rate, rounded down; exact in whole seconds, int64 of the same shape.
+    """Convert numbers of cycles to another rate, int64 of the same shape, rounded down; whole seconds stay exact.
 
     Args:
         cycles: int64.
-        rate: Cycles per second.
-        new_rate: Cycles per second.
+        rate: Rate of `cycles`, per second.
+        new_rate: Rate of the result, per second.
     """
     if rate == new_rate:
         return cycles
@@ -256,5 +256,5 @@ def scaled(cycles: _Ints, rate: int, new_rate: int) -> _Ints:
 
 
 def concatenated(columns: Sequence[NDArray[Any]]) -> NDArray[Any]:
-    """Return columns of several files concatenated, (n,), in the dtype of the first one."""
+    """Concatenate columns of several files, (n,), in the dtype of the first column."""
     return np.concatenate([column.astype(columns[0].dtype, copy=False) for column in columns])

@@ -1,4 +1,4 @@
-"""The file with the names of traces and their offsets on a common time axis: JSON, which contains no code."""
+"""Axis files, `.sataxis`: JSON with the file names of traces and their offsets on a common time axis."""
 
 from __future__ import annotations
 
@@ -25,13 +25,12 @@ _MOST_PS: Final = 10**12 * 86_400 * 366  # a year
 
 @dataclass(frozen=True, slots=True)
 class AxisEntry:
-    """One file on the axis.
+    """A file on the axis.
 
     Attributes:
         path: The file.
-        name: Its name on the axis, such as `guest`.
-        offset_ps: Picoseconds from the first event of the first file to the first event of this one; 0 for the first
-            file.
+        name: Name of the file on the axis, such as `guest`.
+        offset_ps: Picoseconds from the first event of the first file to the first event of this file.
     """
 
     path: Path
@@ -53,8 +52,8 @@ def read_axis(path: Path) -> list[AxisEntry]:
     """Return the files listed in an axis file; relative names are relative to its folder.
 
     Raises:
-        TraceFormatError: It is damaged, or lists files that cannot be combined; the text has the remedy.
-        OSError: It cannot be read.
+        TraceFormatError: The axis file is damaged, or lists files that cannot be combined; the text has the remedy.
+        OSError: The axis file cannot be read.
     """
     remedy = "make it again with `satview together`"
     try:
@@ -73,7 +72,7 @@ def allow_axis(path: Path) -> list[AxisEntry]:
     """Permit an axis file to list files outside its folder from now on; return its entries.
 
     Raises:
-        TraceFormatError, OSError: As `read_axis`.
+        TraceFormatError, OSError: As for `read_axis`.
         WriteError: The permission cannot be stored.
     """
     entries = read_axis(path)
@@ -82,13 +81,13 @@ def allow_axis(path: Path) -> list[AxisEntry]:
 
 
 def write_axis(path: Path, entries: Sequence[AxisEntry]) -> None:
-    """Write an axis file; files below its folder are listed relative to it, so that the folder can be moved.
+    """Write an axis file; paths below its folder are relative, so that the folder can be moved.
 
-    Files elsewhere are permitted for this user from now on, as the writer has named them.
+    The new file is permitted to list files outside its folder from now on, because this user has named them.
 
     Raises:
         UsageError: The files cannot be combined.
-        WriteError: It cannot be written.
+        WriteError: The axis file cannot be written.
     """
     check_entries(entries)
     files = [
@@ -104,7 +103,8 @@ def check_entries(entries: Sequence[AxisEntry]) -> None:
     """Reject entries that make no valid axis.
 
     Raises:
-        UsageError: There are too few or too many files, one of them twice, a name twice, or a file that is an axis.
+        UsageError: There are too few or too many files, a file or a name occurs twice, a file is itself an axis, or a
+            name, path or offset is not valid.
     """
     if not 2 <= len(entries) <= MOST_FILES:
         raise UsageError(f"an axis has 2 to {MOST_FILES} files, and here are {len(entries)}")
@@ -153,7 +153,7 @@ def files_in(path: Path) -> list[Path]:
 
 
 def names_for(paths: Sequence[Path]) -> list[str]:
-    """Return short names for files: the part before the first dot, with a number if that is already used."""
+    """Return unique short names for files: the part before the first dot, with a number if it is already used."""
     names: list[str] = []
     for path in paths:
         stem = path.name.partition(".")[0] or path.name

@@ -1,7 +1,7 @@
-"""CPUs, processes and threads that occur only in damaged slots, and the time span that the rest of a trace covers.
+"""CPUs, processes and threads that occur only in damaged slots, and the time span in which a trace can be trusted.
 
-A flipped bit turns an event into one of CPU 37 or of process 67,108,867. Nothing else in the trace refers to them, so
-they are in a separate lane and not among the real ones.
+A flipped bit turns the CPU of an event into CPU 37, or its process into 67,108,867. Nothing else in the trace refers to
+these, so the window shows them in a separate lane and not among the real ones.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from satview.store.tables import BufferTable, EventTable, StateIndex
 from satview.store.trace import Trace
 
 _CPUS: Final = 64
-_RARE: Final = 100  # a CPU beyond those of the header is doubtful if it logged less than one event in so many
+_RARE: Final = 100  # a CPU that the header does not declare is doubtful if it logged less than one in 100 events
 _LEAST: Final = 3  # minimum number of events of a CPU after a gap in the numbers, if no CPUs are declared
-_FEW_STATES: Final = 2  # a real thread that starts or ends during the trace has more, or is created in it
+_FEW_STATES: Final = 2  # a real thread has more state events, or its creation or end is in the trace
 _LOSSES: Final = frozenset({"lost-buffers", "lost-events"})
-_BEYOND: Final = frozenset({"ring-tail", "clock-unproven"})  # problems whose events may be long after the rest
+_BEYOND: Final = frozenset({"ring-tail", "clock-unproven"})  # problems with events long before or after the rest
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,8 +35,8 @@ class Doubts:
 
     Attributes:
         cpus: bool (64,).
-        threads: bool, per row of the thread table.
-        processes: bool, per row of the process table.
+        threads: bool, by row of the thread table.
+        processes: bool, by row of the process table.
     """
 
     cpus: NDArray[np.bool_]
@@ -58,8 +58,8 @@ class Outside:
 
     Attributes:
         events: Number of events.
-        start_cycles, end_cycles: Times of the first and the last of them.
-        reasons: Kinds of problems that explain it, in the order found.
+        start_cycles, end_cycles: Times of the first and the last of these events.
+        reasons: Kinds of problems that are the cause, in the order found.
     """
 
     events: int
@@ -68,13 +68,13 @@ class Outside:
     reasons: tuple[ProblemKind, ...]
 
     def words(self, trace: Trace) -> str:
-        """Return a sentence, times from the first event of the trace."""
+        """Return a sentence on these events; times are relative to the first event of the trace."""
         start, end = (format_duration(trace.clock.ns(time)) for time in (self.start_cycles, self.end_cycles))
         why = ", ".join(kind.title for kind in self.reasons)
         return f"{self.events:,} events from {start} to {end} lie outside of the time that can be trusted ({why})"
 
     def record(self, trace: Trace) -> dict[str, Any]:
-        """Return values for JSON, times in nanoseconds from the first event of the trace."""
+        """Return values for JSON; times are in nanoseconds since the first event of the trace."""
         return {
             "events": self.events,
             "start_ns": trace.clock.ns(self.start_cycles),
@@ -84,10 +84,10 @@ class Outside:
 
 
 def trusted_window(trace: Trace) -> TimeWindow:
-    """Return the time span in which the trace can be trusted: without events that may be long before or after the rest.
+    """Return the time span in which the trace can be trusted.
 
-    Excluded are events written while a ring was saved, and events beyond an unconfirmed TIME event: of those on both
-    sides of it, the fewer.
+    It excludes events written while a ring was saved. If a TIME event without proof separates two parts of the trace,
+    it excludes the part with fewer events.
     """
     times = trace.events.time_cycles
     begin, end = 0, len(times)
@@ -135,7 +135,7 @@ def outside_record(trace: Trace) -> dict[str, Any] | None:
 
 
 def trusted_part(trace: Trace) -> Trace:
-    """Return the trace without the events after `trusted_window`, itself if there are none; rows are unchanged."""
+    """Return the trace without the events after `trusted_window`; row numbers are unchanged."""
     if trace.axis is not None or trusted_window(trace).end == trace.window.end:
         return trace
     return trace.cached("trusted_part", _trusted_part)
@@ -172,13 +172,13 @@ def _beyond(trace: Trace) -> list[tuple[int, Problem]]:
 def count_cpus(events: EventTable, declared: int) -> int:
     """Return the number of CPUs of a target, 1 to 64.
 
-    CPUs beyond the number that header and system page declare count if they log TIME events and others, which a kernel
-    logs together, or one event in a hundred. The same applies to CPUs after a gap in the numbers if none are declared:
-    a damaged number is rarely the next one.
+    A CPU whose number is too large for the declared number of CPUs counts if it logged TIME events and other events, or
+    at least 1 % of all events. If nothing is declared, all CPUs up to the first gap in the numbers count, because a
+    damaged number is rarely just the next number.
 
     Args:
         events: Events of the trace.
-        declared: CPUs according to header or system page; 0 = not reported.
+        declared: Number of CPUs according to header or system page; 0 = not declared.
     """
     logged_cpus = int(events.cpu.max(initial=0)) + 1
     if 0 < logged_cpus <= declared:
@@ -195,9 +195,9 @@ def count_cpus(events: EventTable, declared: int) -> int:
 
 
 def damage(trace: Trace) -> list[tuple[int, Problem]]:
-    """Return the time of each damage in cycles, and the problem, sorted by time; losses are excluded.
+    """Return problems that damaged the trace, except losses, with their times in cycles, sorted by time.
 
-    If only the byte is known, the time is that of the first event that begins there or later in the file.
+    If only the byte offset of a problem is known, its time is that of the first event at or after the offset.
     """
     first_byte = trace.header.length + (trace.header.number("SYSPAGE_LEN") or 0)
     damages = []
@@ -231,9 +231,10 @@ def _doubts(trace: Trace) -> Doubts:
 
 
 def _doubtful_threads(trace: Trace) -> NDArray[np.bool_]:
-    """Return the threads with few events in a trace that reports the creation of every thread.
+    """Return which threads have few state events and no creation or end, bool (threads,).
 
-    A trace does so if it begins with the dump of all threads, logs their creation and lost nothing.
+    A thread is doubtful only if the trace shows the creation of every real thread: it begins with the dump of all
+    threads, logs the creation of threads, and lost no events. Otherwise all are False.
     """
     none = np.zeros(len(trace.threads), np.bool_)
     created = trace.code_counts[wire.THREAD_CREATE]

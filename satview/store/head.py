@@ -24,7 +24,7 @@ class SystemInfo:
     Attributes:
         length: Bytes of the system page.
         processor: `X86`, `ARM`, `AArch64`, ...
-        cpus: One entry per CPU; may be shorter than the number of CPUs of the trace.
+        cpus: The CPUs in the page; may be fewer than the CPUs of the trace.
         boot_time_s: Seconds since 1970 UTC; None if not given.
         strings: Typed strings such as HOSTNAME, in order, (name, text).
         values: All other fields by name, for `info` and for listings.
@@ -53,20 +53,20 @@ class Header:
     length: int = 0
 
     def get(self, key: str, default: str = "") -> str:
-        """Return the value of a key (its last one), or the default."""
+        """Return the last value of a key, or the default if the header does not have the key."""
         for name, value in reversed(self.pairs):
             if name == key:
                 return value
         return default
 
     def date(self, key: str) -> datetime | None:
-        """Return the value of a key as a date like that of `DATE`, taken as UTC; None if it is missing or invalid."""
+        """Parse the value of a key as a date in the form of `DATE`, in UTC; None if it is missing or invalid."""
         try:
             return datetime.strptime(self.get(key), "%a %b %d %H:%M:%S %Y").replace(tzinfo=UTC)
         except ValueError:
             return None
 
     def number(self, key: str) -> int | None:
-        """Return the value of a key as a decimal number, None if it is missing or invalid."""
+        """Parse the value of a key as a decimal number; None if it is missing or invalid."""
         text = self.get(key).strip()
         return int(text) if text.isascii() and text.isdigit() and len(text) <= 20 else None

@@ -1,4 +1,4 @@
-"""Ranges where events of a trace are missing: lost buffers, dropped events, CPUs whose oldest buffers are gone."""
+"""Time ranges in which events are missing: lost buffers, dropped events, CPUs that start late or end early."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from satview.store.axis import files_of
 from satview.store.time_ranges import TimeRanges
 from satview.store.trace import Trace
 
-# Idle threads, which run on a CPU that has nothing else to do.
+# Idle threads, which run on a CPU if no other thread does.
 
 
 KERNEL_PID: Final = 1
-"""The process of the kernel's own threads, QNX only."""
+"""Pid of the process of the kernel's own threads, QNX only."""
 
 
 def idle_threads(trace: Trace) -> NDArray[np.bool_]:
-    """Return for every thread row whether it is an idle thread, bool (threads,).
+    """Return which threads are idle threads, bool (threads,).
 
-    Idle are threads of process 1 named `idle...`; in Linux those of process 0. Unless the trace gives them other names,
-    threads 1 to the number of CPUs of process 1 are idle too (inferred in the format description, 8.4): up to 7.x all
-    of them; in 8.0, where the description leaves this open, those that are ready or run and never wait.
+    In Linux these are the threads of process 0; in QNX the threads of process 1 with a name that starts with `idle`.
+    Threads of process 1 without a name whose tid is at most the number of CPUs are idle, too (inferred in the format
+    description, 8.4); in 8.0, where the description leaves this open, only if they never wait.
     """
     if (axis := files_of(trace)) is not None:
         idle = np.zeros(len(trace.threads), np.bool_)
@@ -54,12 +54,12 @@ _FULL: Final = 0.98  # of the largest buffer; the fill level at hand-over varies
 
 
 def losses(trace: Trace) -> NDArray[np.int64]:
-    """Return the ranges in which events are missing, shape (k, 3): start, end in cycles and CPU, by start.
+    """Return the time ranges in which events are missing, int64 (k, 3): start and end in cycles, and CPU; by start.
 
-    Up to 7.x all CPUs share the buffers, so the CPU is `EVERY_CPU`. A lost buffer is between the last event before it
-    and its successor. In 8.0 the kernel reports events that it dropped. There a trace may also begin later on one CPU
-    than on another, as a ring reaches back further on a quiet CPU than on a busy one; and it may end sooner, as the
-    last buffer of a CPU is not in the file if the logger did not collect it.
+    The range of a lost buffer is from the last event before it to the next buffer. Up to 7.x all CPUs share the
+    buffers, so the CPU is `EVERY_CPU`. In 8.0 the kernel also reports events that it dropped. A trace of 8.0 may begin
+    later on one CPU than on another, because a ring reaches back further on a quiet CPU than on a busy one; it may end
+    earlier on a CPU, because the last buffer is missing if the logger did not collect it.
     """
     return trace.cached("losses", _losses)
 
@@ -88,7 +88,7 @@ def _losses(trace: Trace) -> NDArray[np.int64]:
 
 
 def _last_before(trace: Trace, ends: NDArray[np.int64], cpus: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the time of the last event on a CPU before each given time; the given time itself if there is none."""
+    """Return the time of the last event before each given time on its CPU; the given time if there is no event."""
     starts = ends.copy()
     for cpu in np.unique(cpus).tolist():
         of_cpu = np.flatnonzero(cpus == cpu)
@@ -101,11 +101,11 @@ def _last_before(trace: Trace, ends: NDArray[np.int64], cpus: NDArray[np.int64])
 
 
 def _late_starts(trace: Trace) -> list[tuple[int, int]]:
-    """Return (time, CPU) of the oldest buffers of CPUs whose earlier buffers are missing.
+    """Return (time, CPU) of the oldest buffer of each CPU whose earlier buffers are missing.
 
-    They are missing in a ring, whose buffers have no slot count, and if another CPU's buffers are counted from 1, as
-    all are counted from the same moment on. A single buffer of a CPU proves nothing, as the one flushed by STOP has
-    number 1 again.
+    Earlier buffers are missing if the oldest buffer has a number above 1 and one of two conditions holds: the buffer
+    has no slot count, as in a ring; or the buffers of another CPU start at number 1, because all CPUs count from the
+    same time. This other CPU must have two or more buffers: a single buffer flushed by STOP has number 1 again.
     """
     buffers = trace.buffers
     rows_by_cpu = [np.flatnonzero(buffers.cpu == cpu) for cpu in np.unique(buffers.cpu)]
@@ -121,10 +121,10 @@ def _late_starts(trace: Trace) -> list[tuple[int, int]]:
 
 
 def _early_ends(trace: Trace) -> list[tuple[int, int]]:
-    """Return (last event, CPU) of the CPUs whose newest buffer was full, while others have later ones.
+    """Return (time of the last event, CPU) of the CPUs whose newest buffer is full and whose events end early.
 
-    A buffer that is handed over at the end of a trace, or on request, is rarely full; events after a full one are in a
-    buffer that was never handed over. Buffers of a ring have no slot count until they are handed over.
+    A buffer that is handed over at the end of a trace, or on request, is rarely full. So the events after a full buffer
+    are in a buffer that was never handed over. Buffers of a ring have no slot count until they are handed over.
     """
     buffers, events = trace.buffers, trace.events
     full = int(buffers.slots.max(initial=0)) * _FULL
@@ -142,12 +142,12 @@ def _early_ends(trace: Trace) -> list[tuple[int, int]]:
 
 
 def losses_of(lost: NDArray[np.int64], cpu: int) -> NDArray[np.int64]:
-    """Return start and end, shape (k, 2), of the losses that affect a CPU."""
+    """Return start and end, int64 (k, 2), of the losses that affect a CPU."""
     return lost[(lost[:, 2] == EVERY_CPU) | (lost[:, 2] == cpu), :2]
 
 
 def merged(ranges: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return ranges, shape (k, 2), sorted, with overlapping ones merged."""
+    """Return ranges, shape (k, 2), sorted, with overlapping and touching ranges merged."""
     time_ranges = TimeRanges.of_rows(ranges)
     return np.stack((time_ranges.start, time_ranges.end), axis=1)
 

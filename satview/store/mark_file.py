@@ -1,14 +1,14 @@
-"""The files of notes beside a trace: no stored note is lost, whatever locks a file system supports.
+"""Reads and writes the files of notes beside a trace, without locks and without losing a stored note.
 
-A trace `a.kev` has files `a.kev.marks.XXXXXXXXXXXXXXXX.json`. A file appears complete under a name that was never used
-before, and never changes. A change writes a new file with the change and the content of existing small files, waits
-until it is on the disk, and only then removes those small files. So every note is in at least one file at any moment,
-without locks, with any number of writers, and wherever one of them is killed. The notes of a trace are those of all its
-files, minus those that any of its files lists as removed; the order of files does not matter. The key of a row is the
-digest of its JSON text. New rows have a random `id`, so that a removed note can be written again.
+A trace `a.kev` has files `a.kev.marks.XXXXXXXXXXXXXXXX.json`. A file appears complete, under a name that was never used
+before, and never changes. A change is written to a new file together with the content of existing small files; these
+are removed only when the new file is on the disk. So every note is in at least one file at any time, with any number of
+writers, even if a writer is killed. The notes of a trace are those of all its files, minus those that any file lists as
+removed; the order of files does not matter. The key of a row is the digest of its JSON text. New rows have a random
+`id`, so that a removed note can be written again.
 
-Versions up to 0.2.0 had one file, `a.kev.marks.json`, that each change replaced. It has the same form, is read like the
-others, and is renamed like them with the first change.
+Versions up to 0.2.0 had one file, `a.kev.marks.json`, which each change replaced. It has the same form, is read like
+the others, and is renamed at the first change.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _JOINED_BYTES_MAX: Final = 16 << 10  # so that changing one of many notes does n
 _REMOVED_BYTES: Final = 36
 _LINE_BYTES_MAX: Final = 1 << 20
 _TRIES: Final = 1000
-_SAME_LISTINGS: Final = 4  # two were not enough with four writers that write without pause
+_SAME_LISTINGS: Final = 4  # two are not enough for four processes that write without pause
 _KEYS: Final = frozenset({"satview_marks", "marks", "removed"})
 Identity = tuple[int, int, int, int]
 _NONE: Final = (0, 0, 0, 0)
@@ -52,10 +52,10 @@ class Mark:
     """A bookmarked time range of a trace.
 
     Attributes:
-        start_cycles: Begin.
-        end_cycles: End; equal to the begin for a moment.
+        start_cycles: Start.
+        end_cycles: End; equal to the start for a point in time.
         text: The user's text; may be empty.
-        is_temporary: It is replaced by the next temporary mark, and is not stored.
+        is_temporary: Whether the next temporary mark replaces it; such a mark is not stored.
     """
 
     start_cycles: int
@@ -65,7 +65,7 @@ class Mark:
 
 
 class _NoteLine(NamedTuple):
-    """A row of a file; files are sorted by time, for human readers."""
+    """A row of a file as text, with its sort key: files are sorted by time, for human readers."""
 
     is_unknown: bool
     order: tuple[int, int, str, bool]
@@ -79,11 +79,11 @@ class _File:
 
     Attributes:
         identity: Device, inode, size and time; differs if the content differs.
-        keys: Keys of its rows.
-        removed: Keys of rows that it lists as removed.
-        may_go: It can be deleted once its content is in another file.
-        problem: Why it was not read; empty if it was.
-        is_damaged: Its content is not a list of notes.
+        keys: Keys of the rows.
+        removed: Keys of rows that the file lists as removed.
+        may_go: Whether the file may be deleted once its content is in another file.
+        problem: Why the file was not read; empty if it was read.
+        is_damaged: Whether the content is not a list of notes.
     """
 
     identity: Identity
@@ -100,11 +100,11 @@ class _File:
 
 
 class MarkFiles:
-    """The notes of one trace: those of its files as last read, and changes of this process, written or not.
+    """The notes of a trace: the content of its files when last read, and changes of this process, written or not.
 
     Attributes:
-        path: Represents all files in messages; None for standard input, whose notes are not stored.
-        rows: The rows of the files by key, including those of other versions.
+        path: Path that stands for all files in messages; None for standard input, whose notes are not stored.
+        rows: The rows of all files by key, including rows that other versions wrote.
     """
 
     def __init__(self, trace_path: Path) -> None:
@@ -130,7 +130,7 @@ class MarkFiles:
         self._drop_removed(keys)
 
     def marks(self, limits: TimeWindow) -> set[Mark]:
-        """Return the marks of all rows."""
+        """Return the marks of all valid rows; a mark that begins within `limits` is cut at their end."""
         return {mark for row in self.rows.values() if (mark := mark_of(row, limits)) is not None}
 
     def merged(self, content: Any) -> dict[str, Any]:
@@ -142,11 +142,11 @@ class MarkFiles:
         return {**content, "satview_marks": _VERSION, "removed": removed, "marks": [*content["marks"], *rows]}
 
     def read(self) -> None:
-        """Read changes that other processes have written since.
+        """Read changes that other processes have written since the last call.
 
-        While another process joins files, a listing of the folder may miss both an old file, which is deleted
-        meanwhile, and the new one, which is created meanwhile; so it is used only if several in a row are equal and all
-        its files can be read.
+        While another process joins files, a listing of the folder may miss both an old file, which is just deleted, and
+        the new file, which is just created. So a listing is used only if several listings in a row are equal and all
+        listed files can be read.
 
         Raises:
             OSError: The folder cannot be read.
@@ -187,13 +187,13 @@ class MarkFiles:
         if not keys and not removed:
             return damaged
         joined = self._names_to_join()
-        # All rows of these files, even if other files have them too: another process may just be removing those files.
+        # All rows of these files, even if other files have them too, as another process may be removing those files.
         keys |= _union(self._files[name].keys for name in joined) & self.rows.keys()
         removed |= _union(self._files[name].removed for name in joined)
         for lines, removed_here in _parts(sorted(self._lines[key] for key in keys), sorted(removed)):
             self._add_file(lines, removed_here)
         for name in joined:
-            with suppress(OSError):  # another process has joined it too, or has it open
+            with suppress(OSError):  # another process has joined this file too, or has it open
                 self._path_of(name).unlink()
             del self._files[name]
         return damaged
@@ -203,7 +203,7 @@ class MarkFiles:
         return self.path.with_name(name)
 
     def _listed(self) -> dict[str, Identity | None]:
-        """Return the existing files of notes; None for one that vanished meanwhile."""
+        """Return the names of the existing files of notes, with their identities; None for a file just deleted."""
         if self.path is None:
             return {}
         listed: dict[str, Identity | None] = {}
@@ -217,7 +217,7 @@ class MarkFiles:
         return listed
 
     def _read_new(self, listed: dict[str, Identity | None]) -> bool:
-        """Read the files that are not known yet; return whether all of them still existed."""
+        """Read the listed files that are new or changed; return whether all of them still existed."""
         self._files = {name: file for name, file in self._files.items() if file.identity == listed.get(name)}
         contents: dict[str, bytes | _File] = {}
         for name, identity in listed.items():
@@ -244,11 +244,11 @@ class MarkFiles:
         return len(self._files) == len(listed)
 
     def _bytes_of(self, name: str) -> bytes | None:
-        """Return the content of a file, None if it is gone.
+        """Return the content of a file; None if it does not exist.
 
         Raises:
-            DamagedFileError: It is too large, or not a regular file.
-            OSError: It cannot be read.
+            DamagedFileError: The file is too large, or not a regular file.
+            OSError: The file cannot be read.
         """
         path = self._path_of(name)
         if stat.S_IFMT(path.stat().st_mode) not in (stat.S_IFREG, stat.S_IFDIR):  # a pipe has no end
@@ -256,10 +256,10 @@ class MarkFiles:
         return read_shared(path, FILE_BYTES_MAX)
 
     def _parsed(self, name: str, identity: Identity, data: bytes) -> _File:
-        """Add the rows of a file.
+        """Add the rows and removals of a file; return its description.
 
         Raises:
-            DamagedFileError: Its content is not a list of notes.
+            DamagedFileError: The content is not a list of notes.
         """
         path = self._path_of(name)
         content = checked(parsed_json(data))
@@ -270,7 +270,7 @@ class MarkFiles:
         keys = [self._put(line, row) for line, row in zip(lines, content["marks"], strict=True)]
         removed = frozenset(content.get("removed", ()))
         self._removed |= removed
-        # Other files are kept: a newer satview may store more in them, and a link leads to somebody else's file.
+        # Other files are kept: those of a newer satview may contain more, and a link may lead to a shared file.
         may_go = content.keys() <= _KEYS and content.get("satview_marks", 1) in (1, _VERSION) and not path.is_symlink()
         may_go = may_go and max(map(len, lines), default=0) <= _LINE_BYTES_MAX
         return _File(identity, frozenset(keys), removed, may_go)
@@ -301,7 +301,7 @@ class MarkFiles:
         return damaged
 
     def _takes_over_old_file(self) -> bool:
-        """Rename the single file of versions up to 0.2.0 to a unique name; return whether that was done."""
+        """Give the single file of versions up to 0.2.0 a unique name; return False if there is no such file."""
         assert self.path is not None
         file = self._files.get(self.path.name)
         if file is None or file.problem or self.path.is_symlink():
@@ -319,10 +319,10 @@ class MarkFiles:
         return self.path.with_name(f"{self.path.name.removesuffix('.json')}.{os.urandom(8).hex()}.json")
 
     def _names_to_join(self) -> set[str]:
-        """Return the files to be replaced by new ones.
+        """Return the names of the files whose content the next change moves to new files.
 
-        These are small ones; those with removed rows; and pairs that share more than half of their rows, which
-        independent writers can leave behind.
+        These are small files, files with removed rows, and pairs of files that share more than half of their rows,
+        which independent writers can leave behind.
         """
         joined: set[str] = set()
         owners: dict[str, str] = {}
@@ -356,10 +356,10 @@ class MarkFiles:
 
 
 def stored_marks(trace_path: Path, limits: TimeWindow) -> list[Mark]:
-    """Return the marks stored beside a trace that begin within limits, sorted by time; none if there is no file.
+    """Return the marks stored beside a trace that begin within limits, sorted by time; empty if there is no file.
 
     Raises:
-        DamagedFileError: A file cannot be read or understood.
+        DamagedFileError: A file cannot be read, or its content is not valid.
         OSError: The folder cannot be read.
     """
     files = MarkFiles(trace_path)
@@ -370,7 +370,7 @@ def stored_marks(trace_path: Path, limits: TimeWindow) -> list[Mark]:
 
 
 def note_files(trace_path: Path) -> list[Path]:
-    """Return all existing files of notes of a trace; none if its folder cannot be read."""
+    """Return all existing files of notes of a trace; empty if the folder cannot be read."""
     files = MarkFiles(trace_path)
     try:
         listed = files._listed()
@@ -387,10 +387,10 @@ def row_of(mark: Mark) -> dict[str, Any]:
 
 
 def checked(content: Any) -> Any:
-    """Return the content of a file of marks if it is valid.
+    """Return the content of a file of marks unchanged, after checking its form.
 
     Raises:
-        DamagedFileError: It is not.
+        DamagedFileError: The content is not valid.
     """
     if not isinstance(content, dict) or not isinstance(content.get("marks"), list):
         raise DamagedFileError("it holds no list of marks")
@@ -401,7 +401,7 @@ def checked(content: Any) -> Any:
 
 
 def mark_of(row: Any, limits: TimeWindow) -> Mark | None:
-    """Return the mark of a row of the file, limited to the end of the trace; None if the row is no valid mark."""
+    """Return the mark in a row of a file; None if the row is not valid. A mark that begins in `limits` is cut there."""
     start, end, text = (
         (row.get(key) for key in ("start_cycles", "end_cycles", "text")) if isinstance(row, dict) else (0, 0, 0)
     )
@@ -417,7 +417,7 @@ def by_time(mark: Mark) -> tuple[int, int, str, bool]:
 
 
 def _identity(path: Path) -> Identity | None:
-    """Return a value that changes with the content of a file; None if there is no file."""
+    """Return the identity of a file, which changes with its content; None if there is no file."""
     try:
         status = path.stat()
     except FileNotFoundError:
@@ -430,7 +430,7 @@ def _union(sets: Iterable[AbstractSet[str]]) -> set[str]:
 
 
 def _line(row: Any) -> str:
-    """Return the JSON text of a row, identical for equal rows in all files."""
+    """Return the JSON text of a row; equal rows have the same text."""
     return json.dumps(row, sort_keys=True)
 
 
@@ -439,7 +439,7 @@ def _digest(line: str) -> str:
 
 
 def _parts(lines: list[_NoteLine], removed: list[str]) -> Iterator[tuple[list[_NoteLine], list[str]]]:
-    """Split lines into parts for one file each, small enough to be joined again; the last part has the removed keys."""
+    """Split lines into parts, a file each, small enough to be joined again later; add removed keys to the last part."""
     part: list[_NoteLine] = []
     size_bytes = 0
     for line in lines:

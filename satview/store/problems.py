@@ -1,4 +1,4 @@
-"""Problems of a trace: kinds of damage, where, how often. Readers add rows instead of raising errors."""
+"""Problems of a trace: kinds, positions and counts. Readers add problems to a list instead of raising errors."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ class ProblemKind:
     Attributes:
         slug: Stable short name, used in `--json` and in the docs.
         title: A few words, for lists.
-        meaning: Consequence for the reader of the trace, and the remedy.
-        costs_data: True if events are missing or may be wrong because of it; commands then exit with 1.
+        meaning: Consequence for the user, and the remedy.
+        costs_data: Whether events are missing or may be wrong because of the problem; commands then exit with 1.
     """
 
     slug: str
@@ -277,14 +277,14 @@ KINDS: Final = {kind.slug: kind for kind in _KINDS}
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One row of the list.
+    """A problem in the list.
 
     Attributes:
         kind: Kind of damage.
         detail: Details, one sentence.
-        offset: Byte offset of the first occurrence in the file, None if there is no such byte.
+        offset: Byte offset of the first occurrence in the file; None if not known.
         count: Number of slots, events or buffers, depending on the kind.
-        time_cycles: Time in cycles of the trace's clock; None if it has no position in time.
+        time_cycles: Time in cycles of the trace's clock; None if not known.
         line: Line number from 1 in a text file, else None.
         file: Name of the file if a trace has several, else empty.
     """
@@ -302,8 +302,8 @@ class Problem:
 class Problems:
     """All problems of one trace, in the order found.
 
-    At most `limit` rows of each kind are listed; the rest is counted in `suppressed`, so that 64 MB of garbage make a
-    short list and not a second file in memory.
+    At most `limit` problems of each kind are listed and the others only counted, in `suppressed`, so that a damaged
+    file does not fill the memory.
     """
 
     limit: int = 1000
@@ -332,7 +332,7 @@ class Problems:
         self.rows.append(Problem(kind, detail, offset, count, time_cycles, line, file))
 
     def add_rest(self, slug: str, rows: int, count: int) -> None:
-        """Count further problems of a kind without details, after `limit` rows: rows, and total count."""
+        """Count `rows` further problems of a kind without listing them; `count` is the sum of their counts."""
         if rows:
             self._counts[slug] = self._counts.get(slug, 0) + count
             self.suppressed[slug] = self.suppressed.get(slug, 0) + rows
@@ -347,7 +347,7 @@ class Problems:
         """Return the problems from the result of `values`.
 
         Raises:
-            KeyError, TypeError, ValueError: It has another form.
+            KeyError, TypeError, ValueError: The values have another form.
         """
         rows = [Problem(KINDS[slug], str(detail), offset, int(count), time_cycles, line, str(file))
                 for slug, detail, offset, count, time_cycles, line, file in values["rows"]]  # fmt: skip
@@ -362,12 +362,12 @@ class Problems:
         return cls(int(values["limit"]), rows, suppressed, counts, dict(Counter(row.kind.slug for row in rows)))
 
     def counts(self) -> dict[str, int]:
-        """Return slug to total count, in the order in which the kinds first appeared."""
+        """Return the total count of each kind by slug, in the order in which the kinds first appeared."""
         return dict(self._counts)
 
     @property
     def cost_data(self) -> bool:
-        """True if any of them costs data."""
+        """Whether any problem costs data."""
         return any(KINDS[slug].costs_data for slug in self._counts)
 
     def __len__(self) -> int:

@@ -1,15 +1,12 @@
-"""Column tables: one frozen array per field; the row number identifies an entry."""
+"""Column tables: each field is a read-only array; the row number identifies an entry."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
-
-if TYPE_CHECKING:
-    pass
 
 UNKNOWN_THREAD: Final = 0  # row of the thread table for an unknown thread
 
@@ -45,10 +42,9 @@ class EventTable:
         time_cycles: int64, counter of the target extended to 64 bits; never decreases.
         code: uint16, internal class and event, 15 bits (`events.wire.code`).
         cpu: uint8, the CPU that logged the event, from 0.
-        thread: uint16 or uint32, row in the thread table. For an event about a thread's state: that thread. For any
-            other:
-            the thread running on that CPU then. 0 = unknown.
-        slot: uint32 or uint64, index of its first slot in the file's event region.
+        thread: uint16 or uint32, row in the thread table: the thread whose state the event is about; for other events
+            the thread that was running on the CPU. 0 = unknown.
+        slot: uint32 or uint64, index of the event's first slot in the file's event region.
         slot_count: uint16 (uint32 if an event takes more than 65,535), number of slots; 1 for simple events. Slots are
             adjacent unless listed in `Fragments`.
     """
@@ -134,7 +130,7 @@ class ThreadTable:
         return len(self.pid)
 
     def row(self, pid: int, tid: int) -> int | None:
-        """Return the row of a thread, None if it is not in the trace."""
+        """Return the row of a thread; None if the thread is not in the trace."""
         rows = np.flatnonzero((self.pid == pid) & (self.tid == tid))
         return int(rows[0]) if len(rows) else None
 
@@ -146,9 +142,9 @@ class ProcessTable:
     Attributes:
         pid: int32, shape (n,); -1 in row 0.
         parent_pid: int32; -1 if unknown.
-        names: The last path or name of each process, wherever it is in the trace; empty if it has none.
-        created_cycles: int64, when it was created; -1 = before the trace began, or unknown.
-        destroyed_cycles: int64, when it ended; -1 = not before the end of the trace, or unknown.
+        names: The last path or name of each process in the whole trace; empty if it has none.
+        created_cycles: int64, time of creation; -1 = before the trace began, or unknown.
+        destroyed_cycles: int64, time of the end; -1 = not before the end of the trace, or unknown.
     """
 
     pid: NDArray[np.int32]
@@ -164,12 +160,12 @@ class ProcessTable:
         return len(self.pid)
 
     def row(self, pid: int) -> int | None:
-        """Return the row of a process, None if it is not in the trace; the newest if several have that pid."""
+        """Return the row of the newest process with a pid; None if the pid is not in the trace."""
         rows = np.flatnonzero(self.pid == pid)
         return int(rows[-1]) if len(rows) else None
 
     def rows_of(self, pids: NDArray[np.integer]) -> NDArray[np.int64]:
-        """Return the rows of many processes like `row`, int64 (n,); 0 for pids that are not in the trace.
+        """Return the row of the newest process for each pid, int64 (n,); 0 for pids that are not in the trace.
 
         Args:
             pids: (n,), in any order.
@@ -196,7 +192,7 @@ class StateIndex:
         _freeze(self)
 
     def of(self, thread: int) -> NDArray[np.uint32]:
-        """Return the event rows of one thread's state changes, oldest first.
+        """Return the event rows of a thread's state changes, oldest first.
 
         Returns:
             uint32 (n,).
@@ -211,11 +207,11 @@ class BufferTable:
     Attributes:
         slot: int64, slot index of the BUFFER event.
         cpu: uint8.
-        sequence: uint32, as in the file.
-        slots: uint32, slot count stated in the event, itself included; 0 if the kernel did not fill it in.
-        time_cycles: int64, when it begins.
-        lost_before: uint32, buffers missing between it and the one filled before it, wherever that is in the file; 0 =
-            none.
+        sequence: uint32, sequence number in the file.
+        slots: uint32, slot count of the buffer according to the event, including its own slot; 0 if not filled in.
+        time_cycles: int64, time of the begin.
+        lost_before: uint32, number of lost buffers between this buffer and the one filled before it, which may be
+            elsewhere in the file.
     """
 
     slot: NDArray[np.int64]

@@ -1,4 +1,4 @@
-"""Non-overlapping time ranges, and how much of them lies within others, in whole cycles."""
+"""Sets of time ranges with their overlaps, in whole cycles, and locations in a trace."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from satview.base.time_text import format_moment, range_text
 from satview.core import statistics
 from satview.store.trace import Trace
 
-# Locations in a trace, such as that of a failed test, as text and as the command that opens them.
+# Locations in a trace, such as that of a failed test, as text and as a command that shows the location.
 
 
 _ROOM: Final = 4  # the view is this many times as wide as the location, to show its surroundings
-_LEAST_NS: Final = 20_000  # minimum width of a location, used for a moment
+_LEAST_NS: Final = 20_000  # minimum width of a location; that of a point in time
 
 
 @dataclass(frozen=True, slots=True)
 class Location:
-    """A time range in a trace, and the event at its begin.
+    """A time range in a trace, and the event at its start.
 
     Attributes:
         path: The file.
-        start_cycles, end_cycles: Begin and end; equal for a moment.
+        start_cycles, end_cycles: Start and end; equal for a point in time.
         event: Number of the event, from 1; 0 = no particular event.
         clock: Clock of the trace.
         whole: Range of the whole trace, cycles.
@@ -43,13 +43,13 @@ class Location:
     whole: TimeWindow
 
     def __str__(self) -> str:
-        """Return it as text: `at 1.234 567 s (event 28,700)`."""
+        """Return the location as text: `at 1.234 567 s (event 28,700)`."""
         event = f" (event {self.event:,})" if self.event else ""
         return f"at {format_moment(self.start_cycles, self.clock)}{event}"
 
     @property
     def range_text(self) -> str:
-        """The part of the trace to show, as an argument of `--range`; events at its end are included."""
+        """The part of the trace to show, as an argument of `--range`; events at the end are included."""
         length = max(self.end_cycles - self.start_cycles, self.clock.cycles_of(_LEAST_NS))
         room = length * (_ROOM - 1) // 2
         begin, end = self.start_cycles - room, self.start_cycles + length + room + 1
@@ -64,7 +64,7 @@ class Location:
 
     @property
     def command(self) -> str:
-        """The command that opens the trace there."""
+        """The command that opens the trace at this location."""
         return shlex.join(["satview", str(self.path), *self.options])
 
 
@@ -75,7 +75,7 @@ def location_of(trace: Trace, start_cycles: int, end_cycles: int, row: int = -1)
         trace: The trace.
         start_cycles: Begin.
         end_cycles: End.
-        row: Row of the event at its begin; -1 = none.
+        row: Row of the event at the start; -1 = none.
     """
     return Location(trace.path, start_cycles, end_cycles, row + 1, trace.clock, trace.window)
 
@@ -115,7 +115,7 @@ class TimeRanges:
         return cls(np.empty(0, np.int64), np.empty(0, np.int64))
 
     def within(self, start: Cycles, end: Cycles) -> Cycles:
-        """Return how much of each [start, end) is covered by these ranges, int64 of the same shape."""
+        """Return the cycles of each [start, end) that these ranges cover, int64 of the same shape."""
         return statistics.covered(self.start, self.end, start, end)
 
     def meet(self, start: Cycles, end: Cycles) -> NDArray[np.bool_]:
@@ -156,22 +156,22 @@ def overlaps(
     """Return pairs of overlapping intervals of the same thread.
 
     Args:
-        thread: (n,), thread of each interval.
+        thread: (n,), thread of each interval of the first set.
         begin: int64 (n,), begins: rows of the event table, or any numbers below 2^32 that increase with time.
         end: int64 (n,), ends; not included.
-        spans_thread: (m,), thread of each interval of the second set; those of a thread do not overlap.
-        spans_begin: Their begins; the second set is sorted by thread and begin.
-        spans_end: Their ends.
+        spans_thread: (m,), thread of each interval of the second set, in which intervals of a thread do not overlap.
+        spans_begin: (m,), begins; the second set is sorted by thread and begin.
+        spans_end: (m,), ends; not included.
 
     Returns:
-        (k,) each: indices into the first and the second set.
+        Indices into the first and the second set, (k,) each.
     """
     key, own = spans_thread.astype(np.int64), thread.astype(np.int64) << 32
     key <<= 32
     key |= spans_begin
     stop = np.searchsorted(key, own | end)
     start = np.searchsorted(key, own | begin, side="right") - 1
-    # The last interval that begins before may belong to another thread, or have ended.
+    # The last interval that begins before `begin` may belong to another thread, or have ended.
     is_over = start < 0
     is_over[~is_over] = (spans_thread[start[~is_over]] != thread[~is_over]) | (
         spans_end[start[~is_over]] <= begin[~is_over])  # fmt: skip

@@ -26,9 +26,9 @@ from satview.store.tables import BufferTable, EventTable, Fragments, ProcessTabl
 
 SSH_PID: Final = "CAPTURE_SSH_PID"  # header key: pid of the process that sent the trace during the capture
 PREDICTED_FROM, PREDICTED_CHANGES = "PREDICTED_FROM", "PREDICTED_CHANGES"
-"""Keys in the header of a trace that nobody recorded: which one it was predicted from, and what was changed."""
-_TITLE_CHARACTERS: Final = 200  # maximum length of either in a title
-OF_CAPTURE: Final = " (of this capture)"  # appended to the name of that process
+"""Header keys of a predicted trace: the trace it was predicted from, and the changes."""
+_TITLE_CHARACTERS: Final = 200  # maximum length of the changes, and of the original, in a title
+OF_CAPTURE: Final = " (of this capture)"  # appended to the name of the process with `SSH_PID`
 LOGGER: Final = "tracelogger"  # program that writes traces: its own activity is shown separately
 
 # Access to the payloads of a trace; each format has its own source.
@@ -69,16 +69,15 @@ class PayloadSource(Protocol):
 
         Args:
             event: Row of the event table.
-            most: Maximum number of words without a known argument, and of bytes of a text, to return; the last
-                argument, or the
-                note of the text, states how much more there is. None = no limit.
+            most: Maximum number of words without a known argument, and of bytes of a text, to return; the last argument
+                or the note of the text tells how many were left out. None = no limit.
         """
 
     def column(self, events: NDArray[np.integer], word: int) -> NDArray[np.uint32]:
         """Return payload word number `word` of many events, shape (len(events),); 0 for shorter events."""
 
     def pair(self, events: NDArray[np.integer], word: int) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
-        """Return the payload words `word` and `word` + 1 of many events, like `column`; one read if `word` is even.
+        """Return the payload words `word` and `word` + 1 of many events, like `column`; faster if `word` is even.
 
         Returns:
             Two arrays, uint32 (len(events),).
@@ -125,7 +124,7 @@ def walk(
         codes: bool (32768,), which codes match.
         threads: bool (threads,), which rows of the thread table match.
         cpu: Number of the CPU; None = any.
-        bounds: The first row, and the one after the last.
+        bounds: The first row, and the row after the last.
         rows: Integers (n,), ascending: candidates; None = all rows.
     """
     for start in range(bounds[0], bounds[1], _CHUNK):
@@ -142,7 +141,7 @@ def walk(
 
 
 def codes_of_names(catalogue: Catalogue, names: Sequence[str]) -> NDArray[np.bool_]:
-    """Return which codes match any of some names, bool (32768,); no name = all codes.
+    """Return which codes match any of the names, bool (32768,); all codes if there are no names.
 
     Args:
         catalogue: The names of the release.
@@ -176,7 +175,7 @@ class PidinNames:
         by_pid: Names of processes.
         by_thread: Names of threads by pid and tid.
         notes: Unused parts of the text, a sentence each.
-        process_rows, thread_rows: Rows of a trace that are named from it.
+        process_rows, thread_rows: Rows of a trace whose names come from the text.
     """
 
     path: Path
@@ -196,10 +195,10 @@ Listed = tuple[NDArray[np.int64], NDArray[np.int32]]
 
 
 class Axis(Protocol):
-    """Interface to the files of a trace that is made of several (`store.axis`)."""
+    """Interface to the files of a trace that consists of several files (`store.axis`)."""
 
     def combined(self, name: str, make: Callable[[Trace], Any]) -> Any | None:
-        """Return the value of `Trace.cached` combined from those of each file; None = compute it from the whole trace.
+        """Return a value of `Trace.cached` combined from those of the files; None = compute it for the whole trace.
 
         Args:
             name: As for `Trace.cached`.
@@ -220,11 +219,11 @@ class Trace:
 
     Attributes:
         path: The file.
-        format: As in `satview.formats.registry`: `kev`, `qst`, `traceprinter`, `thread_trace`, ...
+        format: Name in `satview.formats.registry`: `kev`, `qst`, `traceprinter`, `thread_trace`, ...
         header: The text header.
-        system: Contents of the system page; None without one.
+        system: Contents of the system page; None without a system page.
         release: Selects the event tables.
-        byte_order: `little` or `big`: that of the file's binary fields.
+        byte_order: `little` or `big`, for the file's binary fields.
         clock: Converts cycles to nanoseconds.
         cpu_count: CPUs of the target, from header, system page and events; others occur only in damaged slots.
         slot_count: Slots in the event region, including damaged ones.
@@ -234,15 +233,14 @@ class Trace:
         truncated: uint32, ascending: rows of combine events whose end is missing.
         payloads: Access to arguments.
         problems: Problems of the file.
-        pairs: uint32, (n,): row of the event that ends or begins the same call, 2**32 - 1 for none; None if the format
-            leaves pairing to `links`.
+        pairs: uint32, (n,): row of the event that ends or begins the same call, 2**32 - 1 = none; None if the format
+            does not pair calls, which `linkage` does then.
         cpu_titles: Titles of the CPU lanes if they are not CPUs, such as `LWP 3`; empty = `CPU 0`, ...
         lines: Number of lines of a listing by kind, adding up to all of its lines; empty for other formats.
         gaps: int64 (n, 4): ranges with missing events that no BUFFER event reports: last time before, first time after,
-            CPU
-            or -1 for all, and the time of the BUFFER event that shows the loss elsewhere, -1 for none.
+            CPU (-1 = all), and time of the BUFFER event that shows this loss at another place (-1 = none).
         listed: Rows of events whose arguments come from a line of a listing, ascending, and their layout variants.
-        axis: The files that it is made of, if several; None for a trace of one target.
+        axis: The files of the trace if there are several; None for a trace of one target.
         pidin: Source of names that are missing in the trace; None = none.
     """
 
@@ -295,14 +293,13 @@ class Trace:
         For millions of events columns are far faster: `trace.events.time_cycles`, `trace.payloads.column(rows, 0)`.
 
         Args:
-            names: Printed classes (`KER_CALL`) and event names (`MSG_SENDV`, `KER_EXIT/MSG_SENDV`), any of which may
-                match;
-                none = all.
+            names: Printed classes (`KER_CALL`) and event names (`MSG_SENDV`, `KER_EXIT/MSG_SENDV`), of which an event
+                must match any; none = all events.
             pid: Process id of the event's thread; None = any, here and below.
             tid: Thread number of the event's thread.
             cpu: Number of the CPU.
-            start_ns: Not before this time since the first event.
-            end_ns: Before this time since the first event.
+            start_ns: Earliest time, in nanoseconds since the first event.
+            end_ns: End of the range (not included), in nanoseconds since the first event.
             rows: Candidate event rows, ascending, such as those that pass a filter.
 
         Raises:
@@ -324,9 +321,9 @@ class Trace:
         return self.cached("code_counts", _count_codes)
 
     def cached(self, name: str, make: Callable[[Trace], _Kept]) -> _Kept:
-        """Return `make(self)`, computed once per name, also with several threads; must not be modified.
+        """Return `make(self)`, computed once for each name, also with several threads; do not modify the value.
 
-        The value must not hold a reference to the trace: that would be a cycle.
+        The value must not contain a reference to the trace, which would be a cycle.
         """
         value: _Kept = self._cached.get(name, lambda: self._computed(name, make))
         return value
@@ -339,7 +336,7 @@ class Trace:
         return computed
 
     def forget(self, name: str) -> None:
-        """Free the cached value under a name, for large columns that are probably not needed again."""
+        """Remove a value from the cache, for large columns that are probably not needed again."""
         self._cached.forget(name)
 
     def is_cached(self, name: str) -> bool:
@@ -348,12 +345,12 @@ class Trace:
 
     @property
     def has_slots(self) -> bool:
-        """True if its events are slots of one target: not for other systems and several files."""
+        """Whether the events are slots of one target; False for other systems and for several files."""
         return self.release.is_qnx and self.axis is None
 
     @property
     def can_be_read_again(self) -> bool:
-        """True if its slots can be read again from its file, which is impossible for standard input."""
+        """Whether the slots can be read again from the file; False for standard input."""
         return self.has_slots and str(self.path) != "-"
 
     @property
@@ -390,17 +387,17 @@ class Trace:
 
     @property
     def cpu_noun(self) -> str:
-        """The unit that runs threads: `CPU`, or `LWP` in the trace of a threads library."""
+        """Name of the unit that runs threads: `CPU`, or `LWP` in the trace of a threads library."""
         return "CPU" if self.pairs is None else "LWP"
 
     def process_name(self, process: int, *, with_pid: bool = True) -> str:
-        """Return a label for a process row: its name without directories, with the pid if not unique, or `pid N`.
+        """Return a label for a process: its name without directories, with the pid if not unique; `pid N` without name.
 
-        The label of the process that sent the trace says so, as its load is caused by the capture.
+        The label of the process that sent the trace ends with `OF_CAPTURE`, as the capture causes its load.
 
         Args:
-            process: The row.
-            with_pid: False omits the pid, for places that show it anyway.
+            process: Row of the process table.
+            with_pid: False omits the pid, for output that shows the pid anyway.
         """
         pid = int(self.processes.pid[process])
         name = self.short_process_name(process)
@@ -411,7 +408,7 @@ class Trace:
         return f"pid {pid}" if process else "unknown"
 
     def name_of_pid(self, pid: int) -> str:
-        """Return a label for a process by its pid, like `process_name`; `pid N` if it is not in the trace."""
+        """Return the label of `process_name` for a pid; `pid N` if the process is not in the trace."""
         row = self.processes.row(pid)
         return self.process_name(row) if row is not None else f"pid {pid}"
 
@@ -435,7 +432,7 @@ class Trace:
 
     @property
     def foreign_system(self) -> str:
-        """The operating system if it is not QNX, so that only the schedule was read: `Linux`; else empty."""
+        """`Linux` for a trace of Linux, of which only the schedule is read; else empty."""
         return "Linux" if self.release is Release.LINUX else ""
 
     def short_process_name(self, process: int) -> str:
@@ -475,7 +472,7 @@ class Event:
 
     Attributes:
         trace: The trace.
-        row: Its row in the event table: its number in time order, from 0.
+        row: Row in the event table: number of the event in time order, from 0.
     """
 
     trace: Trace
@@ -493,17 +490,17 @@ class Event:
 
     @property
     def cpu(self) -> int:
-        """The CPU that logged it, from 0."""
+        """The CPU that logged the event, from 0."""
         return int(self.trace.events.cpu[self.row])
 
     @property
     def thread(self) -> int:
-        """Row in the thread table; 0 = unknown."""
+        """Row of the event's thread in the thread table; 0 = unknown."""
         return int(self.trace.events.thread[self.row])
 
     @property
     def pid(self) -> int:
-        """Process of its thread; -1 = unknown."""
+        """Process id of the event's thread; -1 = unknown."""
         return int(self.trace.threads.pid[self.thread])
 
     @property
@@ -533,12 +530,12 @@ class Event:
 
     @property
     def arguments(self) -> tuple[Argument, ...]:
-        """Its arguments with their notation."""
+        """The arguments of the event with their notation."""
         return self.trace.payloads.decode(self.row).arguments
 
     @property
     def args(self) -> dict[str, int | str | bytes]:
-        """Its arguments by name, values only."""
+        """The values of the event's arguments by name."""
         return {argument.name: argument.value for argument in self.arguments}
 
     @property

@@ -1,1 +1,1 @@
-"""Questions about a trace: what is wrong, why, how long, SQL."""
+"""Commands that answer questions about a trace: what is wrong, why, how long, SQL."""

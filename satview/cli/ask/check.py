@@ -1,4 +1,4 @@
-"""`satview check FILE`: what is wrong in a trace, with an exit code for scripts; as text, CSV, JSON or JUnit."""
+"""`satview check FILE`: print problems that a trace shows, as text, CSV, JSON or JUnit, with an exit code."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ trace; 2 not a trace, or wrong usage; 3 verdicts at or above --severity; 4 nothi
 some kinds (not with --allow-undecided).
 --show-rules prints all thresholds with explanations, as a file for --rules.
 """
-# XML 1.0 has no way to write these, not even as a number.
+# XML 1.0 cannot contain these characters, not even as numeric references.
 _NOT_IN_XML: Final = {0xFFFE: "\\ufffe", 0xFFFF: "\\uffff"}
 
 
@@ -53,7 +53,7 @@ def add_parser(subparsers: Any) -> None:
 
 
 def _kind(text: str) -> str:
-    """Return the kind that a text spells in any way; another text stays as it is, and the parser lists the kinds."""
+    """Return the kind of verdict that a text names, in any spelling; the parser refuses other texts."""
     try:
         return kind_of(text)
     except UsageError:
@@ -107,7 +107,7 @@ def _head(trace: Trace, answer: Verdicts) -> str:
 
 
 def _junit(trace: Trace, answer: Verdicts, kinds: list[str]) -> str:
-    """Return one test case for each kind, failed if there are verdicts of it, skipped if the trace cannot show it."""
+    """Return JUnit XML with a test case for each kind: failed if there are verdicts, skipped if undecided."""
     failed = {verdict.kind for verdict in answer.verdicts}
     undecided = {row["kind"]: row["reason"] for row in answer.undecided.records()}
     skipped = undecided.keys() - failed

@@ -1,4 +1,4 @@
-"""`satview doctor FILE`: what a trace shows exactly, what as a bound, what not at all, and what to capture for it."""
+"""`satview doctor FILE`: print which analyses of a trace are exact, bounds or impossible, and what to capture then."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def add_parser(subparsers: Any) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print what the trace can show; return 0, or 1 if problems of the trace cost data.
+    """Print how far each analysis can be trusted; return 0, or 1 if data was lost to problems in the trace.
 
     Raises:
         UsageError: Rules are requested, but no capture would show more than the trace does.
@@ -49,10 +49,10 @@ def run(args: argparse.Namespace) -> int:
     if args.rules:
         sys.stdout.write(_rules(answers, args.rules))
     else:
-        said = notes(trace)
-        head = [f"{trace.path.name}: {exact_in(answers)}", *(f"Note: {note}" for note in said)]
+        trace_notes = notes(trace)
+        head = [f"{trace.path.name}: {exact_in(answers)}", *(f"Note: {note}" for note in trace_notes)]
         shown = grouped(answers) if args.format == "table" else answers
-        print_table(shown, args.format, "analyses", head, {"file": str(trace.path), "notes": list(said)})
+        print_table(shown, args.format, "analyses", head, {"file": str(trace.path), "notes": list(trace_notes)})
     return COST_DATA if trace.problems.cost_data else FINE
 
 

@@ -1,4 +1,4 @@
-"""`satview late FILE [ACTIVITY]`: what is done again and again, which of it was late, and whose fault that is."""
+"""`satview late FILE [ACTIVITY]`: print repeated activities, which instances were late, and what delayed them."""
 
 from __future__ import annotations
 
@@ -66,16 +66,16 @@ def add_parser(subparsers: Any) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print the tables; return 0, or 1 if problems of the trace cost data.
+    """Print the tables; return 0, or 1 if data was lost to problems in the trace.
 
     Raises:
-        UsageError: The name, the number or the file of timing do not fit.
+        UsageError: The activity, a number or the timing file is not valid.
     """
     if args.n < 1:
         raise UsageError(f"-n {args.n} is not a number of instances")
-    asked = [[Path(path) for path in paths or ()] for paths in (args.others, args.against)]
-    datasets = _datasets(asked)
-    files = [[path for path in paths if path not in of_many] for paths, of_many in zip(asked, datasets, strict=True)]
+    named = [[Path(path) for path in paths or ()] for paths in (args.others, args.against)]
+    datasets = _datasets(named)
+    files = [[path for path in paths if path not in folders] for paths, folders in zip(named, datasets, strict=True)]
     if (count := sum(map(len, files))) > _MOST_FILES:
         raise UsageError(f"{count} traces are too many to compare at once; {_MOST_FILES} at most, or a data set of "
                          "them (satview export DIR -o OUT)")  # fmt: skip
@@ -100,7 +100,7 @@ def run(args: argparse.Namespace) -> int:
         tables["blame"] = parts.unfolded()
         if activity is not None:
             name = answers.learned.activities[activity].name
-            others, against = (_others(args, some, timing, of_many, name) for some, of_many in
+            others, against = (_others(args, opened, timing, folders, name) for opened, folders in
                                zip(traces, datasets, strict=True))  # fmt: skip
             differences = answers.compared(activity, others, against)
             tables |= {"slow-against-fast": differences.times, "more-in-slow": differences.causes,
@@ -108,22 +108,23 @@ def run(args: argparse.Namespace) -> int:
         shown = activities.result()
         tables["activities"] = shown.at(np.array([activity])) if is_asked else shown.sorted_by("misses")
     _print(args, trace, tables, says)
-    return COST_DATA if any(one.problems.cost_data for one in (trace, *traces[0], *traces[1])) else FINE
+    return COST_DATA if any(opened.problems.cost_data for opened in (trace, *traces[0], *traces[1])) else FINE
 
 
-def _datasets(asked: Sequence[Sequence[Path]]) -> list[list[Path]]:
-    if not any(asked):
-        return [[] for _ in asked]
+def _datasets(named: Sequence[Sequence[Path]]) -> list[list[Path]]:
+    """Return the data sets in each list of paths."""
+    if not any(named):
+        return [[] for _ in named]
     from satview.fleet.layout import is_dataset  # an optional part, which brings SQL
 
-    return [[path for path in paths if is_dataset(path)] for paths in asked]
+    return [[path for path in paths if is_dataset(path)] for paths in named]
 
 
 def _others(
     args: argparse.Namespace, traces: Sequence[Trace], timing: Mapping[str, Timing] | None, folders: Sequence[Path],
     activity: str,
 ) -> list[Late | Measured]:  # fmt: skip
-    """Return the traces to compare an activity with: open ones, and those of data sets except the file of `args`."""
+    """Return the traces to compare an activity with: open traces, and traces of data sets other than `args.file`."""
     others: list[Late | Measured] = [late(trace, timing) for trace in traces]
     if folders:
         from satview.fleet.instances import recorded_instances
@@ -176,12 +177,12 @@ def _print_bounds(args: argparse.Namespace, trace: Trace, timing: Mapping[str, T
 
 
 def _replayed(trace: Trace, timing: Mapping[str, Timing] | None) -> tuple[Replayed, list[str]]:
-    """Return the unchanged replay of a trace, and sentences on how far it differs from the recording."""
+    """Return the result of a replay without changes, and sentences on how far it differs from the recording."""
     from satview.whatif.prediction import basis_of  # brings the simulated kernel: 0.3 s, needed by this option only
 
     try:
         fit = basis_of(trace, timing).fit
     except UsageError as error:
         return Replayed({}, str(error)), []
-    longest_ns = {one.recorded.name: one.replayed.longest_ns for one in fit.activities.values() if one.replayed}
+    longest_ns = {pair.recorded.name: pair.replayed.longest_ns for pair in fit.activities.values() if pair.replayed}
     return Replayed(longest_ns), fit.sentences()

@@ -1,4 +1,4 @@
-"""`satview latencies FILE`: how long pulses and interrupts take, from handler to the thread that answers."""
+"""`satview latencies FILE`: print the latencies of pulses and interrupts, up to the thread that handles them."""
 
 from __future__ import annotations
 
@@ -46,10 +46,10 @@ def add_parser(subparsers: Any) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print the latencies; return 0, or 1 if problems of the trace cost data.
+    """Print the latencies; return 0, or 1 if data was lost to problems in the trace.
 
     Raises:
-        UsageError: Range, number or options do not fit.
+        UsageError: The range, a number or a combination of options is not valid.
     """
     if args.top < 0:
         raise UsageError(f"--top {args.top} is not a number of rows")

@@ -1,4 +1,4 @@
-"""`satview query FILE "select ..."`: SQL over the tables of a trace, as table, CSV, JSON or Parquet."""
+"""`satview query FILE "select ..."`: run SQL on the tables of a trace; print a table, CSV, JSON or Parquet."""
 
 from __future__ import annotations
 
@@ -69,10 +69,10 @@ def add_parser(subparsers: Any) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print the rows; return 0, or 1 if problems of the trace cost data or there are more rows than are printed.
+    """Print the rows; return 0, or 1 if data was lost to problems in the trace or the result was cut.
 
     Raises:
-        UsageError: The query is faulty, went over a limit, or a package is missing.
+        UsageError: The query has an error or exceeds a limit, or a package is missing.
     """
     if args.list:
         _print_list()
@@ -99,7 +99,7 @@ def run(args: argparse.Namespace) -> int:
     from satview.tables.query_process import start_early
 
     start_early()
-    from satview.cli.shared.traces import open_named  # these bring numpy, while the process starts
+    from satview.cli.shared.traces import open_named  # these import numpy, while the process starts
     from satview.fleet.layout import is_dataset
     from satview.tables.question import Limits
     from satview.tables.sql import sql
@@ -124,10 +124,10 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _refuse_names(args: argparse.Namespace) -> None:
-    """Refuse options that apply to one trace only: the tables of a data set are already built.
+    """Refuse options for a single trace, because the tables of a data set are already built.
 
     Raises:
-        UsageError: An option does.
+        UsageError: Such an option is given.
     """
     if args.timing is not None:
         raise UsageError("the tables of a data set are already built; --timing is for one trace")
@@ -140,10 +140,10 @@ def _refuse_names(args: argparse.Namespace) -> None:
 
 
 def _query_text(words: list[str]) -> str:
-    """Return the query, which may be typed without quotes.
+    """Join the words of a query that is typed without quotes.
 
     Raises:
-        UsageError: There is a query in quotes, and something else.
+        UsageError: There are further words beside a query in quotes.
     """
     if len(words) > 1 and any(any(map(str.isspace, word)) for word in words):
         raise UsageError(f"expected one QUERY but got {len(words)} arguments; use -o FILE to write the rows to a file")
@@ -151,7 +151,7 @@ def _query_text(words: list[str]) -> str:
 
 
 def _format_of(output: str) -> str:
-    """Return the format that the ending of a file names, `table` if none."""
+    """Return the format that a file's ending names; `table` if it names none."""
     ending = Path(output).suffix.lower().removeprefix(".")
     return ending if ending in _FILE_FORMATS else "table"
 
@@ -205,7 +205,7 @@ def _print_table(result: Result) -> None:
 
 
 def _print_list() -> None:
-    from satview.tables.schema import SCHEMAS  # these bring numpy, as below
+    from satview.tables.schema import SCHEMAS  # these import numpy
     from satview.tables.views import views
 
     console = make_console(400)

@@ -1,4 +1,4 @@
-"""`satview transactions FILE`: messages from send to reply, the slowest first, with those nested in them."""
+"""`satview transactions FILE`: print messages from send to reply, slowest first, and messages nested in them."""
 
 from __future__ import annotations
 
@@ -43,10 +43,10 @@ def add_parser(subparsers: Any) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print the transactions; return 0, or 1 if problems of the trace cost data.
+    """Print the transactions; return 0, or 1 if data was lost to problems in the trace.
 
     Raises:
-        UsageError: Range or number do not fit.
+        UsageError: The range or a number is not valid.
     """
     if args.top < 0:
         raise UsageError(f"--top {args.top} is not a number of rows")

@@ -1,4 +1,4 @@
-"""`satview whatif FILE --set TARGET:KEY=VALUE`: what would have happened, and how far such a prediction can be off."""
+"""`satview whatif FILE --set TARGET:KEY=VALUE`: predict the effect of changes, with the error of such predictions."""
 
 from __future__ import annotations
 
@@ -56,10 +56,10 @@ def add_parser(subparsers: Any) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print how well the replay fits, then the prediction; return 0, or 1 if problems of the trace cost data.
+    """Print how well the replay fits, then the prediction; return 0, or 1 if data was lost to problems in the trace.
 
     Raises:
-        UsageError: The trace cannot be replayed, or a change does not fit it.
+        UsageError: The trace cannot be replayed, or a change does not apply to the trace.
     """
     take_output(args)
     changes = (read_changes(Path(args.changes)) if args.changes is not None else []) + parse_changes(args.said)
@@ -91,7 +91,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _fit_record(basis: ReplayBasis) -> dict[str, float | list[str]]:
-    """Return how well the replay fits; errors are nan where nothing can be compared."""
+    """Return how well the replay fits the recording, for JSON; an error is nan if nothing can be compared."""
     return {
         "median_error": basis.fit.median_error,
         "p99_error": basis.fit.p99_error,

@@ -1,4 +1,4 @@
-"""`satview why FILE --thread T`: why it is in its state at a moment, or its critical path through an interval."""
+"""`satview why FILE --thread T`: print why a thread is in its state at a time, or its critical path in an interval."""
 
 from __future__ import annotations
 
@@ -50,10 +50,10 @@ def add_parser(subparsers: Any) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print the steps, or the pieces of the path; return 0, or 1 if problems of the trace cost data.
+    """Print the steps, or the pieces of the path; return 0, or 1 if data was lost to problems in the trace.
 
     Raises:
-        UsageError: Thread, moment, interval or number do not fit.
+        UsageError: The thread, time, interval or a number is not valid.
     """
     if args.at is None and args.steps is not None:
         raise UsageError("--steps belongs to --at")

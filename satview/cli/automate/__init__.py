@@ -1,1 +1,1 @@
-"""satview for other programs."""
+"""Commands that let other programs use satview, or extend it."""

@@ -1,4 +1,4 @@
-"""`satview mcp [DIR]`: the answers for assistants, by the Model Context Protocol over standard input and output."""
+"""`satview mcp [DIR]`: run a server of the Model Context Protocol over standard input and output, for assistants."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ def add_parser(subparsers: Any) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Serve until the input ends.
+    """Run the server until the input ends.
 
     Raises:
-        UsageError: A folder is none, the descriptions are faulty, or the package mcp is not installed.
+        UsageError: A folder does not exist, the event descriptions have an error, or the package mcp is missing.
     """
     folders = [Path(name) for name in args.folders]
     for folder in folders:

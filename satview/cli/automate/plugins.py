@@ -1,4 +1,4 @@
-"""`satview plugins`: lists the installed plug-ins, and which of them are switched off."""
+"""`satview plugins`: list the installed plug-ins and whether they are switched off."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def run(args: argparse.Namespace) -> int:
     """Import all plug-ins and list them."""
     installed = all_plugins()
     for plugin in installed:
-        plugin.value()  # says whether it can be imported
+        plugin.value()  # imports the plug-in; sets `fault` if that fails
     if args.format == "json":
         print(json.dumps([{"kind": plugin.kind.word, "name": plugin.name, "package": plugin.package,
                            "switched_off": plugin.fault or None} for plugin in installed], indent=1))  # fmt: skip

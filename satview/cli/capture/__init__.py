@@ -1,1 +1,1 @@
-"""Captures: on a simulated target, and on a real one over ssh."""
+"""Commands that capture traces: on a simulated target, and on a real one over ssh."""

@@ -1,4 +1,4 @@
-"""`satview capture ssh://board -o run.kev`: captures on a target over ssh; `satview targets` lists the known ones."""
+"""`satview capture ssh://board -o run.kev`: capture on a target over ssh; `satview targets` lists known targets."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def _add_targets_file(add: Any) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Run `capture` or `targets`; return the exit status."""
+    """Run `capture` or `targets`; return the exit code."""
     return int(args.run(args)) if args.run is not run else _capture(args)
 
 
@@ -158,7 +158,7 @@ def _request(args: argparse.Namespace, target: str) -> TargetRequest:
     """Return the capture that the options request on one target.
 
     Raises:
-        UsageError: They do not go together.
+        UsageError: The options cannot be combined.
     """
     file = _targets_file(args)
     profile: Profile = find_profile(target, file)
@@ -183,7 +183,7 @@ def _request(args: argparse.Namespace, target: str) -> TargetRequest:
         output = output.with_name(f"{output.stem}-{title}.kev")
     if str(output) == "-":
         raise UsageError("-o -: a capture needs a file; follow it with `satview --follow FILE` while it grows")
-    find_target(output, [rules] if rules else [])  # refused before anything starts on the target
+    find_target(output, [rules] if rules else [])  # fails before anything starts on the target
     return TargetRequest(
         profile,
         output,
@@ -201,7 +201,7 @@ def _bounds(args: argparse.Namespace, profile: Profile) -> Bounds | None:
     """Return the limits that --every, --files and --disk set; None without these options.
 
     Raises:
-        UsageError: They do not fit the rest.
+        UsageError: They cannot be combined with the other options.
     """
     if not args.every and not args.files and not args.disk:
         return None
@@ -218,13 +218,13 @@ def _bounds(args: argparse.Namespace, profile: Profile) -> Bounds | None:
 
 
 def _beside(file: Path, name: str) -> str:
-    """Return the path of a file that the targets file names relative to its own folder; empty for no name."""
+    """Return the path of a file named in the targets file, relative to the folder of that file; empty for no name."""
     return str(file.parent / name) if name else ""
 
 
 @contextmanager
 def _key(args: argparse.Namespace) -> Iterator[Callable[[], bool] | None]:
-    """Yield a function that says whether a key was pressed; None without a terminal, or if --for ends the capture."""
+    """Yield a function that tells whether a key was pressed; None without a terminal, or if --for ends the capture."""
     if args.seconds:
         yield None
         return
@@ -242,11 +242,11 @@ def _key(args: argparse.Namespace) -> Iterator[Callable[[], bool] | None]:
     import tty
 
     terminal = sys.stdin.fileno()
-    if os.tcgetpgrp(terminal) != os.getpgrp():  # begun with `&`: keys are for another program
+    if os.tcgetpgrp(terminal) != os.getpgrp():  # in the background (`&`): keys go to another program
         yield None
         return
     before = termios.tcgetattr(terminal)
-    tty.setcbreak(terminal)  # a key counts without Enter; Ctrl+C stays a signal
+    tty.setcbreak(terminal)  # keys need no Enter; Ctrl+C stays a signal
     try:
         yield lambda: bool(select.select([terminal], [], [], 0)[0])
     finally:
@@ -254,7 +254,7 @@ def _key(args: argparse.Namespace) -> Iterator[Callable[[], bool] | None]:
 
 
 def _report(captured: Captured, name: str) -> None:
-    """Print what was captured, and report faults and notes."""
+    """Print the files and figures of a capture, and report its faults and notes."""
     release = f"QNX {captured.board.sys_release}" if captured.board.sys_release else "of an unknown release"
     lost = f"{counted(captured.lost, 'buffer')} lost" if captured.lost else "none lost"
     soon = f", the first after {captured.first_buffer_s:.1f} s" if captured.first_buffer_s else ""

@@ -1,4 +1,4 @@
-"""`satview target`: keeps a simulated target running, opens shells on it, and writes what C programs compile with."""
+"""`satview target`: run a simulated target, open shells on it, and write an SDK for its C programs."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def add_parser(subparsers: Any) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Run the command; return the exit status."""
+    """Run the command; return the exit code."""
     try:
         folder = shell.folder_of(checked_name(args.name))
         if args.end:

@@ -1,4 +1,4 @@
-"""`satview tracelogger`: QNX's capture command, on a simulated target."""
+"""`satview tracelogger`: capture a trace on a simulated target with the options of QNX's tracelogger."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def _capture(args: argparse.Namespace) -> int:
     to_stdout = is_standard_output(args.file)
     if args.qst:
         check_qst(args)
-    find_target(args.file, streams=True)  # refused before the long part
+    find_target(args.file, streams=True)  # fails before the long part
     path = Path("stdout" if to_stdout else args.file)
     stream = sys.stdout.buffer if to_stdout else None
     if args.target:
@@ -150,7 +150,7 @@ def _log_there(
 
 
 def _rules(args: argparse.Namespace, report: Callable[[str], None]) -> dict[str, Any]:
-    """Return the arguments of a capture that come from --rules; `report` gets handlers that are switched off."""
+    """Return the arguments of `Capture` from --rules; `report` is called for handlers that are switched off."""
     if args.rules is None:
         return {}
     folder = Path(args.rules).resolve().parent
@@ -197,7 +197,7 @@ def _report(result: CaptureResult, say: Callable[[int, str], None]) -> int:
 
 
 def _say_findings(findings: Sequence[str], say: Callable[[int, str], None]) -> int:
-    """Print what was wrong; return the exit code."""
+    """Print the problems of the capture; return the exit code."""
     for finding in findings[:_MAX_FINDINGS]:
         say(0, finding)
     if len(findings) > _MAX_FINDINGS:

@@ -1,1 +1,1 @@
-"""Traces in other forms."""
+"""Commands that convert, filter, combine and print traces."""

@@ -1,4 +1,4 @@
-"""`satview catalogue learn LISTING`: rows of the catalogue as a user's listing proves or corrects them."""
+"""`satview catalogue learn LISTING`: print catalogue rows that a user's listing confirms or corrects."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from satview.formats.listing.model import Listing
 from satview.formats.listing.reader import read_listing
 from satview.store.problems import Problems
 
-# Proposes rows for the catalogue from the notations that a listing shows. A `?` marks what no listing has proven.
+# Proposes rows for the catalogue from the notations in a listing. A `?` marks a notation that no listing has confirmed.
 
 
 _SHOWN_AS = {"%d": Show.DEC}  # every other template is hexadecimal
@@ -25,11 +25,11 @@ _NUMBERS = (Show.DEC, Show.HEX, Show.POINTER, Show.UNKNOWN)
 
 
 def proposed_rows(listing: Listing) -> Iterator[tuple[str, str]]:
-    """Yield class and row, in the notation of the catalogue's tables, of every event whose row a listing corrects.
+    """Yield class name and new row, in the notation of the catalogue, of every event whose row a listing changes.
 
     Args:
-        listing: As read. Arguments that it shows in the catalogue's notation lose their `?`; those that it shows in
-            another one get that.
+        listing: The listing. An argument printed in the catalogue's notation loses its `?`; one printed in another
+            notation gets that notation.
     """
     names = catalogue(listing.release)
     seen = sorted({*listing.proven, *listing.notations}, key=lambda key: key[:2])
@@ -43,10 +43,10 @@ def proposed_rows(listing: Listing) -> Iterator[tuple[str, str]]:
 
 
 def unlisted_rows(listing: Listing) -> Iterator[tuple[str, str, int]]:
-    """Yield class, proposed row and number of lines, of every kind of line that fits no row; the most frequent first.
+    """Yield class, proposed row and number of lines of every kind of line that matches no row, most frequent first.
 
     Args:
-        listing: As read. Lines that differ in the notation of an argument alone are one kind: the last one counts.
+        listing: The listing. Lines that differ only in the notation of arguments are one kind, with the last notation.
     """
     kinds: dict[tuple[str, str, tuple[str, ...]], tuple[tuple[str, ...], int]] = {}
     for (class_name, event, arguments), count in listing.unlisted.items():

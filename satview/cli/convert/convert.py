@@ -1,4 +1,4 @@
-"""`satview convert IN OUT.kev`: a listing as a .kev file, or a .kev file copied slot by slot."""
+"""`satview convert IN OUT.kev`: convert a listing to a .kev file, or copy a .kev file slot by slot."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 
 def run(args: argparse.Namespace) -> int:
-    """Write the file; return 0, 1 if the input has problems that cost data, 2 if it cannot be read or written."""
+    """Write the file; return 0, 1 if data was lost to problems in the input, 2 if reading or writing fails."""
     try:
         take_output(args, "OUT is missing: the .kev file to write")
         trace = open_named(args)

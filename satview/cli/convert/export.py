@@ -1,4 +1,4 @@
-"""`satview export FILE -o OUT`: tables as Parquet, Arrow, CSV or JSON lines, or all of it for Perfetto and Chrome.
+"""`satview export FILE -o OUT`: write tables as Parquet, Arrow, CSV or JSON lines, or a whole trace for a viewer.
 
 A folder of traces becomes one data set of Parquet.
 """
@@ -25,7 +25,7 @@ from satview.fleet.layout import DEFAULT_TABLES, SKIPPED
 from satview.formats.unixware import members
 from satview.tables.schema import SCHEMAS
 
-_MOST_FAULTS: Final = 20  # that are printed, of each kind
+_MOST_FAULTS: Final = 20  # maximum number of printed faults of each kind
 _EPILOG: Final = """\
 The file extension of OUT selects the format: .parquet, .arrow, .csv or .jsonl for tables, .pftrace for Perfetto, .json
 for Chrome and other readers of its traces, .kev for a smaller trace, .txt for a listing like traceprinter's,
@@ -80,10 +80,10 @@ def add_parser(subparsers: Any) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Write the file; return 0, or 1 if problems of the trace cost data.
+    """Write the file; return 0, or 1 if data was lost to problems in the trace or no event matched.
 
     Raises:
-        UsageError: The arguments do not fit, a package is missing, or the file cannot be written.
+        UsageError: The arguments are not valid, a package is missing, or the file cannot be written.
     """
     take_output(args, "-o OUT is missing; its file extension selects the format, for example -o events.csv")
     if is_folder_of_traces(args.file):
@@ -105,7 +105,7 @@ def run(args: argparse.Namespace) -> int:
         with working(working_on("filtering", trace.path)):
             rows, reason = selected_events(built, args.expression, trace, window)
     with working(working_on("writing", args.output)) as report:
-        events = rows if args.expression or kind not in STACKS else None  # a range alone selects no events there
+        events = rows if args.expression or kind not in STACKS else None  # stacks take a range, but no events
         written = export(trace, args.output, args.format or "", tables, by_class=args.by_class, events=events,
                          window=window, progress=report, timing=timing)  # fmt: skip
     to_output = is_standard_output(args.output)
@@ -123,16 +123,16 @@ def run(args: argparse.Namespace) -> int:
 
 
 def is_folder_of_traces(name: str) -> bool:
-    """Return whether a path is a folder of traces; the folder of a thread trace is not."""
+    """Return whether a path is a folder of traces; False for the folder of a thread trace."""
     path = Path(name)
     return path.is_dir() and not members.is_set(path)
 
 
 def _export_folder(args: argparse.Namespace) -> int:
-    """Export a folder of traces; return 0, or 1 if one was skipped or its problems cost data.
+    """Export a folder of traces; return 0, or 1 if a trace was skipped or lost data to problems.
 
     Raises:
-        UsageError: The arguments do not fit, or there is no trace.
+        UsageError: The arguments are not valid, or there is no trace.
     """
     if args.range or args.expression or args.by_class or args.format not in (None, "parquet"):
         raise UsageError("a folder of traces can only be exported as whole tables, in Parquet")

@@ -1,4 +1,4 @@
-"""`satview filter`: writes part of a trace by rules, or the next capture from rules."""
+"""`satview filter`: write the part of a trace that rules select, or make a capture command from rules."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def add_parser(subparsers: Any) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Carry out the command; return the exit status."""
+    """Run the command; return the exit code."""
     take_output(args)
     with redirect_stdout(_console(args)):
         return _run(args)
@@ -112,10 +112,10 @@ def _run(args: argparse.Namespace) -> int:
 
 
 def built_rules(files: list[str], allow_code: bool, trace: Trace) -> tuple[tuple[Rule, ...], BuiltRules]:
-    """Return the rules of some files, read and ready for a trace.
+    """Read rule files; return the rules, and the state that they build for a trace.
 
     Raises:
-        UsageError: A file cannot be read, or its rules have faults, which have been printed.
+        UsageError: A file cannot be read, or its rules have faults; the faults have been printed.
     """
     rules = _rules(files, trace)
     handlers = Handlers(lambda _: allow_code, trace.release, _folder(files), say)
@@ -134,12 +134,12 @@ def selected_events(
     Args:
         built: The rules.
         expressions: Texts of conditions.
-        trace: What is filtered.
-        window: The part of the trace that is looked at to say whether there are some; None = all.
-        derived: Where durations and priorities come from; None = worked out from the trace.
+        trace: The trace to filter.
+        window: Part of the trace in which an event must pass, or the reason is returned; None = all.
+        derived: Durations and priorities of events; None = computed from the trace.
 
     Raises:
-        UsageError: A condition is faulty, or no event can ever fit it.
+        UsageError: A condition has an error, or no event can ever meet it.
     """
     derived = derived or TraceDerivedColumns(trace)
     conditions = [_expression(text, trace) for text in expressions]
@@ -152,7 +152,7 @@ def selected_events(
 
 
 def report_nothing(reason: str) -> int:
-    """Report why no event passed; return the exit code for that."""
+    """Report why no event passed; return the exit code of this case."""
     say(f"no event matched: {visible_line(reason)}")
     return COST_DATA
 
@@ -162,7 +162,7 @@ def _folder(files: list[str]) -> Path:
 
 
 def _rules(files: list[str], trace: Trace) -> tuple[Rule, ...]:
-    """Read all rule files; faults of all of them are shown line by line."""
+    """Read all rule files and print their faults, a line each; raise UsageError if there are faults."""
     rules: list[Rule] = []
     has_faults = False
     processes = process_names(trace)
@@ -178,7 +178,7 @@ def _rules(files: list[str], trace: Trace) -> tuple[Rule, ...]:
 
 
 def _capture(args: argparse.Namespace, built: BuiltRules, trace: Trace) -> bool:
-    """Print and write what the options request about a capture; return whether all rules could be written."""
+    """Print or write the output that the options about captures request; return whether C can express all rules."""
     is_whole = True
     if args.tracelogger:
         command = tracelogger_command(built)
@@ -196,7 +196,7 @@ def _capture(args: argparse.Namespace, built: BuiltRules, trace: Trace) -> bool:
 
 
 def _write_program(args: argparse.Namespace, built: BuiltRules) -> bool:
-    """Write the C program; return False if it has `#error` lines, which are reported."""
+    """Write the C program and report its `#error` lines; return False if there are any."""
     program = c_program(built, ", ".join(Path(name).name for name in args.rules))
     write_file(args.c_program, program.source, streams=True)
     print(f"{args.c_program}: written{', with errors' if program.faults else ''}")
@@ -208,7 +208,7 @@ def _write_program(args: argparse.Namespace, built: BuiltRules) -> bool:
 
 
 def _filter(args: argparse.Namespace, built: BuiltRules, trace: Trace) -> str:
-    """Count or write the events that pass; return the reason if none do, else an empty text."""
+    """Count or write the events that pass; return the reason if no event passes, else an empty text."""
     window = window_of(trace, args.begin, args.end, args.range)
     with working(working_on("filtering", trace.path)):
         selected, reason = selected_events(built, args.expression, trace, window)
@@ -229,7 +229,7 @@ def _filter(args: argparse.Namespace, built: BuiltRules, trace: Trace) -> str:
 
 
 def _print_hits(built: BuiltRules, trace: Trace, window: TimeWindow | None) -> None:
-    """Print where triggers hit; the conditions of -e do not apply to them."""
+    """Print the times at which triggers hit; the conditions of -e do not apply to triggers."""
     derived = TraceDerivedColumns(trace)
     rows, which = trigger_hits(built.triggers, trace, built.mask(trace, derived), derived)
     part = trace.rows_between(window) if window is not None else slice(0, len(trace.events))
@@ -270,7 +270,7 @@ def _print_arguments(trace: Trace) -> None:
 
 
 def print_report(report: SubsetReport) -> None:
-    """Print what was written."""
+    """Print the number of events and slots in a written file, and the data of the trace that the file lacks."""
     print(f"{report.path}: {report.selected:,} of {report.total:,} events")
     for line in report.left_out:
         print(f"  {line}")
@@ -282,7 +282,7 @@ def print_report(report: SubsetReport) -> None:
 
 
 def print_answer(answer: WouldCapture) -> None:
-    """Print what a capture would have logged."""
+    """Print the events, slots and data rate that a capture would have logged, and the data that each view loses."""
     least = "" if answer.is_exact else "at least "
     more = f"; cannot tell of {answer.undecided:,} more" if answer.undecided else ""
     print(f"events  {least}{answer.events:,} of {answer.total_events:,}{more}")

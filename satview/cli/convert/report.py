@@ -1,4 +1,4 @@
-"""`satview report FILE -o OUT.html`: one HTML file about a trace: verdicts with pictures, load, latencies, losses."""
+"""`satview report FILE -o OUT.html`: write one HTML file with verdicts, pictures, load, latencies and losses."""
 
 from __future__ import annotations
 
@@ -40,10 +40,10 @@ def add_parser(subparsers: Any) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Write the file; return 0, or 1 if problems of the trace cost data.
+    """Write the file; return 0, or 1 if data was lost to problems in the trace.
 
     Raises:
-        UsageError: The arguments do not fit, or the thresholds cannot be read.
+        UsageError: The arguments are not valid, or the thresholds cannot be read.
         WriteError: The file cannot be written.
     """
     take_output(args, "-o OUT is missing: the HTML file to write")

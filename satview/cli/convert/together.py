@@ -1,4 +1,4 @@
-"""`satview together A B -o X.sataxis`: several traces on one time axis, by an offset or a common event."""
+"""`satview together A B -o X.sataxis`: put several traces on one time axis, by offsets or a common event."""
 
 from __future__ import annotations
 
@@ -47,10 +47,10 @@ def add_parser(subparsers: Any) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Write the file, open it, and say what is in it.
+    """Write the axis file, open it, and print its traces; return 0, or 1 if data was lost to problems in a file.
 
     Raises:
-        UsageError: The files cannot be together, or the file cannot be written.
+        UsageError: The traces cannot be combined, or the file cannot be written.
     """
     files = [Path(name) for name in args.files]
     if args.allow == bool(args.output):
@@ -75,7 +75,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _allow(files: list[Path]) -> int:
-    """Allow axis files to name files outside their folders from now on, and report which."""
+    """Allow axis files to name files outside their folders from now on, and print these files."""
     for file in files:
         entries = allow_axis(file)
         for path in outside_of(file, (entry.path for entry in entries)):

@@ -1,4 +1,4 @@
-"""`satview traceprinter`: prints a trace as the vendor's program does, or as rows for other programs."""
+"""`satview traceprinter`: print a trace as the vendor's traceprinter does, or as rows for other programs."""
 
 from __future__ import annotations
 
@@ -100,20 +100,20 @@ def run(args: argparse.Namespace) -> int:
             return COST_DATA
         return code
     except BrokenPipeError:
-        # The reader of our output has closed the pipe. Python would complain when it flushes at exit.
+        # The reader of the pipe has closed it; Python would report an error when it flushes at exit.
         drop_output()
         return FINE
     except SatviewError as error:
         print(visible(f"satview traceprinter: {error}"), file=sys.stderr)
     except OSError as error:
-        if error.filename is None:  # standard output, which the caller knows how to report
+        if error.filename is None:  # standard output, whose errors the caller reports
             raise
         print(f"satview traceprinter: {error.filename}: {error.strerror or error}", file=sys.stderr)
     return BAD_USE
 
 
 def _print(source: TraceSource, args: argparse.Namespace, selection: ListedEvents, out: TextIO) -> int:
-    """Print the events; return how many they were."""
+    """Print the events; return their number."""
     layout = args.layout or layout_of(source.release)
     is_text = args.format == "text"
     style = Style(layout, source.release, source.byte_order, args.vendor, args.one_line, source.notations)
@@ -207,7 +207,7 @@ def _window(args: argparse.Namespace) -> TimeWindow | None:
     """Return the requested range if its notation needs the whole trace (end, event numbers, wall time), else None.
 
     Raises:
-        UsageError: Standard input cannot be read twice, or the words say nothing.
+        UsageError: The trace is standard input, which cannot be read twice, or the text is not a range.
     """
     others = [text for text in (args.from_, args.to) if text is not None and parse_since_start(text) is None]
     if not others and not args.range:

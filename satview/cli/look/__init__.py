@@ -1,1 +1,1 @@
-"""What is in a trace, at a glance or at a moment."""
+"""Commands that describe a trace, one object in it, or the state at one time."""

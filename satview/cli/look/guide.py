@@ -1,4 +1,4 @@
-"""`satview guide`: how to get from a question about a trace to its answer in a terminal; for people and assistants."""
+"""`satview guide`: print a guide to investigating a trace in a terminal, for people and assistants."""
 
 from __future__ import annotations
 
@@ -25,5 +25,5 @@ def run(_args: argparse.Namespace) -> int:
 
 
 def guide() -> str:
-    """Return the guide."""
+    """Return the guide as Markdown."""
     return resource_path("look/guide.md").read_text(encoding="utf-8").rstrip()

@@ -1,4 +1,4 @@
-"""`satview info FILE`: what a trace is, in a page or as one JSON object."""
+"""`satview info FILE`: print a description of a trace, as a page of text or one JSON object."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print the description; return 0, 1 if problems cost data, 2 if the file is no trace."""
+    """Print the description; return 0, 1 if data was lost to problems in the trace, 2 if the file is no trace."""
     try:
         trace = open_named(args, says_outside=False)
     except TraceFormatError as error:
@@ -49,10 +49,10 @@ def run(args: argparse.Namespace) -> int:
 
 
 def info(trace: Trace) -> dict[str, Any]:
-    """Return everything `info` shows as plain values.
+    """Return the description as plain values for JSON.
 
     Start, end and duration are those of the trusted part; `outside` is the rest, or None. Times are nanoseconds
-    from the first event; `release` is the key of the tables used, `sys_release` what the header says.
+    since the first event; `release` names the event tables in use, `sys_release` is the header's text.
     """
     system, window, buffers = trace.system, trusted_window(trace), trace.buffers
     return {
@@ -157,18 +157,19 @@ def print_page(trace: Trace) -> None:
 
 def _target(trace: Trace) -> str:
     """Return the target that `satview capture` recorded in the header; empty if there is none."""
-    said = {name: trace.header.get(f"CAPTURE_{name.upper().replace(' ', '_')}") for name in _OF_TARGET}
-    return ", ".join(filter(None, (said["host"], *(f"{name} {said[name]}" for name in _OF_TARGET[1:] if said[name]))))
+    values = {name: trace.header.get(f"CAPTURE_{name.upper().replace(' ', '_')}") for name in _OF_TARGET}
+    named = (f"{name} {values[name]}" for name in _OF_TARGET[1:] if values[name])
+    return ", ".join(filter(None, (values["host"], *named)))
 
 
 def _marks(marks: list[dict[str, Any]]) -> str:
-    """Return the first marks that triggers left, in one line; empty if there are none."""
+    """Return the first marks that triggers recorded, in one line; empty if there are none."""
     shown = [f"{mark['text']} at {format_time(mark['time_ns'])} (#{mark['event']})" for mark in marks[:_MARKS_SHOWN]]
     return ", ".join([*shown, *[f"{len(marks) - _MARKS_SHOWN} more"] * (len(marks) > _MARKS_SHOWN)])
 
 
 def _contradictions(runs: int) -> str:
-    """Return in one line how many runs of threads their CPU contradicts; empty if none."""
+    """Return a line on runs of threads that other events of the CPU contradict; empty if there are none."""
     if not runs:
         return ""
     times = "once" if runs == 1 else f"{runs:,} times"
@@ -188,7 +189,7 @@ def _class_lines(classes: dict[str, int], events: int) -> list[str]:
 
 
 def _cannot_answer(trace: Trace) -> str:
-    """Return in one line what the trace cannot show, and where to read more; empty if it shows everything."""
+    """Return a line on what the trace cannot show, with the command to read more; empty if it shows everything."""
     reported = summary(trace) if len(trace.events) else ""
     return f"{reported}; satview doctor says what to capture" if reported else ""
 
@@ -219,7 +220,7 @@ def _print_problems(trace: Trace) -> None:
 
 
 def _position(problem: Problem) -> str:
-    """Return where a problem is, with a colon; empty if it has no position."""
+    """Return the position of a problem and a colon; empty if the problem has no position."""
     line = f"line {problem.line}" if problem.line else ""
     byte = f"byte 0x{problem.offset:x}" if problem.offset is not None else ""
     position = ", ".join(filter(None, (problem.file, line or byte)))

@@ -1,4 +1,4 @@
-"""`satview look FILE [--handle H]`: the contents of the window as text, with handles of what to look at next."""
+"""`satview look FILE [--handle H]`: print what the window shows as text, with handles of objects to look at next."""
 
 from __future__ import annotations
 
@@ -36,10 +36,10 @@ def add_parser(subparsers: Any) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print the answers; return 0, or 1 if problems of the trace cost data.
+    """Print the descriptions; return 0, or 1 if data was lost to problems in the trace.
 
     Raises:
-        UsageError: One is no handle, or the trace has nothing of that number.
+        UsageError: A handle is not valid, or the trace has no object with its number.
     """
     trace = open_named(args, says_outside=False)
     with working(working_on("looking at", trace.path)):

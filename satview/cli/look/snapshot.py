@@ -1,4 +1,4 @@
-"""`satview snapshot FILE --at TIME`: what every thread does at a moment, by state and by what it waits for."""
+"""`satview snapshot FILE --at TIME`: print the state of every thread at one time, and what waiting threads wait for."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ def add_parser(subparsers: Any) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print the threads; return 0, or 1 if problems of the trace cost data.
+    """Print the threads; return 0, or 1 if data was lost to problems in the trace.
 
     Raises:
-        UsageError: The moment does not fit.
+        UsageError: The time is not valid for the trace.
     """
     trace = open_named(args)
     moment_cycles = parse_moment_inside(args.at, trace.time_axis)

@@ -1,1 +1,1 @@
-"""Figures of a trace, of two and of many."""
+"""Commands that print figures of one trace, two traces or many."""

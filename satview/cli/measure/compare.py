@@ -1,4 +1,4 @@
-"""`satview compare A B`: what is different in two traces: verdicts, load, states, calls, messages, latencies."""
+"""`satview compare A B`: print differences of two traces: verdicts, load, states, calls, messages, latencies."""
 
 from __future__ import annotations
 
@@ -61,10 +61,10 @@ def add_parser(subparsers: Any) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print the differences.
+    """Print the differences; return 3 if a time is worse than allowed, 1 if data was lost to problems, else 0.
 
     Raises:
-        UsageError: A number does not fit.
+        UsageError: A number is not valid.
     """
     if args.top < 1:
         raise UsageError(f"--top {args.top} is no number of rows")
@@ -84,8 +84,8 @@ def run(args: argparse.Namespace) -> int:
     if args.format == "table":
         _print_tables(before, after, changes, verdicts, args.top)
         for change in worse:
-            said = f"{value_text(change, change.before)} before, {value_text(change, change.after)} after"
-            say(visible_line(f"worse: {change.column.title} of {change.name}: {said} ({change_text(change)})"))
+            values = f"{value_text(change, change.before)} before, {value_text(change, change.after)} after"
+            say(visible_line(f"worse: {change.column.title} of {change.name}: {values} ({change_text(change)})"))
     else:
         more = {"verdicts": {kind: list(counts) for kind, counts in verdicts.items()}}
         print_table(table, args.format, "figures", more=more)

@@ -1,4 +1,4 @@
-"""`satview locks FILE`: what threads waited for, per lock, from a trace of a threads library."""
+"""`satview locks FILE`: print the waits of threads for each lock, from a trace of a threads library."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print the table; return 0, 1 if problems cost data, 2 if the files are no thread trace."""
+    """Print the table; return 0, 1 if data was lost to problems in the trace, 2 if the files are no thread trace."""
     try:
         trace = _open(args.files, args.categories)
     except (SatviewError, OSError) as error:
@@ -47,7 +47,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _open(files: list[str], categories: str | None) -> Trace:
-    # A single file may be of any format: the answer then is what this command needs.
+    # A single file may be of any format; for another one the answer says what the command needs.
     if len(files) == 1 and categories is None:
         return open_trace(files[0])
     return open_set(files, categories)

@@ -1,4 +1,4 @@
-"""`satview records FILE`: the records of a thread trace, one per line, with their arguments."""
+"""`satview records FILE`: print the records of a thread trace, one per line, with their arguments."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from satview.formats.unixware.reader import open_thread_trace
 from satview.formats.unpacked import opened_plain
 from satview.store.trace import Trace
 
-_MANY: Final = 20  # problems that are printed
+_MANY: Final = 20  # maximum number of printed problems
 
 
 def add_files(parser: argparse.ArgumentParser) -> None:
@@ -35,11 +35,11 @@ def add_files(parser: argparse.ArgumentParser) -> None:
 
 
 def open_set(files: list[str], categories: str | None) -> Trace:
-    """Open thread traces; a single one may be compressed, or `-` for standard input.
+    """Open the files of a thread trace; a single file may be compressed, or `-` for standard input.
 
     Raises:
-        SatviewError: They are none.
-        OSError: One cannot be read.
+        SatviewError: The files are no thread trace.
+        OSError: A file cannot be read.
     """
     if len(files) > 1:
         return open_thread_trace([Path(file) for file in files], categories=categories)
@@ -47,7 +47,7 @@ def open_set(files: list[str], categories: str | None) -> Trace:
 
 
 def say_problems(trace: Trace) -> int:
-    """Print the first problems of a trace to standard error; return the exit code: 1 if they cost data."""
+    """Print the first problems of a trace to standard error; return the exit code: 1 if data was lost, else 0."""
     for problem in list(trace.problems)[:_MANY]:
         position = f"{problem.file}, " if problem.file else ""
         position += f"line {problem.line}: " if problem.line else ""
@@ -67,7 +67,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print the records; return 0, 1 if problems cost data, 2 if the files are no thread trace."""
+    """Print the records; return 0, 1 if data was lost to problems in the trace, 2 if the files are no thread trace."""
     try:
         trace = open_set(args.files, args.categories)
     except (SatviewError, OSError) as error:

@@ -1,4 +1,4 @@
-"""`satview stats FILE`: who used the CPUs, waited, called, sent; as tables, CSV or JSON."""
+"""`satview stats FILE`: print statistics on CPU use, waits, calls, messages and more; as tables, CSV or JSON."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ Exit status: 0 success, 1 data was lost to problems in the trace, or no event ma
 
 
 class _Names:
-    """Names of tables; plug-ins are searched only for a name that is none of satview's own."""
+    """The names of all tables; plug-ins are loaded only to look up a name that satview itself does not have."""
 
     def __contains__(self, name: object) -> bool:
         return name in TABLES or name in tuple(self)
@@ -69,10 +69,10 @@ def add_parser(subparsers: Any) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print the tables; return 0, or 1 if problems of the trace cost data.
+    """Print the tables; return 0, or 1 if data was lost to problems in the trace or no event matched.
 
     Raises:
-        UsageError: Range, filter or column do not fit.
+        UsageError: The range, a filter or a column is not valid.
     """
     if args.top < 0:
         raise UsageError(f"--top {args.top} is no number of rows")
@@ -116,7 +116,7 @@ def _requested(names: list[str] | None) -> list[str]:
 
 
 def _threads_of(trace: Trace, passes: NDArray[np.bool_] | None) -> NDArray[np.bool_] | None:
-    """Return which threads have an event that passes, bool (threads,); None for all."""
+    """Return which threads have an event that passes the filter, bool (threads,); None for all."""
     if passes is None:
         return None
     threads = np.zeros(len(trace.threads), np.bool_)
@@ -125,7 +125,7 @@ def _threads_of(trace: Trace, passes: NDArray[np.bool_] | None) -> NDArray[np.bo
 
 
 def _ordered(table: Table, key: str) -> Table:
-    """Return a table sorted by a column, given by its name in CSV, or in its default order."""
+    """Return a table sorted by a column, given by its name in CSV; in the default order if `key` is empty."""
     question = table.question
     if not key:
         return table.sorted_by(question.sort_name) if question.sort_name else table
@@ -137,7 +137,7 @@ def _ordered(table: Table, key: str) -> Table:
 
 
 def _counted(statistics: Statistics, args: argparse.Namespace) -> str:
-    """Return which events are counted, in words."""
+    """Return a text that says which events are counted."""
     rows = statistics.trace.rows_between(statistics.window)
     total = rows.stop - rows.start
     if statistics.passes is None:
@@ -163,7 +163,7 @@ def _print_json(statistics: Statistics, args: argparse.Namespace, tables: list[T
 
 
 def _trust(table: Table) -> dict[str, dict[str, str]]:
-    """Return how far the columns of numbers can be trusted, by key."""
+    """Return how far each column of numbers can be trusted, by the column's key."""
     columns = (column for column in table.question.columns if column.title and column.kind is not Kind.TEXT)
     return {column.key: (column.trust or EXACT).as_record() for column in columns}
 

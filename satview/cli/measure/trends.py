@@ -1,4 +1,4 @@
-"""`satview trends DIR`: one figure for each trace of a data set over time, and which are far from the others."""
+"""`satview trends DIR`: print a metric of each trace of a data set over time, and the outliers."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ def run(args: argparse.Namespace) -> int:
     """Print the trend.
 
     Raises:
-        UsageError: There is no data set or metric, or the query is faulty.
+        UsageError: There is no such data set or metric, or the query has an error.
     """
     if args.fleet and not args.list:
         from satview.tables.query_process import start_early
 
         start_early()
-    from satview.fleet.trends import (  # brings numpy, while the process starts; --help needs none
+    from satview.fleet.trends import (  # imports numpy, while the process starts; --help does not need it
         metric_of,
         metrics,
         middle,

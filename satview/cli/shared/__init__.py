@@ -1,1 +1,1 @@
-"""What several commands use: options, ranges of time, tables, the terminal, completion."""
+"""Code that several commands use: options, ranges of time, tables, the terminal, completion."""

@@ -1,7 +1,7 @@
 """Options and files of commands; the type of an argument says whether its file is read or written.
 
-A command never overwrites its input: `files_read` yields every file that the arguments name or that belongs to one of
-these, and `satview.base.targets` refuses an output that is one of them under any name.
+A command never overwrites its input: `files_read` yields every named file and all files that belong to it, and
+`satview.base.targets` refuses an output that is the same file as one of these, under any name.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ class InputFile(str):
 
 
 def add_command(subparsers: Any, name: str, summary: str, description: str, epilog: str) -> argparse.ArgumentParser:
-    """Return the parser of a command, whose help prints description and epilog with their own lines.
+    """Add a command and return its parser; help keeps the line breaks of description and epilog.
 
     Args:
-        subparsers: Where commands are added.
-        name: Of the command.
+        subparsers: argparse's group of commands.
+        name: Name of the command.
         summary: A few words for the list of commands.
         description: A sentence above the options.
-        epilog: What is below them.
+        epilog: Text below the options.
     """
     parser: argparse.ArgumentParser = subparsers.add_parser(
         name, help=summary, formatter_class=argparse.RawDescriptionHelpFormatter, description=description, epilog=epilog
@@ -47,41 +47,41 @@ def add_command(subparsers: Any, name: str, summary: str, description: str, epil
 
 
 def add_user_events(add: Any) -> None:
-    """Add the option with a file that describes events.
+    """Add the option `--user-events`.
 
     Args:
-        add: `add_argument` of a parser or of a group of one.
+        add: `add_argument` of a parser or of a group of options.
     """
     add("--user-events", default="", metavar="FILE", type=InputFile,
         help="XML file from the vendor's toolkit with names and fields of user events and others")  # fmt: skip
 
 
 def add_pidin(add: Any) -> None:
-    """Add the option with names from the target.
+    """Add the option `--pidin`.
 
     Args:
-        add: `add_argument` of a parser or of a group of one.
+        add: `add_argument` of a parser or of a group of options.
     """
     add("--pidin", default="", metavar="FILE", type=InputFile,
         help="what `pidin` printed on the target: names of processes and threads without one in the trace")  # fmt: skip
 
 
 def add_symbols(add: Any) -> None:
-    """Add the option with a folder of programs.
+    """Add the option `--symbols`.
 
     Args:
-        add: `add_argument` of a parser or of a group of one.
+        add: `add_argument` of a parser or of a group of options.
     """
     add("--symbols", default="", metavar="FOLDER", type=InputFile,
         help="folder with the target's programs (ELF files): addresses become functions, files and lines")  # fmt: skip
 
 
 def add_names(add: Any, *, symbols: bool = False) -> None:
-    """Add the options for files with names: of events, of processes and threads, and of functions.
+    """Add the options for files with names of events, of processes and threads, and of functions.
 
     Args:
-        add: `add_argument` of a parser or of a group of one.
-        symbols: Also the option with a folder of programs.
+        add: `add_argument` of a parser or of a group of options.
+        symbols: Whether to add `--symbols`, too.
     """
     add_user_events(add)
     add_pidin(add)
@@ -93,17 +93,17 @@ def add_range(add: Any, what: str) -> None:
     """Add the option `--range`.
 
     Args:
-        add: `add_argument` of a parser or of a group of one.
-        what: What is in the range, such as "only events of this part of the trace".
+        add: `add_argument` of a parser or of a group of options.
+        what: Help text on the effect, such as "only events in this range".
     """
     add("--range", default="", metavar="A..B", help=f"{what}: {RANGES}")
 
 
 def number(text: str) -> int:
-    """Return a number written in decimal, or with 0x in hexadecimal.
+    """Parse a decimal number, or a hexadecimal number with 0x.
 
     Raises:
-        argparse.ArgumentTypeError: It is neither.
+        argparse.ArgumentTypeError: The text is neither.
     """
     try:
         return int(text, 16) if text[:2].lower() == "0x" else int(text)
@@ -112,7 +112,7 @@ def number(text: str) -> int:
 
 
 def seconds(text: str) -> float:
-    """Return the seconds of a length of time; a number without a unit is in seconds."""
+    """Parse a length of time and return it in seconds; a number without a unit is in seconds."""
     from satview.base.time import NS_PER_S  # numpy, which no other option needs
     from satview.base.time_text import parse_length
 
@@ -123,22 +123,22 @@ def seconds(text: str) -> float:
 
 
 def add_output(add: Any, help_text: str, metavar: str = "OUT") -> None:
-    """Add the output of a command that reads one file: `-o OUT`, or OUT behind the file; see `take_output`.
+    """Add the output of a command that reads one file: `-o OUT`, or OUT after the file; see `take_output`.
 
     Args:
-        add: `add_argument` of the parser, to which the file was added.
-        help_text: What is written.
-        metavar: How help shows it.
+        add: `add_argument` of the parser, which already has the argument for the file.
+        help_text: Help text of the option.
+        metavar: Name of the output in help.
     """
     add("out", metavar=metavar, nargs="?", type=OutputFile, help=f"the same as -o {metavar}")
     add("-o", "--output", metavar=metavar, type=OutputFile, help=help_text)
 
 
 def take_output(args: argparse.Namespace, missing: str = "") -> None:
-    """Make `args.output` the output, whichever way it was given.
+    """Set `args.output` to the output that the command line names as OUT or with -o.
 
     Raises:
-        UsageError: There are two, or none although `missing` says what a command without one lacks.
+        UsageError: Two outputs are given; or none is given, and `missing` is the error message for this case.
     """
     if args.out is not None and args.output is not None:
         raise UsageError(f"two outputs are given, {args.out} and {args.output}; only one can be written")
@@ -148,7 +148,7 @@ def take_output(args: argparse.Namespace, missing: str = "") -> None:
 
 
 class RuleFile(InputFile):
-    """The name of a rule file, which names files of functions that it calls."""
+    """The name of a rule file; its rules may name Python files with functions that they call."""
 
     __slots__ = ()
 
@@ -162,8 +162,8 @@ class OutputFile(str):
 def files_read(args: argparse.Namespace) -> Iterator[Path]:
     """Yield the files that a parsed command line reads, under the names that it gives; `-` is standard input.
 
-    With a trace these are the files it is made of and its notes, with rules the handlers they call, with a data set
-    its tables. A name of something else, such as a workload, is yielded as it is.
+    A trace includes the files that it consists of and its notes, a rule file the Python files that it calls, a data
+    set its tables. A name that is not a file, such as that of a workload, is yielded too.
     """
     for value in vars(args).values():
         for name in value if isinstance(value, list | tuple) else (value,):
@@ -176,7 +176,7 @@ def _files_of(name: InputFile) -> Iterator[Path]:
     if name == "-":
         yield path
         return
-    from satview.formats.registry import source_files  # on first use, as below: an output is there already
+    from satview.formats.registry import source_files  # only needed if the output exists already
 
     yield from source_files(path)
     if isinstance(name, RuleFile):
@@ -190,14 +190,14 @@ def _files_of(name: InputFile) -> Iterator[Path]:
             yield from Dataset(path).files()
 
 
-# Options that say where files are on a time axis, for `satview together` and `satview --together`.
+# Options for the positions of files on a time axis, for `satview together` and `satview --together`.
 
 
 def add_axis_options(add: Any) -> None:
     """Add the options that set the positions of files on a common time axis.
 
     Args:
-        add: `add_argument` of a parser or of a group of one.
+        add: `add_argument` of a parser or of a group of options.
     """
     add("--names", default="", metavar="A,B", help="names for the files (default: their file names)")
     add("--offset", action="append", default=[], metavar="B=TIME",
@@ -212,9 +212,9 @@ def axis_request(args: argparse.Namespace, files: list[Path]) -> AxisRequest:
     """Return the time axis that the options request.
 
     Raises:
-        UsageError: An offset is none, or the descriptions of events are faulty.
+        UsageError: An offset is not valid, or the event descriptions have an error.
     """
-    from satview.formats.user_event_file import read_user_events  # these bring numpy; --help needs none
+    from satview.formats.user_event_file import read_user_events  # these import numpy; --help does not need it
     from satview.session.axis_files import AxisRequest
 
     offsets = {}
@@ -230,20 +230,20 @@ def axis_request(args: argparse.Namespace, files: list[Path]) -> AxisRequest:
     return AxisRequest(tuple(files), names, offsets, args.align, args.number, described)
 
 
-# The whole command line as one parser: what shell completion and the manual page are written from.
+# The whole command line as one parser, for shell completion and the manual page.
 
 
 SHELLS: Final = ("bash", "zsh", "tcsh")
 
 
 def with_commands(parser: argparse.ArgumentParser, modules: dict[str, str]) -> argparse.ArgumentParser:
-    """Return the parser of the viewer with all commands added to it.
+    """Add all commands to the parser of the viewer, and return it.
 
-    It describes the command line; it does not read one: the viewer takes files where a command may be.
+    The result only describes the command line; it cannot parse one, as the viewer takes files in the place of commands.
 
     Args:
         parser: The viewer's own parser; changed.
-        modules: Command to module below `satview.cli`.
+        modules: Module below `satview.cli` of each command.
     """
     commands = parser.add_subparsers(title="commands", dest="command", metavar="COMMAND")
     for name in sorted(set(modules.values()), key=lambda name: name.partition(".")[2]):
@@ -257,7 +257,7 @@ def with_commands(parser: argparse.ArgumentParser, modules: dict[str, str]) -> a
 
 def actions(parser: argparse.ArgumentParser) -> Iterator[argparse.Action]:
     """Yield every option and argument of a parser and of its commands."""
-    for action in parser._actions:  # argparse has no public list; shtab reads the same one
+    for action in parser._actions:  # argparse has no public list; shtab reads this one too
         yield action
         if isinstance(action, argparse._SubParsersAction):
             for inner in action.choices.values():
@@ -271,19 +271,19 @@ def completion(parser: argparse.ArgumentParser, shell: str) -> str:
         parser: The whole command line.
         shell: One of `SHELLS`.
     """
-    import shtab  # on first use: only this needs it
+    import shtab  # rarely needed
 
     for action in actions(parser):
         if isinstance(action.type, type) and issubclass(action.type, (InputFile, OutputFile, Path)):
             action.complete = shtab.FILE  # type: ignore[attr-defined]  # the attribute that shtab reads
     script = str(shtab.complete(parser, shell))
-    # The first word may be a command or a file, which shtab cannot say.
+    # The first word may be a command or a file, which shtab cannot express.
     script = script.replace("-F _shtab_satview satview", "-o default -F _shtab_satview satview")  # bash
     return script.replace("_describe 'satview commands' _commands", "_describe 'satview commands' _commands; _files")
 
 
 def with_times_attached(arguments: Sequence[str]) -> list[str]:
-    """Return arguments with `--range -5s..` written as `--range=-5s..`, or argparse takes the time for an option."""
+    """Replace `--range -5s..` by `--range=-5s..` in arguments, because argparse takes `-5s..` for an option."""
     attached: list[str] = []
     for argument in arguments:
         if attached and attached[-1] in _OPTIONS and _FROM_THE_END.match(argument):

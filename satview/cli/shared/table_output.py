@@ -1,7 +1,7 @@
-"""Answers on standard output: as tables or cards for people, as CSV, as JSON. The only printer of a `Table`.
+"""Prints every `Table` of the command line: as a table or cards of text, as CSV, or as JSON.
 
-Tables for files and pipes are drawn here as the package for tables draws them on terminals, without its cost of 0.1 ms
-a cell: as long for the 400 threads of a trace as the trace takes to load.
+On a terminal the package rich draws tables. It takes 0.1 ms a cell, for 400 threads as long as the trace takes to load,
+so tables for files and pipes are drawn here, with the same look.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ def print_table(
     Args:
         table: The rows, in their order.
         form: One of `FORMATS`.
-        key: The name of the list of rows in JSON.
-        head: Lines above the table for people.
-        more: What JSON has besides.
+        key: Name of the list of rows in JSON.
+        head: Lines of text printed above a table.
+        more: Further entries of the JSON object.
     """
     if form == "json":
         print_json(table.document(key) | dict(more or {}))
@@ -45,7 +45,7 @@ def print_table(
 
 
 def print_json(document: object) -> None:
-    """Print a document as JSON; nan and infinity, for which JSON has no number, become null."""
+    """Print a document as JSON; nan and infinity, which JSON does not have, become null."""
     try:
         text = json.dumps(document, indent=2, allow_nan=False)
     except ValueError:
@@ -62,13 +62,13 @@ def _with_nulls(value: object) -> object:
 
 
 def print_for_people(table: Table, head: Sequence[str] = (), names: Sequence[str] = (), title: str = "") -> None:
-    """Print an answer as a table or as cards.
+    """Print an answer as a table, or as cards if it has columns of sentences.
 
     Args:
         table: The rows, in their order.
-        head: Lines above it.
-        names: The columns of a table to print; none = all that say something.
-        title: What it is called; empty = as its question.
+        head: Lines of text printed above the table.
+        names: Names of the columns to print; none = all columns that are not empty.
+        title: Title of the table; empty = the title of its question.
     """
     for line in head:
         print(visible_line(line))
@@ -80,7 +80,7 @@ def print_for_people(table: Table, head: Sequence[str] = (), names: Sequence[str
             sep="  ",
         )
     if table.outcome is not Outcome.FOUND:
-        # Cards have no title of their own: the head says that there are none.
+        # Cards have no title: `head` already says that there are no rows.
         for line in table.says_why_empty.splitlines() if table.missing or not is_cards else ():
             print(visible_line(line))
         return
@@ -102,14 +102,14 @@ def print_for_people(table: Table, head: Sequence[str] = (), names: Sequence[str
 
 
 def card(table: Table, row: int) -> tuple[str, str, list[str]]:
-    """Return a row with sentences as text, without the columns that are empty in all rows.
+    """Return a row as the texts of a card, without the columns that are empty in all rows.
 
     Args:
-        table: The rows.
-        row: One of them.
+        table: The table.
+        row: Number of the row.
 
     Returns:
-        What it is called, its figures, and below it the sentences and the lists; all but the first sentence titled.
+        The heading, the figures, and the lines below: sentences and lists, with a title except for the first sentence.
     """
     columns = table.filled()
     plain = [column for column in columns if not table.is_list(column) and column.kind is not Kind.SENTENCE]
@@ -132,19 +132,19 @@ def _print_cards(table: Table) -> None:
 
 
 def _cells(table: Table, row: int, columns: Sequence[Column]) -> list[str]:
-    """Return the texts of a row that are not empty."""
+    """Return the texts of a row in some columns, except empty ones."""
     return [text for column in columns if (text := visible_line(table.text(row, column.name)))]
 
 
 def print_rows(heads: Sequence[str], rows: Sequence[Sequence[str]], is_right: Sequence[bool]) -> None:
-    """Print rows of texts below a heading, fitted to the terminal; in files and pipes a row is a line of any length."""
+    """Print a table of texts, fitted to the width of the terminal; in files and pipes lines have any length."""
     with working(f"printing {len(rows):,} rows"):  # nothing is printed before all widths are known
         text = _fitted(heads, rows, is_right) if sys.stdout.isatty() else "\n".join(table_lines(heads, rows, is_right))
     print(text)
 
 
 def _fitted(heads: Sequence[str], texts: Sequence[Sequence[str]], is_right: Sequence[bool]) -> str:
-    """Return a table that fits the terminal; what has no room is cut."""
+    """Return a table as text; texts are cut so that it fits the terminal."""
     shown = TerminalTable(box=None, pad_edge=False, header_style="bold")
     for head, right in zip(heads, is_right, strict=True):
         shown.add_column(cell(head), no_wrap=True, justify="right" if right else "left")
@@ -157,12 +157,12 @@ def _fitted(heads: Sequence[str], texts: Sequence[Sequence[str]], is_right: Sequ
 
 
 def table_lines(heads: Sequence[str], rows: Sequence[Sequence[str]], is_right: Sequence[bool]) -> list[str]:
-    """Return a heading and rows as lines, every column as wide as its widest text.
+    """Return a table as lines of text, the heading first; every column is as wide as its widest text.
 
     Args:
-        heads: What the columns are called.
-        rows: Their texts, each on one line.
-        is_right: Of each column, whether its texts end at the right edge.
+        heads: Titles of the columns.
+        rows: Texts of each row, without line feeds.
+        is_right: For each column, whether it is right-aligned.
     """
     columns = [
         _justified(column, right) for column, right in zip(zip(heads, *rows, strict=True), is_right, strict=True)
@@ -181,7 +181,7 @@ def _justified(column: Sequence[str], is_right: bool) -> list[str]:
 
 
 def _width(character: str) -> int:
-    """Return how many cells of a terminal a character takes: two for a wide one, none for what joins the one before."""
+    """Return the width of a character in terminal cells: 2 for a wide character, 0 for a combining one, else 1."""
     if character.isascii():
         return 1
     if category(character) in ("Mn", "Me", "Cf"):

@@ -1,7 +1,6 @@
-"""The terminal: bold and dim text, and one line on standard error about long work: what, the share done, the time left.
+"""The terminal: bold and dim text, and a progress line on standard error with the share done and the time left.
 
-The line is there after half a second and gone when the work ends, so that what is printed next begins on a clean line.
-Nothing of it is written to a pipe or a file.
+The line appears after half a second and is erased when the work ends. It is not written to a pipe or a file.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from rich.markup import escape
 from satview.base.safe_text import visible_line
 
 NO_TERMINALS: Final = ("", "dumb", "unknown")
-DELAY_S: float = 0.5  # nobody needs to be told of what is over by then
+DELAY_S: float = 0.5  # work that ends earlier shows no progress line
 _REFRESH_S: Final = 0.1
 _MOST_NAME: Final = 40
 Report = Callable[[float], None]
@@ -30,7 +29,7 @@ class _ProgressLine:
     """A progress line that a second thread shows while the main thread works.
 
     Attributes:
-        share: Done so far, 0 to 1; None = the work does not say.
+        share: Share of the work that is done, 0 to 1; None = not reported.
         words: Text that the work reports instead of a share.
         is_over: Set when the work has ended.
     """
@@ -42,21 +41,21 @@ class _ProgressLine:
         self.is_over = threading.Event()
 
     def report(self, share: float) -> None:
-        """Set the share done, 0 to 1; the work may call it any number of times."""
+        """Set the share of the work that is done, 0 to 1."""
         self.share = share
 
     def tell(self, words: str) -> None:
-        """Set the words to show for work without a known end."""
+        """Set the text to show for work without a known end."""
         self.words = words
 
     def show(self) -> None:
-        """Show the line until the work ends, if it takes long enough; then erase it."""
+        """Show the line from `DELAY_S` on until the work ends, then erase it."""
         if not self.is_over.wait(DELAY_S):
-            with suppress(OSError, ValueError):  # a terminal that is gone
+            with suppress(OSError, ValueError):  # the terminal was closed
                 self._show()
 
     def _show(self) -> None:
-        from rich.progress import (  # quick commands need none
+        from rich.progress import (  # quick commands do not need it
             BarColumn,
             Progress,
             TaskProgressColumn,
@@ -67,7 +66,7 @@ class _ProgressLine:
         texts = [TextColumn(f"{{task.{name}}}", markup=False) for name in ("description", "fields[left]")]
         bar = () if self.has_no_end else (BarColumn(20), TaskProgressColumn())
         columns = (texts[0], *bar, TimeElapsedColumn(), texts[1])
-        # What programs of a capture print goes above the line; in a pipe or a file it is left alone.
+        # Output of programs in a capture is printed above the line; output to a pipe or a file is not changed.
         with Progress(*columns, console=Console(stderr=True), transient=True, auto_refresh=False,
                       redirect_stdout=sys.stdout.isatty()) as progress:  # fmt: skip
             task = progress.add_task(self.what, total=None, left="")
@@ -84,10 +83,10 @@ class _ProgressLine:
 
 @contextmanager
 def working(what: str) -> Iterator[Report]:
-    """Show a progress line during a block; yields a function that takes the share done, 0 to 1.
+    """Show a progress line during a block; yield a function that sets the share of the work that is done, 0 to 1.
 
     Args:
-        what: Such as `reading boot.kev`; names of files may hold anything.
+        what: Text of the line, such as `reading boot.kev`; control characters are made harmless.
     """
     line = _ProgressLine(visible_line(what))
     with _shown(line):
@@ -96,7 +95,7 @@ def working(what: str) -> Iterator[Report]:
 
 @contextmanager
 def going_on(what: str) -> Iterator[Callable[[str], None]]:
-    """Show a progress line during a block without a known end; yields a function that takes words about it.
+    """Show a progress line during a block without a known end; yield a function that sets a text on the progress.
 
     Args:
         what: As for `working`.
@@ -121,13 +120,13 @@ def _shown(line: _ProgressLine) -> Iterator[None]:
 
 
 def working_on(what: str, path: Path | str) -> str:
-    """Return what is done with a file, short enough for one line: `reading boot.kev`."""
+    """Return the text of a progress line, such as `reading boot.kev`; a long file name is cut at its start."""
     name = Path(path).name
     return f"{what} {name if len(name) <= _MOST_NAME else f'...{name[-_MOST_NAME:]}'}"
 
 
 class _Console(Console):
-    """Raises BrokenPipeError if the reader is gone, for which the command line has an exit code."""
+    """A console that raises BrokenPipeError if the pipe is closed; the command line has an exit code for this error."""
 
     def on_broken_pipe(self) -> None:
         raise BrokenPipeError
@@ -137,13 +136,13 @@ def make_console(width: int | None = None) -> Console:
     """Return a console on standard output.
 
     Args:
-        width: Characters a line may have in a file or a pipe: one line per row, however long; None = as rich has it.
+        width: Maximum characters of a line in a file or a pipe; None = the default of rich.
     """
     return _Console(highlight=False, soft_wrap=True, width=None if sys.stdout.isatty() else width)
 
 
 def cell(text: str) -> str:
-    """Return text of a trace for a console, with mark-up and control characters made harmless."""
+    """Return text of a trace for a console, with rich's mark-up escaped and control characters made harmless."""
     return escape(visible_line(text))
 
 

@@ -1,4 +1,4 @@
-"""The options of `satview tracelogger`: what they are, which go together, and what they mean for a capture."""
+"""The options of `satview tracelogger`: definitions, checks of their combinations, and the resulting settings."""
 
 from __future__ import annotations
 
@@ -44,12 +44,12 @@ _SINCE: tuple[tuple[str, str, Any, Release], ...] = (
 )
 _DISK_MS = 0.15
 _MOST_FILES = 1_000_000
-# Of the target's options, those that --events follows, too.
+# Options of the target that have an effect with --events, too.
 _WITH_EVENTS = ("fast", "workload", "target", "list_workloads", "seed", "cpus", "release", "events", "allow_code")
 
 
 def add_logger_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options of tracelogger itself, under its own letters."""
+    """Add the options of QNX's tracelogger, with its letters."""
     add = parser.add_argument
     add("-A", dest="attributes", metavar="name=value", action="append", default=[],
         help="add an attribute to the header")  # fmt: skip
@@ -82,7 +82,7 @@ def add_logger_options(parser: argparse.ArgumentParser) -> None:
 
 
 def add_target_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options of the simulated target, which are long words: no release of tracelogger has them."""
+    """Add the options of the simulated target; they are long words, which no release of tracelogger has."""
     group = parser.add_argument_group("simulated target")
     group.add_argument(
         "--fast", action="store_true", help="fast events, even for a workload that defaults to wide events"
@@ -166,7 +166,7 @@ def add_target_options(parser: argparse.ArgumentParser) -> None:
 
 
 def check_numbers(args: argparse.Namespace) -> None:
-    """Refuse times that are negative, not numbers, or beyond what a simulation can reach.
+    """Refuse times that are negative, not numbers, or longer than a simulation can last.
 
     Raises:
         UsageError: A time is out of range; the message names the option.
@@ -186,7 +186,7 @@ def check_release(args: argparse.Namespace) -> None:
     """Refuse options that tracelogger of the target's release does not have.
 
     Raises:
-        UsageError: One is given; names the release that has it.
+        UsageError: Such an option is given; the text names the first release that has it.
     """
     for flag, name, default, since in _SINCE:
         if getattr(args, name) != default and RELEASES.index(args.release) < RELEASES.index(since.value):
@@ -199,7 +199,7 @@ def check_release(args: argparse.Namespace) -> None:
 
 
 def check_stays(args: argparse.Namespace) -> None:
-    """Refuse options of a new simulated target where the logger runs on an existing one (`--target`).
+    """Refuse options of a new simulated target if the logger runs on an existing target (`--target`).
 
     Raises:
         UsageError: Such an option is given with --target.
@@ -214,7 +214,7 @@ def check_stays(args: argparse.Namespace) -> None:
 
 
 def check_qst(args: argparse.Namespace) -> None:
-    """Refuse options of the logger with `--qst`, which runs none.
+    """Refuse options of the logger together with `--qst`, which runs no logger.
 
     Raises:
         UsageError: Such an option is given with --qst.
@@ -228,7 +228,7 @@ def check_qst(args: argparse.Namespace) -> None:
 
 
 def logger_options(args: argparse.Namespace) -> LoggerOptions:
-    """Return the settings of the logger that the options give.
+    """Return the settings of the logger from the options.
 
     Raises:
         UsageError: A number is out of bounds.
@@ -266,7 +266,7 @@ def logger_options(args: argparse.Namespace) -> LoggerOptions:
 
 
 def is_wide_by_itself(args: argparse.Namespace) -> bool:
-    """Return whether events are wide only because the workload needs it: no option selects events or their form."""
+    """Return whether events are wide only because the workload needs this: no option selects events or their form."""
     says = args.wide or args.fast or args.rules or args.daemon is not None or args.control or args.events
     return not says and is_wide(args.workload)
 
@@ -336,10 +336,10 @@ def _address(text: str | None) -> int:
 
 
 def size_of(text: str | None) -> int:
-    """Return the bytes of -S, 0 for none.
+    """Return the size of -S in bytes; 0 without -S.
 
     Raises:
-        UsageError: It is no number of bytes.
+        UsageError: The text is not a number of bytes.
     """
     if text is None:
         return 0
@@ -365,7 +365,7 @@ def attributes(args: argparse.Namespace) -> list[tuple[str, str]]:
 
 
 def _command_line(args: argparse.Namespace) -> str:
-    """Return the arguments in the form tracelogger would have got them: without those of the simulated target."""
+    """Return the command line as tracelogger would get it, without the options of the simulated target."""
     flags, values, _ = _options()
     words = ["tracelogger", *(flag.option_strings[0] for flag in _given(args, flags))]
     words += ["-d1"] * (args.daemon is not None)
@@ -380,7 +380,7 @@ def _command_line(args: argparse.Namespace) -> str:
 
 
 def unused_with_events(args: argparse.Namespace) -> list[str]:
-    """Return the options that are given and mean nothing for a trace of repeated spans."""
+    """Return the given options that have no effect with --events."""
     options = (option for part in _options() for option in part if option.dest != "wide")
     return [option.option_strings[0] for option in _given(args, options)]
 
@@ -391,7 +391,7 @@ def _given(args: argparse.Namespace, options: Iterable[argparse.Action]) -> list
 
 @cache
 def _options() -> tuple[list[argparse.Action], ...]:
-    """Return the options of tracelogger that are flags, those with one value, and others that --events ignores."""
+    """Return tracelogger's flags, tracelogger's options with a value, and all other options that --events ignores."""
     logger, on_target = argparse.ArgumentParser(add_help=False), argparse.ArgumentParser(add_help=False)
     add_logger_options(logger)
     add_target_options(on_target)

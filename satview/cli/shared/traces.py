@@ -1,4 +1,4 @@
-"""Opens the traces of commands, with the names that options give, and reads ranges of time in them."""
+"""Opens the traces of commands, adds the names from files that options give, and parses ranges of time."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from satview.store.trace import Trace
 
 
 def open_named(args: argparse.Namespace, *, says_outside: bool = True) -> Trace:
-    """Open the trace `args.file` with the names that the options of `files.add_names` give; as `open_trace`."""
+    """Open the trace `args.file` as `open_trace` does, with the options that `files.add_names` adds."""
     symbols = getattr(args, "symbols", "")
     return open_trace(args.file, args.user_events, args.pidin, symbols=symbols, says_outside=says_outside)
 
@@ -30,25 +30,25 @@ def open_named(args: argparse.Namespace, *, says_outside: bool = True) -> Trace:
 def open_trace(
     path: Path | str, user_events: str = "", pidin: str = "", *, symbols: str = "", says_outside: bool = True
 ) -> Trace:
-    """Open a trace of any format, as `formats.registry.open_trace` does, and show the progress.
+    """Open a trace of any format by `formats.registry.open_trace`, and show the progress.
 
     Args:
         path: The file.
-        user_events: File that describes events; empty = none.
-        pidin: File with what `pidin` printed on the target; empty = none. Unused parts are reported.
-        symbols: Folder with the programs of the target; empty = none. Parts that are not understood are reported.
-        says_outside: Report on standard error what is outside of the time that can be trusted; for commands whose
-            output does not report it.
+        user_events: File with event descriptions; empty = none.
+        pidin: File with the output of `pidin` on the target; empty = none. Unused parts are reported.
+        symbols: Folder with the target's programs; empty = none. Parts that are not understood are reported.
+        says_outside: Report on standard error events outside of the trusted time; for commands whose output does not
+            report them.
 
     Raises:
-        TraceFormatError: No reader knows it, or nothing of it can be read.
-        UsageError: The descriptions are faulty.
+        TraceFormatError: No reader knows the format, or nothing can be read.
+        UsageError: The event descriptions have an error.
     """
     from satview.formats import registry  # all readers: 60 ms that a capture need not wait for
 
     with working(working_on("reading", path)) as report:
         trace = registry.open_trace(path, report)
-    give_back()  # what reading needed: a quarter of what the columns need
+    give_back()  # memory that only reading needed, a quarter of the columns' size
     if pidin:
         trace = with_names(trace, names := read_pidin(Path(pidin)))
         for note in names.notes:
@@ -64,10 +64,10 @@ def open_trace(
 
 
 def read_descriptions(user_events: str) -> Descriptions:
-    """Return the event descriptions of a file; report what is not understood on standard error.
+    """Return the event descriptions of a file; report parts that are not understood on standard error.
 
     Raises:
-        UsageError: The file is faulty.
+        UsageError: The file has an error.
     """
     descriptions = read_user_events(Path(user_events))
     for note in descriptions.notes:
@@ -76,10 +76,10 @@ def read_descriptions(user_events: str) -> Descriptions:
 
 
 def describe(user_events: str, *traces: Trace) -> None:
-    """Apply the event descriptions of a file to traces; report unusable ones on standard error.
+    """Apply the event descriptions of a file to traces; report unusable descriptions on standard error.
 
     Raises:
-        UsageError: The file is faulty.
+        UsageError: The file has an error.
     """
     descriptions = read_descriptions(user_events)
     for trace in traces:
@@ -90,10 +90,10 @@ def describe(user_events: str, *traces: Trace) -> None:
 
 
 def range_of(text: str, trace: Trace) -> TimeWindow | None:
-    """Return the requested range, None if there is none.
+    """Return the range that the text of --range means in a trace; None for an empty text.
 
     Raises:
-        UsageError: The text is no range of this trace.
+        UsageError: The text is not a range of this trace.
     """
     if not text:
         return None
@@ -101,16 +101,16 @@ def range_of(text: str, trace: Trace) -> TimeWindow | None:
 
 
 def window_of(trace: Trace, begin: str | None, end: str | None, range_text: str = "") -> TimeWindow | None:
-    """Return the range that --range, or --from and --to, request; None without them.
+    """Return the range that --range, or --from and --to, request; None without these options.
 
     Args:
-        trace: What it is a part of.
-        begin: Value of `--from`, None = not given.
-        end: Value of `--to`.
-        range_text: Value of `--range`, empty = not given.
+        trace: The trace.
+        begin: Value of `--from`; None = not given.
+        end: Value of `--to`; None = not given.
+        range_text: Value of `--range`; empty = not given.
 
     Raises:
-        UsageError: A text is no time or no range, the range is empty, or it was given twice.
+        UsageError: A text is not a time or range, the range is empty, or --range is combined with the other options.
     """
     if range_text:
         if begin is not None or end is not None:

@@ -1,11 +1,11 @@
-"""Conditions as C expressions over an `event_data_t`, with the tables that they look into.
+"""Translates conditions to C expressions over an `event_data_t`, with the constant tables that the expressions use.
 
-An expression in C means what it means in a view, unknown values included. What an event handler cannot know is not
-guessed: it is listed in `CCondition.unwritten`, and the program does not compile.
+A C expression has the same result as the condition in a view, also for unknown values. If a condition needs a value
+that an event handler does not have, it is listed in `CCondition.unwritten`, and the program does not compile.
 
-Patterns become those of the target's fnmatch() and regcomp(), where these can say what RE2 says in views. Both compare
-bytes: the program gives them texts in which every character beyond ASCII is DEL (`plain` in handlers.c), which no
-pattern that is written here names.
+Patterns become patterns for the target's fnmatch() and regcomp(), if these can match the same texts as RE2 in views.
+Both compare bytes: the program gives them texts in which every character beyond ASCII is replaced by DEL (`plain` in
+handlers.c), and no pattern written here contains DEL.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from satview.filters.rules.switches import C
 _DEL: Final = 0x7F
 _LETTERS_BEYOND_ASCII: Final = (0x17F, 0x212A)  # long s, Kelvin sign: s and k where case is ignored, as in RE2
 _MOST_REPEATS: Final = 255  # RE_DUP_MAX of POSIX
-_MOST_STARS: Final = 3  # in a handler, which runs in the kernel: fnmatch() may try all lengths of what each fits
+_MOST_STARS: Final = 3  # in a handler, which runs in the kernel: fnmatch() may try all lengths for each star
 
 _PART: Final = re.compile(
     rf"(?P<one>{SET}|\\[dDwWsSafnrtv]|\\[^\w]|[^\\()|+*?{{^$]|{{(?!\d+(?:,\d*)?}}))"
@@ -45,17 +45,17 @@ _IN_POSIX: Final = {"(?:": "(", "\\A": "^", "\\z": "$"}
 
 
 class NotInPosixError(Exception):
-    """A pattern that neither fnmatch() nor regcomp() understands as views do; the text says why."""
+    """fnmatch() and regcomp() cannot match the same texts as a pattern does in a view; the text says why."""
 
 
 def posix_pattern(pattern: Pattern, is_in_handler: bool) -> str:
-    """Return a glob as fnmatch() reads it with FNM_NOESCAPE, a regular expression as regcomp() reads it.
+    """Return a pattern in POSIX syntax: a glob for fnmatch(), a regular expression for regcomp().
 
-    The latter with REG_EXTENDED, and with REG_ICASE where case is ignored. What runs in an event handler has to behave
-    like an interrupt handler; regexec() allocates memory.
+    fnmatch() is called with FNM_NOESCAPE, regcomp() with REG_EXTENDED, and with REG_ICASE if case is ignored. An event
+    handler is limited to globs: it runs like an interrupt handler, and regexec() allocates memory.
 
     Raises:
-        NotInPosixError: POSIX has nothing that is the same on all texts, or nothing for an event handler.
+        NotInPosixError: No POSIX pattern matches the same texts, or none that an event handler may use.
     """
     if not pattern.is_glob:
         if is_in_handler:
@@ -93,7 +93,7 @@ def _require_branch(before: str) -> None:
 
 
 def _one_of(source: str, ignores_case: bool, negation: str) -> str:
-    """Return a pattern for one character, `source` in RE2, in POSIX syntax; `negation` begins a negated set."""
+    """Translate `source`, an RE2 pattern for one character, to POSIX syntax; `negation` begins a negated set."""
     characters, has_others = _fitting(source, ignores_case)
     if has_others:
         characters = "".join(char for char in map(chr, range(1, _DEL)) if char not in characters)
@@ -122,10 +122,10 @@ def _as_range(run: re.Match[str]) -> str:
 
 @cache
 def _fitting(source: str, ignores_case: bool) -> tuple[str, bool]:
-    """Return the characters from 1 to 0x7e that a pattern for one character fits in RE2, and whether all others fit.
+    """Return which characters of 1 to 0x7e an RE2 pattern for one character matches, and whether all others match.
 
     Raises:
-        NotInPosixError: Some of the others fit.
+        NotInPosixError: The pattern matches only some of the other characters.
     """
     if (len(source) == 1 and source != ".") or (len(source) == 2 and source[0] == "\\" and not source[1].isalnum()):
         if not 0 < ord(source[-1]) < _DEL:
@@ -145,7 +145,7 @@ def _other_characters() -> bytes:
     return numbers[~is_half & ~np.isin(numbers, _LETTERS_BEYOND_ASCII)].tobytes().decode("utf-32-le").encode()
 
 
-# Foreign text in C source: the only two ways for it to get there.
+# Text from users and traces in C source: as a comment or as a string literal.
 
 
 _LINE: Final = 100
@@ -155,9 +155,9 @@ _PLAIN_TEXT: Final = re.compile(r"[ !#->@-\[\]-~]")  # printable ASCII without q
 
 
 def comment(text: str, indent: str = "") -> list[str]:
-    """Return text as C comments, one per line, each closed on its line.
+    """Return text as lines of C, each a complete comment.
 
-    What is not printable ASCII becomes its number in brackets; long text is cut.
+    A character that is not printable ASCII is replaced by its hexadecimal number in brackets; long text is cut.
     """
     shown = "".join(char if " " <= char <= "~" else f"<{ord(char):x}>" for char in text[:_COMMENT_LIMIT])
     shown += " ..." if len(text) > _COMMENT_LIMIT else ""
@@ -169,7 +169,8 @@ def comment(text: str, indent: str = "") -> list[str]:
 def literal(text: str) -> str:
     """Return text as a C string literal of its UTF-8 bytes, quotation marks included.
 
-    Every byte that is not plain ASCII is written as three octal digits, which no digit after them can change.
+    Every byte that is not plain ASCII becomes an escape of three octal digits, the maximum, so that a digit after it
+    is not read as a part of it.
     """
     data = text.encode("utf-8", "replace").decode("latin-1")
     shown = (char if _PLAIN_TEXT.fullmatch(char) else f"\\{ord(char):03o}" for char in data)
@@ -177,7 +178,7 @@ def literal(text: str) -> str:
 
 
 def byte_count(text: str) -> int:
-    """Return how many bytes `literal()` of a text represents, without the closing NUL."""
+    """Return the size of the string that `literal()` makes of a text, in bytes, without the closing NUL."""
     return len(text.encode("utf-8", "replace"))
 
 
@@ -193,10 +194,10 @@ def constants(declaration: str, values: Sequence[str]) -> list[str]:
     return [f"static const {declaration} = {{", *(f"    {line}" for line in lines), "};"]
 
 
-# Where arguments are in payloads, as tables for C: what `satview.events` decides, requested every size and variant.
+# C tables of the positions of arguments in payloads, from `satview.events`, for every size and variant.
 
 
-_MOST_WORDS: Final = 64  # payloads longer than this end in a text: their arguments are where those of this size are
+_MOST_WORDS: Final = 64  # longer payloads end with a text, and have their arguments at the same positions
 _ENDLESS: Final = 0xFFFF
 
 Find = Callable[[int, int, int], PayloadPart | None]
@@ -206,11 +207,11 @@ def offset_rows(release: Release, codes: Iterable[int], find: Find) -> list[str]
     """Return the rows of a `struct position` table.
 
     Args:
-        release: Of the events.
-        codes: The events, ascending.
-        find: Says where the argument is, for a code, a word count and a variant.
+        release: Release of the events.
+        codes: Event codes, ascending.
+        find: Returns the position of the argument for a code, a word count and a variant.
     """
-    alike: list[tuple[int, int, list[str]]] = []  # first and last code, where it is
+    alike: list[tuple[int, int, list[str]]] = []  # first and last code, positions
     for code in codes:
         rows = [*_rows_of(release, code, find)]
         if alike and alike[-1][1] == code - 1 and alike[-1][2] == rows:
@@ -221,7 +222,7 @@ def offset_rows(release: Release, codes: Iterable[int], find: Find) -> list[str]
 
 
 def _rows_of(release: Release, code: int, find: Find) -> Iterator[str]:
-    """Yield variant, least and most words of payloads that share a position, and that position."""
+    """Yield rows for one code: variant, minimum and maximum word count with the same position, and the position."""
     for variant in _variants_of(release, code):
         least, before = 2, _position(find(code, 2, variant))
         for count in (*range(4, _MOST_WORDS + 2, 2), 0):
@@ -245,14 +246,14 @@ def _position(part: PayloadPart | None) -> str:
 
 
 def code_ranges(table: NDArray[np.bool_]) -> list[str]:
-    """Return the first and the last code of every range that is set in a table of codes, as rows for C."""
+    """Return a C row `{first, last}` for every range of codes that are True in `table`, bool (codes,)."""
     edges = np.flatnonzero(np.diff(np.concatenate(([0], table.view(np.int8), [0]))))
     pairs = zip(edges[::2].tolist(), (edges[1::2] - 1).tolist(), strict=True)
     return [f"{{0x{low:x}, 0x{high:x}}}" for low, high in pairs]
 
 
 def variant_tables(release: Release) -> list[str]:
-    """Return the tables of a release that `variant_of()` needs."""
+    """Return the C tables of a release that `variant_of()` in handlers.c uses."""
     exits_64, values_64 = variants.wide_exits(release)
     counted, most = variants.counted_call(release)
     names = ("BY_COUNT", "FAILED", "FAILED_64", "FAILED_UNKNOWN", "DOUBTFUL", "LAST_ERRNO")
@@ -267,18 +268,19 @@ def variant_tables(release: Release) -> list[str]:
     ]
 
 
-# What the handlers of an exported program share: the functions they call, and tables of constants.
+# C functions and constant tables that the handlers of an exported program share.
 
 
 @dataclass(slots=True)
 class Tables:
-    """Tables that the conditions of a program share; equal tables are defined once.
+    """C tables and functions that the conditions of a program share; equal tables are defined once.
 
     Attributes:
-        release: Whose events they are.
+        release: Release of the events.
         parts: Names of the C functions that are called.
         lines: Definitions of tables.
-        named: C conditions over `full` and `own`, by the name of the list of processes that fit.
+        named: C conditions on `full` and `own`, the names of a process, by the name of the list of processes that
+            they select.
     """
 
     release: Release
@@ -288,12 +290,12 @@ class Tables:
     _known: dict[object, str] = field(default_factory=dict)
 
     def use(self, part: str, *arguments: str) -> str:
-        """Return a call of a part."""
+        """Return a call of the C function `part`, and note that the program needs this function."""
         self.parts.add(part)
         return f"{part}({', '.join(arguments)})"
 
     def table(self, kind: str, declaration: str, rows: Sequence[str], shown: str = "") -> str:
-        """Return the name of a constant table with given rows, at least one."""
+        """Return the name of a constant table with these rows, at least one; define the table if it is new."""
         key = (kind, tuple(rows))
         name = self._known.get(key)
         if name is None:
@@ -302,7 +304,7 @@ class Tables:
         return name
 
     def processes(self, test: str, shown: str) -> str:
-        """Return the name of the C list of the processes for which a test of `full` or `own` holds."""
+        """Return the name of the C list of processes whose `full` or `own` name passes a test; define it if new."""
         name = self._known.get(test)
         if name is None:
             name = self._name(test, "named")
@@ -317,7 +319,7 @@ class Tables:
 
 
 NAMES_THREAD: Final = frozenset({C.KERCALLENTER, C.KERCALLEXIT, C.THREAD})
-"""Classes whose events the kernel gives to a handler with the thread that they belong to."""
+"""Classes for which the kernel passes the thread of an event to the handler."""
 
 _HALF: Final = re.compile("[\ud800-\udfff]")
 _PLAIN: Final = {"code": "code_of", "number": "event_number", "cpu": "cpu_of", "words": "word_count"}
@@ -338,10 +340,10 @@ class HandledCodes:
     """The events that a handler is attached to.
 
     Attributes:
-        names_thread: Whether the kernel names the thread that the events belong to.
-        codes: The events, ascending.
-        on: Those of them that are switched on.
-        is_wide: Shows the form of a code.
+        names_thread: Whether the kernel passes the thread of an event to the handler.
+        codes: Event codes, ascending.
+        on: The codes that are switched on.
+        is_wide: Returns whether the events of a code are logged in wide mode.
     """
 
     names_thread: bool
@@ -351,16 +353,16 @@ class HandledCodes:
 
 
 class CCondition:
-    """A condition in C.
+    """Translates a condition to C.
 
     Args:
-        tables: What it shares with others.
-        requested: The events that it is evaluated for.
-        spans: Name of the table of spans of its latency.
+        tables: Tables that the conditions of the program share.
+        requested: The events for which the condition is evaluated.
+        spans: Name of the C table with the open spans of the condition's latency.
 
     Attributes:
-        unwritten: Parts that a handler cannot know: the node, why, and what to do instead.
-        thread_node: Whether it needs `note_running()` for THRUNNING events.
+        unwritten: Parts that a handler cannot evaluate: the node, the reason, and a remedy.
+        thread_node: First node that needs the thread from THRUNNING events (`note_running()`); None = none does.
     """
 
     def __init__(self, tables: Tables, requested: HandledCodes, spans: str = "") -> None:
@@ -444,7 +446,7 @@ class CCondition:
         return self._tables.use("same_text", text, constant)
 
     def _texts(self, node: nodes.Node, test: Callable[[str], str], shown: str) -> str:
-        """Return a test of a text; names of processes are looked up when the program starts."""
+        """Return a C test of the text of `node`; process names are looked up once, when the program starts."""
         if isinstance(node, nodes.EventField) and node.name == "name":
             self._tables.parts.update(("as_text", "remember"))
             name = self._tables.processes(f"{test('full')} || {test('own')}", f"name: {shown}")
@@ -538,7 +540,7 @@ class CCondition:
         codes = [code for code in self._requested.codes if code in having]
 
         def find(code: int, count: int, variant: int) -> PayloadPart | None:
-            if is_user(code) and name == USER_TEXT:  # whether it is a text the program finds out
+            if is_user(code) and name == USER_TEXT:  # the program decides for each event whether it is a text
                 return text_offset(release, code, count)
             part = argument_part(release, code, count, name, variant) or described_part(release, code, count, name)
             if part is not None and part.byte | part.size and (node, *_PART_OF_WORD) not in self.unwritten:
@@ -548,7 +550,7 @@ class CCondition:
         return self._positions(f"arg.{name}", codes, find)
 
     def _positions(self, shown: str, codes: Sequence[int], find: Find) -> str:
-        """Return the name of a table of positions; empty if no event has one."""
+        """Return the name of a C table of argument positions; empty if no event has the argument."""
         rows = offset_rows(self._tables.release, codes, find)
         if not rows:
             return ""
@@ -577,5 +579,5 @@ def needs_thread(node: nodes.Node) -> bool:
 
 
 def _constant(number: int) -> str:
-    """Return a 64-bit number in C; the smallest one has no notation of its own."""
+    """Return a 64-bit number as a C constant; C has no literal for the smallest number."""
     return "-0x7fffffffffffffffLL - 1" if number == -(1 << 63) else f"{number}LL"

@@ -1,7 +1,7 @@
-"""Rule sets as C programs: TraceEvent() calls that set exactly the same state on a target, conditions as handlers.
+"""Writes rule sets as C programs: TraceEvent() calls set the same state on a target; conditions become handlers.
 
-A condition becomes an event handler that answers what a view answers (`conditions`). What a handler cannot know
-becomes `#error` where it belongs, so that no program that does less than its rules can be built by mistake.
+A condition becomes an event handler with the same results as in a view (`conditions`). A rule that a handler cannot
+evaluate becomes an `#error` at its place, so that a program that does less than its rules does not compile.
 """
 
 from __future__ import annotations
@@ -48,21 +48,21 @@ from satview.filters.rules.text import Rule
 from satview.filters.rules.triggers import Trigger
 from satview.filters.rules.writing import handler_rules, rules_of
 
-# The C functions that exported programs are made of: `resources/export/handlers.c`, cut into parts.
+# The C functions of exported programs: `resources/export/handlers.c`, cut into parts.
 
 
 FIND_PROCESSES: Final = "find_processes"
-"""The part that is after `note_process()`, which is made from the names that the rules compare."""
+"""The part that follows `note_process()`, a function generated from the names in the rules."""
 
 _PART: Final = re.compile(r"^/// (\w+):([ \w]*)\n", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
 class CodePart:
-    """A piece of C.
+    """A piece of C source.
 
     Attributes:
-        lines: Its text.
+        lines: The text.
         needs: Names of the parts that must come before it.
     """
 
@@ -72,7 +72,7 @@ class CodePart:
 
 @cache
 def parts() -> Mapping[str, CodePart]:
-    """Return every part by name, in an order in which each is after those it needs."""
+    """Return every part by name; each part comes after the parts that it needs."""
     text = resource_path("export/handlers.c").read_text(encoding="ascii")
     _, *pieces = _PART.split(text)
     rows = zip(pieces[::3], pieces[1::3], pieces[2::3], strict=True)
@@ -80,7 +80,7 @@ def parts() -> Mapping[str, CodePart]:
 
 
 def ordered(requested: Iterable[str]) -> list[str]:
-    """Return the names of parts with all that they need, in an order that C accepts."""
+    """Return the names of the requested parts and of all parts that they need, in an order that C accepts."""
     needed: set[str] = set()
     open_ = list(requested)
     while open_:
@@ -91,10 +91,10 @@ def ordered(requested: Iterable[str]) -> list[str]:
     return [name for name in parts() if name in needed]
 
 
-# What is around the functions of an exported program: its first lines, and main().
+# The lines before the functions of an exported program, and main().
 
 
-_RING_LEAST: Final = 32  # buffers: what tracelogger has by itself
+_RING_LEAST: Final = 32  # buffers, the default of tracelogger
 _EVERY: Final = (
     "   Or let it start a logger for each incident, and go on: files incident-0001.kev and so on, of which the newest",
     "   20 stay, and 500,000,000 bytes at most; 0 = no limit:",
@@ -105,9 +105,9 @@ _MATCHING: Final = {"fits_glob": "fnmatch.h", "fits_regex": "regex.h"}
 
 
 def head(title: str, has_handlers: bool, has_names: bool, used: set[str], ring: int = 0) -> list[str]:
-    """Return the head of the program: its description, headers, also of the `used` parts, the macro for a mode.
+    """Return the head of the program: description, headers (those of `used` parts too), and the macro SET.
 
-    `ring` is the number of buffers of a ring that a trigger ends; 0 = none does.
+    `ring` is the number of buffers of a ring capture that a trigger ends; 0 = no trigger ends the capture.
     """
     headers = {"errno.h", "stdio.h", "string.h", "sys/kercalls.h", "sys/neutrino.h", "sys/trace.h"}
     if has_handlers:
@@ -141,7 +141,7 @@ def head(title: str, has_handlers: bool, has_names: bool, used: set[str], ring: 
 
 
 def handler_data(number: int) -> list[str]:
-    """Return the data that the kernel fills in for one attached handler; each has its own, since interrupts nest."""
+    """Return the variables that the kernel fills for one attached handler; handlers share none, as interrupts nest."""
     return [
         f"static uint32_t words_{number}[2 * DATA_WORDS + 1];",
         f"static event_data_t data_{number} = {{.data_array = words_{number}}};",
@@ -149,10 +149,10 @@ def handler_data(number: int) -> list[str]:
 
 
 def name_lookup(named: Mapping[str, str]) -> list[str]:
-    """Return the functions that fill lists of processes; empty without lists.
+    """Return the C functions that fill the lists of processes; empty if there are no lists.
 
     Args:
-        named: Per list a C condition over the texts `full` and `own`: the path, and the name without folders.
+        named: For each list, a C condition on the texts `full` (the path) and `own` (the name without folders).
     """
     if not named:
         return []
@@ -171,7 +171,7 @@ def name_lookup(named: Mapping[str, str]) -> list[str]:
 
 
 def main(calls: Sequence[str], has_handlers: bool, has_names: bool, ring: int = 0) -> list[str]:
-    """Return the main function: privileges, names, the calls, START; `ring` as of `head`."""
+    """Return the main function: get privileges, look up names, make the calls, START; `ring` is as for `head`."""
     lines = []
     if ring:  # a logger that ends takes back the classes, while handlers stay
         filters = [call for call in calls if "HANDLER, " not in call]
@@ -217,9 +217,9 @@ class RulesProgram:
     """A program in C.
 
     Attributes:
-        source: Its text, printable ASCII.
-        faults: What of the rules could not be written, with line and column in the rules; `#error` in the source.
-        notes: What is captured although a view would leave it out; comments in the source.
+        source: The text, printable ASCII.
+        faults: Parts of the rules that C cannot express, with line and column in the rules; `#error` in the source.
+        notes: Events that are captured although a view would hide them; comments in the source.
     """
 
     source: str
@@ -228,10 +228,10 @@ class RulesProgram:
 
 
 def c_program(rules: RuleSet | BuiltRules, title: str = "") -> RulesProgram:
-    """Return a program that sets a rule set and leaves tracing to a logger in daemon mode.
+    """Return a C program that sets a rule set in the kernel; a logger in daemon mode writes the trace.
 
     Args:
-        rules: The rules. `WHERE` lines become what they become in any capture (`filters.capturing.for_capture`).
+        rules: The rules; `WHERE` lines are treated as in any capture (`filters.rules.capturing.for_capture`).
         title: Shown in the first comment.
     """
     built = rules if isinstance(rules, BuiltRules) else BuiltRules(rules_of(rules), rules, ())
@@ -239,7 +239,7 @@ def c_program(rules: RuleSet | BuiltRules, title: str = "") -> RulesProgram:
 
 
 def event_symbol(external: ExternalClass, event: int, release: Release) -> str:
-    """Return the event argument as C writes it: the header's names where it has them, else a number."""
+    """Return the event argument of TraceEvent() in C: names from the header if they exist, else a number."""
     known = names(release)
     if not has_event_masks(external, release):
         codes = internal_codes(external, event, release) if external not in INT_CLASSES else ()
@@ -259,13 +259,13 @@ def event_symbol(external: ExternalClass, event: int, release: Release) -> str:
 
 @dataclass(slots=True)
 class _Handler:
-    """A handler function: equal conditions on equal terms share it.
+    """A handler function; rules share it if their conditions and triggers are equal.
 
     Attributes:
-        name: Of the function.
-        conditions: All of them have to hold.
-        rules: Where it is attached.
-        triggers: Numbers of those that look at its events.
+        name: Name of the function.
+        conditions: Conditions that must all hold.
+        rules: Rules that attach the handler.
+        triggers: Numbers of the triggers that test its events.
     """
 
     name: str
@@ -285,7 +285,10 @@ class _Program:
         self._everything = _everything(self._state)
         self._handlers: dict[tuple[object, ...], _Handler] = {}
         self._follows_threads = self._drops_running = False
-        self._triggers, self._counts_slots = captured.triggers, any(one.action.keep for one in captured.triggers)
+        self._triggers, self._counts_slots = (
+            captured.triggers,
+            any(trigger.action.keep for trigger in captured.triggers),
+        )
         self._classes: list[frozenset[ExternalClass]] = []  # that each trigger looks at
         for trigger in captured.triggers:
             self._place(trigger)
@@ -318,9 +321,9 @@ class _Program:
         return RulesProgram("\n".join(source), tuple(self._faults), self._notes)
 
     def _ring_buffers(self) -> int:
-        """Return how many buffers a ring needs to hold what its triggers are to keep; 0 if no trigger ends the capture.
+        """Return the buffers that a ring needs for the slots that its triggers keep; 0 if no trigger ends the capture.
 
-        Slots are counted as if buffers were full; a kernel closes them earlier, at a share of two thirds at least.
+        Triggers count slots as if buffers were full; a kernel closes a buffer when at least two thirds are full.
         """
         keeps = [trigger.action.keep for trigger in self._triggers if trigger.action.stops]
         return max(_RING_LEAST, max(keeps) * 3 // 2 + 2) if keeps else 0
@@ -328,7 +331,7 @@ class _Program:
     # ---- where handlers are attached -----------------------------------------------------------------------------
 
     def _attached(self) -> Iterator[str]:
-        """Yield the calls that attach handlers, each with data of its own, and collect their functions."""
+        """Yield the calls that attach handlers, and collect the handler functions in `_handlers`."""
         positions = [*handler_rules(self._state)]
         self._follows_threads = any(
             rule.external not in NAMES_THREAD and needs_thread(condition.tree)
@@ -349,9 +352,9 @@ class _Program:
             yield f"    SET({', '.join([*self._words(rule), name, f'&data_{number}'])});"
 
     def _with_tracker(self, positions: list[tuple[Rule, DynamicRule]]) -> list[tuple[Rule, DynamicRule]]:
-        """Return the positions with a handler of THREAD added, if possible, that records the running thread.
+        """Return the positions with, if possible, a handler for THREAD added that records the running thread.
 
-        Where THRUNNING is off, it is switched on for that handler, which lets none of them pass.
+        If THRUNNING is off, it is switched on for that handler, which then discards these events.
         """
         address = external_of(THREAD_RUNNING, self._release)
         has_handler = C.THREAD in self._state.class_handlers
@@ -366,7 +369,7 @@ class _Program:
         return [*handler_rules(self._state)]
 
     def _place(self, trigger: Trigger) -> None:
-        """Attach a handler to every class with events that a trigger has to see; report events that it cannot see."""
+        """Attach handlers to all classes whose events a trigger tests; report events that no handler gets."""
         state, release = self._state, self._release
         if release is Release.QNX_8:
             self._fault(trigger, f"release {release} has no event handlers, so that no program can watch its events; "
@@ -454,7 +457,7 @@ class _Program:
         return [*lines, "    return 1;", "}", ""]
 
     def _watching(self, number: int, requested: HandledCodes) -> list[str]:
-        """Return the C lines of a handler for a trigger whose event has passed."""
+        """Return the C lines that test a trigger in a handler, after the event has passed the handler's conditions."""
         trigger, use, spans = self._triggers[number], self._tables.use, f"spans_{number + 1}"
         condition = CCondition(self._tables, requested, spans)
         test = condition.text(trigger.condition.tree)
@@ -493,14 +496,14 @@ class _Program:
     # ---- faults --------------------------------------------------------------------------------------------------
 
     def _take_faults(self, expression: Expression | None = None) -> list[Diagnostic]:
-        """Return the faults of rules with a condition, or all remaining faults if it is None; each is returned once."""
+        """Remove and return the open faults of rules with the condition `expression`; None = all open faults."""
         lines = {rule.line for rule in self._built.rules if expression is None or rule.condition == expression.text}
         faults = [fault for fault in self._open_faults if expression is None or fault.line in lines]
         self._open_faults = [fault for fault in self._open_faults if fault not in faults]
         return faults
 
     def _faults_of(self, expression: Expression, condition: CCondition) -> list[Diagnostic]:
-        """Return the faults that exist only in C."""
+        """Return diagnostics for the parts of a condition that cannot be translated to C."""
         unwritten = list(condition.unwritten)
         if condition.thread_node is not None and not self._follows_threads:
             unwritten.append(
@@ -519,7 +522,7 @@ class _Program:
         ]
 
     def _errors(self, faults: Sequence[Diagnostic], indent: str) -> list[str]:
-        """Return `#error` lines, and record the faults; only the first at a position counts."""
+        """Return `#error` lines for faults, and record the first fault at each position of the rules."""
         for fault in faults:
             positions = [(known.line, known.start, known.end) for known in self._faults if known.line]
             if (fault.line, fault.start, fault.end) not in positions:
@@ -529,7 +532,7 @@ class _Program:
     # ---- the rest ------------------------------------------------------------------------------------------------
 
     def _words(self, rule: Rule) -> list[str]:
-        """Return the arguments of a call of TraceEvent() without handler."""
+        """Return the arguments of the TraceEvent() call of a rule, without a handler."""
         assert rule.mode is not None
         words = [rule.mode.symbol]
         if rule.external is not None:
@@ -556,14 +559,14 @@ class _Program:
 
 
 def _conditions(handler: DynamicRule) -> tuple[Expression, ...] | None:
-    """Return the conditions of a dynamic rule; None if it is more than conditions."""
+    """Return the conditions of a dynamic rule; None if a part of the rule is not a condition."""
     parts = handler.parts if isinstance(handler, AllOf) else (handler,)
     expressions = tuple(part for part in parts if isinstance(part, Expression))
     return expressions if len(expressions) == len(parts) else None
 
 
 def _everything(state: RuleSet) -> RuleSet:
-    """Return a rule set of the same release with everything on, to see which events a handler can get."""
+    """Return a rule set of the same release with everything on, which shows the events that a handler can get."""
     all_on = RuleSet(state.release)
     for external in sorted(all_on.known):
         all_on.add_class(external)

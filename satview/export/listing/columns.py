@@ -1,4 +1,4 @@
-"""Columns of values for printing: payload words of many events of one kind, converted to the values of a template."""
+"""Columns of printed values: each converts the payload words of many events of one kind to values for a template."""
 
 from __future__ import annotations
 
@@ -31,20 +31,20 @@ class EventGroup:
 
     Attributes:
         words: uint32 (m, k), payload words in host order.
-        byte_order: Of the target: order of 64-bit values and of text.
+        byte_order: Byte order of the target, for 64-bit values and text.
     """
 
     words: NDArray[np.uint32]
     byte_order: str
 
     def raw(self, start: int, count: int) -> NDArray[np.uint8]:
-        """Return payload words as the target's bytes, shape (m, 4 * count)."""
+        """Return payload words in the target's byte order, uint8 (m, 4 * count)."""
         dtype = "<u4" if self.byte_order == "little" else ">u4"
         part = np.ascontiguousarray(self.words[:, start : start + count]).astype(dtype)
         return part.view(np.uint8).reshape(len(part), 4 * count)
 
     def wide(self, start: int) -> NDArray[np.uint64]:
-        """Return two words as 64-bit values, shape (m,)."""
+        """Return the words `start` and `start + 1` as 64-bit values, uint64 (m,)."""
         halves = self.words[:, start : start + 2].astype(np.uint64)
         return join64(halves[:, 0], halves[:, 1], self.byte_order)
 
@@ -54,8 +54,8 @@ class TemplateColumn:
     """The values for one conversion of a template.
 
     Attributes:
-        values: Returns the values of a group.
-        field: The same for the compiled core; None = only `values` has it.
+        values: Returns the values of a group of events.
+        field: The same conversion for the compiled core; None if the core cannot make it.
     """
 
     values: Callable[[EventGroup], Sequence[Any]]
@@ -72,7 +72,7 @@ def unsigned(word: int) -> TemplateColumn:
 
 
 def swapped(word: int) -> TemplateColumn:
-    """Return a column of one word with its bytes reversed, as the vendor's printer shows it from a foreign file."""
+    """Return a column of one word with its bytes reversed, as the vendor's printer shows words of big-endian files."""
     field = LineField(printing.WORD, word, flags=printing.SWAPPED)
     return TemplateColumn(lambda group: group.words[:, word].byteswap().tolist(), field)
 
@@ -100,7 +100,7 @@ def signed(word: int) -> TemplateColumn:
 
 
 def number(part: PayloadPart) -> TemplateColumn:
-    """Return a column of a number as a layout has it: one or two words, signed or not."""
+    """Return a column of a number with the width (one or two words) and sign that a layout gives it."""
     if part.words == 1:
         return signed(part.word) if part.is_signed else unsigned(part.word)
     if part.is_signed:
@@ -121,10 +121,10 @@ def message(word: int, count: int, *, has_line_feeds: bool = True) -> TemplateCo
 
 
 def message_texts(raw: NDArray[np.uint8], shown_bytes: NDArray[np.bool_] = _SHOWN) -> list[str]:
-    """Return what listings show of message bytes, shape (m, 4 * words).
+    """Return the texts that listings show for message bytes, uint8 (m, 4 * words).
 
-    A word with a character that is neither printable nor a line feed shows nothing; the text ends with the first word
-    that shows fewer than four characters.
+    A word with a byte that is not in `shown_bytes` is shown as no characters; the text ends with the first word that
+    is shown as fewer than four characters.
     """
     words = raw.reshape(len(raw), -1, 4)
     is_text = np.cumprod(words != 0, axis=2, dtype=np.int8).astype(bool)  # up to the first NUL
@@ -139,7 +139,7 @@ def message_texts(raw: NDArray[np.uint8], shown_bytes: NDArray[np.bool_] = _SHOW
 
 
 def texts(part: PayloadPart, *, is_vendor: bool) -> TemplateColumn:
-    """Return a column of one of the texts that end payloads."""
+    """Return a column of a text at the end of the payload."""
 
     def column(group: EventGroup) -> list[str]:
         raw = group.raw(part.word, group.words.shape[1] - part.word)
@@ -155,7 +155,7 @@ def texts(part: PayloadPart, *, is_vendor: bool) -> TemplateColumn:
 
 
 def user_tails(*, is_vendor: bool) -> TemplateColumn:
-    """Return a column of user events of more than two words as the printer of 6.x writes them."""
+    """Return a column with the arguments of user events of more than two words, as the printer of 6.x writes them."""
 
     def column(group: EventGroup) -> list[str]:
         raw = group.raw(0, group.words.shape[1])
@@ -169,18 +169,18 @@ def user_tails(*, is_vendor: bool) -> TemplateColumn:
 def _user_tail(raw: bytes, words: list[int]) -> str:
     if user_text(raw) is not None:
         return f' STR:"{plain_text(raw)}"'
-    # As 7.1 prints it: what may be a text is not dropped, and the words show it all.
+    # As 7.1 prints it: a possible text and all words, so that no data is hidden.
     text = f' STR:"{plain_text(raw)}"' if has_letters(raw) else ""
     return f"{text}, {word_list(words)}"
 
 
 def word_list(words: Sequence[int]) -> str:
-    """Return words as `d0:0x00000001 d1:...`."""
+    """Return the words as text, `d0:0x00000001 d1:...`."""
     return " ".join(f"d{index}:0x{word:08x}" for index, word in enumerate(words))
 
 
 def user_texts_and_words(*, is_vendor: bool) -> TemplateColumn:
-    """Return a column of user events of more than two words as the printer of 7.1 writes them."""
+    """Return a column with the arguments of user events of more than two words, as the printer of 7.1 writes them."""
 
     def column(group: EventGroup) -> list[str]:
         show = vendor_text if is_vendor else plain_text
@@ -196,8 +196,8 @@ def user_texts_and_words(*, is_vendor: bool) -> TemplateColumn:
 def sigevents(word: int, *, is_vendor: bool) -> TemplateColumn:
     """Return a column of sigevents of 6.x as text.
 
-    The vendor's printer shows the type of an unknown one without its flags. Of a foreign file it reads the halves of
-    the last word in its own order, extends their sign to 32 bits and turns the bytes of that.
+    The vendor's printer shows the type of an unknown sigevent without its flags. In a big-endian file it reads the
+    halves of the last word as little-endian numbers, sign-extends them to 32 bits and reverses the four bytes.
     """
 
     def column(group: EventGroup) -> list[str]:
@@ -216,7 +216,7 @@ def sigevents(word: int, *, is_vendor: bool) -> TemplateColumn:
 
 
 def flag_words(word: int, table: dict[int, str]) -> TemplateColumn:
-    """Return a column of the names of set bits, each after a blank, in the order of the table."""
+    """Return a column with the names of the bits set in a word, each after a blank, in the order of the table."""
 
     def column(group: EventGroup) -> list[str]:
         values = group.words[:, word]
@@ -228,12 +228,12 @@ def flag_words(word: int, table: dict[int, str]) -> TemplateColumn:
 
 
 def fields_column(event: UserEvent, count: int, index: int | None = None) -> TemplateColumn:
-    """Return a column of described fields: ` label:value` of all fields, or the value of one; empty without it.
+    """Return a column of the user's fields of an event: ` label:value` for all fields, or the value of one field.
 
     Args:
-        event: The description.
-        count: Payload words of the events.
-        index: Which field; None = all.
+        event: The user's description of the event.
+        count: Number of payload words.
+        index: The field; empty text if the payload has no such field. None = all fields.
     """
     is_wide = not is_user(event.code) and count > FAST_WORDS
 

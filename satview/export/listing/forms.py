@@ -1,7 +1,7 @@
-"""The printed form of each kind of event: a template and the columns that fill it, made once per kind and size.
+"""The printed form of each kind of event: a template and the columns that fill it, made once for each kind and size.
 
-Source: listing format, sections 3, 4 and 7. What a template prints is decided by the catalogue's lists and the few
-special forms below; no code looks at single events.
+Source: listing format, sections 3, 4 and 7. A template follows from the catalogue's argument lists or from a special
+form below, never from a single event.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ class Style:
     """The style of a listing.
 
     Attributes:
-        layout: `6`, `7` or `8`; `6.1` for the look of the first printers.
-        release: Whose lists apply.
-        byte_order: Of the target.
-        is_vendor: With the defects of the vendor's printer, where they are deterministic.
+        layout: `6`, `7` or `8`; `6.1` for the layout of the first printers.
+        release: Release whose argument lists apply.
+        byte_order: Byte order of the target.
+        is_vendor: Whether to reproduce the deterministic defects of the vendor's printer.
         is_one_line: `-n`: arguments of long events on one line.
-        notations: (class, event, argument) -> `%` template, for arguments that a listing prints otherwise.
+        notations: (class, event, argument) -> `%` template, for arguments whose notation differs from the layout's.
     """
 
     layout: str
@@ -60,12 +60,12 @@ class Style:
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """A `%` template of everything behind `CPU:00 `, line end included, and its columns.
+    """A `%` template of everything after `CPU:00 `, line end included, and its columns.
 
     Attributes:
-        template: The text.
-        columns: What fills it.
-        names: Class and event where a format of `-p` prints them, so that the template begins with the arguments.
+        template: The template.
+        columns: Columns with the values of its conversions, in order.
+        names: Class and event, if a format of `-p` prints them; the template then begins with the arguments.
         event: The number of the event within its class.
     """
 
@@ -76,14 +76,14 @@ class Form:
 
 
 def make_form(spec: EventSpec, count: int, style: Style, names: Catalogue, variant: int = BY_COUNT) -> Form | None:
-    """Return the form of a kind of event, None if it is not printed.
+    """Return the form of a kind of event; None if the events are not printed.
 
     Args:
-        spec: The kind.
-        count: Payload words.
-        style: The layout.
-        names: Of the release.
-        variant: Variant of their layout.
+        spec: The kind of event.
+        count: Number of payload words.
+        style: The style of the listing.
+        names: Catalogue of the release.
+        variant: Variant of the payload's layout.
     """
     if style.is_vendor and style.is_old and not _is_known_to_vendor(spec):
         return None
@@ -118,13 +118,13 @@ def _is_known_to_vendor(spec: EventSpec) -> bool:
 
 
 def class_column(spec: EventSpec, style: Style) -> str:
-    """Return the class as it is printed, colon included."""
+    """Return the padded class name with its colon."""
     return f"{spec.class_name:<8}:" if style.is_old else f"{spec.class_name:<15} :"
 
 
 def event_column(spec: EventSpec, style: Style) -> str:
-    """Return the event as it is printed."""
-    # Where the 7.x guide labels a kernel call unlike its name, the real listing has the name.
+    """Return the padded name or label of the event, with the number of a kernel call."""
+    # Real listings of 7.x show the name of a kernel call, also if the guide shows a different label.
     has_label = style.release == Release.QNX_6 or spec.class_name in ("SYSTEM", "QVM")
     name = (spec.label if has_label else "") or spec.name
     if spec.class_name in ("KER_CALL", "KER_EXIT") and wire.class_of(spec.code) == wire.WireClass.KER_CALL:
@@ -170,7 +170,7 @@ def _listed(spec: EventSpec, count: int, style: Style, layout: Layout | None) ->
 
 
 def _listed_user(spec: EventSpec, layout: Layout, style: Style) -> Form:
-    """Return the form of a user event of which a listing shows a text and different words."""
+    """Return the form of a user event from a listing line that shows a text and words other than those of the text."""
     event = f"EVENT:{wire.event_of(spec.code)}"
     shown = _values_of(spec, layout, style)
     texts = [f"{name}:{value}" for name, value, _ in shown if name == "STR"]
@@ -186,7 +186,7 @@ def _listed_user(spec: EventSpec, layout: Layout, style: Style) -> Form:
 
 
 def _values_of(spec: EventSpec, layout: Layout, style: Style) -> list[tuple[str, str, list[TemplateColumn]]]:
-    """Return (name, template, columns) of every argument of a printed layout; names escaped."""
+    """Return (name, template, columns) of every argument of a printed layout; `%` in names is escaped."""
     arguments = []
     for index, part in enumerate(layout.parts):
         name = part.name.replace("%", "%%")
@@ -251,12 +251,12 @@ def _buffer_end(spec: EventSpec, _count: int, style: Style) -> Form:
 
 
 def _parts(spec: EventSpec, count: int, style: Style) -> dict[str, PayloadPart]:
-    """Return the arguments of a payload by name; none where no list fits."""
+    """Return the arguments of a payload by name; empty if no argument list fits."""
     return {part.name: part for part in layout_of(style.release, spec.code, count).parts}
 
 
 def _vector(parts: dict[str, PayloadPart]) -> tuple[TemplateColumn, TemplateColumn]:
-    """Return the columns of an interrupt's number: in hexadecimal, in decimal."""
+    """Return the columns of an interrupt's number: unsigned for hexadecimal, signed for decimal."""
     word = parts["interrupt_number"].word
     return columns.unsigned(word), columns.signed(word)
 

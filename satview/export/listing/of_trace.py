@@ -1,7 +1,7 @@
-"""Writes events of a trace as a listing, or as the CSV of the event list, in one pass of the printer over the file.
+"""Writes events of a trace as a listing, or as CSV of the event list, in one pass of the printer over the file.
 
-The printer reads events in the order of their slots, while the selection consists of rows of the trace. Both identify
-an event by its last slot, at which it is printed.
+The printer reads events in slot order, while the selection consists of rows of the trace. An event's last slot
+identifies it in both; the printer prints an event when it reads this slot.
 """
 
 from __future__ import annotations
@@ -37,13 +37,13 @@ IsCancelled = Callable[[], bool]
 
 @dataclass(frozen=True, slots=True)
 class Selected:
-    """Events of a trace as the printer meets them.
+    """Selected events of a trace, in row order and in the printer's order.
 
     Attributes:
         rows: int64 (n,), rows of the event table, ascending.
-        slots: int64 (n,), their last slots, ascending.
-        positions: int64 (n,), for each of `slots` its position among `rows`.
-        total: Slots of the file up to the last event, at least 1.
+        slots: int64 (n,), last slots of these events, ascending.
+        positions: int64 (n,), index into `rows` of the event of each of `slots`.
+        total: Number of slots of the file up to the last event, at least 1.
     """
 
     rows: NDArray[np.int64]
@@ -53,7 +53,7 @@ class Selected:
 
     @classmethod
     def of(cls, trace: Trace, mask: Bools | None) -> Selected:
-        """Return the events that a mask over all events chooses; None = all."""
+        """Return the events selected by a mask, bool (events,); None = all."""
         rows = np.arange(len(trace.events)) if mask is None else np.flatnonzero(mask)
         last = trace.last_slots()
         slots = last[rows]
@@ -74,11 +74,11 @@ class Selected:
         return rows[np.argsort(self.positions_in(batch, rows), kind="stable")]
 
     def positions_in(self, batch: Batch, rows: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return positions among `rows` of selected events of a batch, int64 (len(rows),)."""
+        """Return indices into `self.rows` of selected events, given by rows of a batch, int64 (len(rows),)."""
         return self.positions[np.searchsorted(self.slots, batch.first_slot + batch.last_slot[rows])]
 
     def behind(self, batch: Batch) -> int:
-        """Return how many of `slots` a batch and those before it hold."""
+        """Return the number of selected events up to the end of a batch."""
         return int(np.searchsorted(self.slots, batch.first_slot + len(batch.slots)))
 
 
@@ -86,17 +86,18 @@ def write_listing(
     trace: Trace, path: Path | str, mask: Bools | None = None, progress: Report | None = None,
     cancelled: IsCancelled | None = None,
 ) -> int:  # fmt: skip
-    """Print events in the layout of the release's own traceprinter; return how many.
+    """Print events in the layout of the release's own traceprinter; return their number.
 
     Args:
         trace: A trace of QNX that was read from a file.
         path: The new file, or `-`; it appears once it is complete.
         mask: bool (events,), which events; None = all.
-        progress: Called with 0 to 1.
+        progress: Called with the share that is done, 0 to 1.
         cancelled: Called between chunks; True stops.
 
     Raises:
-        UsageError: The trace is none of QNX or was read from standard input, or the file cannot be written.
+        UsageError: The trace is not of QNX, is of several files or was read from standard input, or the file cannot
+            be written.
         Cancelled: `cancelled()` returned True; nothing is left behind.
     """
     selected = Selected.of(trace, mask)
@@ -118,15 +119,15 @@ def write_event_list(
     trace: Trace, path: Path | str, mask: Bools | None = None, progress: Report | None = None,
     cancelled: IsCancelled | None = None,
 ) -> int:  # fmt: skip
-    """Write events as CSV in the order of the event list, with the columns of `LIST_HEAD`; return how many.
+    """Write events as CSV in the order of the event list, with the columns of `LIST_HEAD`; return their number.
 
-    `number` is that of the list, `delta_cycles` the distance to the row above.
+    The column `number` is the event's number in the whole list, `delta_cycles` the time since the row above.
 
     Args:
         trace: Any trace.
         path: The new file, or `-`; it appears once it is complete.
         mask: bool (events,), which events; None = all.
-        progress: Called with 0 to 1.
+        progress: Called with the share that is done, 0 to 1.
         cancelled: Called between chunks; True stops.
 
     Raises:
@@ -147,7 +148,10 @@ def write_event_list(
 def _printed_lines(
     trace: Trace, selected: Selected, progress: Report | None, cancelled: IsCancelled | None
 ) -> Iterator[tuple[bytes | memoryview, int]]:
-    """Yield rows of the list, and how many, as soon as all rows above them have been read; valid until the next."""
+    """Yield lines of the list in row order, and their number; each text is valid until the next.
+
+    The printer makes lines in slot order, so a line is held back until the lines of all rows above it exist.
+    """
     coming = np.minimum.accumulate(selected.positions[::-1])[::-1]  # the first position that is still to come
     waiting: dict[int, bytes] = {}
     with _source(trace) as source:
@@ -173,7 +177,7 @@ def _printed_lines(
 def _in_order(
     lines: Lines, positions: NDArray[np.int64], waiting: dict[int, bytes], ready: int
 ) -> Iterator[bytes | memoryview]:
-    """Yield the first lines of a batch, at these positions, merged with waiting lines that come before `ready`."""
+    """Yield the first lines of a batch (`positions` are their rows), merged with waiting lines of rows < `ready`."""
     ends, done = np.append(0, lines.ends), 0
     for position in sorted(position for position in waiting if position < ready):
         before = int(np.searchsorted(positions, position))
@@ -186,7 +190,7 @@ def _in_order(
 def _decoded_lines(
     trace: Trace, selected: Selected, progress: Report | None, cancelled: IsCancelled | None
 ) -> Iterator[tuple[bytes, int]]:
-    """Yield the rows event by event for a trace whose file cannot be printed: thread traces, which are small."""
+    """Yield lines of the list for a trace whose file the printer cannot read, such as a thread trace; slower."""
     columns = ListColumns(trace, selected.rows)
     for start in range(0, len(selected.rows), _BLOCK):
         _check(start / len(selected.rows), progress, cancelled)
@@ -205,7 +209,7 @@ def _decoded(trace: Trace, event: int) -> str:
 
 
 class ListColumns:
-    """The columns of the list before class and name, from the trace.
+    """The columns of the list before class and event name.
 
     Args:
         trace: The trace.
@@ -224,7 +228,7 @@ class ListColumns:
         self._delta = np.diff(time, prepend=time[:1])
 
     def of(self, positions: NDArray[np.int64]) -> list[Head]:
-        """Return the columns of `TEMPLATE` for positions among the rows."""
+        """Return the columns of `TEMPLATE` for the rows at some positions."""
         rows, events = self._rows[positions], self._trace.events
         cycles, thread = events.time_cycles[rows], events.thread[rows]
         owners, pid, names, tid = self._of_thread
@@ -234,15 +238,15 @@ class ListColumns:
 
 @dataclass(slots=True)
 class ListRows:
-    """Rows of the event list: what the trace says of each event, and the arguments as the printer writes them.
+    """Rows of the event list: columns from the trace, and arguments as the printer writes them.
 
     Attributes:
         trace: The trace.
         selected: The events.
-        records: Writes arguments.
-        start_cycles: Of the rows of any output; times come from the trace.
+        records: Writes class, event name and arguments.
+        start_cycles: Not used; times come from the trace.
         separator: Text between two rows.
-        minus_one_fails: Exits are failed calls where that is known, and not by their first word alone.
+        minus_one_fails: As for `Rows`; False.
     """
 
     trace: Trace
@@ -262,20 +266,20 @@ class ListRows:
         yield LIST_HEAD
 
     def form(self, spec: EventSpec, count: int, variant: int) -> Form | None:
-        """Return class, event and arguments of a kind as a template."""
+        """Return the template of class, event and arguments for a kind of event."""
         return self.records.form(spec, count, variant)
 
     def begin(self, form: Form) -> str:
-        """Return the template of the columns before class and name."""
+        """Return the template of the columns before class and event name."""
         del form
         return ListColumns.TEMPLATE
 
     def heads(self, batch: Batch, rows: NDArray[np.int64]) -> list[Head]:
-        """Return the columns before class and name."""
+        """Return the columns before class and event name."""
         return self._columns.of(self.selected.positions_in(batch, rows))
 
     def tail(self, printed: int) -> str:
-        """Return nothing."""
+        """Return an empty text: nothing follows the last row."""
         del printed
         return ""
 
@@ -286,7 +290,11 @@ def _quoted(name: str) -> str:
 
 @contextmanager
 def _source(trace: Trace) -> Iterator[TraceSource]:
-    """Open the file of a trace for a second pass."""
+    """Open the file of a trace to read it again.
+
+    Raises:
+        UsageError: The file has no listing, or cannot be read again.
+    """
     if trace.release is Release.LINUX:
         raise UsageError(f"{trace.path.name}: the vendor's layout has no lines for a trace of Linux; export it as CSV")
     if trace.release is Release.UNIXWARE:

@@ -1,4 +1,4 @@
-"""Prints the events of a trace in one pass, chunk by chunk: lines by the compiled core, one chunk held at a time."""
+"""Prints the events of a trace chunk by chunk, in one pass; the compiled core makes the lines."""
 
 from __future__ import annotations
 
@@ -28,22 +28,22 @@ from satview.formats.kev.stream import Batch
 from satview.formats.listing.head import slot_lines, stray_line
 from satview.formats.source import TraceSource
 
-# Which events a listing shows: by class, event, thread, CPU and time.
+# Selection of the listed events by class, event, thread, CPU and time.
 
 
 @dataclass(frozen=True, slots=True)
 class ListedEvents:
-    """Selection of events; an empty set selects everything of its kind.
+    """A selection of events; an empty set does not restrict the selection.
 
     Attributes:
         classes: Printed class names, any case.
-        events: Event names as `Catalogue.find` takes them.
+        events: Event names in a notation of `Catalogue.find`.
         pids: Processes.
         tids: Threads, by number within their process.
         cpus: CPUs.
         from_ns: Earliest time, nanoseconds since the first event of the trace, exactly; None = no limit.
-        to_ns: Latest time, not included.
-        window: The same in cycles of the trace's counter; None = no limit.
+        to_ns: End of the range, excluded, in the same unit; None = no limit.
+        window: Range in cycles of the trace's counter; None = no limit.
     """
 
     classes: frozenset[str] = frozenset()
@@ -58,7 +58,7 @@ class ListedEvents:
 
 @dataclass(slots=True)
 class Selector:
-    """A selection made ready for the events of one release."""
+    """Applies a selection to the events of one release."""
 
     selection: ListedEvents
     names: Catalogue
@@ -99,7 +99,7 @@ class Selector:
 
     @property
     def is_everything(self) -> bool:
-        """True if nothing is left out."""
+        """Whether all events are selected."""
         return self.selection == ListedEvents()
 
     def rows(
@@ -122,7 +122,7 @@ class Selector:
         for requested, values in ((selected.pids, ids[0]), (selected.tids, ids[1])):
             if requested:
                 shown &= np.isin(values, list(requested))[batch.thread]
-        # Whole cycles: the first one that is not before the limit.
+        # Limits are rounded up to whole cycles.
         if selected.from_ns is not None:
             shown &= batch.time_cycles >= start_cycles - (-selected.from_ns * self.cycles_per_s // NS_PER_S)
         if selected.to_ns is not None:
@@ -142,9 +142,9 @@ class Lines:
     """The text of some events, UTF-8.
 
     Attributes:
-        text: One after the other, each with the separator before it.
-        ends: int64 (n,), where each ends; those that are not printed have no bytes.
-        printed: How many are printed.
+        text: The lines, each with the separator before it.
+        ends: int64 (n,), end of each event's line in `text`; an event that is not printed has an empty line.
+        printed: Number of printed events.
     """
 
     text: bytes | memoryview
@@ -152,7 +152,7 @@ class Lines:
     printed: int
 
     def split(self) -> list[bytes]:
-        """Return the lines one by one."""
+        """Return the lines as a list."""
         ends, text = self.ends.tolist(), bytes(self.text)
         return [text[before:end] for before, end in zip([0, *ends], ends, strict=False)]
 
@@ -187,21 +187,21 @@ def _group(source: TraceSource, batch: Batch, rows: NDArray[np.int64], count: in
 
 
 def _filled(template: str, columns: Sequence[TemplateColumn], heads: list[list[Any]], group: EventGroup) -> list[bytes]:
-    """Return the lines of events of one kind."""
+    """Return the lines of events of one kind, formatted in Python."""
     values = [*heads, *(column(group) for column in columns)]
-    # One `%` for the whole group; no text holds a NUL, so it parts the lines again.
+    # One `%` for the whole group; no text contains a NUL, so it can separate the lines.
     text = (f"{template}\0" * len(group.words)) % tuple(chain.from_iterable(zip(*values, strict=True)))
     return text.encode("utf-8", "surrogateescape").split(b"\0")[:-1]
 
 
 @dataclass(frozen=True, slots=True)
 class _Texts:
-    """A form with texts that Python makes instead of the core.
+    """The texts of a form that Python makes instead of the core.
 
     Attributes:
-        count: Payload words.
-        columns: What makes them, one text of each line each.
-        template: Of whole lines, where the core cannot print them; then `columns` fill it and a line is one text.
+        count: Number of payload words.
+        columns: Columns that make the texts; each makes one text of every line.
+        template: Template of whole lines, if the core cannot print them: the text is then the whole line.
     """
 
     count: int
@@ -210,10 +210,10 @@ class _Texts:
 
 
 class CoreLines:
-    """Prints by the compiled core; Python only makes those texts that it cannot.
+    """Prints lines by the compiled core; Python makes only the texts that the core cannot make.
 
     Args:
-        source: What is printed.
+        source: The trace to print.
         rows: The output format.
     """
 
@@ -224,7 +224,7 @@ class CoreLines:
         self._texts: dict[int, _Texts] = {}
 
     def begin(self, batch: Batch, rows: NDArray[np.int64]) -> Callable[[], Lines]:
-        """Return a function that prints some events of a batch in the core, without the interpreter's lock."""
+        """Return a function that prints some events of a batch by the core, without holding the interpreter's lock."""
         form = self._form_numbers(batch, rows)
         heads = self._rows.heads(batch, rows)
         texts, base = self._python_texts(batch, rows, form, heads)
@@ -246,7 +246,7 @@ class CoreLines:
         return form
 
     def _add(self, code: int, count: int, variant: int) -> int:
-        """Make the form of a kind of event; return its number, -1 if it is not printed."""
+        """Add the form of a kind of event; return the form's number, -1 if the events are not printed."""
         form = self._rows.form(self._source.catalogue.spec(code), count, variant)
         if form is None:
             return -1
@@ -264,7 +264,7 @@ class CoreLines:
     def _python_texts(
         self, batch: Batch, rows: NDArray[np.int64], form: NDArray[np.int32], heads: list[Head]
     ) -> tuple[list[bytes], NDArray[np.int64]]:
-        """Return the texts that Python makes, and int64 (rows,), the number of the first one of each line."""
+        """Return the texts that Python makes, and the index of each line's first text, int64 (rows,)."""
         texts: list[bytes] = []
         base = np.zeros(len(rows), np.int64)
         if not self._texts:
@@ -292,7 +292,7 @@ def _encoded(text: str) -> bytes:
 
 
 def _head_table(heads: list[Head], count: int) -> tuple[NDArray[np.int64], printing.TextTable]:
-    """Return the columns of heads as the core takes them: int64 (columns, count), and all their texts."""
+    """Return the values of heads, int64 (columns, count), and their texts, in the form that the core takes."""
     values, texts = np.empty((len(heads), count), np.int64), list[bytes]()
     for number, head in enumerate(heads):
         values[number] = head.values.view(np.int64) if head.values.dtype == np.uint64 else head.values
@@ -333,7 +333,7 @@ def _pieces(begin: str, form: Form) -> list[bytes | LineField] | None:
 
 
 def _shown(field: LineField, conversion: re.Match[str]) -> LineField:
-    """Return a number as a conversion shows it."""
+    """Return the field of a number with the flags and width of a conversion."""
     flags = field.flags | (printing.HEXADECIMAL if conversion[3] == "x" else 0)
     return field._replace(flags=flags | (printing.ZEROS if conversion[1] else 0), width=int(conversion[2] or 0))
 
@@ -344,13 +344,13 @@ def _conversions(template: str) -> int:
 
 # The pass over a file.
 
-_Pending = tuple[Batch, NDArray[np.int64], Callable[[], Lines]]  # events, which of them are printed, their lines
+_Pending = tuple[Batch, NDArray[np.int64], Callable[[], Lines]]  # events, printed rows, function that makes the lines
 
 
 def _one_ahead(batches: Iterator[_Pending]) -> Iterator[_Pending]:
-    """Yield results, each computed while the next is read: the core needs no lock of the interpreter."""
+    """Yield each batch with its lines, which another thread makes while the next batch is read."""
     before: _Pending | None = None
-    with ThreadPoolExecutor(1, "satview-lines") as pool:  # a thread for each would start later than it could print
+    with ThreadPoolExecutor(1, "satview-lines") as pool:  # one thread: to start one for each batch takes longer
         try:
             for batch, rows, make in batches:
                 last, before = before, (batch, rows, pool.submit(make).result)
@@ -358,7 +358,7 @@ def _one_ahead(batches: Iterator[_Pending]) -> Iterator[_Pending]:
                     yield last
         except Exception:
             if before is not None:
-                yield before  # all that was read before the fault
+                yield before  # the last batch before the error
             raise
         if before is not None:
             yield before
@@ -369,12 +369,13 @@ class Printer:
     """Prints the events of one source.
 
     Attributes:
-        source: What to print; read once.
+        source: The trace to print; it is read once.
         rows: The output format.
-        selection: Which events.
-        is_verbose: `-v`: every slot before the event it completes.
-        rows_to_print: Returns which events of a batch to print, ascending; None leaves it to the selection.
-        is_ahead: Read the next events while the last ones are printed: not from a pipe, where they may take a while.
+        selection: The events to print.
+        is_verbose: `-v`: print every slot before the event that the slot completes.
+        rows_to_print: Returns the events of a batch to print, ascending; None = `selection` decides.
+        is_ahead: Read the next events before the last ones are yielded; not for a pipe, where this may take long.
+        printed: Number of events printed so far.
     """
 
     source: TraceSource
@@ -386,12 +387,12 @@ class Printer:
     printed: int = 0
 
     def text(self, after: Callable[[Batch], None] | None = None) -> Iterator[str]:
-        """Yield the listing in pieces of at most a chunk of slots each; see `encoded`."""
+        """Yield the listing as text, in pieces, like `encoded`."""
         for piece in self.encoded(after):
             yield str(piece, "utf-8", "surrogateescape")
 
     def encoded(self, after: Callable[[Batch], None] | None = None) -> Iterator[bytes | memoryview]:
-        """Yield the listing in pieces of at most a chunk of slots each, as UTF-8; each is valid until the next.
+        """Yield the listing as UTF-8, in pieces of at most a chunk of slots; each piece is valid until the next.
 
         Args:
             after: Called with each chunk once it is printed.
@@ -410,7 +411,7 @@ class Printer:
         yield self.rows.tail(self.printed).encode()
 
     def batches(self, after: Callable[[Batch], None] | None = None) -> Iterator[tuple[Batch, NDArray[np.int64], Lines]]:
-        """Return chunk by chunk the events, which of them are printed, int64 (k,), and the lines of these.
+        """Return for each chunk its events, the rows to print, int64 (k,), and their lines.
 
         Args:
             after: Called with each chunk once it is printed.
@@ -432,7 +433,7 @@ class Printer:
                 after(batch)
 
     def _pending(self, selector: Selector) -> Iterator[_Pending]:
-        """Yield the events, which of them are printed, and what makes their lines."""
+        """Yield for each chunk its events, the rows to print, and a function that makes their lines."""
         start_cycles: int | None = None
         job = CoreLines(self.source, self.rows)
         for batch in self.source.events:
@@ -447,7 +448,7 @@ class Printer:
             yield batch, rows, job.begin(batch, rows)
 
     def _with_slots(self, batch: Batch, rows: NDArray[np.int64], lines: Lines) -> list[str]:
-        """Return a line per slot, each followed by the line of the event that the slot completes."""
+        """Return for each slot its line, and after it the line of the event that the slot completes."""
         texts = slot_lines(batch.slots, self.source.byte_order)
         for slot in batch.stray_tails.tolist():
             texts[slot] += stray_line(int(batch.slots[slot, 0]))

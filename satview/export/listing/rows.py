@@ -1,4 +1,4 @@
-"""The forms of output: rows of text in the layouts of traceprinter or by a format of `-p`, and rows of CSV and JSON."""
+"""Output formats of listings: text in the layouts of traceprinter or in a format of `-p`, CSV and JSON."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ from satview.formats.source import TraceSource
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """A column of values with which every line begins.
+    """A column that is printed at the start of every line.
 
     Attributes:
-        values: int64, uint64 or smaller (n,): numbers, or positions among the texts.
-        texts: None for numbers.
+        values: int64, uint64 or smaller (n,): numbers, or indices into `texts`.
+        texts: The texts; None for a column of numbers.
     """
 
     values: NDArray[np.integer]
@@ -51,10 +51,10 @@ class Head:
 
 
 class Rows(Protocol):
-    """Writes the events of one kind as rows of text; one per output format.
+    """An output format: writes events as rows of text.
 
     Attributes:
-        start_cycles: Time of the first event, from which relative times count; set before the first row.
+        start_cycles: Time of the first event, which is time 0 of relative times; set before the first row.
     """
 
     start_cycles: int
@@ -65,31 +65,31 @@ class Rows(Protocol):
 
     @property
     def minus_one_fails(self) -> bool:
-        """Whether every exit that begins with -1 is printed as that of a failed call, however long it is."""
+        """Whether every exit whose first word is -1 is printed as a failed call, whatever its length."""
 
     def head(self, source: TraceSource) -> Iterator[str]:
-        """Yield what comes before the first event."""
+        """Yield the text before the first event."""
 
     def form(self, spec: EventSpec, count: int, variant: int) -> Form | None:
-        """Return the template of a kind of event, behind the common columns; None if it is not printed.
+        """Return the template after the common columns for a kind of event; None if the events are not printed.
 
         Args:
-            spec: The kind.
-            count: Payload words.
-            variant: What the words say of their layout, see `events.variants`.
+            spec: The kind of event.
+            count: Number of payload words.
+            variant: Variant of the payload's layout, see `events.variants`.
         """
 
     def begin(self, form: Form) -> str:
-        """Return the template of the common columns with which every line of a form begins."""
+        """Return the template of the common columns at the start of every line of a form."""
 
     def heads(self, batch: Batch, rows: NDArray[np.int64]) -> list[Head]:
         """Return the columns that fill the template of `begin`, the same for all forms."""
 
     def tail(self, printed: int) -> str:
-        """Return what comes after the last event.
+        """Return the text after the last event.
 
         Args:
-            printed: How many lines there are.
+            printed: Number of printed lines.
         """
 
 
@@ -99,12 +99,12 @@ TIMES = ("cycles", "full", "ns", "wall")
 
 
 def layout_of(release: Release) -> str:
-    """Return the layout in which a release's own printer writes."""
+    """Return the layout of a release's own traceprinter."""
     return {Release.QNX_7: "7", Release.QNX_8: "8"}.get(release, "6")
 
 
 def default_time(layout: str) -> str:
-    """Return the form of time of a layout: 6.x prints the low word, later ones the full count."""
+    """Return how a layout prints time: 6.x the low 32 bits of the cycle count, later layouts the full count."""
     return "cycles" if layout.startswith("6") else "full"
 
 
@@ -113,14 +113,14 @@ class TextRows:
     """The vendor's layouts.
 
     Attributes:
-        source: What is printed.
+        source: The trace to print.
         style: The layout.
-        time: One of `TIMES`; empty = as a listing has it, else as the layout does.
-        is_verbose: With the system page.
+        time: One of `TIMES`; empty = as in the listing that is read, for other sources as in the layout.
+        is_verbose: Whether to print the system page.
         start_cycles: Time of the first event.
-        format: Of `-p`; None = the layout's own columns.
+        format: Format of `-p`; None = the layout's own columns.
         separator: Text between two lines.
-        described: What a file says of events, by code: it is behind their arguments.
+        described: User's descriptions of events, by code; their fields are printed after the arguments.
     """
 
     source: TraceSource
@@ -134,7 +134,7 @@ class TextRows:
 
     @property
     def minus_one_fails(self) -> bool:
-        """Whether every exit that begins with -1 is that of a failed call: for the vendor's printer of 6.x."""
+        """Whether every exit whose first word is -1 is a failed call, as in the vendor's printer of 6.x."""
         return self.style.is_vendor and self.style.is_old
 
     def head(self, source: TraceSource) -> Iterator[str]:
@@ -144,7 +144,7 @@ class TextRows:
         )
 
     def form(self, spec: EventSpec, count: int, variant: int) -> Form | None:
-        """Return the form of the layout."""
+        """Return the template after the common columns for a kind of event; None if the events are not printed."""
         form = make_form(spec, count, self.style, self.source.catalogue, variant)
         if form is not None and spec.code in self.described:
             more = columns.fields_column(self.described[spec.code], count)
@@ -152,7 +152,7 @@ class TextRows:
         return form if form is None or self.format is None else arguments_form(form, spec)
 
     def begin(self, form: Form) -> str:
-        """Return the template of time and CPU, or of what the format of `-p` has."""
+        """Return the template of time and CPU, or of the columns that option `-p` selects."""
         if self.format is not None:
             return self.format.begin(form)
         time = {"ns": "%d.%09ds", "wall": "%s.%09dZ"}.get(self.time, "0x%08x")
@@ -168,7 +168,7 @@ class TextRows:
         return [*self._times(batch, rows), Head(batch.cpu[rows])]
 
     def tail(self, printed: int) -> str:
-        """Return nothing."""
+        """Return an empty text: nothing follows the last line."""
         del printed
         return ""
 
@@ -193,10 +193,10 @@ class TextRows:
 
 
 def boot_time(source: TraceSource) -> int:
-    """Return the target's boot time, seconds since 1970: of the system page, else of TRACE_BOOT_DATE.
+    """Return the target's boot time, seconds since 1970, from the system page, else from TRACE_BOOT_DATE.
 
     Raises:
-        UsageError: Neither shows it.
+        UsageError: The trace has neither.
     """
     if source.system is not None and source.system.boot_time_s:
         return source.system.boot_time_s
@@ -212,7 +212,7 @@ def _date(second: int) -> str:
         return f"{second}"
 
 
-# `traceprinter -p fmt`: what is before the arguments, as a `printf()` format. Listing format, section 1.1.
+# `traceprinter -p fmt`: the columns before the arguments, as a `printf()` format. Listing format, section 1.1.
 
 
 _CLASS_COLUMN = 17  # of the layouts from 7.x on: padded to 15, a blank, a colon
@@ -224,7 +224,7 @@ _NAME = re.compile(r"(?:EVENT|state) \d+|[A-Za-z_]\w*(?:/\d+|:\d+)?")
 
 @dataclass(frozen=True, slots=True)
 class _Field:
-    """One conversion, or literal text where `letter` is empty."""
+    """A conversion, or literal text if `letter` is empty."""
 
     letter: str
     text: str = ""
@@ -234,11 +234,11 @@ class _Field:
 
     @property
     def is_padded(self) -> bool:
-        """True if `shown` may change a time: zeros fill no text, so `%014t` is as long as the time."""
+        """Whether `shown` may change the text of a time; flag 0 pads no text, so `%014t` does not."""
         return "0" not in self.flags and (self.width > 0 or self.precision is not None)
 
     def shown(self, text: str) -> str:
-        """Return a text cut and padded; a negative precision cuts leading characters."""
+        """Return a text cut to the precision (a negative one cuts leading characters) and padded to the width."""
         if self.precision is not None:
             count = abs(self.precision)
             text = text[:count] if self.precision >= 0 else text[max(len(text) - count, 0) :]
@@ -257,7 +257,7 @@ class PrintedFormat:
 
     @classmethod
     def parse(cls, text: str) -> PrintedFormat:
-        """Return the format of a text.
+        """Return the format that a text describes.
 
         Raises:
             UsageError: It has a conversion that the printer does not know, or control characters.
@@ -267,10 +267,10 @@ class PrintedFormat:
         return cls(tuple(_fields(text)))
 
     def begin(self, form: Form) -> str:
-        """Return a `%` template for the events of one kind.
+        """Return the `%` template of the columns before the arguments.
 
         Args:
-            form: The kind, as `arguments_form` returns it.
+            form: The form of a kind of event, from `arguments_form`.
         """
         return "".join(self._template(field, form) for field in self.fields)
 
@@ -288,9 +288,9 @@ class PrintedFormat:
         """Return the columns that fill the templates.
 
         Args:
-            batch: Where the events are.
-            rows: Which of the batch.
-            clock: Counts from the first event.
+            batch: A batch of events.
+            rows: Rows of the events within the batch.
+            clock: Clock that starts at the first event.
         """
         columns: list[Head] = []
         for field in self.fields:
@@ -308,7 +308,7 @@ class PrintedFormat:
 
 
 def arguments_form(form: Form, spec: EventSpec) -> Form:
-    """Return a form of the layouts from 7.x on without its class and event columns; interrupts have no name there."""
+    """Return a form of a 7.x or 8.0 layout without the class and event columns; interrupts have no event name."""
     text = form.template[_CLASS_COLUMN:]
     head = _NAME.match(text)
     name, rest = (head[0], text[max(_EVENT_COLUMN, head.end()) :]) if head else ("", text)
@@ -337,12 +337,12 @@ def _fields(text: str) -> Iterator[_Field]:
 
 
 def _number(field: _Field) -> str:
-    """Return the template of a count of cycles in hexadecimal, or of a CPU or event in decimal."""
+    """Return the `%` conversion of a field: cycles in hexadecimal, a CPU or event number in decimal."""
     precision = f".{field.precision}" if field.precision is not None and field.precision >= 0 else ""
     return f"%{field.flags}{field.width or ''}{precision}{'x' if field.letter == 'c' else 'd'}"
 
 
-# Events as rows for other programs: CSV, JSON, JSON lines. The same lists and columns as the text listing.
+# Events as rows for other programs: CSV, JSON, JSON lines, with the arguments of the text listing.
 
 
 FORMATS = ("csv", "json", "jsonl")
@@ -360,10 +360,10 @@ class RecordRows:
     text in hexadecimal.
 
     Attributes:
-        source: What is printed.
+        source: The trace to print.
         format: One of `FORMATS`.
         start_cycles: Time of the first event.
-        described: What a file says of events, by code: its fields are arguments too, as text.
+        described: User's descriptions of events, by code; their fields are added to the arguments, as text.
     """
 
     source: TraceSource
@@ -372,7 +372,7 @@ class RecordRows:
     described: Mapping[int, UserEvent] = dataclasses.field(default_factory=dict)
 
     def head(self, source: TraceSource) -> Iterator[str]:  # noqa: ARG002  -- one signature for all outputs
-        """Yield the column names, or the opening bracket."""
+        """Yield the column names of CSV, or the opening bracket of JSON."""
         yield {"csv": CSV_HEAD, "json": "[\n", "jsonl": ""}[self.format]
 
     @property
@@ -386,18 +386,18 @@ class RecordRows:
         return ",\n" if self.format == "json" else ""
 
     def tail(self, printed: int) -> str:
-        """Return the closing bracket."""
+        """Return the closing bracket of JSON; empty for other formats."""
         return ("\n]\n" if printed else "]\n") if self.format == "json" else ""
 
     def begin(self, form: Form) -> str:
-        """Return the template of the columns that every row begins with."""
+        """Return the template of the columns before class and event."""
         del form
         if self.format == "csv":
             return "%d,%d,%d,%d,%d,"
         return '{"time_ns": %d, "time_cycles": %d, "cpu": %d, "pid": %d, "tid": %d, '
 
     def heads(self, batch: Batch, rows: NDArray[np.int64]) -> list[Head]:
-        """Return these columns."""
+        """Return the columns that fill the template of `begin`."""
         cycles = batch.time_cycles[rows]
         ns = Clock(self.source.cycles_per_s, self.start_cycles).ns_array(cycles)
         pid, tid = self.source.events.thread_ids()
@@ -405,7 +405,7 @@ class RecordRows:
         return [Head(column) for column in (ns, cycles, batch.cpu[rows], pid[threads], tid[threads])]
 
     def form(self, spec: EventSpec, count: int, variant: int) -> Form | None:
-        """Return class, event and arguments of a kind as a template."""
+        """Return the template of class, event and arguments for a kind of event."""
         pairs = [*self._pairs(spec, count, variant), *self._described(spec.code, count)]
         all_columns = tuple(column for _, _, filled in pairs for column in filled)
         if self.format == "csv":
@@ -497,7 +497,7 @@ def _quoted(name: str) -> str:
 
 
 def _named_apart(pairs: list[Pair]) -> list[Pair]:
-    """Return the pairs with names made unique: JSON objects keep one value per name."""
+    """Return the pairs with unique names, as JSON objects have one value per name: a repeated name gets a number."""
     seen: dict[str, int] = {}
     apart = []
     for name, template, filled in pairs:

@@ -1,11 +1,11 @@
-"""A trace for Perfetto: a file of protobuf that its viewer and its trace processor read.
+"""Writes a trace for other viewers: as protobuf for Perfetto, and as JSON for Chrome.
 
-Who ran, who was ready and who waited is in packets as QNX's own probe writes them (`perfetto_tracks`), so that both
-give the same rows. What only satview knows is slices, moments, arrows and counters of tracks: states by their names and
-what threads wait for, kernel calls, messages and their service, wake-ups, pulses, interrupts, user events, log, losses,
-verdicts, marks. These tracks are below their process and named after their thread: version 52 of the engine cuts the
-thread number of a track to 32 bits, and those of the schedule have 64. Source of the field numbers:
-protos/perfetto/trace of Perfetto.
+The schedule (running, ready and waiting threads) is in packets as QNX's own probe writes them (`perfetto_tracks`), so
+that the trace processor gives the same rows for both. Everything else is in tracks of slices, instants, arrows and
+counters: states by their QNX names with the objects of waits, kernel calls, messages and their service, wake-ups,
+pulses, interrupts, user events, log, losses, verdicts, marks. A thread's tracks are below its process and have the
+thread's name: version 52 of the engine cuts the thread number of a track to 32 bits, and those of the schedule have 64.
+Source of the field numbers: protos/perfetto/trace of Perfetto.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ _PARTS: Final = (
 
 
 def write_chrome(trace: Trace, path: Path | str, report: Callable[[float], None] | None = None) -> int:
-    """Write a trace as JSON for Chrome; return how many events of its format.
+    """Write a trace as JSON for Chrome; return the number of events in the file.
 
     Args:
         trace: The trace.
@@ -128,14 +128,14 @@ def write_chrome(trace: Trace, path: Path | str, report: Callable[[float], None]
 
 
 _LOAD_BINS: Final = 4000
-_MOST_TEXTS: Final = 50_000  # events that are named by their arguments, which takes 100 us each
+_MOST_TEXTS: Final = 50_000  # maximum number of events named by their arguments, which takes 100 us each
 _REALTIME, _BOOTTIME = 1, 6  # BuiltinClock
 _NOT_KNOWN: Final = ("", "not known")
 _AS_SLICES: Final = ("KER_CALL", "KER_EXIT", "INT_ENTR", "INT_EXIT", "INT_HANDLER_ENTR", "INT_HANDLER_EXIT", "THREAD",
                      "VTHREAD", "sched")  # fmt: skip
 _COMM_AS_SLICES: Final = ("SND_", "REC_", "REPLY_", "MSG_ERROR")
 
-# Kinds of tracks; the uuid is the kind in the upper half, and thread, CPU or row in the lower.
+# Kinds of tracks; a track's uuid has the kind in the upper 32 bits, and thread, CPU or row in the lower.
 (_PROCESS, _THREAD, _STATE, _MESSAGE, _SERVICE, _WAKE, _PULSE, _INTERRUPT, _LOAD, _LOSS, _CPU_CALL, _CPU_MESSAGE,
  _CPU_PULSE, _CPU_WAKE, _OTHER, _VERDICT, _MARK, _OWN_CALL, _OWN_MESSAGE, _OWN_SERVICE,
  _LANE) = range(1, 22)  # fmt: skip
@@ -144,7 +144,7 @@ _OF_THREADS: Final = ((_STATE, "State"), (_MESSAGE, "Sent"), (_SERVICE, "Serves"
 _OF_CPUS: Final = ((_INTERRUPT, "interrupts"), (_LOSS, "lost events"), (_CPU_CALL, "kernel calls"),
                    (_CPU_MESSAGE, "messages"), (_CPU_PULSE, "pulses"), (_CPU_WAKE, "wake-ups"),
                    (_OTHER, "other events"))  # fmt: skip
-_FLOW: Final = 1 << 40  # times the kind, so that arrows of different kinds have different numbers
+_FLOW: Final = 1 << 40  # multiplied by the kind: arrows of different kinds have different numbers
 
 
 def write_perfetto(
@@ -155,14 +155,14 @@ def write_perfetto(
     window: TimeWindow | None = None,
     events: Bools | None = None,
 ) -> int:
-    """Write a trace, or a part of it, for Perfetto; return how many packets.
+    """Write a trace, or a part of it, for Perfetto; return the number of packets.
 
     Args:
         trace: The trace.
         path: The new file, or `-`.
         report: Called with the share that is done, 0 to 1.
-        window: Only what is in it, cut at its ends; None = all.
-        events: bool (events,), only what one of these events begins; None = everything.
+        window: Write only this range, and cut slices at its ends; None = all.
+        events: bool (events,), write only slices that begin with one of these events; None = all.
 
     Raises:
         UsageError: The range is outside the trace, or the file cannot be written.
@@ -182,7 +182,7 @@ def write_perfetto(
 
 
 def _packets(part: TracePart) -> Iterator[tuple[float, MessageBytes]]:
-    """Yield the packets of a trace in parts, each with the share of the work that is done."""
+    """Yield the packets of a trace in parts, each with the share of the work that is done by then."""
     makes: tuple[Callable[[TracePart], Iterator[MessageBytes]], ...] = (
         _clocks, _tracks, schedule_packets, _states, _calls, _interrupts, _messages, _wake_ups, _pulses, _losses,
         _lanes, _other_events, _verdicts, _marks, _loads,
@@ -196,7 +196,7 @@ def _packets(part: TracePart) -> Iterator[tuple[float, MessageBytes]]:
 
 
 def _clocks(part: TracePart) -> Iterator[MessageBytes]:
-    """Yield the wall clock time at the begin of the trace, if it is known."""
+    """Yield the wall clock time at the start of the trace, if it is known."""
     clock, start = part.trace.clock, part.trace.window.start
     if clock.wall_time(start) is None or clock.boot_time_s is None:
         return
@@ -245,7 +245,11 @@ def _descriptors(inner: MessageBytes) -> MessageBytes:
 
 
 def _uncrossed(slices: TrackSlices, kind: int, name: str, parent: Ints) -> tuple[TrackSlices, Iterator[MessageBytes]]:
-    """Return slices of which those that cross another one get tracks of their own below `parent`, and these tracks."""
+    """Move each slice that crosses an earlier one of its track to a new track under `parent`.
+
+    Returns:
+        The slices by track and time, and the packets of the new tracks.
+    """
     order = np.lexsort((slices.start_cycles, slices.track))
     slices, parent = slices.taken(order), parent[order]
     crosses = overlaps(slices.track, slices.start_cycles, slices.end_cycles)
@@ -259,7 +263,7 @@ def _none(count: int) -> Ints:
 
 
 def _marked(is_known: Bools) -> Arguments:
-    """Return the arguments that mark slices whose end is not known; such a slice is a moment."""
+    """Return the argument that marks slices whose end is not known, which are written as instants."""
     return Arguments("end", Texts((~is_known).astype(np.uint8), _NOT_KNOWN))
 
 
@@ -267,7 +271,7 @@ def _marked(is_known: Bools) -> Arguments:
 
 
 def _states(part: TracePart) -> Iterator[MessageBytes]:
-    """Yield the states of threads by their QNX names, with what they wait for; a thread that runs has no slice."""
+    """Yield the states of threads by their QNX names, with the objects of waits; a running thread has no slice."""
     states, waits = table(part.trace, "state"), table(part.trace, "wait")
     names = texts(states, "state")
     shown = np.flatnonzero(
@@ -285,7 +289,7 @@ def _states(part: TracePart) -> Iterator[MessageBytes]:
 
 
 def _waited_for(part: TracePart, row: Ints) -> tuple[Arguments, ...]:
-    """Return arguments with the objects of waits, by row of the table of waits, -1 for none."""
+    """Return the arguments that describe waits, given by rows of the table `wait`; -1 = no wait."""
     trace, waits = part.trace, table(part.trace, "wait")
     if not len(waits):
         return ()
@@ -307,7 +311,7 @@ def _thread_names(trace: Trace) -> tuple[str, ...]:
 
 
 def _calls(part: TracePart) -> Iterator[MessageBytes]:
-    """Yield kernel calls: on the tracks of their threads, on those of their CPUs where no event says who called."""
+    """Yield kernel calls, on the track of their thread, or on that of their CPU if the thread is not known."""
     calls = table(part.trace, "call")
     start, end, thread = calls["start_cycles"], calls["end_cycles"], calls["thread"]
     code, which = np.unique(texts(calls, "name").code, return_inverse=True)
@@ -328,7 +332,7 @@ def _calls(part: TracePart) -> Iterator[MessageBytes]:
 
 
 def _interrupts(part: TracePart) -> Iterator[MessageBytes]:
-    """Yield interrupts; those of 8.0, which have no exit, are moments."""
+    """Yield interrupts; those of 8.0, which have no exit, are instants."""
     handled = table(part.trace, "interrupt")
     start, end = handled["start_cycles"], handled["end_cycles"]
     vector, which = np.unique(handled["vector"], return_inverse=True)
@@ -341,7 +345,7 @@ def _interrupts(part: TracePart) -> Iterator[MessageBytes]:
 def _messages(part: TracePart) -> Iterator[MessageBytes]:
     """Yield messages on the tracks of clients and their service on the tracks of servers, with arrows between them.
 
-    A message ends when its client runs again, else with its reply or its receipt, whichever the trace shows last.
+    A message ends at the last of these events in the trace: its receipt, its reply, and the client's next run.
     """
     sent, time = table(part.trace, "message"), part.trace.events.time_cycles
     names, count = _thread_names(part.trace), len(sent)
@@ -383,7 +387,7 @@ def _messages(part: TracePart) -> Iterator[MessageBytes]:
 
 
 def _wake_ups(part: TracePart) -> Iterator[MessageBytes]:
-    """Yield wake-ups as two moments with an arrow, because the engine's own form takes numbers of 32 bits only."""
+    """Yield wake-ups as two instants with an arrow; the engine's own packets take only thread numbers of 32 bits."""
     woken, names = table(part.trace, "wake_up"), _thread_names(part.trace)
     flow, certainty = _WAKE * _FLOW + np.arange(len(woken)), texts(woken, "certainty")
     thread, waker, cpu = woken["thread"], np.maximum(woken["waker"], 0), woken["cpu"].astype(np.int64)
@@ -399,7 +403,7 @@ def _wake_ups(part: TracePart) -> Iterator[MessageBytes]:
 
 
 def _pulses(part: TracePart) -> Iterator[MessageBytes]:
-    """Yield pulses as they are sent and as they are received, an arrow between."""
+    """Yield an instant for each send and each receipt of a pulse, with an arrow between them."""
     sent, time, trace = table(part.trace, "pulse"), part.trace.events.time_cycles, part.trace
     flow, thread = _PULSE * _FLOW + np.arange(len(sent)), sent["thread"]
     pids, which = np.unique(sent["server_pid"], return_inverse=True)
@@ -423,11 +427,11 @@ def _pulses(part: TracePart) -> Iterator[MessageBytes]:
     )
 
 
-# ---- events, and what was found about the trace --------------------------------------------------------------------
+# ---- other events, verdicts, marks and load ------------------------------------------------------------------------
 
 
 def _losses(part: TracePart) -> Iterator[MessageBytes]:
-    """Yield losses: those of a CPU on its track, those of all CPUs on their own track. No filter hides them."""
+    """Yield losses, on the track of their CPU or on the track of all CPUs; `part.events` does not hide them."""
     lost = table(part.trace, "loss")
     cpu = np.where(lost["cpu"] >= 0, lost["cpu"], part.trace.cpu_count).astype(np.int64)
     start = np.maximum(lost["start_cycles"], part.trace.window.start)
@@ -437,7 +441,7 @@ def _losses(part: TracePart) -> Iterator[MessageBytes]:
 
 
 def _lanes(part: TracePart) -> Iterator[MessageBytes]:
-    """Yield the contents of event lanes: user events, log, functions, page faults, handlers, CPU frequencies."""
+    """Yield the tracks of event lanes: user events, log, functions, page faults, handlers, CPU frequencies."""
     above = {Owner.THREAD: _THREAD, Owner.PROCESS: _PROCESS}
     uuid, named = int(uuid_of(_LANE, 0)), 0
     for lane_class in LANE_CLASSES:
@@ -492,7 +496,7 @@ def _lane(part: TracePart, track: Track, uuid: Ints, title: str, parent: Ints, n
 
 
 def _other_events(part: TracePart) -> Iterator[MessageBytes]:
-    """Yield the remaining events as moments of their CPU."""
+    """Yield all events that no other track shows, as instants on a track of their CPU."""
     trace, events = part.trace, part.trace.events
     is_other = np.ones(len(trace.code_counts), np.bool_)
     for lane_class in LANE_CLASSES:
@@ -525,7 +529,7 @@ def _verdicts(part: TracePart) -> Iterator[MessageBytes]:
 
 
 def _marks(part: TracePart) -> Iterator[MessageBytes]:
-    """Yield marks and notes; no filter hides them."""
+    """Yield marks and notes; `part.events` does not hide them."""
     marks = table(part.trace, "mark")
     rows = np.arange(len(marks), dtype=np.int64)
     start, end = marks["start_cycles"], marks["end_cycles"]
@@ -535,7 +539,7 @@ def _marks(part: TracePart) -> Iterator[MessageBytes]:
 
 
 def _loads(part: TracePart) -> Iterator[MessageBytes]:
-    """Yield the load of each CPU in percent, in bins of equal length; that of a filter would be none."""
+    """Yield the load of each CPU in percent, in bins of equal length; nothing if only some events are written."""
     if part.events is not None:
         return
     is_whole = part.window == part.trace.window

@@ -1,10 +1,11 @@
-"""The schedule of a trace for Perfetto, in the packets of a kernel that is not Linux, as QNX's own probe writes them.
+"""The schedule of a trace for Perfetto, in packets for kernels other than Linux, as QNX's own probe writes them.
 
-A thread's number is its process in the upper 32 bits and its QNX number in the lower. Every change of a thread's state
-is one packet: state, CPU, priority, name. The engine keeps a state until the next packet of the thread and refuses the
-state UNKNOWN, so unknown time needs a detour: a RUNNING packet of another thread on the same CPU leaves the thread that
-ran there without a state. That other thread is one of no process, one for each CPU, called `unknown`; a thread that did
-not run gets the CPU for no time first. Source: GenericKernelTaskStateEvent and GenericKernelProcessTree of Perfetto.
+A thread's number has its pid in the upper 32 bits and its tid in the lower. Every change of a thread's state is one
+packet with state, CPU, priority and name. The engine keeps a state until the thread's next packet and refuses the state
+UNKNOWN, so an unknown state needs a workaround: a RUNNING packet of another thread on the same CPU leaves the thread
+that ran there without a state. This other thread is called `unknown`; there is one for each CPU, without a process. A
+thread that did not run first gets a CPU for no time. Source: GenericKernelTaskStateEvent and GenericKernelProcessTree
+of Perfetto.
 """
 
 from __future__ import annotations
@@ -27,14 +28,14 @@ from satview.store.losses import idle_threads
 from satview.store.trace import Trace
 from satview.tables.table import table
 
-# Protobuf messages from columns: many at once, without a loop over them.
+# Protobuf messages from columns, many messages at once.
 
 
 _VARINT: Final = 0
 _FIXED64: Final = 1
 _LENGTH: Final = 2
 _BITS: Final = 7
-_MOST: Final = 10  # bytes of a number of 64 bits
+_MOST: Final = 10  # maximum bytes of a number of 64 bits
 
 Numbers = NDArray[np.integer[Any]]
 Known = NDArray[np.bool_]
@@ -42,11 +43,11 @@ Known = NDArray[np.bool_]
 
 @dataclass(frozen=True, slots=True)
 class MessageBytes:
-    """Bytes of n messages.
+    """n encoded messages of different lengths.
 
     Attributes:
-        data: uint8, (n, width).
-        used: bool, (n, width), which of them are there.
+        data: uint8 (n, width), bytes of the messages.
+        used: bool (n, width), which of the bytes belong to the message.
     """
 
     data: NDArray[np.uint8]
@@ -57,42 +58,42 @@ class MessageBytes:
 
     @property
     def lengths(self) -> NDArray[np.int64]:
-        """Bytes of each message, int64 (n,)."""
+        """Length of each message in bytes, int64 (n,)."""
         return np.asarray(np.count_nonzero(self.used, axis=1), np.int64)
 
     def to_bytes(self) -> bytes:
-        """Return all messages, one after the other."""
+        """Return the concatenated messages."""
         return self.data[self.used].tobytes()
 
     def where(self, known: Known) -> MessageBytes:
-        """Return the messages, empty where `known`, bool (n,), is False."""
+        """Return the messages, replaced by empty ones where `known`, bool (n,), is False."""
         return MessageBytes(self.data, self.used & known[:, None])
 
 
 def message(*fields: MessageBytes) -> MessageBytes:
-    """Return messages of some fields, in their order."""
+    """Return messages made of fields, in the order of the arguments."""
     return MessageBytes(np.concatenate([field.data for field in fields], axis=1),
                         np.concatenate([field.used for field in fields], axis=1))  # fmt: skip
 
 
 def number(field: int, values: Numbers) -> MessageBytes:
-    """Return a field of whole numbers, (n,); negative ones take ten bytes, as int32 and int64 do."""
+    """Return field number `field` with an integer for each message, (n,); a negative one takes ten bytes."""
     return message(_tag(field, _VARINT, len(values)), _varints(values))
 
 
 def fixed64(field: int, values: Numbers) -> MessageBytes:
-    """Return a field of eight bytes each."""
+    """Return field number `field` with an integer of eight bytes for each message."""
     data = np.ascontiguousarray(values.astype("<u8")).view(np.uint8).reshape(len(values), 8)
     return message(_tag(field, _FIXED64, len(values)), MessageBytes(data, np.ones(data.shape, np.bool_)))
 
 
 def text(field: int, which: Numbers, texts: Sequence[str]) -> MessageBytes:
-    """Return a field of texts of which few are different.
+    """Return a field with a text for each message.
 
     Args:
-        field: Its number.
-        which: (n,), which of the texts.
-        texts: The texts.
+        field: Number of the field.
+        which: int (n,), index into `texts` for each message.
+        texts: The distinct texts, few.
     """
     raw = [value.encode("utf-8", "replace") for value in texts] or [b""]
     width = max(map(len, raw))
@@ -102,7 +103,7 @@ def text(field: int, which: Numbers, texts: Sequence[str]) -> MessageBytes:
 
 
 def nested(field: int, inner: MessageBytes) -> MessageBytes:
-    """Return a field of messages."""
+    """Return field number `field` with a nested message for each message."""
     return _delimited(field, inner)
 
 
@@ -127,7 +128,7 @@ def _varints(values: Numbers) -> MessageBytes:
     return MessageBytes((parts & np.uint64(0x7F)).astype(np.uint8) | more, used)
 
 
-# Slices, moments and counters of tracks, as packets for Perfetto, and which part of a trace they are of.
+# Packets for slices, instants and counters on tracks, and the part of a trace to write.
 
 
 Ints = NDArray[np.int64]
@@ -145,7 +146,7 @@ class TracePart:
     Attributes:
         trace: The trace.
         window: The range; intervals are cut at its ends.
-        events: bool (events,), only intervals that one of these events begins; None = all.
+        events: bool (events,), only intervals that begin with one of these events; None = all.
     """
 
     trace: Trace
@@ -157,33 +158,33 @@ class TracePart:
 
         Args:
             start_cycles: int64 (n,).
-            end_cycles: int64 (n,); the same for a moment.
-            event: int64 (n,), rows of the events that begin it; -1 = none does.
+            end_cycles: int64 (n,); equal to the start for an instant.
+            event: int64 (n,), row of the event at the start of each interval; -1 = no event.
         """
         inside = (start_cycles < self.window.end) & (np.maximum(end_cycles, start_cycles + 1) > self.window.start)
         return inside if self.events is None else inside & (event >= 0) & self.events[event]
 
     def ns(self, cycles: Ints) -> Ints:
-        """Return times in nanoseconds since the start of the trace, those outside of the window cut to it."""
+        """Return times in nanoseconds since the start of the trace, clipped to the window."""
         return self.trace.clock.ns_array(np.clip(cycles, self.window.start, self.window.end))
 
 
 @dataclass(frozen=True, slots=True)
 class Arguments:
-    """One argument of slices: integers, -1 for none, or texts, empty for none."""
+    """An argument of slices, with a value for each slice: integers, -1 = none, or texts, empty = none."""
 
     name: str
     values: Ints | Texts
 
     def taken(self, rows: NDArray[Any]) -> Arguments:
-        """Return those of some slices."""
+        """Return the argument for the slices at some rows."""
         values = self.values
         return replace(
             self, values=Texts(values.code[rows], values.texts) if isinstance(values, Texts) else values[rows]
         )
 
     def block(self) -> MessageBytes:
-        """Return the field of track events."""
+        """Return the field of the argument in track events."""
         values, zeros = self.values, np.zeros(len(self.values), np.int64)
         name = text(_NAME, zeros, [self.name])
         if isinstance(values, Texts):
@@ -194,14 +195,14 @@ class Arguments:
 
 @dataclass(frozen=True, slots=True)
 class TrackSlices(ColumnTable):
-    """Slices of tracks and moments on them, (n,) each; those of one track do not cross.
+    """Slices and instants on tracks, arrays (n,); slices of the same track do not cross.
 
     Attributes:
-        track: int64, uuid.
-        start_cycles, end_cycles: int64; equal for a moment.
-        event: int64, row of the event that begins it; -1 = none does.
+        track: int64, uuid of the track.
+        start_cycles, end_cycles: int64; equal for an instant.
+        event: int64, row of the event at the start; -1 = no event.
         name: Names.
-        flow: int64, common number of slices joined by arrows; 0 = none.
+        flow: int64, number that slices connected by an arrow have in common; 0 = no arrow.
     """
 
     track: Ints
@@ -212,36 +213,36 @@ class TrackSlices(ColumnTable):
     flow: Ints
 
     def taken(self, rows: NDArray[Any] | slice) -> TrackSlices:
-        """Return some rows."""
+        """Return the slices at some rows."""
         name = Texts(self.name.code[rows], self.name.texts)
         return TrackSlices(self.track[rows], self.start_cycles[rows], self.end_cycles[rows], self.event[rows], name,
                            self.flow[rows])  # fmt: skip
 
 
 def uuid_of(kind: int, row: Ints | int) -> Ints:
-    """Return the identifier of tracks of a kind."""
+    """Return the uuid of the track of a kind for a thread, CPU or other row."""
     return np.asarray(np.int64(kind) << 32 | row, np.int64)
 
 
 def in_chunks(count: int) -> Iterator[slice]:
-    """Yield ranges of rows that are made into messages at once."""
+    """Yield consecutive ranges of at most `_CHUNK` rows."""
     for start in range(0, count, _CHUNK):
         yield slice(start, min(start + _CHUNK, count))
 
 
 def sequenced(*fields: MessageBytes) -> MessageBytes:
-    """Return packets of some fields, all of one sequence."""
+    """Return packets made of fields, with the number of the packet sequence added."""
     return message(*fields, number(10, np.full(len(fields[0]), _SEQUENCE)))
 
 
 def text_of(field: int, columns: Table, name: str, rows: NDArray[Any] | slice = slice(None)) -> MessageBytes:
-    """Return a field with a column of texts of a table."""
+    """Return a field with the texts of a table's column."""
     values = texts(columns, name)
     return text(field, values.code[rows], values.texts)
 
 
 def texts(columns: Table, name: str) -> Texts:
-    """Return a column of texts of a table."""
+    """Return a table's column of texts by its name."""
     values = columns.column_values(name)
     assert isinstance(values, Texts)
     return values
@@ -250,7 +251,7 @@ def texts(columns: Table, name: str) -> Texts:
 def slice_packets(
     part: TracePart, slices: TrackSlices, category: str, arguments: tuple[Arguments, ...] = ()
 ) -> Iterator[MessageBytes]:
-    """Yield begins, ends and moments in time order; of one moment ends come first, inner before outer.
+    """Yield packets for begins, ends and instants in time order; at equal times ends come first, inner before outer.
 
     Args:
         part: The part to write.
@@ -266,7 +267,7 @@ def slice_packets(
     row = np.concatenate((slot, slot[is_long]))
     length = np.concatenate((end - start, start[is_long] - end[is_long]))
     at_end = np.arange(len(row)) >= count
-    # Of what begins at one moment the longest is outside; what began last ends first.
+    # Of slices that begin at the same time the longest is outermost; the last to begin ends first.
     order = np.lexsort((np.where(at_end, -row, row), np.where(at_end, -length, -length), ~at_end, time))
     for rows in in_chunks(len(order)):
         in_time = order[rows]
@@ -285,7 +286,7 @@ def slice_packets(
 
 
 def counter_packets(part: TracePart, track: Ints, cycles: Ints, values: NDArray[np.float64]) -> Iterator[MessageBytes]:
-    """Yield values of counters from given times on, (n,) each, without unknown (NaN) and unchanged ones."""
+    """Yield packets for values of counters from given times on, arrays (n,); NaN and unchanged values are left out."""
     same = np.append(False, (values[1:] == values[:-1]) & (track[1:] == track[:-1]))[: len(values)]
     changes = np.flatnonzero(~np.isnan(values) & ~same)
     time = part.ns(cycles[changes])
@@ -299,12 +300,12 @@ def counter_packets(part: TracePart, track: Ints, cycles: Ints, values: NDArray[
 
 
 def track_events(time_ns: Ints, event: MessageBytes) -> MessageBytes:
-    """Return packets of track events."""
+    """Return packets of track events with their times."""
     return sequenced(number(8, time_ns), nested(11, event))
 
 
 def overlaps(owner: Ints, start: Ints, end: Ints) -> Bools:
-    """Return which intervals begin before one of the same owner that began earlier has ended, bool (n,).
+    """Return which intervals begin before an earlier interval of the same owner ends, bool (n,).
 
     Args:
         owner: int64 (n,), ascending.
@@ -335,7 +336,7 @@ class _Changes(ColumnTable):
         state: The new state: a number of `TaskStateEnum`, or `_NONE`, `_NOT_KNOWN` or `_GONE`.
         cpu: Where the thread runs from then on; -1 = it does not.
         priority: 0 = not known.
-        event: Row of the event that says so; -1 = none does.
+        event: Row of the event that causes the change; -1 = no event.
     """
 
     thread: Ints
@@ -348,7 +349,7 @@ class _Changes(ColumnTable):
 
 @dataclass(frozen=True, slots=True)
 class _Packets(ColumnTable):
-    """Packets of one state each, int64 (n,); `rank` orders those of one moment; thread `-1 - CPU` is nobody."""
+    """Packets with a thread state each, int64 (n,); `rank` orders equal times; thread `-1 - CPU` is `unknown`."""
 
     thread: Ints
     cycles: Ints
@@ -371,7 +372,7 @@ def thread_numbers(trace: Trace) -> Ints:
 
 
 def schedule_packets(part: TracePart) -> Iterator[MessageBytes]:
-    """Yield processes and threads, then every change of the state of every thread."""
+    """Yield packets for processes and threads, then for every state change of every thread."""
     changes = _changes(part)
     births = _births(changes)
     yield from _tree(part, changes.thread[changes.state == _NONE])
@@ -391,7 +392,7 @@ def schedule_packets(part: TracePart) -> Iterator[MessageBytes]:
     yield from _threads(part, changes.thread[births], changes.cycles[births])
 
 
-# ---- who there is --------------------------------------------------------------------------------------------------
+# ---- processes and threads -----------------------------------------------------------------------------------------
 
 
 def _nobody(cpu: int) -> str:
@@ -399,12 +400,12 @@ def _nobody(cpu: int) -> str:
 
 
 def _nobodies(trace: Trace) -> Ints:
-    """Return the numbers of the threads called `unknown`, one for each CPU and one more."""
+    """Return the numbers of the threads called `unknown`: for each CPU, and for `_free_cpus` if all are busy."""
     return NOBODY_PID << 32 | np.arange(1, trace.cpu_count + 2, dtype=np.int64)
 
 
 def _tree(part: TracePart, absent: Ints) -> Iterator[MessageBytes]:
-    """Yield all processes, and the threads that exist from the start: all except the `absent` ones."""
+    """Yield packets for all processes, and for the threads that exist at the start: all except `absent`."""
     trace, processes = part.trace, table(part.trace, "process")
     pid, parent = processes["pid"].astype(np.int64), processes["parent_pid"].astype(np.int64)
     pid[0] = NOBODY_PID
@@ -426,7 +427,7 @@ def _at_start(field: int, inner: MessageBytes, part: TracePart) -> MessageBytes:
 
 
 def _threads(part: TracePart, rows: Ints, cycles: Ints | None) -> Iterator[MessageBytes]:
-    """Yield descriptions of threads, at some times or at the start."""
+    """Yield the packet that describes threads, at given times or, for None, at the start of the window."""
     trace, threads = part.trace, table(part.trace, "thread")
     time = trace.clock.ns_array(np.full(len(rows), part.window.start) if cycles is None else cycles)
     pid = np.where(rows > 0, trace.threads.pid[rows].astype(np.int64), NOBODY_PID)
@@ -443,7 +444,7 @@ def _threads(part: TracePart, rows: Ints, cycles: Ints | None) -> Iterator[Messa
 
 @cache
 def _state_of_value() -> NDArray[np.int64]:
-    """Return the state of the packets by the value that satview has for a state."""
+    """Return a table from satview's state values to `TaskStateEnum`."""
     out = np.full(VALUE_COUNT, _SLEEPS, np.int64)
     for state in STATES:
         if state.group is StateGroup.STOPPED:
@@ -464,7 +465,7 @@ def _changes(part: TracePart) -> _Changes:
     is_first = np.append(True, states["thread"][1:] != states["thread"][:-1])[: len(codes)]
     state[codes == ABSENT] = np.where(is_first | (states["event"] < 0), _NOT_KNOWN, _GONE)[codes == ABSENT]
     state[is_first & (codes == ABSENT)] = _NONE
-    # A run goes on where states are not known in between: the CPU says who had it.
+    # A run continues across unknown states of its thread, because the CPU's events show it.
     keep = (state != _RUNNING) & (states["length_cycles"] > 0)
     shown = np.flatnonzero(keep)
     shown = shown[~_is_within_run(part, states["thread"][shown], states["start_cycles"][shown])]
@@ -485,7 +486,7 @@ def _changes(part: TracePart) -> _Changes:
 
 
 def _is_within_run(part: TracePart, thread: Ints, cycles: Ints) -> NDArray[np.bool_]:
-    """Return whether threads are within a run at some times, begun before, by the table of runs; bool (n,)."""
+    """Return whether each thread is running at a time, according to the table `run`, bool (n,)."""
     runs, times = table(part.trace, "run"), part.trace.events.time_cycles
     if not len(runs):
         return np.zeros(len(thread), np.bool_)
@@ -499,7 +500,7 @@ def _is_within_run(part: TracePart, thread: Ints, cycles: Ints) -> NDArray[np.bo
 
 
 def _differs(*columns: Ints) -> NDArray[np.bool_]:
-    """Return which rows differ from the one before."""
+    """Return which rows differ from the row before in any column; the first row does."""
     out = np.zeros(len(columns[0]), np.bool_)
     out[:1] = True
     for column in columns:
@@ -508,7 +509,7 @@ def _differs(*columns: Ints) -> NDArray[np.bool_]:
 
 
 def _within(part: TracePart, changes: _Changes) -> _Changes:
-    """Return the changes in a part: states that hold at its start begin there, filtered ones become unknown."""
+    """Return the changes in a part: states at its start begin there, and states that a filter excludes are unknown."""
     if part.events is not None:
         shown = np.zeros(len(part.trace.threads), np.bool_)
         shown[changes.thread[(changes.event >= 0) & part.events[changes.event]]] = True
@@ -530,20 +531,20 @@ def _within(part: TracePart, changes: _Changes) -> _Changes:
 
 
 def _births(changes: _Changes) -> NDArray[np.intp]:
-    """Return which changes are the first of a thread that was not there before."""
+    """Return the rows of changes that are a thread's first after it did not exist."""
     follows = np.zeros(len(changes.state), np.bool_)
     follows[1:] = np.isin(changes.state[:-1], (_NONE, _GONE)) & (changes.thread[1:] == changes.thread[:-1])
     return np.flatnonzero(follows)
 
 
 def _created(births: _Changes) -> _Packets:
-    """Return packets for new threads: before their first state, or in its place if it is unknown."""
+    """Return packets for the creation of threads, which come before the packets of their first states."""
     zero = np.zeros(len(births.thread), np.int64)
     return _Packets(births.thread, births.cycles, zero - 1, zero + _CREATED, zero, zero)
 
 
 def _packets(trace: Trace, changes: _Changes) -> _Packets:
-    """Return the packets of changes."""
+    """Return the packets for state changes, except those for the creation of threads."""
     thread, cycles, state, cpu = changes.thread, changes.cycles, changes.state, changes.cpu
     before, had = _of_row_before(thread, state, _NONE), _of_row_before(thread, cpu, -1)
 
@@ -559,13 +560,13 @@ def _packets(trace: Trace, changes: _Changes) -> _Packets:
     moves = runs[before[runs] == _RUNNING]
     gone = np.flatnonzero(state == _GONE)
     ends = gone[before[gone] != _DEAD]
-    # A thread whose state is not known any more: its CPU is nobody's, unless another thread takes it at once.
+    # If a thread's state becomes unknown, `unknown` gets its CPU, unless another thread gets it at the same time.
     lost = np.flatnonzero((state == _NOT_KNOWN) & (before > 0) & (before != _DEAD))
     ran, slept = lost[had[lost] >= 0], lost[had[lost] < 0]
     cpus = trace.cpu_count + 1
     ran = ran[~np.isin(cycles[ran] * cpus + had[ran], cycles[runs] * cpus + cpu[runs])]
     free = _free_cpus(trace, cycles[slept])
-    # Nobody comes once for all of one moment.
+    # One packet of `unknown` is enough for all threads that leave a CPU at the same time.
     left, of_cpu = np.append(ran, slept), np.append(had[ran], free)
     _, once = np.unique(cycles[left] * cpus + of_cpu, return_index=True)
     return _Packets.concatenated([
@@ -576,7 +577,7 @@ def _packets(trace: Trace, changes: _Changes) -> _Packets:
 
 
 def _of_row_before(thread: Ints, column: Ints, none: int) -> Ints:
-    """Return the value of the row before; `none` for the first row of each thread."""
+    """Return for each row the value of the row before; `none` for the first row of each thread."""
     out = np.full(len(column), none, np.int64)
     same = thread[1:] == thread[:-1]
     out[1:][same] = column[:-1][same]
@@ -584,7 +585,7 @@ def _of_row_before(thread: Ints, column: Ints, none: int) -> Ints:
 
 
 def _free_cpus(trace: Trace, cycles: Ints) -> Ints:
-    """Return for some times a CPU on which nobody is known to run; one more than there are where all are busy."""
+    """Return for each time a CPU on which no thread is known to run, or `trace.cpu_count` if all CPUs are busy."""
     runs, free = table(trace, "run"), np.full(len(cycles), trace.cpu_count, np.int64)
     for cpu in range(trace.cpu_count - 1, -1, -1):
         of_cpu = np.flatnonzero(runs["cpu"] == cpu)

@@ -1,7 +1,7 @@
-"""Functions of a trace as stacks: folded lines for flame graph tools, or a file for speedscope.
+"""Writes the functions of a trace as stacks: folded lines for flame graph tools, or a file for speedscope.
 
-A folded line is `process;thread;outer;inner WEIGHT`. Weights are nanoseconds that a thread had a CPU in calls that
-programs log, or samples of the profiler; speedscope has both, each as a profile of its own.
+A folded line is `process;thread;outer;inner WEIGHT`. The weight of a logged call is the CPU time of its thread, in
+nanoseconds; that of a sampled stack is the number of samples. A speedscope file has both, in separate profiles.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ _SCHEMA: Final = "https://www.speedscope.app/file-format-schema.json"
 
 
 def write_folded(trace: Trace, path: Path | str, window: TimeWindow | None) -> tuple[int, int]:
-    """Write a line for each stack; return how many, and how many samples are left out as the trace has calls.
+    """Write a line for each stack; return the number of lines, and of samples left out because there are logged calls.
 
-    `path` may be `-`; `window` is as of `function_table`.
+    `path` may be `-`; `window` is as for `function_table`.
 
     Raises:
         UsageError: The file cannot be written.
@@ -39,9 +39,9 @@ def write_folded(trace: Trace, path: Path | str, window: TimeWindow | None) -> t
 
 
 def write_speedscope(trace: Trace, path: Path | str, window: TimeWindow | None) -> tuple[int, int]:
-    """Write the stacks of each thread as a profile for speedscope; return how many stacks, and 0: nothing is left out.
+    """Write the stacks of each thread as a profile for speedscope; return the number of stacks, and 0 samples left out.
 
-    `path` may be `-`; `window` is as of `function_table`.
+    `path` may be `-`; `window` is as for `function_table`.
 
     Raises:
         UsageError: The file cannot be written.
@@ -49,7 +49,7 @@ def write_speedscope(trace: Trace, path: Path | str, window: TimeWindow | None) 
     frames: dict[tuple[str, str], int] = {}
     profiles: dict[tuple[str, str], dict[str, Any]] = {}
     rows, stack = function_table(trace, window).records(), list[int]()
-    for row in rows:  # each is followed by what it calls
+    for row in rows:  # a function is followed by the functions that it calls
         is_calls = row["source"] == _CALLS
         thread = visible_line(f"{row['process']} {row['thread']}")
         profile = profiles.setdefault((thread, row["source"]), {
@@ -80,7 +80,7 @@ def _described(frames: dict[tuple[str, str], int]) -> Iterator[dict[str, str | i
 
 
 def _frames(row: dict[str, Any]) -> list[str]:
-    """Return the frames of a folded line, outermost first; none of them has the sign that is between them."""
+    """Return the frames of a folded line, outermost first; none of them contains the separator."""
     outer = (visible_line(row[name]).replace(SEPARATOR, ":") for name in ("process", "thread"))
     return [*outer, *(visible_line(name) for name in row["stack"].split(SEPARATOR))]
 

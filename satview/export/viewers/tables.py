@@ -1,4 +1,4 @@
-"""Tables of a trace in files: one table in a file, or several, or the events by class, in a folder."""
+"""Writes tables of a trace: one table as a file; several tables, or events by class, as a folder of files."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ if TYPE_CHECKING:
 # Tables of Arrow as files: Parquet, Arrow, CSV, JSON lines.
 
 
-ROWS_AT_ONCE: Final = 1 << 20  # of a row group of Parquet, a batch of Arrow, a piece of text
-_LEVEL: Final = 1  # of zstd: higher ones take longer and save a few percent
+ROWS_AT_ONCE: Final = 1 << 20  # rows in a row group of Parquet, a batch of Arrow, a piece of text
+_LEVEL: Final = 1  # of zstd compression: higher levels take longer and save a few percent
 Report = Callable[[float], None]  # takes the share that is done, 0 to 1
 Writer = Callable[..., None]  # takes a table of Arrow, a stream, and optionally a `Report`
 
 
 def _parts(arrow: pa.Table, report: Report | None) -> Iterator[pa.Table]:
-    """Yield a table in parts of `ROWS_AT_ONCE` rows, an empty one as one part; report after each."""
+    """Yield a table in parts of `ROWS_AT_ONCE` rows, at least one part; call `report` after each part."""
     for start in range(0, max(arrow.num_rows, 1), ROWS_AT_ONCE):
         yield arrow.slice(start, ROWS_AT_ONCE)
         if report is not None:
@@ -42,12 +42,12 @@ def _parts(arrow: pa.Table, report: Report | None) -> Iterator[pa.Table]:
 
 
 def write_parquet(arrow: pa.Table, stream: BinaryIO, report: Report | None = None) -> None:
-    """Write a table as Parquet: times as differences, texts as numbers, all of it by zstd.
+    """Write a table as Parquet: numbers are delta-encoded, texts dictionary-encoded, all compressed by zstd.
 
     Args:
         arrow: The table.
-        stream: Takes the bytes.
-        report: Called after each part of the rows.
+        stream: The file.
+        report: Called with the share that is done, after each part of the rows.
     """
     parquet = required("pyarrow.parquet")
     numbers = [field.name for field in arrow.schema if _is_wide_number(field.type)]
@@ -71,7 +71,7 @@ def _is_wide_number(kind: Any) -> bool:
 
 
 def write_arrow(arrow: pa.Table, stream: BinaryIO, report: Report | None = None) -> None:
-    """Write a table as a file of Arrow (Feather, version 2), compressed by zstd."""
+    """Write a table as an Arrow file (Feather version 2), compressed by zstd."""
     ipc = required("pyarrow.ipc")
     with ipc.new_file(stream, arrow.schema, options=ipc.IpcWriteOptions(compression="zstd")) as writer:
         for part in _parts(arrow, report):
@@ -79,7 +79,7 @@ def write_arrow(arrow: pa.Table, stream: BinaryIO, report: Report | None = None)
 
 
 def write_csv(arrow: pa.Table, stream: BinaryIO, report: Report | None = None) -> None:
-    """Write a table as CSV; null is empty, no text is a formula for a spreadsheet, and lists are as in SQL."""
+    """Write a table as CSV: null is empty, lists are as in SQL, and texts cannot act as spreadsheet formulas."""
     csv = required("pyarrow.csv")
     safe = _with_texts(_flat(arrow), csv_text)
     options = csv.WriteOptions(include_header=True, quoting_style="needed")
@@ -89,14 +89,14 @@ def write_csv(arrow: pa.Table, stream: BinaryIO, report: Report | None = None) -
 
 
 def write_json_lines(arrow: pa.Table, stream: BinaryIO, report: Report | None = None) -> None:
-    """Write a table as JSON, one object a line; columns that are null are in it."""
+    """Write a table as JSON lines: one object for each row, including its null values."""
     duckdb, compute = required("duckdb"), required("pyarrow.compute")
-    connection = duckdb.connect()  # makes text of millions of rows at once
+    connection = duckdb.connect()  # converts millions of rows to text at once
     try:
         for part in _parts(arrow, report):
             connection.register("part", part)
             texts = connection.sql("SELECT to_json(part)::VARCHAR AS line FROM part")
-            # Before 1.5 it was called otherwise.
+            # The method has another name before DuckDB 1.5.
             read: Callable[[int], Iterable[Any]] = getattr(texts, "to_arrow_reader", None) or texts.fetch_record_batch
             for batch in read(ROWS_AT_ONCE):
                 lines = compute.binary_join_element_wise(batch.column(0), "", "\n")
@@ -107,7 +107,7 @@ def write_json_lines(arrow: pa.Table, stream: BinaryIO, report: Report | None = 
 
 
 def text_bytes(texts: Any) -> memoryview:
-    """Return the bytes of all texts of an Arrow array, one after the other, without copying."""
+    """Return the concatenated bytes of the texts of an Arrow array, without copying."""
     compute = required("pyarrow.compute")
     offsets = texts.buffers()[1]
     width = 8 if str(texts.type).startswith("large") else 4
@@ -118,7 +118,7 @@ def text_bytes(texts: Any) -> memoryview:
 
 
 def _flat(arrow: pa.Table) -> pa.Table:
-    """Return a table in which values without a form in CSV are text: lists, structs, maps, bytes, days beyond 9999."""
+    """Convert columns that CSV cannot hold to text: lists, structs, maps, bytes, dates after the year 9999."""
     types = required("pyarrow").types
     for position, field in enumerate(arrow.schema):
         column = arrow.column(position)
@@ -128,7 +128,7 @@ def _flat(arrow: pa.Table) -> pa.Table:
 
 
 def _with_texts(arrow: pa.Table, change: Callable[[str], str]) -> pa.Table:
-    """Return a table with its texts changed; equal texts are converted once."""
+    """Return a table with `change` applied to all texts, once for equal texts."""
     pyarrow = required("pyarrow")
     for position, field in enumerate(arrow.schema):
         if not (pyarrow.types.is_dictionary(field.type) or pyarrow.types.is_string(field.type)):
@@ -152,10 +152,10 @@ WRITERS: Final[dict[str, Writer]] = {
 
 
 def writer_for(name: str) -> Writer:
-    """Return the writer of a format by its name, which is its extension too.
+    """Return the function that writes a format, by the format's name, which is also the file extension.
 
     Raises:
-        UsageError: There is none.
+        UsageError: There is no such format.
     """
     if name not in WRITERS:
         raise UsageError(f"{name[:20]!r} is no format of tables; there are {', '.join(WRITERS)}")
@@ -171,14 +171,14 @@ def write_table(
     Args:
         trace: The trace.
         path: The new file, or `-`; an old file is replaced once the new one is complete.
-        name: Of the table.
+        name: Name of the table.
         kind: `parquet`, `arrow`, `csv` or `jsonl`.
-        rows: As of `arrow_of`.
+        rows: As for `arrow_of`.
         report: Called with the share of the rows that is written, 0 to 1.
-        timing: As of `arrow_of`.
+        timing: As for `arrow_of`.
 
     Returns:
-        How many rows.
+        The number of rows.
 
     Raises:
         UsageError: There is no such table or format, a package is missing, or the file cannot be written.
@@ -194,12 +194,12 @@ def write_folder(
     trace: Trace, path: Path | str, names: Sequence[str], kind: str, rows: NDArray[np.bool_] | None = None,
     report: Report | None = None, timing: Mapping[str, Timing] | None = None,
 ) -> int:  # fmt: skip
-    """Write tables of a trace as files of a new folder, `state.parquet` and so on; return how many rows in all.
+    """Write tables of a trace to a new folder (`state.parquet` and so on); return the total number of rows.
 
-    Arguments are those of `write_table`, for several names.
+    The arguments are those of `write_table`, with several names.
 
     Raises:
-        UsageError: As `write_table`; or there is something of that name already.
+        UsageError: As for `write_table`; or the path already exists.
     """
     write, count = writer_for(kind), 0
     with new_folder(path) as folder:
@@ -216,12 +216,12 @@ def write_folder(
 def write_by_class(
     trace: Trace, path: Path | str, kind: str, rows: NDArray[np.bool_] | None = None, report: Report | None = None
 ) -> int:
-    """Write the events of a trace as files of a new folder, one per class: `class=KER_CALL/event.parquet`.
+    """Write the events of each class to a file of a new folder, `class=KER_CALL/event.parquet`; return their number.
 
-    Programs that read data sets take the names of the folders for a column.
+    Programs that read data sets make a column `class` of the folder names.
 
     Raises:
-        UsageError: As `write_folder`.
+        UsageError: As for `write_folder`.
     """
     write, count = writer_for(kind), 0
     arrow = arrow_of(trace, "event", rows).drop_columns(["class"])
@@ -243,13 +243,13 @@ def write_by_class(
 def arrow_of(
     trace: Trace, name: str, rows: NDArray[np.bool_] | None = None, timing: Mapping[str, Timing] | None = None
 ) -> pa.Table:
-    """Return a table ready to be written, with a description of the trace as metadata of its schema.
+    """Return a table as Arrow, with a description of the trace as metadata of its schema.
 
     Args:
         trace: The trace.
-        name: Of the table, or of a kind of event such as `call_msg_sendv`.
-        rows: bool (events,), of which events; None = all. For tables of events: `event`, `argument` and kinds.
-        timing: What a file of timing says, for the tables on activities.
+        name: Name of a table, or of a kind of event such as `call_msg_sendv`.
+        rows: bool (events,), which events; None = all. Only for `event`, `argument` and tables of a kind of event.
+        timing: Contents of a timing file, for the tables on activities.
 
     Raises:
         UsageError: There is no such table, or the timing does not fit the trace.
@@ -274,7 +274,7 @@ def _arrow_of(trace: Trace, name: str, rows: NDArray[np.bool_] | None, timing: M
 def _with_used_texts(column: Any) -> Any:
     """Return a column of texts whose dictionary has only the texts that occur, each once.
 
-    The names of all codes are many, and a kernel call's entry and exit share one; Parquet would give up on that.
+    Dictionaries contain the names of all codes, some of them twice; Parquet does not use dictionaries of that size.
     """
     pyarrow = required("pyarrow")
     column = column.chunk(0) if hasattr(column, "chunks") else column

@@ -35,7 +35,7 @@ from satview.store.problems import Problems
 from satview.store.tables import BufferTable, EventTable, Fragments, ProcessTable, StateIndex, ThreadTable
 from satview.store.trace import Trace
 
-# Joiners: combine the cached results of each file into those of the axis.
+# Joiners: functions that combine the cached results of the files into results for the axis.
 
 
 _Ints = NDArray[np.int64]
@@ -43,15 +43,15 @@ _Slices = tuple[NDArray[np.uint32], _Ints, NDArray[np.bool_]]
 
 
 def _losses(axis: FileAxis, losses: list[_Ints]) -> _Ints:
-    """Return the losses of all files on the axis, by CPU."""
+    """Return the losses of all files, converted to the axis, sorted."""
     rows = [_on_axis(part, own) for part, own in zip(axis.parts, losses, strict=True)]
     return np.unique(np.concatenate(rows), axis=0)
 
 
 def _on_axis(part: AxisPart, lost: _Ints) -> _Ints:
-    """Return the losses of a file on the axis.
+    """Return the losses of a file, converted to the axis.
 
-    A loss of all its CPUs becomes one per CPU, as other files lost nothing.
+    A loss of all CPUs becomes a loss for each CPU of the file, because the CPUs of other files lost nothing.
     """
     cpus = part.trace.cpu_count
     everywhere = lost[:, 2] == EVERY_CPU
@@ -89,8 +89,8 @@ JOINERS: Final[dict[str, Joiner]] = {**LINKS, "losses": _losses, "doubts": _doub
 # Arguments of events of several files, with the pids and partitions of the axis.
 
 
-# The payload word that is a pid, by class, for code that reads words: of THREAD, PROCESS and COMM events. Arguments are
-# read by name, and so the pids among them are known.
+# The payload word that contains a pid, by class, for code that reads words of THREAD, PROCESS and COMM events. In
+# arguments, pids are recognized by name.
 _PID_WORD_OF_CLASS: Final[dict[int, int]] = {WireClass.PR_TH: 0, WireClass.COMM: 1}
 Words = NDArray[np.uint32]
 
@@ -108,7 +108,7 @@ class AxisPayloads:
 
     @property
     def described(self) -> dict[int, UserEvent]:
-        """Descriptions of events, by code; they are the same in all files."""
+        """Descriptions of events, by code; equal for all files."""
         return self._axis.parts[0].trace.payloads.described
 
     @property
@@ -134,7 +134,7 @@ class AxisPayloads:
             part.trace.payloads.tolerate_loss()
 
     def words(self, event: int) -> Words:
-        """Return all payload words of one event.
+        """Return all payload words of one event, with a pid converted to that of the axis.
 
         Returns:
             uint32 (words,).
@@ -152,7 +152,7 @@ class AxisPayloads:
         return part.trace.payloads.raw(own)
 
     def decode(self, event: int, most: int | None = None) -> Payload:
-        """Return the named arguments of one event; pids are those of the axis, with the file's own in the note."""
+        """Return the named arguments of one event; pids are those of the axis, and a note has the pid in the file."""
         part, own = self._file_and_row(event)
         payload = part.trace.payloads.decode(own, most)
         return replace(payload, arguments=tuple(_with_axis_number(part, argument) for argument in payload.arguments))
@@ -168,7 +168,7 @@ class AxisPayloads:
         """Return the payload words `word` and `word` + 1 of many events.
 
         Returns:
-            Two of uint32 (len(events),).
+            Two arrays, uint32 (len(events),).
         """
         firsts, seconds = np.zeros(len(events), np.uint32), np.zeros(len(events), np.uint32)
         for part, rows, own in self._axis.split(events):
@@ -178,7 +178,7 @@ class AxisPayloads:
         return firsts, seconds
 
     def block(self, events: NDArray[np.integer], count: int) -> Words:
-        """Return the first words of many events.
+        """Return the first `count` payload words of many events.
 
         Returns:
             uint32 (len(events), count).
@@ -193,14 +193,14 @@ class AxisPayloads:
 
     @contextmanager
     def reading_ahead(self, events: NDArray[np.uint32]) -> Iterator[None]:
-        """Prepare for many reads of words of some events while in the context."""
+        """Speed up repeated access to the words of some events while in the context."""
         with ExitStack() as stack:
             for part, _, own in self._axis.split(events):
                 stack.enter_context(part.trace.payloads.reading_ahead(own))
             yield
 
     def headers(self) -> None:
-        """Return None, as the slots are from several targets."""
+        """Return None, because the slots are from several targets."""
 
     def word_counts(self, events: NDArray[np.integer]) -> NDArray[np.int64]:
         """Return the number of payload words of many events, padding included.
@@ -217,7 +217,7 @@ class AxisPayloads:
         return self._axis.parts[int(self._axis.part_of[event])], int(self._axis.own_row[event])
 
     def _with_pids(self, part: AxisPart, events: NDArray[np.integer], word: int, values: Words) -> Words:
-        classes = [number for number, its in _PID_WORD_OF_CLASS.items() if its == word]
+        classes = [number for number, pid_word in _PID_WORD_OF_CLASS.items() if pid_word == word]
         if not classes:
             return values
         rows = np.flatnonzero(np.isin(self._codes[events] >> CLASS_SHIFT, classes))
@@ -243,7 +243,7 @@ def _with_axis_number(part: AxisPart, argument: Argument) -> Argument:
 
 PS_PER_S: Final = 10**12
 FORMAT: Final = "axis"
-_MOST_CPUS: Final = 255  # the event table has eight bits; the last number is for CPUs that only damaged slots name
+_MOST_CPUS: Final = 255  # a CPU number has eight bits; the last number is for CPUs that occur only in damaged slots
 _MOST_EVENTS: Final = 2**32 - 16
 _LARGEST: Final = 2**62
 _MOST_PID: Final = 2**31 - 1
@@ -251,12 +251,12 @@ _MOST_PID: Final = 2**31 - 1
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """One file to put on the axis.
+    """A file to put on the axis.
 
     Attributes:
-        name: Its name on the axis.
-        trace: Its trace.
-        offset_ps: Picoseconds from the first event of the first file to the first event of this one.
+        name: Name of the file on the axis.
+        trace: Trace of the file.
+        offset_ps: Picoseconds from the first event of the first file to the first event of this file.
     """
 
     name: str
@@ -279,11 +279,11 @@ def trace_on_axis(path: Path, members: Sequence[Member]) -> Trace:
     """Return one trace with the events of several traces.
 
     Args:
-        path: The axis file that names them.
+        path: The axis file.
         members: The files, at least one; the offset of the first is ignored.
 
     Raises:
-        TraceFormatError: They have too many CPUs or events, or the times of one are too far away.
+        TraceFormatError: The files together have too many CPUs, events or kinds of events, or an offset is too large.
     """
     _refuse(path, members)
     rate = max(member.trace.clock.cycles_per_s for member in members)
@@ -368,9 +368,9 @@ def _clock(trace: Trace, rate: int, start: int) -> Clock:
 
 
 def _codes(path: Path, members: Sequence[Member]) -> tuple[Catalogue, list[NDArray[np.uint16]]]:
-    """Return the catalogue of all files, and per file a table from its own event codes to those of the axis.
+    """Return the catalogue of the axis, and for each file a table from its event codes to those of the axis.
 
-    The axis has the codes of the first QNX file, as calls and states are looked up by their QNX numbers.
+    The axis has the codes of the first QNX file, because calls and states are looked up by their QNX numbers.
     """
     books = [member.trace.catalogue for member in members]
     qnx_book = next((book for book in books if book.release.is_qnx), books[0])
@@ -388,13 +388,13 @@ def _codes(path: Path, members: Sequence[Member]) -> tuple[Catalogue, list[NDArr
 
 
 def _pids(traces: Sequence[Trace]) -> list[_Ints]:
-    """Return the pids of each file's processes on the axis; a digit in front tells the files apart.
+    """Return the pids on the axis of each file's processes, made unique by the number of the file as leading digits.
 
-    Pid 7 of the second file is 1000007 if no pid has more than six digits; pids of the first file are unchanged.
+    Pid 7 of the second file becomes 1000007 if no pid has more than six digits; pids of the first file are unchanged.
     """
     largest = max(int(trace.processes.pid.max(initial=0)) for trace in traces)
     step = 10 ** len(str(largest))
-    if step * len(traces) > _MOST_PID:  # damaged slots may have such pids, which mean nothing
+    if step * len(traces) > _MOST_PID:  # such large pids come from damaged slots and are meaningless
         step = _MOST_PID // len(traces)
     pids = []
     for number, trace in enumerate(traces):
@@ -408,7 +408,7 @@ def _axis(parts: list[AxisPart], order: NDArray[np.intp]) -> FileAxis:
 
     Args:
         parts: The files in order.
-        order: intp, (events,), for each row of the axis, its index among the events of all files one after the other.
+        order: intp, (events,), for each row of the axis, index into the concatenated events of all files.
     """
     position = np.empty(len(order), np.uint32)
     position[order] = np.arange(len(order), dtype=np.uint32)
@@ -427,7 +427,7 @@ def _axis(parts: list[AxisPart], order: NDArray[np.intp]) -> FileAxis:
 
 
 def _as_named(part: AxisPart, start: int) -> AxisPart:
-    """Return a file whose trace has the names and the time zero of the axis, so that texts about it fit the axis."""
+    """Return a file whose trace has the process names, CPU titles and time zero of the axis, for texts about it."""
     own, clock = part.trace.processes, part.trace.clock
     processes = ProcessTable(own.pid, own.parent_pid, ("", *(_process_name(part, row) for row in range(1, len(own)))),
                              own.created_cycles, own.destroyed_cycles)  # fmt: skip
@@ -463,7 +463,7 @@ def _events(parts: list[AxisPart]) -> EventTable:
 
 
 def _first_slots(parts: list[AxisPart]) -> list[int]:
-    """Return the number of the first slot of each file, counting the slots of all files."""
+    """Return the number of each file's first slot if the slots of all files are numbered consecutively."""
     return [sum(before.trace.slot_count for before in parts[:number]) for number in range(len(parts))]
 
 
@@ -497,7 +497,7 @@ def _processes(parts: list[AxisPart]) -> ProcessTable:
 
 
 def _process_name(part: AxisPart, row: int) -> str:
-    """Return `guest:devb-ahci`; without a name, the process has its pid in the file."""
+    """Return the name of a process on the axis: `guest:devb-ahci`, or with its pid in the file if it has no name."""
     name = part.trace.processes.names[row].rsplit("/", 1)[-1]
     return f"{part.name}:{name or f'pid {int(part.trace.processes.pid[row])}'}"
 

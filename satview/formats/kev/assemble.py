@@ -65,7 +65,7 @@ _MAX_RATE: Final = 1_000_000_000_000
 
 
 def choose_release(header: Header, system: SystemInfo | None, problems: Problems) -> Release:
-    """Return the release whose tables apply: by SYS_RELEASE, else by the type of system page, else 7.x with a note."""
+    """Return the release whose event tables apply: by SYS_RELEASE, else (reported) by the system page, else 7.x."""
     named = release_of(header.get("SYS_RELEASE"))
     kind = system.values.get("type", 0) if system else None
     if named is not None:
@@ -95,7 +95,7 @@ def choose_rate(header: Header, system: SystemInfo | None, problems: Problems) -
 
 
 def clock_surroundings(header: Header, system: SystemInfo | None, release: Release) -> Surroundings:
-    """Return what header and system page say about the clocks of the CPUs (format description, 1.1, 5.1, 6.1)."""
+    """Return the information on clocks in header and system page (format description, 1.1, 5.1, 6.1)."""
     uptime_cycles, rate = None, choose_rate(header, system, Problems())
     date, boot = header.date("DATE"), header.date("BOOT_DATE")  # both are local times of the target
     if date is not None and boot is not None:
@@ -129,23 +129,23 @@ def trace_from_slots(
     Args:
         path: The file, for titles and errors.
         format_name: `kev`, `traceprinter`, ...
-        header: Header, whose keys determine release and clock rate.
+        header: The header; its keys determine release and clock rate.
         system_page: Image in the target's byte order; may be empty.
         slots: (n, 4) words, or a source to read them from.
         byte_order: Byte order of the target.
         problems: Receives problems; becomes part of the trace.
         offset: Byte offset of the first slot in the file.
-        progress: Called with 0 to 1 between chunks.
-        cancelled: Called between chunks.
+        progress: Called with the share that is done, 0 to 1, between chunks.
+        cancelled: Called between chunks; True stops.
         has_whole_buffers: False for listings with lines cut out, whose buffers cannot have their announced length.
-        times: (n,) full time of every slot, if the source has it; None = rebuild it from the stamps.
-        release: Release whose tables apply, if the source has it; None = as header and system page say.
-        byte_of_slot: Returns the file offset of a slot, if slots do not follow each other from `offset` on.
-        decoder_of: Returns the decoder; one that has already decoded most of these slots saves time.
+        times: (n,) full time of every slot, if the source has it; None = rebuild times from the stamps.
+        release: Release whose tables apply, if known; None = from header and system page.
+        byte_of_slot: Returns the file offset of a slot, if the slots are not contiguous from `offset` on.
+        decoder_of: Returns the decoder; for a growing file, a decoder that has already decoded older slots.
 
     Raises:
         Cancelled: `cancelled()` returned True.
-        SourceChangedError: The file that the slots are read from has lost some.
+        SourceChangedError: The file was truncated or overwritten while its slots were read.
     """
     slots = source_of(slots)
     system, doubts = parse_syspage(system_page, byte_order)
@@ -174,7 +174,7 @@ def trace_from_slots(
         moves = time_order(decoded.time, decoded.cpu, positions)
         split_contested(decoded, slots, moves)
         fragments, unfinished = repair(decoded, region, problems, ascends=not len(positions))
-        # Only now, as tails are matched by the original stamps.
+        # After `repair`, because tails are matched by the original stamps.
         if times is None and _move_between_neighbours(decoded, positions, region, problems):
             moves = time_order(decoded.time, decoded.cpu, disordered_rows(decoded.time))
         if moves is not None:
@@ -187,7 +187,7 @@ def trace_from_slots(
     buffers = _buffers(decoded, unfinished, events, release, region, problems, has_whole_buffers)
     with timed("counts"):
         tables = Begun(partial(_tables, decoded, named_by, payloads_of_names, buffers, count), "satview-tables")
-        if has_whole_buffers:  # else events are missing everywhere
+        if has_whole_buffers:  # in a listing with lines cut out, events are missing everywhere
             gaps = np.concatenate((gaps, open_interrupts(events, gaps, region, problems)))
         dumped, threads, processes, states = tables.result()
     fragments, unfinished = fragments.before(count), unfinished[unfinished < count]
@@ -252,12 +252,12 @@ def _settle_times(
 ) -> tuple[ClockVerdicts, int]:
     """Correct the times of events; return the clock verdicts, and the number of events that belong to the capture.
 
-    The events after these are the names that follow a ring capture, which are last by time as well.
+    Further events are the names appended to a ring capture; they come last in the file and in time.
 
     Args:
         decoded: Columns in file order; times are corrected in place.
-        surroundings: What else is known about the clock.
-        is_rebuilt: Times were rebuilt from stamps and TIME events, not given by the source.
+        surroundings: Information on the clock besides the TIME events.
+        is_rebuilt: Whether times were rebuilt from stamps and TIME events, not given by the source.
         region: For byte offsets.
         problems: Receives a note about the names.
     """
@@ -295,7 +295,7 @@ def _report_skew(cpus: int, system: SystemInfo | None, release: Release, problem
 
 
 def _activity() -> NDArray[np.bool_]:
-    """Return per code whether the event is activity, which the opening state dump never contains."""
+    """Return which codes are activity, which the opening state dump never contains, bool (32768,)."""
     codes = np.arange(wire.CODE_COUNT)
     kind = codes >> wire.CLASS_SHIFT
     # System events may be in the dump: names of partitions, the frequency of each CPU (section 8.8).
@@ -307,7 +307,7 @@ def _activity() -> NDArray[np.bool_]:
 def _report_pass(
     decoded: Decoded, verdicts: ClockVerdicts, region: EventRegion, names: Catalogue, problems: Problems
 ) -> None:
-    """Report problems that the decoder met: zero slots, unknown events, clock discontinuities."""
+    """Report problems that the decoder found: zero slots, unknown events, clock discontinuities."""
     for first_slot, count in decoded.empty:
         problems.add("empty-slots", f"{count} slot{'s' * (count > 1)} of zeros", region.byte(first_slot), count)
     for code, (row, count) in sorted(decoded.unknown.items()):
@@ -339,7 +339,7 @@ def _report_pass(
 def _move_between_neighbours(
     decoded: Decoded, disordered: NDArray[np.int64], region: EventRegion, problems: Problems
 ) -> bool:
-    """Move events with damaged stamps between their neighbours, and report them; return whether there are any."""
+    """Move events with damaged stamps to times between their neighbours and report them; return whether any exist."""
     rows, cycles = misplaced(decoded.time, decoded.cpu, disordered)
     if not len(rows):
         return False
@@ -412,12 +412,12 @@ def thread_and_process_tables(
 
     Args:
         events: All events in time order.
-        payloads: Their payloads.
+        payloads: Payloads of the events.
         process_rows: Rows of the PROCESS events, ascending.
         process_words: (len(process_rows), 2): first two payload words of each.
         keys: (pid, tid) per thread row as two payload words; row 0 is the unknown thread.
-        dump_end_cycles: Creations up to here belong to the opening state dump: the process is older than the trace.
-        count: Number of events of the capture; later ones name what existed at its end, and create nothing.
+        dump_end_cycles: End of the opening state dump; a process created up to here is older than the trace.
+        count: Number of events of the capture; later events only name what existed at its end.
     """
     pids = keys.view(np.uint32).reshape(-1, 2)[:, 0].astype(np.int32)
     tids = keys.view(np.uint32).reshape(-1, 2)[:, 1].astype(np.int32)
@@ -481,21 +481,20 @@ def _in_range(pid: int) -> int:
 def dump_end(events: EventTable, code_is_activity: NDArray[np.bool_], first_loss_cycles: int) -> int:
     """Return the end of the opening state dump: just before the first event that is real activity.
 
-    START reports every process and thread that exists before all other events, on the CPU that called it: creations,
-    names and one state each. So the dump ends before that CPU's first event of any other kind (a kernel call, an
-    interrupt, a message), or before it reports a second state of a thread. Other CPUs may be active meanwhile. A state
-    before the first creation shows that there is no dump: the trace begins later. Source: kernel event trace format
-    8.5, capture 4.4.
+    On the CPU that called START, the trace begins with creation, name and one state of every existing process and
+    thread. So the dump ends before this CPU's first event of another kind (a kernel call, an interrupt, a message), or
+    before the second state of a thread. Other CPUs may be active meanwhile. If a state comes before the first creation,
+    there is no dump: the trace begins later. Source: kernel event trace format 8.5, capture 4.4.
 
     Args:
-        events: In time order.
+        events: Events in time order.
         code_is_activity: (32768,), codes that no dump contains.
-        first_loss_cycles: Time of the first loss: the dump ends there at the latest.
+        first_loss_cycles: Time of the first loss; the dump does not continue after it.
 
     Returns:
         Cycles; one before the first event if there is no dump.
     """
-    # After a gap, the dump of a restarted capture may follow; it is not part of the opening one.
+    # After a gap, the dump of a restarted capture may follow; it is not part of the opening dump.
     count = min(_DUMP_EVENTS, int(np.searchsorted(events.time_cycles, first_loss_cycles)))
     code, creations = events.code[:count], (wire.PROC_CREATE, wire.PROC_CREATE_NAME, wire.THREAD_CREATE)
     if not len(code):
@@ -521,9 +520,9 @@ def _is_state(code: NDArray[np.uint16]) -> NDArray[np.bool_]:
 
 
 def _first_repetition(values: NDArray[np.unsignedinteger]) -> int | None:
-    """Return the first position whose value occurred before.
+    """Return the first position with a value that occurred before it; None if there is none.
 
-    It is usually early, so prefixes of doubling length are searched.
+    The position is usually small, so prefixes of doubling length are searched.
     """
     size = 256
     while True:

@@ -1,8 +1,8 @@
-"""Decodes slots into columns, for every format made of slots.
+"""Decodes slots into columns of events, for every format that consists of slots.
 
-One pass over the file in chunks that fit the processor's cache groups slots into events, computes times, numbers
-threads and finds owners. What one pass cannot know (events whose slots are far apart, blocks out of order) is repaired
-after it. No step handles events one by one in Python.
+One pass over the file, in chunks that fit the processor's cache, groups slots into events, computes times, numbers
+threads and finds owners. Events whose slots are far apart, and blocks out of order, are repaired after this pass. No
+step handles events one by one in Python.
 """
 
 from __future__ import annotations
@@ -39,13 +39,13 @@ from satview.formats.kev.slots.slot_source import SlotSource, source_of
 
 
 class GrowingColumn:
-    """One column that one decoder writes and several traces read.
+    """A column that a decoder writes and several traces read.
 
     Args:
-        dtype: Type of its rows.
+        dtype: Type of the rows.
 
     Raises:
-        OSError: There is no room for it.
+        OSError: There is not enough memory or disk space.
     """
 
     def __init__(self, dtype: DTypeLike) -> None:
@@ -56,7 +56,7 @@ class GrowingColumn:
             self._file = os.memfd_create("satview-column")
             weakref.finalize(self, os.close, self._file)
         else:
-            import tempfile  # on first use: few traces need it
+            import tempfile  # rarely needed
 
             stored = tempfile.TemporaryFile(buffering=0)  # noqa: SIM115 - closed with this object
             self._file = stored.fileno()
@@ -64,13 +64,13 @@ class GrowingColumn:
         self._size = 0
 
     def writable(self, rows: int) -> NDArray[np.generic]:
-        """Return the column with room for `rows` rows, to write to; rows written before are kept.
+        """Return the column, extended to `rows` rows, for writing; rows written before are kept.
 
         Returns:
-            Of the column's type, (rows,).
+            (rows,), of the column's type.
 
         Raises:
-            OSError: There is no room for it.
+            OSError: There is not enough memory or disk space.
         """
         self._grow(rows * self._dtype.itemsize)
         return self._mapped(rows, mmap.ACCESS_WRITE)
@@ -80,13 +80,13 @@ class GrowingColumn:
 
         Args:
             written: All rows, as returned by `writable`.
-            settled: Number of rows that will not be written again. The others are copied at once.
+            settled: Number of rows that will not be written again; further rows are copied at once.
 
         Returns:
-            Of the column's type, (rows,).
+            (rows,), of the column's type.
 
         Raises:
-            OSError: There is no room for it.
+            OSError: There is not enough memory or disk space.
         """
         column = self._mapped(len(written), mmap.ACCESS_COPY)
         # The decoder writes the unsettled rows again at the next reload, which must not change this trace.
@@ -96,7 +96,7 @@ class GrowingColumn:
     def _mapped(self, rows: int, access: int) -> NDArray[np.generic]:
         if not rows:  # an empty file cannot be mapped
             return np.empty(0, self._dtype)
-        # The array keeps the map, and the map keeps the file.
+        # The array keeps the mapping alive, and the mapping the file.
         return np.frombuffer(mmap.mmap(self._file, rows * self._dtype.itemsize, access=access), self._dtype)
 
     def _grow(self, size: int) -> None:
@@ -105,7 +105,7 @@ class GrowingColumn:
         if self._is_memory:
             os.ftruncate(self._file, size)  # pages are real once written
         else:
-            # Written, not only extended: so a full disk raises an error here instead of killing the process later.
+            # Writing, unlike extending, raises an error here if the disk is full, instead of killing the process later.
             os.lseek(self._file, self._size, os.SEEK_SET)
             blank = bytes(1 << 20)
             written = self._size
@@ -115,7 +115,7 @@ class GrowingColumn:
 
 
 CHUNK_SLOTS: Final = 1 << 17  # measured best between 2^16 and 2^17: scratch stays in the second-level cache
-# Beyond these a column of 16 bits is widened; checked before a chunk is written, so nothing overflows.
+# Above these limits a column of 16 bits is widened, before the chunk is written.
 _MAX_NARROW_THREADS: Final = 65_000
 _MAX_NARROW_SLOTS: Final = 65_535
 COLUMNS: Final = ("time", "code", "cpu", "thread", "slot", "slots")
@@ -123,7 +123,7 @@ COLUMNS: Final = ("time", "code", "cpu", "thread", "slot", "slots")
 
 @dataclass(slots=True)
 class _Mark:
-    """State of the decoder where a chunk begins."""
+    """State of the decoder at the start of a chunk."""
 
     start: int
     count: int
@@ -136,7 +136,7 @@ class _Mark:
 
 @dataclass(frozen=True, slots=True)
 class _Chunk:
-    """A chunk of slots: number of the first, uint32 (n, 4) words, and their grouping into events."""
+    """A chunk of slots: number of the first slot, words, uint32 (n, 4), and grouping into events."""
 
     start: int
     slots: NDArray[np.uint32]
@@ -152,15 +152,15 @@ class _Chunk:
 
 
 class Decoder:
-    """Decodes the slots of one file.
+    """Decodes the slots of a file.
 
-    A growing file keeps its decoder: each time, only the last chunk is decoded again, as only that can be changed by
-    later slots. So the result equals that of a new decoder.
+    A growing file keeps its decoder: each `run` decodes only new slots and the last chunk again, because later slots
+    cannot change earlier chunks. The result equals that of a new decoder.
 
     Args:
         slots: (n, 4) words, or a source to read them from.
-        catalogue: Catalogue of the file's release, which knows the codes of thread states.
-        goes_on: `extend` will be called before each further `run`.
+        catalogue: Catalogue of the file's release.
+        goes_on: Whether the file may grow; `extend` is then called before each further `run`.
     """
 
     def __init__(self, slots: NDArray[np.uint32] | SlotSource, catalogue: Catalogue, *, goes_on: bool = False) -> None:
@@ -189,7 +189,7 @@ class Decoder:
         thread_class = [i for i, c in enumerate(catalogue.classes) if c.name == "THREAD"]
         self._is_thread = np.isin(catalogue.class_index_of_code, thread_class)
         self._is_state = catalogue.state_value_of_code != NOT_A_STATE
-        # Not states by the table of section 7.2, but lanes begin and end with these events.
+        # Not states according to the table of section 7.2, but lanes begin and end with these events.
         self._is_state[[wire.THREAD_CREATE, wire.THREAD_DESTROY]] = True
         codes = np.arange(wire.CODE_COUNT)
         wire_class = codes >> wire.CLASS_SHIFT
@@ -198,7 +198,7 @@ class Decoder:
         known[list(catalogue.codes())] = True
         rare = process | (wire_class == wire.WireClass.CONTROL)
         runs = self._is_thread & (codes == wire.THREAD_RUNNING)
-        # One look-up per event in place of five, which would read the codes five times.
+        # One look-up per event instead of five, which would read the codes five times.
         self._traits: NDArray[np.uint8] = np.zeros(wire.CODE_COUNT, np.uint8)
         for trait, has in (
             (loading.IS_SUBJECT, self._is_thread),
@@ -208,26 +208,26 @@ class Decoder:
             (loading.IS_RUNNING, runs),
         ):
             self._traits[has] |= np.uint8(trait)
-        # Used in turns: one chunk is processed while the next is read.
+        # Used alternately: one chunk is processed while the next is read.
         self._scratch = [
             (loading.Grouper(self._traits, wire.CONTROL_BUFFER, CHUNK_SLOTS), np.empty((CHUNK_SLOTS, 4), np.uint32))
             for _ in range(2)
         ]
 
     def inform(self, surroundings: Surroundings) -> None:
-        """Set what header and system page say about the clock, before the first `run`."""
+        """Set the information on the clock from header and system page, before the first `run`."""
         if not self._mark.start:
             self._mark.clock = ClockRebuilder(review=ClockReview(surroundings))
 
     def extend(self, slots: NDArray[np.uint32] | SlotSource) -> None:
-        """Set a longer array of slots that begins with the same ones; the next `run` decodes all of them."""
+        """Replace the slots by a longer array that starts with the same slots, before the next `run`."""
         self._slots = source_of(slots)
         room = self._mark.count + len(self._slots) - self._mark.start  # decoded events plus undecoded slots
         for name, column in self._growing.items():
             setattr(self, name, column.writable(room))
 
     def _widen(self, name: str, count: int) -> None:
-        """Give a column rows of 32 bits; keep its first `count` values."""
+        """Convert a column to 32 bits; keep its first `count` values."""
         narrow = getattr(self, name)
         if self._growing:
             self._growing[name] = GrowingColumn(np.uint32)
@@ -240,7 +240,7 @@ class Decoder:
     def run(
         self, progress: Callable[[float], None] | None = None, cancelled: Callable[[], bool] | None = None
     ) -> Decoded:
-        """Decode everything.
+        """Decode all slots and return the columns.
 
         Raises:
             Cancelled: `cancelled()` returned True.
@@ -253,8 +253,8 @@ class Decoder:
             for chunk in chunks:
                 if cancelled is not None and cancelled():
                     raise Cancelled("loading was cancelled")
-                # The last chunk may end within an event, or before the TIME that corrects its clock: it is decoded
-                # again when the file has grown, from a copy of the state before it.
+                # The last chunk may end within an event, or before the TIME that corrects its clock: when the file has
+                # grown, it is decoded again, from a copy of the state before it.
                 if self._goes_on and chunk.start + CHUNK_SLOTS >= n:
                     self._mark = self._marked(chunk.start)
                 self._place(chunk)
@@ -275,7 +275,7 @@ class Decoder:
         self._clock, self._numbers, self._running, self._discontinuities = deepcopy(now)
 
     def _start_clock(self) -> None:
-        """Find the first usable TIME near the start of the file; events before it are placed backwards from it."""
+        """Find the first usable TIME near the start of the file; times of events before it are counted backwards."""
         head = self._slots.read(0, min(len(self._slots), CHUNK_SLOTS))
         code, kind = head[:, 0] & np.uint32(wire.CODE_MASK), head[:, 0] >> wire.STRUCT_SHIFT
         # Middle and last slots repeat the header, so they look like TIME events too; their words are no clock.
@@ -287,9 +287,9 @@ class Decoder:
             self._clock.start_from(value)
 
     def _chunks(self, start: int) -> Generator[_Chunk]:
-        """Yield the slots from `start` on, grouped; the next chunk is read and grouped in a thread meanwhile.
+        """Yield chunks from slot `start` on, grouped into events; a thread reads and groups the next chunk meanwhile.
 
-        Grouping takes as long as the rest and needs no results of it.
+        Grouping takes as long as the rest of the decoding and does not depend on it.
         """
         n, row = len(self._slots), self.count
         ready: SimpleQueue[_Chunk | BaseException] = SimpleQueue()
@@ -377,13 +377,13 @@ class Decoder:
         chunk = ClockChunk.of(part[first_slots[time_rows]], stamps, cpu, time_rows, buffers, rows.start)
         out, held = self.time[rows], 0
         slots = self.slot[rows]
-        # Rule 4 of section 5.3: events before the first TIME are placed backwards from it.
+        # Rule 4 of section 5.3: times of events before the first TIME are counted backwards from it.
         if int(slots[0]) < self._held:
             held = int(np.searchsorted(slots, slots.dtype.type(self._held)))
         self._clock.unwrap(self._clock.hold(chunk, held, self._held_from, out), out[held:])
 
     def _numbered(self, keys: NDArray[np.uint64]) -> NDArray[np.uint32]:
-        """Return the thread numbers of (pid, tid) keys, for events that contain their thread."""
+        """Return the thread numbers of (pid, tid) keys, for events that contain pid and tid."""
         threads = self._numbers.numbers(keys)
         if len(self._numbers) > _MAX_NARROW_THREADS and self.thread.dtype == np.uint16:
             self._widen("thread", self.count)

@@ -1,4 +1,4 @@
-"""Results of the decoder: columns of events, and slots and codes that need a repair or a report."""
+"""Results of the decoder: columns of events, and slots and events that need a repair or a report."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from satview.formats.kev.slots import combine
 
 @dataclass(slots=True)
 class Decoded:
-    """Columns in file order, and what needs a repair or a report.
+    """Columns of events in file order, and slots and events that need a repair or a report.
 
     Attributes:
         count: Number of events.
         time, code, cpu, thread, slot, slots: Columns of `EventTable`, in file order of first slots.
         state_rows: uint32, rows of THREAD state, create and destroy events, ascending.
         rare_rows: int64, rows of CONTROL and PROCESS events, ascending.
-        rare_words: uint32 (rare, 2), the first two payload words of each.
+        rare_words: uint32 (rare, 2), the first two payload words of each of these events.
         keys: uint64 (pid, tid) per thread row, as two words in payload order.
         unmatched: Open events and runs of tails for the repair.
         empty: (first slot, slots) of spans of zero slots.
         clock: State of the clock at the end.
-        unknown: Code that no table of the release names, to row of its first event and number of events.
+        unknown: For each code that no table of the release names, row of the first event and number of events.
     """
 
     count: int
@@ -47,7 +47,7 @@ class Decoded:
 
 @dataclass(slots=True)
 class Parts:
-    """Lists of arrays, one per chunk."""
+    """Parts of `Decoded` while chunks are decoded: lists with an array for each chunk."""
 
     state_rows: list[NDArray[np.uint32]] = field(default_factory=list)
     rare_rows: list[NDArray[np.int64]] = field(default_factory=list)
@@ -68,8 +68,8 @@ class Parts:
 
         Args:
             first_row: Row of the first event of the chunk.
-            rows: Positions in the chunk.
-            slots: Their first slots.
+            rows: Positions of the events in the chunk.
+            slots: uint32 (rows, 4), first slots of the events.
         """
         self.rare_rows.append(rows + first_row)
         self.rare_words.append(slots[:, 2:4].copy())  # a view would keep all of the slots
@@ -77,7 +77,7 @@ class Parts:
     def note_empty(self, slots: NDArray[np.intp]) -> None:
         """Record zero slots, ascending."""
         cuts = np.flatnonzero(np.diff(slots) != 1) + 1
-        # A garbage file with zeros everywhere gets one summary.
+        # Many spans, as in a garbage file, are recorded as one.
         for run in np.split(slots, cuts) if len(cuts) < 100 else [slots]:
             self.empty.append((int(run[0]), len(run)))
 
@@ -102,11 +102,11 @@ class Parts:
 
         Args:
             start: First slot of the chunk in the file.
-            first_row: Row of its first event.
-            part: uint32 (n, 4), its slots.
-            opened: intp (k,) each, of events without end: first slot, adjacent slots, position among the events.
-            runs: (m,) each, of runs of tails: first slot, slots, position of the event before them, whether they end an
-                event.
+            first_row: Row of the first event of the chunk.
+            part: uint32 (n, 4), slots of the chunk.
+            opened: For events without end, intp (k,) each: first slot, adjacent slots, position among the events.
+            runs: For runs of tails, (m,) each: first slot, slots, position of the event before the run, and whether the
+                run ends an event.
         """
         slot = np.concatenate((opened[0], runs[0]))
         order = np.argsort(slot, kind="stable")

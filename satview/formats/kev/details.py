@@ -42,7 +42,7 @@ def _sigevent(end: str) -> construct.Struct:
 
 
 def struct_of(layout: Layout, byte_order: str) -> construct.Struct:
-    """Return a layout as a construct; bytes after its last part are `rest`."""
+    """Return the construct of a layout; its member `REST` takes the bytes after the last part."""
     end = "l" if byte_order == "little" else "b"
     known = [part for part in layout.parts if part.words or part.is_text]
     members = [name / _member(part, end) for name, part in zip(part_names(layout), known, strict=False)]
@@ -53,13 +53,13 @@ def struct_of(layout: Layout, byte_order: str) -> construct.Struct:
 def prepared(
     release: Release, code: int, count: int, variant: int, byte_order: str
 ) -> tuple[Layout, tuple[str, ...], construct.Struct]:
-    """Return the layout of a payload, the names of its members, and its construct; cached."""
+    """Return the layout of a payload, the names of the construct's members, and the construct; cached."""
     layout = layout_of(release, code, count, variant)
     return layout, part_names(layout), struct_of(layout, byte_order)
 
 
 def build(layout: Layout, values: Mapping[str, Any], byte_order: str) -> bytes:
-    """Return the payload of given values, by member name, zero-filled to whole slots as the kernel does.
+    """Return the payload for values by member name, padded with zeros to whole slots as the kernel does.
 
     Raises:
         construct.ConstructError: A value is missing, or does not fit its member.
@@ -84,14 +84,14 @@ def decode_payload(
 
     Args:
         spec: Row of the catalogue for the event's code.
-        raw: Payload bytes as in the file, combine slots reassembled; an incomplete last word is not decoded.
+        raw: Payload bytes from all slots of the event; an incomplete last word is not decoded.
         byte_order: `little` or `big`.
         catalogue: The release's, for errno names and rules that depend on it.
-        most: Limit for giant events, as in `PayloadSource.decode`.
-        listed: Variant of the layout, if only a line of a listing shows it.
+        most: Limit for giant events, as for `PayloadSource.decode`.
+        listed: Variant of the layout for an event from a line of a listing; None = determined from the payload.
 
     Returns:
-        The decoded payload; never raises, whatever the bytes. A payload that fits no known list becomes raw words.
+        The decoded payload; a payload that fits no known list becomes raw words. No payload raises an error.
     """
     count = len(raw) // 4
     whole = raw[: 4 * count]
@@ -101,8 +101,7 @@ def decode_payload(
         shown = _Decoder(spec, layout, whole, words, catalogue, most).listed(byte_order)
         return Payload(layout.form, tuple(shown), words, raw)
     if variants.is_user(spec.code):
-        # A user event does not say whether its words are text (section 8.9): if they can be read as text, they are
-        # shown as text.
+        # A user event does not show whether its words are text (section 8.9): they are if they can be read as text.
         variant = variants.BY_COUNT if variants.user_text(whole) is None else variants.TEXT
     else:
         variant = variants.variant_of(catalogue.release, spec.code, words)
@@ -114,9 +113,9 @@ def decode_payload(
 
 
 def with_description(payload: Payload, event: UserEvent, byte_order: str) -> Payload:
-    """Return a payload with the fields of a description as arguments, as far as its bytes reach.
+    """Return a payload with the fields of a user's description as arguments, as far as the payload contains them.
 
-    They are put before the raw words of a user event, and after the known arguments of other events.
+    The fields come before the raw words of a user event, and after the known arguments of other events.
     """
     is_wide = not variants.is_user(event.code) and len(payload.words) > FAST_WORDS
     taken = {argument.name for argument in payload.arguments}
@@ -146,7 +145,7 @@ class _Decoder:
         self.spec, self.layout, self.raw, self.words, self.catalogue = spec, layout, raw, words, catalogue
 
     def arguments(self, names: Sequence[str], values: Mapping[str, Any]) -> Iterator[Argument]:
-        """Yield the arguments of a layout, then the words that it does not describe."""
+        """Yield the arguments of the layout, then the words that it does not describe."""
         parts = self.layout.parts
         text_start = -1
         for index, (part, name) in enumerate(zip(parts, names, strict=True)):
@@ -154,8 +153,8 @@ class _Decoder:
             if part.show is Show.MSG_MORE:
                 continue  # part of the message before it
             if part.is_text:
-                # Texts follow each other without alignment (section 8.10), so only the first text begins where the
-                # layout says.
+                # Texts follow each other without alignment (section 8.10), so only the first text begins at the
+                # position in the layout.
                 text_start = 4 * part.word if text_start < 0 else text_start
                 if text_start >= len(self.raw) and part.text_index:
                     return
@@ -171,7 +170,7 @@ class _Decoder:
         yield from self.rest()
 
     def listed(self, byte_order: str) -> Iterator[Argument]:
-        """Yield the arguments that a line of a listing shows, in its order; words between them have no meaning."""
+        """Yield the arguments of an event from a line of a listing, in the order of the line."""
         for index, part in enumerate(self.layout.parts):
             if part.is_text:
                 data = (self.raw[4 * part.word :].split(b"\0", part.text_index + 1) + [b""] * 2)[part.text_index]
@@ -199,8 +198,8 @@ class _Decoder:
         return notation.text_argument(part.name, data, first_word, max(0, -(-end // 4) - first_word))
 
     def rest(self) -> Iterator[Argument]:
-        """Yield the words that no part describes, except a zero word that pads them to an even number."""
-        # The kernel fills up to whole slots: two words each (section 3.2).
+        """Yield the words that no part describes, except a zero word that only pads the last slot."""
+        # The kernel pads to whole slots of two words (section 3.2).
         first_word = self.layout.end
         is_one = bool(self.layout.parts) and len(self.words) == first_word + 1
         is_padding = is_one and first_word % 2 and not self.words[first_word]
@@ -214,7 +213,7 @@ class _Decoder:
                 yield Argument(MORE, left, f"{left:,} more words", end, left)
 
     def user_note(self) -> str:
-        """Return the text that the words of a user event may be, as a note on the first word; else ""."""
+        """Return a note for the first word of a user event with the text that the words may be; empty if no text."""
         if not (variants.is_user(self.spec.code) and variants.has_letters(self.raw)):
             return ""
         text = self.raw.partition(b"\0")[0]

@@ -1,7 +1,7 @@
 """Reads a .kev file repeatedly while it is being written.
 
-Only new slots are read and decoded each time, and no bytes of the file are held in memory; a few samples of the old
-bytes show whether the file was started again meanwhile.
+Each time only new slots are read and decoded. The file is not held in memory; a few samples of old bytes show whether
+another capture has replaced the content.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ _SAMPLE_SLOTS: Final = 256
 class GrowingFile:
     """A .kev file that grows; `read` returns a trace of its current content.
 
-    Slots are only appended, so an older trace stays right. If the file turns out to be another one (shorter, or with
-    other bytes in place of old ones), it is read from the start again.
+    Slots are only appended, so an older trace stays valid. If the file is shorter than before, or old bytes have
+    changed, it is read from the start again.
 
     Attributes:
         path: The file.
-        restart: Why the last `read` had to begin from the start again, as a sentence; else empty.
+        restart: Sentence on why the last `read` began from the start again; else empty.
     """
 
     _count: int
@@ -49,10 +49,10 @@ class GrowingFile:
 
     @property
     def has_changed(self) -> bool:
-        """True if size or modification time differ from those at the last `read`.
+        """Whether size or modification time have changed since the last `read`.
 
         Raises:
-            OSError: The file is gone or cannot be queried.
+            OSError: The file does not exist or cannot be queried.
         """
         status = self.path.stat()
         return (status.st_size, status.st_mtime_ns) != self._last_status
@@ -60,18 +60,18 @@ class GrowingFile:
     def read(
         self, progress: Callable[[float], None] | None = None, cancelled: Callable[[], bool] | None = None
     ) -> Trace:
-        """Read new slots and return a trace of everything.
+        """Read new slots and return a trace of all slots.
 
-        An incomplete last slot is ignored, as the rest is not written yet.
+        An incomplete last slot is ignored, because the rest is not written yet.
 
         Args:
-            progress: Called with 0 to 1.
-            cancelled: Polled during the work; True stops it.
+            progress: Called with the share that is done, 0 to 1.
+            cancelled: Polled during the work; True stops the work.
 
         Raises:
             TraceFormatError: The file is no .kev, or its header is not complete (yet).
-            SourceChangedError: It was truncated meanwhile.
-            OSError: It cannot be read.
+            SourceChangedError: The file was truncated while it was read.
+            OSError: The file cannot be read.
             Cancelled: `cancelled()` returned True.
         """
         status = self.path.stat()
@@ -90,7 +90,7 @@ class GrowingFile:
         file.size = self._offset + self._count * SLOT_BYTES
         self._take_samples(file)
         trace = self._trace(progress, cancelled)
-        # Only now, as reads between a truncation and the next header give no trace.
+        # Only after a trace was built, as reads between a truncation and the next header fail.
         self.restart, self._restarted = self._restarted, ""
         return trace
 
@@ -102,7 +102,7 @@ class GrowingFile:
         self._samples: dict[int, bytes] = {}
 
     def _check_old(self, file: SourceFile, size: int) -> None:
-        """Detect a file that was started again, and forget the old content."""
+        """Forget the old content if the file is shorter or old bytes have changed."""
         if self._header is None:
             return
         reason = ""
@@ -118,13 +118,12 @@ class GrowingFile:
             self._forget()
 
     def _first_difference(self, file: SourceFile) -> int:
-        """Return the offset of the first changed byte in samples of start, middle and end, -1 = no change."""
+        """Return the offset of the first changed byte in the samples; -1 = no change."""
         for offset, old in self._samples.items():
             new = file.bytes_at(len(old), offset)
             if new != old:
                 byte = next(i for i in range(len(old)) if old[i] != new[i])
-                # Rounded to the slot, or to 0 within the header, as the byte inside means nothing to the
-                # reader.
+                # Rounded down to the slot, as the byte within a slot means nothing to the user.
                 return offset + byte - (byte % SLOT_BYTES if offset else byte)
         return -1
 

@@ -1,8 +1,8 @@
-"""The text header of a .kev file, `TRACE_<KEY>::<value>` pairs without separators, and the system page as constructs.
+"""The text header of a .kev file, `TRACE_<KEY>::<value>` pairs without separators, and constructs for the system page.
 
-The constructs are declared once for reading, writing and docs/kev-structs.md. Source: kernel event trace format,
-sections 1.1 and 4. A key is found by its pattern, never by its position: file names may contain `TRACE_`, attributes of
-any name may follow, and the order of keys differs between releases.
+The same constructs are used for reading, for writing and for docs/kev-structs.md. Keys are found by their pattern,
+not by position: file names may contain `TRACE_`, attributes of any name may follow, and the order of keys differs
+between releases. Source: kernel event trace format, sections 1.1 and 4.
 """
 
 from __future__ import annotations
@@ -63,10 +63,9 @@ HEADER: Final = Struct(
 
 @cache
 def page_structs(byte_order: str) -> Any:
-    """Return the structures of the system page in a byte order, by name.
+    """Return the constructs of the system page in a byte order, by name.
 
-    Offsets count from the start of the page, or of the section; `entry_7` is the one of 7.x, which begins with
-    `entry_old`.
+    Offsets are relative to the page or to the section; `entry_7` is the entry of 7.x, which begins with `entry_old`.
     """
     end = "b" if byte_order == "big" else "l"
     u16, u32, u64 = (getattr(construct, f"Int{bits}u{end}") for bits in (16, 32, 64))
@@ -107,7 +106,7 @@ def page_structs(byte_order: str) -> Any:
 
 BEGIN: Final = b"TRACE_HEADER_BEGIN::"
 END: Final = b"TRACE_HEADER_END::"
-MAX_HEADER_BYTES: Final = 1 << 20  # the vendor's headers have less than 1 KiB; more is not a header
+MAX_HEADER_BYTES: Final = 1 << 20  # the vendor's headers have less than 1 KiB
 
 FROM_LISTING: Final = ("SATVIEW", "listing")  # in files made from a listing, whose buffers lack unprinted slots
 
@@ -116,7 +115,7 @@ def parse_header(data: bytes, path: Path | None, file_size: int) -> Header:
     """Read the header at the start of a file.
 
     Args:
-        data: The first bytes, at least `MAX_HEADER_BYTES` of them if the file has that many.
+        data: The first `MAX_HEADER_BYTES` of the file or more; the whole file if it is shorter.
         path: For the error text.
         file_size: Bytes of the whole file.
 
@@ -163,10 +162,10 @@ def _unended(data: bytes, path: Path | None, file_size: int) -> TraceFormatError
 
 
 def header_bytes(pairs: Sequence[tuple[str, str]]) -> bytes:
-    """Return the header of a file: begin, the pairs, end; long values are split for the vendor's tools.
+    """Return the bytes of a header: begin, pairs, end; long values are split for the vendor's tools.
 
     Raises:
-        UsageError: A key or a value would not be read back unchanged, or a key is too long.
+        UsageError: A key or value would be read back differently, or a key is too long.
     """
     for key, value in pairs:
         if not is_key(key):
@@ -190,7 +189,7 @@ def holds_key(value: str) -> bool:
 
 
 def key_byte_order(header: Header) -> str | None:
-    """Return `little` or `big` according to the keys; None if they name neither, both or MIDDLE_ENDIAN."""
+    """Return `little` or `big` according to the header keys; None if they name neither, both or MIDDLE_ENDIAN."""
     keys = {key for key, _ in header.pairs}
     order_keys = keys & {"LITTLE_ENDIAN", "BIG_ENDIAN", "MIDDLE_ENDIAN"}
     if order_keys == {"LITTLE_ENDIAN"}:
@@ -199,7 +198,7 @@ def key_byte_order(header: Header) -> str | None:
 
 
 def slot_byte_order(slots: bytes) -> str:
-    """Guess the byte order from the first slots: header words have nine bits that are zero and few classes."""
+    """Guess the byte order from the first slots: in the right order, header words have zero bits and known classes."""
     usable = len(slots) // 16 * 16
     scores = {}
     for order, dtype in (("little", "<u4"), ("big", ">u4")):
@@ -221,19 +220,19 @@ Pairs = tuple[tuple[str, str], ...]
 
 
 def windowed_pairs(pairs: Sequence[tuple[str, str]]) -> Pairs:
-    """Return equivalent pairs that fit the windows in which the vendor's tools read the header.
+    """Split pairs so that they fit the windows of 99 bytes in which the vendor's tools read the header.
 
     Args:
         pairs: Key without `TRACE_`, value.
 
     Raises:
-        UsageError: A key is so long that no window holds it with any part of its value.
+        UsageError: A key is too long for a window.
     """
     parts = [part for key, value in pairs for part in _split(key, value)]
     sizes = [_pair_bytes(key, value) for key, value in parts]
     if _end_is_whole(sizes):
         return tuple(parts)
-    # 12 start positions of the end mark are bad; a pad of 11 bytes avoids all of them but one, of 12 bytes also that.
+    # 12 start positions of the end mark are bad; a pad of 11 bytes avoids all except one, a pad of 12 bytes avoids it.
     for value in ("", "0"):
         if _end_is_whole([*sizes, _pair_bytes(PAD, value)]):
             return (*parts, (PAD, value))
@@ -241,7 +240,7 @@ def windowed_pairs(pairs: Sequence[tuple[str, str]]) -> Pairs:
 
 
 def plain_pairs(pairs: Sequence[tuple[str, str]]) -> Pairs:
-    """Return the pairs from which `windowed_pairs` made these; other pairs stay as they are."""
+    """Join pairs that `windowed_pairs` has split; other pairs are unchanged."""
     plain: list[tuple[str, str]] = []
     expected = ("", 0)
     for key, value in pairs:
@@ -257,7 +256,7 @@ def plain_pairs(pairs: Sequence[tuple[str, str]]) -> Pairs:
     unchanged = tuple(pairs)
     if tuple(plain) == unchanged:
         return unchanged
-    # Only pairs that this module would write are reassembled: a real attribute `X+2` stays as it is.
+    # Only pairs that this module would write are joined: a real attribute `X+2` is unchanged.
     try:
         return tuple(plain) if windowed_pairs(plain) == unchanged else unchanged
     except UsageError:
@@ -265,7 +264,7 @@ def plain_pairs(pairs: Sequence[tuple[str, str]]) -> Pairs:
 
 
 def _split(key: str, value: str) -> Iterator[tuple[str, str]]:
-    """Yield a pair, or its parts if it does not fit a window."""
+    """Yield a pair, or several pairs with parts of its value if it does not fit a window."""
     number, name = 2, key
     while _pair_bytes(name, value) > WINDOW_BYTES:
         head = _head(value, WINDOW_BYTES - _pair_bytes(name, ""))
@@ -281,7 +280,7 @@ def _split(key: str, value: str) -> Iterator[tuple[str, str]]:
 
 
 def _head(value: str, size: int) -> str:
-    """Return the longest prefix of a text with at most `size` bytes, in whole characters."""
+    """Return the longest prefix of a text that has at most `size` bytes in UTF-8."""
     return _encoded(value)[: max(size, 0)].decode("utf-8", "ignore")
 
 
@@ -290,14 +289,14 @@ def _encoded(text: str) -> bytes:
 
 
 def _pair_bytes(key: str, value: str) -> int:
-    """Return the bytes from the `TRACE_` of a pair to that of the next."""
+    """Return the number of bytes of a pair in the header, including its `TRACE_` and `::`."""
     return _MARK_BYTES + len(_encoded(key)) + 2 + len(_encoded(value))
 
 
 def _end_is_whole(sizes: Sequence[int]) -> bool:
-    """Return whether no window ends inside the end mark, given the size of each pair in bytes."""
+    """Return whether the end mark lies in a single window, given the size of each pair in bytes."""
     start, room = 0, WINDOW_BYTES - _BEGIN_BYTES - _MARK_BYTES
-    offset = _BEGIN_BYTES + _MARK_BYTES  # of the key behind the last `TRACE_`
+    offset = _BEGIN_BYTES + _MARK_BYTES  # of the key after the last `TRACE_`
     for size in sizes:
         if size > room:  # the first pair that does not fit the window begins the next one
             start, room = offset, WINDOW_BYTES

@@ -1,8 +1,8 @@
 """Finds missing events that no BUFFER event reports: in truncated buffers, and where events contradict each other.
 
-A buffer of another length than it announces was truncated or spliced. The missing part is between its first slot and
-the next buffer's: at the longest step in time. A CPU that begins to run a thread, or calls the kernel, inside an
-interrupt has left the interrupt: its exit is missing.
+A buffer with another length than it announces was truncated or spliced. The gap is assumed at the longest step in time
+from its first slot to the next buffer. If a CPU begins to run a thread, or calls the kernel, inside an interrupt, the
+exit of the interrupt is missing.
 
 Source: kernel event trace format, sections 6.1, 8.2 and 8.6.
 """
@@ -25,14 +25,14 @@ from satview.store.tables import EventTable
 
 Gaps = NDArray[np.int64]  # (n, 4), as `Trace.gaps`
 _NO_BUFFER: Final = -1
-_MOST: Final = 500  # limit for buffers that are examined, and for contradictions; garbage has more
-_LONGER: Final = 4  # least ratio of a step within a truncated buffer to the step to the next buffer of its ring
+_MOST: Final = 500  # maximum number of buffers that are examined; garbage has more
+_LONGER: Final = 4  # minimum ratio of a step within a truncated buffer to the step to the next buffer of its ring
 _FASTER: Final = 10  # events may come this many times faster than usual where buffers are lost
-_MOST_CPUS: Final = 256  # number of buffers among which every CPU has one
-_NEAR: Final = 1 << 16  # events before a splice that are searched for the last one of a CPU
-_MOST_OPEN: Final = 0.1  # if a larger share of a CPU's interrupts has no exit, they prove nothing
-_MOST_WITHIN: Final = 8  # events from entry to exit of an interrupt with another nested in it
-_SAMPLE: Final = 4096  # events of a CPU's interrupts that decide whether the others are examined
+_MOST_CPUS: Final = 256  # number of buffers that contain at least one of every CPU
+_NEAR: Final = 1 << 16  # number of events before a splice that are searched for the last one of a CPU
+_MOST_OPEN: Final = 0.1  # if a larger share of a CPU's interrupts has no exit, nothing is concluded
+_MOST_WITHIN: Final = 8  # maximum number of interrupt events from entry to exit of nested interrupts
+_SAMPLE: Final = 4096  # number of a CPU's interrupt events that decide whether the others are examined
 _CALLS: Final = wire.KER_EXIT_OFFSET  # kernel call entries have smaller numbers
 
 
@@ -42,34 +42,34 @@ def no_gaps() -> Gaps:
 
 
 def cut_buffers(decoded: Decoded, count: int, region: EventRegion, *, per_cpu: bool) -> Gaps:
-    """Return where events are missing inside buffers, and clear the threads of events after that.
+    """Return gaps inside buffers, and clear the threads of events after the gaps.
 
     Args:
         decoded: Columns in file order; threads of events after a gap are set to 0 until their CPU shows again which
             thread runs.
         count: Number of events of the capture.
         region: For the number of slots.
-        per_cpu: Every CPU has buffers of its own (8.0).
+        per_cpu: Whether every CPU has its own buffers (8.0).
 
     Returns:
-        int64 (n, 4): last time before, first time after, CPU or `EVERY_CPU`, and time of the
-        BUFFER event that shows the loss, -1 = none does.
+        int64 (n, 4): last time before the gap, first time after it, CPU or `EVERY_CPU`, and time of the BUFFER event
+        that shows the loss, -1 = none.
     """
     is_buffer = (decoded.code[decoded.rare_rows] == wire.CONTROL_BUFFER) & (decoded.rare_rows < count)
     rows, words = decoded.rare_rows[is_buffer], decoded.rare_words[is_buffer].astype(np.int64)
     if not len(rows):
         return no_gaps()
     ends = np.append(rows[1:], count)
-    held = np.diff(decoded.slot[rows].astype(np.int64), append=region.slot_count)
+    slot_counts = np.diff(decoded.slot[rows].astype(np.int64), append=region.slot_count)
     ring = decoded.cpu[rows].astype(np.int64) if per_cpu else np.full(len(rows), EVERY_CPU)
     following = _following(ring)
     has_next = following >= 0
     missing = np.where(has_next, words[following, 0] - words[:, 0] - 1, 0)
     announced = words[:, 1]
-    # A buffer is cut if it has fewer slots than announced, or slots of another buffer after its own; in a ring only
-    # the numbers show it. If the length happens to match, buffers are missing that do not fit before the next one.
-    is_cut = (announced > 0) & ((held < announced) | ((held != announced) & (missing > 0)))
-    is_cut[-1] &= announced[-1] > held[-1]
+    # A buffer is cut if it has fewer slots than announced, or slots of another buffer after its own. In a ring, and if
+    # the length happens to match, only missing buffer numbers show it, if these buffers do not fit before the next one.
+    is_cut = (announced > 0) & ((slot_counts < announced) | ((slot_counts != announced) & (missing > 0)))
+    is_cut[-1] &= announced[-1] > slot_counts[-1]
     is_cut |= (announced == 0) & (missing > 0)
     begins, to_next = decoded.time[rows], decoded.time[rows[following]] - decoded.time[ends - 1]
     spans = (begins[following] - begins)[has_next & (missing == 0) & (2 * announced >= announced.max())]
@@ -79,7 +79,7 @@ def cut_buffers(decoded: Decoded, count: int, region: EventRegion, *, per_cpu: b
     for number in np.flatnonzero(is_cut)[:_MOST].tolist():
         begin, end = int(rows[number]), int(ends[number])
         for cpu, before, behind in _longest_steps(decoded, begin, end, int(ring[number])):
-            # The last slot before may be cut in two, with a wrong time, usually far too early.
+            # The last slot before the gap may be cut in two, with a wrong time, usually far too early.
             start, stop = int(decoded.time[min(begin, before) : before + 1].max()), int(decoded.time[behind])
             if stop <= start or behind >= end:
                 continue  # the next buffer itself shows this loss
@@ -93,7 +93,7 @@ def cut_buffers(decoded: Decoded, count: int, region: EventRegion, *, per_cpu: b
 
 
 def _following(ring: NDArray[np.int64]) -> NDArray[np.intp]:
-    """Return for each buffer the next one of its ring in the file, -1 for the last."""
+    """Return for each buffer the index of the next buffer of its ring in the file; -1 = last."""
     after = np.full(len(ring), -1)
     for number in np.unique(ring):
         buffers = np.flatnonzero(ring == number)
@@ -104,7 +104,7 @@ def _following(ring: NDArray[np.int64]) -> NDArray[np.intp]:
 def _longest_steps(decoded: Decoded, begin: int, end: int, ring: int) -> list[tuple[int, int, int]]:
     """Return (CPU, event before, event after) of the longest step in time between the events of a truncated buffer.
 
-    If a buffer of one CPU was spliced with events of other CPUs, return the steps to these instead.
+    If a buffer of one CPU contains events of other CPUs, it was spliced: return the steps to these events instead.
     """
     cpus = decoded.cpu[begin:end]
     if ring != EVERY_CPU and (cpus != ring).any():
@@ -116,7 +116,7 @@ def _longest_steps(decoded: Decoded, begin: int, end: int, ring: int) -> list[tu
             if len(earlier):
                 strangers.append((cpu, near + int(earlier[-1]), behind))
         return strangers
-    # The next buffer's first event counts too: if the longest step leads there, that event shows the loss itself.
+    # The next buffer's first event counts too: if the longest step leads to it, the next buffer shows the loss itself.
     time = np.maximum.accumulate(decoded.time[begin : min(end + 1, len(decoded.time))])
     steps = np.diff(time)
     if not len(steps):
@@ -126,13 +126,13 @@ def _longest_steps(decoded: Decoded, begin: int, end: int, ring: int) -> list[tu
 
 
 def _next_buffer(decoded: Decoded, rows: NDArray[np.int64], cpu: int) -> int:
-    """Return the time of the first of some BUFFER events on a CPU; -1 for none."""
+    """Return the time of the first BUFFER event in `rows` that is of a CPU; -1 = none."""
     near = rows[:_MOST_CPUS] if cpu == EVERY_CPU else rows[:_MOST_CPUS][decoded.cpu[rows[:_MOST_CPUS]] == cpu]
     return int(decoded.time[near[0]]) if len(near) else _NO_BUFFER
 
 
 def _forget_runners(decoded: Decoded, begin: int, end: int, cpu: int) -> None:
-    """Set the thread of events to 0 until each CPU shows again which thread runs on it."""
+    """Set the threads of events from `begin` to 0 up to the next RUNNING event of their CPU, or `end`."""
     code, cpus = decoded.code[begin:end], decoded.cpu[begin:end]
     is_own = wire.are_of_threads(code)
     for number in np.unique(cpus).tolist() if cpu == EVERY_CPU else [cpu]:
@@ -144,16 +144,16 @@ def _forget_runners(decoded: Decoded, begin: int, end: int, cpu: int) -> None:
 
 
 def open_interrupts(events: EventTable, known: Gaps, region: EventRegion, problems: Problems) -> Gaps:
-    """Return where interrupts without an exit end: at the CPU's last interrupt event before it runs a thread.
+    """Return gaps that contain missing exits of interrupts: from the CPU's last interrupt event to running a thread.
 
     Args:
-        events: In time order.
-        known: Other gaps, after which nesting starts afresh.
+        events: Events in time order.
+        known: Other gaps, after which the nesting depth is reset.
         region: For byte offsets.
         problems: Receives the contradictions.
 
     Returns:
-        As `cut_buffers`; empty if so many interrupts have no exit that interrupt events prove nothing.
+        As for `cut_buffers`; empty if so many interrupts have no exit that interrupt events prove nothing.
     """
     rows = links.rows_with(events.code, np.arange(wire.CODE_COUNT) >> wire.CLASS_SHIFT == wire.WireClass.INT)
     gaps: list[Gaps] = [no_gaps()]
@@ -166,7 +166,7 @@ def open_interrupts(events: EventTable, known: Gaps, region: EventRegion, proble
         own, part, step, depth, _ = statistics.nesting(
             events.code, events.cpu, events.time_cycles, STEP_OF_CODE, rows[cpus == cpu], cpu, ends
         )
-        # The usual case: each part ends outside interrupts and is often outside, so no exit is missing; or exits were
+        # The usual case: the depth is often 0, also at the end of each part, so that no exit is missing; or exits were
         # not captured. A missing entry can hide a missing exit only at the end of a part.
         outside = np.flatnonzero(depth == 0)
         is_long = np.any(np.diff(outside, prepend=-1, append=len(own)) > _MOST_WITHIN)
@@ -199,7 +199,7 @@ def open_interrupts(events: EventTable, known: Gaps, region: EventRegion, proble
 
 
 def _of_threads(events: EventTable, begin: int, end: int) -> NDArray[np.intp]:
-    """Return the rows between two at which CPUs enter kernel calls or begin to run threads."""
+    """Return the rows from `begin` to `end` at which CPUs enter kernel calls or begin to run threads."""
     codes = np.arange(wire.CODE_COUNT)
     table = (codes >> wire.CLASS_SHIFT == wire.WireClass.KER_CALL) & (codes & 0x1FF < _CALLS)
     table[wire.THREAD_RUNNING] = True
@@ -209,7 +209,7 @@ def _of_threads(events: EventTable, begin: int, end: int) -> NDArray[np.intp]:
 def _left_open(
     segment: NDArray[np.intp], part: NDArray[np.int64], step: NDArray[np.int8]
 ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Return first unclosed entry and last event of every run of interrupt events that ends within an interrupt."""
+    """Return first and last event of every run of interrupt events that ends within an interrupt."""
     begins = np.flatnonzero(np.append(True, (segment[1:] != segment[:-1]) | (part[1:] != part[:-1]))[: len(segment)])
     last_rows = np.append(begins[1:], len(segment)) - 1
     total = np.cumsum(step, dtype=np.int64)

@@ -1,7 +1,7 @@
-"""Finds the names appended to a ring capture, which are not part of its time.
+"""Finds the names appended to a ring capture, whose times are after the capture.
 
-A kernel of 7.x or 8.0 writes the names of processes and threads once a ring is saved, after a pause of more than a
-second. The trace shows nothing of that pause, so a state lasting through it would be invented.
+A kernel of 7.x or 8.0 writes the names of processes and threads when a ring is saved, after a pause of more than a
+second. The trace has no events from this pause, so no state may extend through it.
 
 Source: kernel event trace format, sections 5.5 and 6.1.
 """
@@ -44,8 +44,8 @@ def is_ring(surroundings: Surroundings, code: NDArray[np.unsignedinteger], words
 
     Args:
         surroundings: Information from the header.
-        code: uint16 (n,), of CONTROL events, and maybe others.
-        words: uint32 (n, 2), their first two payload words.
+        code: uint16 (n,), codes of all CONTROL events, and maybe of others.
+        words: uint32 (n, 2), first two payload words of these events.
     """
     return surroundings.says_ring or bool(np.any((code == wire.CONTROL_BUFFER) & (words[:, 1] == 0)))
 
@@ -55,7 +55,7 @@ class LastEvents:
     """The last events of a file in file order, with times before corrections.
 
     Attributes:
-        first_row: Row of the first of them.
+        first_row: Row of the first of these events.
         time: int64 (n,), cycles.
         cpu: uint8 (n,).
         code: uint16 (n,).
@@ -70,13 +70,13 @@ class LastEvents:
 
 
 def first_of_tail(last: LastEvents, cycles_per_s: int, clock: ClockRebuilder | None) -> int | None:
-    """Return the row of the first event of the names at the end of a ring capture; None if there are none.
+    """Return the row of the first of the names appended to a ring capture; None if there are none.
 
-    It is the first event after a pause of more than a second that is followed only by names, creations with at most one
-    state each (as START reports what exists), and control events.
+    This event follows a pause of more than a second. After it there are only names, control events, and creations with
+    at most one state each (as in the dump of START).
 
     Args:
-        last: At least as many events as a target has processes and threads.
+        last: The last events; more than a target has processes and threads.
         cycles_per_s: Rate of the clock.
         clock: The clock after all events; None = the source gives the times.
     """
@@ -96,7 +96,7 @@ def first_of_tail(last: LastEvents, cycles_per_s: int, clock: ClockRebuilder | N
 
 
 def _names_from(code: NDArray[np.uint16], thread: NDArray[np.unsignedinteger]) -> int:
-    """Return the first event from which on all are names, creations, a state of what was created, or control events."""
+    """Return the start of the longest tail of names, control events, and creations with at most one state each."""
     others = np.flatnonzero(~_MAY_HOLD[code])
     start = int(others[-1]) + 1 if len(others) else 0
     code, thread = code[start:], thread[start:]
@@ -113,12 +113,12 @@ def _names_from(code: NDArray[np.uint16], thread: NDArray[np.unsignedinteger]) -
 def verdicts_without_tail(
     clock: ClockRebuilder, time: NDArray[np.int64], cpu: NDArray[np.uint8], tail_row: int
 ) -> ClockVerdicts:
-    """Return the clock verdicts as if the file ended before its tail, whose only TIME event is unconfirmed.
+    """Return the clock verdicts as if the file ended before the appended names, whose only TIME event is unconfirmed.
 
     Args:
         clock: The clock after all events.
-        time: int64 (n,), of the last events before the tail, in file order.
-        cpu: uint8 (n,), their CPUs.
+        time: int64 (n,), times of the last events before the tail, in file order.
+        cpu: uint8 (n,), CPUs of these events.
         tail_row: Row of the first event of the tail.
     """
     cpus, from_end = np.unique(cpu[-MOST_EVENTS:][::-1], return_index=True)

@@ -20,28 +20,28 @@ _POWER_CPU_MASK = 0xFFFF
 
 
 def hex_text(value: int, words: int) -> str:
-    """Return a value as `0x0000002a`, with all digits of its words."""
+    """Return a value of some 32-bit words in hexadecimal with all digits: `0x0000002a`."""
     return f"0x{value:0{8 * words}x}"
 
 
 def signed(value: int, words: int) -> int:
-    """Return an unsigned value of so many words as two's complement."""
+    """Return the signed number that an unsigned value of some 32-bit words represents (two's complement)."""
     bits = 32 * words
     return value - (1 << bits) if value >> (bits - 1) else value
 
 
 def message(name: str, raw: bytes, words: Sequence[int], first_word: int, count: int) -> Argument:
-    """Return message words as one argument: `"RSVP" (0x50565352)`; the value is their bytes."""
+    """Return message words as one argument, with the text `"RSVP" (0x50565352)` and the bytes as value."""
     data = raw[4 * first_word : 4 * (first_word + count)]
     numbers = " ".join(hex_text(word, 1) for word in words[first_word : first_word + count])
     return Argument(name, data, f'"{message_text(data)}" ({numbers})', first_word, count)
 
 
 def message_text(data: bytes) -> str:
-    """Return the characters that listings show of message words.
+    """Return the text that listings show for message words.
 
-    Each word of 4 bytes is tested on its own: if it has a character that is neither printable nor a line feed, it shows
-    nothing. The pieces are concatenated, and the text ends with the first piece shorter than 4 characters.
+    A word of 4 bytes with a character that is neither printable nor a line feed is shown as no characters. The text
+    ends with the first word that is shown as fewer than 4 characters.
     """
     shown = ""
     for start in range(0, len(data), 4):
@@ -60,19 +60,19 @@ def text_argument(name: str, data: bytes, first_word: int, words: int, note: str
 
 
 def vendor_text(raw: bytes) -> str:
-    """Return a text up to its NUL; empty if a character is neither printable (C locale) nor a line feed."""
+    """Return the text before the NUL; empty if a character is neither printable (C locale) nor a line feed."""
     text = raw.split(b"\0", 1)[0]
     is_shown = all(0x20 <= byte < 0x7F or byte == 0x0A for byte in text)
     return text.decode("ascii") if is_shown else ""
 
 
 def plain_text(raw: bytes) -> str:
-    """Return a text up to its NUL as UTF-8; other bytes and control characters escaped."""
+    """Return the text before the NUL as UTF-8; other bytes and control characters are escaped."""
     return byte_text(raw.split(b"\0", 1)[0])
 
 
 def number_argument(spec: EventSpec, part: PayloadPart, value: int, catalogue: Catalogue) -> Argument:
-    """Return a number as an argument, in the notation of its part, with its meaning as note."""
+    """Return a number as an argument, in the notation of its part, and with a note on its meaning."""
     text = str(value) if part.is_signed else hex_text(value, part.words)
     text = part.template % value if part.template else text
     note = _meaning(spec, part, value, catalogue)
@@ -105,10 +105,10 @@ def sigevent_text(notify: int, number: int, value: int, code: int, priority: int
     Args:
         notify: Type in the low byte, and flags.
         number: Signal, connection or function.
-        value: Of a pulse, signal or thread.
+        value: Value of a pulse, signal or thread.
         code: Signed.
         priority: Signed.
-        is_vendor: For an unknown type, show the low byte alone.
+        is_vendor: Show only the low byte of an unknown type, as the vendor's printer does.
     """
     code32, priority = code & 0xFFFFFFFF, signed(priority & 0xFFFFFFFF, 1)
     kind = flag_names("sigev_notify").get(notify & 0xFF)

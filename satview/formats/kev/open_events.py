@@ -1,11 +1,11 @@
-"""Combine events whose end has not come yet, for a reader that passes once over the slots.
+"""Combine events whose end has not been read yet, for a reader that passes once over the slots.
 
 Source: kernel event trace format, section 3.3. There is a queue per CPU, stamp, class and event number, oldest event
-first. The number of open events is limited, as a garbage file opens events without end: beyond the limit the oldest is
-dropped. So is an event whose CPU is a rollover away, by the rule of `combine`.
+first. The number of open events is limited, because a garbage file has very many: beyond the limit the oldest is
+dropped. An event is also dropped when the clock of its CPU is a rollover away (see `combine`).
 
-A group is an event, or a run of tails that does not follow its event. Nearly all separated events continue with just
-one run of tails, which ends them in the same chunk: these are matched all at once.
+A group is an event, or a run of tails that does not follow its event. Nearly all separated events are ended by a single
+run of tails in the same chunk; these are matched all at once.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ from satview.formats.kev.slots import combine
 from satview.formats.kev.slots.combine import MAX_SLOTS
 from satview.store.problems import Problems
 
-MAX_OPEN: Final = 1 << 16  # events; a real trace has a handful, with a few slots each
-MAX_WORDS: Final = 1 << 22  # payload words of all of them
+MAX_OPEN: Final = 1 << 16  # open events; a real trace has a handful, with a few slots each
+MAX_WORDS: Final = 1 << 22  # payload words of all open events
 
 
 @dataclass(slots=True)
 class OpenEvent:
-    """An event whose end has not come: data of its first slot, and its payload so far."""
+    """An event whose end has not been read yet: data of its first slot, and its payload so far."""
 
     header: int
     stamp: int
@@ -64,7 +64,7 @@ class OpenEvents:
         return self._count
 
     def keys(self) -> NDArray[np.uint64]:
-        """Return the keys that have an open event.
+        """Return the keys with an open event.
 
         Returns:
             uint64 (n,).
@@ -72,32 +72,32 @@ class OpenEvents:
         return np.fromiter(self._queues, np.uint64, len(self._queues))
 
     def has_room(self, events: int, words: int) -> bool:
-        """Return whether so many more events and words fit without dropping an event."""
+        """Return whether these numbers of further events and words fit without dropping an event."""
         return self._count + events <= MAX_OPEN and self._words + words <= MAX_WORDS
 
     def add(self, key: int, event: OpenEvent) -> None:
-        """Open an event."""
+        """Add an open event; drop the oldest ones beyond the limits."""
         self._queues.setdefault(key, deque()).append(event)
         self._count += 1
         self._words += len(event.words[0])
-        # Both are limited, as many events of two words fill the memory just like a few that never end.
+        # Both are limited, because many short events fill the memory just like a few that never end.
         while self._count > MAX_OPEN or self._words > MAX_WORDS:
             self._give_up_oldest()
 
     def append(
         self, key: int, words: NDArray[np.uint32], slots: int, now_cycles: int, *, closes: bool
     ) -> OpenEvent | None:
-        """Append to the oldest open event of a key; return it if that ends it.
+        """Append slots to the oldest open event of a key; return the event if they end it, else None.
 
         Args:
-            key: Of the event.
+            key: Key of the event.
             words: Payload to append.
             slots: Number of slots.
-            now_cycles: Start of the last event before them on their CPU: events a rollover older are dropped.
-            closes: The last slot is an end slot.
+            now_cycles: Time of the last event before the slots on their CPU; open events a rollover away are dropped.
+            closes: Whether the last slot is an end slot.
 
         Raises:
-            KeyError: No event is open, or not any more.
+            KeyError: No event of the key is open, or all were dropped.
         """
         queue = self._queues[key]
         # Rule 7 of section 3.3: the stamp may have rolled over, and the slots belong to a later event.
@@ -115,7 +115,7 @@ class OpenEvents:
         return event
 
     def move_before(self, from_cycles: int) -> None:
-        """Recompute the times of all open events backwards from the first TIME of the file."""
+        """Recompute the times of all open events, counting backwards from the first TIME of the file."""
         for event in (event for queue in self._queues.values() for event in queue):
             event.time = int(held_times(np.array([event.stamp], np.uint32), from_cycles)[0])
 
@@ -147,18 +147,18 @@ FIRST_TAIL = np.uint32(0x80000000)  # set in middle and last slots
 
 
 def cpus_of(headers: NDArray[np.uint32]) -> NDArray[np.uint8]:
-    """Return the CPUs of header words, uint8 (n,)."""
+    """Return the CPU in each header word, uint8 (n,)."""
     return (headers >> np.uint32(wire.CPU_SHIFT) & np.uint32(wire.CPU_MASK)).astype(np.uint8)
 
 
 def without_contested(slots: NDArray[np.uint32], groups: Groups, open_keys: NDArray[np.uint64]) -> Groups:
-    """Return the groups, with events marked as incomplete if an open event has the same CPU, stamp, class and number.
+    """Mark events as incomplete if an open event has the same CPU, stamp, class and number; return the groups.
 
-    Their tails belong to the oldest open event, which may not be the one right before.
+    The tails of such an event belong to the oldest open event, which may be another one.
 
     Args:
         slots: The chunk.
-        groups: Its groups.
+        groups: Groups of the chunk.
         open_keys: uint64, keys of events that earlier chunks left open.
     """
     opens = groups.other[slots[groups.group_slot[groups.other], 0] < FIRST_TAIL]
@@ -185,7 +185,7 @@ def keys_of(slots: NDArray[np.uint32], groups: Groups, numbers: NDArray[np.int64
 
 
 def ended(events: Sequence[OpenEvent], last: Sequence[int]) -> StreamColumns:
-    """Return events that were ended by tails as columns; `last` are their last slots, ascending."""
+    """Return complete events as columns; `last` contains their last slots, ascending."""
     words = [np.concatenate(event.words) for event in events]
     start = np.zeros(len(events) + 1, np.int64)
     np.cumsum([len(part) for part in words], out=start[1:])
@@ -205,14 +205,14 @@ class TailRuns(NamedTuple):
 
     Attributes:
         key: uint64, CPU, class, event and stamp.
-        row: int64, of a head its event, of tails the last event before them.
+        row: int64, for a head its event, for tails the last event before them.
         start: int64, first slot.
         end: int64, the slot after the last.
-        header: uint32, of the first slot.
+        header: uint32, header of the first slot.
         stamp: uint32.
-        opens: bool, begins an event.
-        closes: bool, its last slot is an end slot.
-        time_before: int64, start of the last event before it on its CPU, cycles.
+        opens: bool, whether the group begins an event.
+        closes: bool, whether the last slot is an end slot.
+        time_before: int64, start of the last event before the group on its CPU, cycles.
     """
 
     key: NDArray[np.uint64]
@@ -235,12 +235,12 @@ def pairs_of(
 ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """Return heads that are ended by a single run of tails, and these runs: positions among the groups, (k,) each.
 
-    No other group and no open event has their key, so the result is that of `OpenEvents`, without a loop.
+    No other group and no open event has the same key, so the result equals that of `OpenEvents`, without a loop.
 
     Args:
         runs: The groups.
         open_keys: uint64, keys of events that earlier chunks left open.
-        time: int64, of the events that begin in the chunk.
+        time: int64, times of the events that begin in the chunk.
     """
     order = np.argsort(runs.key, kind="stable")
     key = runs.key[order]
@@ -258,14 +258,14 @@ def pairs_of(
 def ended_by(
     slots: NDArray[np.uint32], heads: TailRuns, tails: TailRuns, time: NDArray[np.int64], thread: NDArray[np.uint32]
 ) -> StreamColumns:
-    """Return events that were ended by one run of tails each, in the order of their last slots.
+    """Return events that are ended by one run of tails each, in the order of their last slots.
 
     Args:
         slots: uint32 (n, 4), the chunk.
-        heads: The groups with their first slots.
-        tails: The groups with their other slots, in the same order.
-        time: int64, of the events that begin in the chunk.
-        thread: uint32, of these events.
+        heads: Groups with the first slots of the events.
+        tails: Groups with the other slots, in the same order.
+        time: int64, times of the events that begin in the chunk.
+        thread: uint32, threads of the events that begin in the chunk.
     """
     order = np.argsort(tails.end)
     heads, tails = heads.at(order), tails.at(order)
@@ -279,7 +279,7 @@ def ended_by(
 
 
 def merged(first: StreamColumns, second: StreamColumns) -> StreamColumns:
-    """Return the events of both in the order of their last slots."""
+    """Merge the events of two tables in the order of their last slots."""
     if not len(first.last) or not len(second.last):
         return first if len(first.last) else second
     order = np.argsort(np.concatenate((first.last, second.last)))
@@ -295,7 +295,7 @@ def merged(first: StreamColumns, second: StreamColumns) -> StreamColumns:
 
 
 def _spread(first_numbers: NDArray[np.int64], count: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the numbers of several ranges, concatenated, int64 (sum of counts,)."""
+    """Return the numbers in several ranges, concatenated, int64 (sum of counts,)."""
     ends = np.cumsum(count)
     numbers: NDArray[np.int64] = np.repeat(first_numbers - (ends - count), count)
     numbers += np.arange(len(numbers))

@@ -1,4 +1,4 @@
-"""Finds the owner of an event: thread numbers from (pid, tid), and the thread running on each CPU."""
+"""Numbers threads by (pid, tid), and finds gaps after which the thread running on a CPU is unknown."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ _COMMON_BITS: Final = 0x7FF  # bits of a buffer's number that every source has
 class ThreadNumbers:
     """Maps every (pid, tid) to a row number, from 1; 0 is the unknown thread.
 
-    An open-addressed hash table in two arrays. A file may contain ids chosen to collide; if probes take too long, the
-    table is rebuilt with a random multiplier.
+    This is an open-addressed hash table in two arrays. A file may contain ids chosen to collide; if a search needs too
+    many probes, the table is rebuilt with a random multiplier.
     """
 
     def __init__(self) -> None:
@@ -43,7 +43,7 @@ class ThreadNumbers:
         return self._known[: self._count]
 
     def numbers(self, keys: NDArray[np.uint64]) -> NDArray[np.uint32]:
-        """Return the row of every key, shape (n,), adding new keys in order of appearance."""
+        """Return the row of every key, uint32 (n,); new keys are added in the order in which they occur."""
         keys, rows, done = np.ascontiguousarray(keys), np.empty(len(keys), np.uint32), 0
         while True:
             done, self._count = loading.numbers(
@@ -78,16 +78,16 @@ class ThreadNumbers:
         return self._insert(self._known[1:end], 1)
 
     def _fill_otherwise(self, end: int) -> None:
-        """Rebuild the table with other multipliers until no key is far from its position."""
+        """Rebuild the table with random multipliers until all keys find a position."""
         self._multiplier = np.uint64(_random_odd())
         while not self._fill(end):
             self._multiplier = np.uint64(_random_odd())
 
     def _insert(self, keys: NDArray[np.uint64], first_row: int) -> bool:
-        """Insert distinct keys: all that do not collide at once, the rest one position further, and so on.
+        """Insert distinct keys: first all keys that do not collide, then the others one position further, and so on.
 
         Returns:
-            False if a key found no position within the limit; the table is then unusable.
+            False if a key found no position within `_MOST_PROBES`; the table is then unusable.
         """
         rows = np.arange(first_row, first_row + len(keys), dtype=np.uint32)
         positions = self._slots_of(keys)
@@ -110,7 +110,7 @@ class Discontinuities:
     """Finds gaps in the numbers of kernel buffers, after which the running thread is unknown.
 
     Args:
-        per_cpu: Every CPU has buffers of its own (8.0), so that a gap concerns only that CPU.
+        per_cpu: Whether every CPU has its own buffers (8.0), so that a gap concerns only this CPU.
     """
 
     def __init__(self, per_cpu: bool) -> None:
@@ -124,9 +124,9 @@ class Discontinuities:
 
         Args:
             rows: (k,), positions of BUFFER and DROPPED events, ascending.
-            cpus: (k,), their CPUs.
-            sequence: (k,), their first words: the number of a BUFFER.
-            dropped: (k,), which of them are DROPPED.
+            cpus: (k,), CPUs of these events.
+            sequence: (k,), first payload words: the number of a BUFFER.
+            dropped: (k,), which of the events are DROPPED.
         """
         if not len(rows):
             return []
@@ -141,8 +141,7 @@ class Discontinuities:
         is_first = np.append(True, ring_of_buffer[1:] != ring_of_buffer[:-1])[: len(ring_of_buffer)]
         first_buffers = np.flatnonzero(is_first)
         before = np.append(0, number[:-1])[: len(ring_of_buffer)]
-        # Before the first BUFFER nothing is known to be missing: a ring, or a capture that began earlier, starts
-        # anywhere.
+        # Before the first BUFFER no loss is assumed: the numbers of a ring or a longer capture start anywhere.
         starts = zip(ring_of_buffer[first_buffers].tolist(), number[first_buffers].tolist(), strict=True)
         before[first_buffers] = [self._last_numbers.get(ring, after - 1) for ring, after in starts]
         last = np.append(first_buffers[1:] - 1, len(ring_of_buffer) - 1)[: len(first_buffers)]

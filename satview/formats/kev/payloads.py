@@ -1,6 +1,6 @@
 """Reads payloads from the slots when they are needed.
 
-Words of many events can be read ahead, in one pass over the file in a thread of its own, and used several times.
+A separate thread can read the words of many events ahead, in one pass over the file, to be used several times.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from satview.formats.kev.details import decode_payload, with_description
 from satview.formats.kev.slots.slot_source import SlotSource
 from satview.store.tables import EventTable, Fragments
 
-_MOST_SLOTS_EACH: Final = 3  # slots per event; the first slots contain the arguments of calls
-_MOST_SLOTS: Final = 1 << 25  # 256 MB
-_MANY: Final = 1 << 16  # events
+_MOST_SLOTS_EACH: Final = 3  # maximum slots of an event; the first slots contain the arguments of calls
+_MOST_SLOTS: Final = 1 << 25  # maximum slots of all events: 256 MB
+_MANY: Final = 1 << 16  # number of events from which on waiting is faster than reading them again
 _AT_ONCE: Final = 1 << 18  # events that are read at a time, so that scratch stays in the processor's cache
 
 
@@ -47,12 +47,12 @@ class _Words:
     halves: NDArray[np.uint64]
 
     def of(self, requested: NDArray[np.uint32], step: int) -> NDArray[np.uint64] | None:
-        """Return the words of slot `step` of events, (k,), 0 if there is no such slot; None if any event is missing."""
+        """Return both words of slot `step` of events, (k,), 0 = no such slot; None if any event was not read ahead."""
         return links.values_in_ranges(self.rows, self.start, self.halves, requested, step)
 
 
 class WordsAhead:
-    """The first payload words of some events; a thread of its own starts to read them at once.
+    """The first payload words of some events, read ahead by a separate thread.
 
     Args:
         slots: Source of the slots.
@@ -70,16 +70,16 @@ class WordsAhead:
         self._words.wait()
 
     def halves(self, rows: NDArray[np.integer], step: int) -> NDArray[np.uint32] | None:
-        """Return two payload words of each event, uint32 (n, 2), 0 if it has none; None if they were not read ahead.
+        """Return the payload words of a slot of each event, uint32 (n, 2), 0 = no such slot; None if not read ahead.
 
-        A few events also give None while the thread is still reading.
+        While the thread is still reading, the result for a few events is None, too.
 
         Args:
             rows: (n,), rows of the event table.
-            step: Which slot of each event.
+            step: Number of the slot within the event.
         """
         # Waiting is cheapest for the thread that requested the words, as it needs all of them, and for many events,
-        # which are all over the file. Other threads read their few events themselves.
+        # which are spread over the file. Other threads read their few events themselves.
         is_waiting = len(rows) >= _MANY or get_ident() == self._owner
         if step >= _MOST_SLOTS_EACH or not (self._words.is_done or is_waiting):
             return None
@@ -89,10 +89,10 @@ class WordsAhead:
 
 
 def _read(slots: SlotSource, events: EventTable, fragments: Fragments, rows: NDArray[np.uint32]) -> _Words | None:
-    """Return the words of some events; None if they are too many, or cannot be read."""
+    """Return the words of some events; None if there are too many, or the file cannot be read."""
     counts = np.minimum(events.slot_count[rows], _MOST_SLOTS_EACH)
     total = int(counts.sum(dtype=np.int64))
-    # Keeps memory bounded for long traces, whose words are then read in pieces when they are needed.
+    # Limits memory: words of long traces are read in pieces when they are needed.
     if total > _MOST_SLOTS:
         return None
     start, halves = np.zeros(len(rows) + 1, np.uint32), np.zeros(total + 1, np.uint64)
@@ -115,7 +115,7 @@ def _read(slots: SlotSource, events: EventTable, fragments: Fragments, rows: NDA
 def _apart(
     rows: NDArray[np.uint32], start: NDArray[np.uint32], fragments: Fragments
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return which of the slots to read do not follow the slot before, and their slot numbers."""
+    """Return the positions in `halves` of slots that do not follow the slot before, and their slot numbers."""
     apart, positions = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
     event = links.positions(rows, fragments.event)
     entry = np.flatnonzero(rows.take(event, mode="clip") == fragments.event) if len(rows) else event[:0]
@@ -135,11 +135,11 @@ class SlotPayloads:
         slots: Source of the slots.
         events: First slot and number of slots of each event.
         fragments: Slots of events that are not adjacent.
-        byte_order: Of the target: for 64-bit values and text.
-        catalogue: Of the release.
+        byte_order: Byte order of the target, for 64-bit values and text.
+        catalogue: Catalogue of the release.
 
     Attributes:
-        listed: Row to variant of the layout, of events for which only their line of a listing shows it.
+        listed: Row to variant of the layout, for events whose layout comes from a line of a listing.
         described: As for `store.trace.PayloadSource`.
     """
 
@@ -166,7 +166,7 @@ class SlotPayloads:
         self._slots.close()
 
     def tolerate_loss(self) -> None:
-        """Let `decode` report that the file has changed in place of arguments from now on, instead of raising."""
+        """From now on, let `decode` report a changed file in place of arguments instead of raising."""
         self._is_tolerant = True
 
     @property
@@ -203,7 +203,7 @@ class SlotPayloads:
         return np.ascontiguousarray(self._slots.take_halves(self._events.slot.astype(np.int64), 0)[:, 0])
 
     def stamp(self, event: int) -> int:
-        """Return the 32-bit stamp as it is in the file."""
+        """Return the 32-bit stamp of an event's first slot."""
         self.check()
         return int(self._slot(event)[1])
 
@@ -213,7 +213,7 @@ class SlotPayloads:
         return slot
 
     def words(self, event: int) -> NDArray[np.uint32]:
-        """Return all payload words in host order, padding included.
+        """Return all payload words of an event in host order, padding included.
 
         Returns:
             uint32 (words,).
@@ -221,18 +221,18 @@ class SlotPayloads:
         self.check()
         slots = self.slots_of(event)
         first_slot, end = int(slots[0]), int(slots[-1]) + 1
-        # Usually the slots are adjacent: one read. Events interrupted by others need their slots one by one.
+        # Usually the slots are adjacent and need a single read; slots with others in between are read one by one.
         if end - first_slot == len(slots):
             return self._slots.read(first_slot, end)[:, 2:4].ravel()
         return self._slots.take_halves(slots, 1).ravel()
 
     def raw(self, event: int) -> bytes:
-        """Return the payload bytes as the target wrote them."""
+        """Return the payload bytes of an event in the target's byte order."""
         words = self.words(event)
         return words.astype("<u4" if self._byte_order == "little" else ">u4").tobytes()
 
     def decode(self, event: int, most: int | None = None) -> Payload:
-        """Return the named arguments of one event; of a giant event at most `most` words (`PayloadSource.decode`)."""
+        """Return the named arguments of one event; `most` limits those of giant events (`PayloadSource.decode`)."""
         try:
             raw = self.raw(event)
         except SourceChangedError as error:
@@ -250,10 +250,10 @@ class SlotPayloads:
         return np.ascontiguousarray(self.pair(events, word & ~1)[word & 1])
 
     def pair(self, events: NDArray[np.integer], word: int) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
-        """Return the payload words `word` and `word` + 1 of many events, as `column`; one read if `word` is even.
+        """Return the payload words `word` and `word` + 1 of many events, like `column`; faster if `word` is even.
 
         Returns:
-            Two of uint32 (len(events),).
+            Two arrays, uint32 (len(events),).
         """
         if word % 2:
             return self.column(events, word), self.column(events, word + 1)
@@ -262,7 +262,7 @@ class SlotPayloads:
 
     @contextmanager
     def reading_ahead(self, events: NDArray[np.uint32]) -> Iterator[None]:
-        """Read the first words of many events at once in a thread, for all code that reads them within the context.
+        """Read the first words of many events ahead in a thread, for all code that reads them within the context.
 
         Args:
             events: uint32 (n,), rows of the event table, ascending.
@@ -279,7 +279,7 @@ class SlotPayloads:
             self._one_reads_ahead.release()
 
     def _halves(self, events: NDArray[np.integer], step: int) -> NDArray[np.uint32]:
-        """Return the payload words of one slot of each event, (n, 2); 0 if an event is shorter."""
+        """Return the payload words of slot `step` of each event, (n, 2); 0 if an event has no such slot."""
         self.check()
         ahead = self._ahead
         words = ahead.halves(events, step) if ahead is not None else None
@@ -298,7 +298,7 @@ class SlotPayloads:
         if step == 0:
             return slots, None
         inside = self._events.slot_count[events] > step
-        # Right for adjacent slots; those of fragmented events are corrected next.
+        # Valid for adjacent slots; numbers for fragmented events are corrected next.
         slots += step
         apart, entries = self._apart(events)
         slots[apart] = self._fragments.slots_at(entries, step)
@@ -324,7 +324,7 @@ class SlotPayloads:
         return halves.view(np.uint32)[:, :count]
 
     def _apart(self, events: NDArray[np.integer]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-        """Return which of the events have slots that are not adjacent, and their entries in `Fragments`."""
+        """Return positions of events whose slots are not adjacent, and their entries in `Fragments`."""
         table = self._fragments.event
         if not len(table):
             return np.empty(0, np.intp), np.empty(0, np.intp)

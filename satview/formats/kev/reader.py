@@ -1,9 +1,9 @@
 """Opens .kev files. Slots are read when requested: no copy of the event region is held in memory.
 
-A bad copy may lose or gain bytes, which shifts all slots after that place; unless they were shifted by whole slots,
-reading on in steps of 16 bytes would give noise that looks like events. Only a file whose size shows an error is
-searched for shifts, from its end: if the last kernel buffers are at multiples of 16 bytes, nothing is shifted. Kernel
-buffers begin with a BUFFER slot, which has the stamp of the slot after it (section 6.1).
+A bad copy may lose or gain bytes, which shifts all slots after that place. If the shift is not a multiple of 16 bytes,
+reading on in steps of 16 bytes gives noise that looks like events. Only a file whose size is not valid is searched for
+shifts: if the last kernel buffers are at multiples of 16 bytes, nothing is shifted. A kernel buffer begins with a
+BUFFER slot, which has the same stamp as the next slot (section 6.1).
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ SAMPLE_SLOTS: Final = 4096
 
 
 def score(first_bytes: bytes, path: Path) -> int:
-    """Return how likely a file is a .kev: 100, 0, or 5 if only its name says so."""
+    """Return how likely a file is a .kev file: 100, 0, or 5 if only its name ends in .kev."""
     if first_bytes.startswith(BEGIN) or (len(first_bytes) >= 5 and BEGIN.startswith(first_bytes)):
         return 100
     return 5 if path.suffix.lower() == ".kev" else 0
@@ -45,13 +45,13 @@ def open_kev(
 
     Args:
         path: The file; it stays open as long as the trace exists.
-        progress: Called with 0 to 1.
-        cancelled: Polled during the work; True stops it.
+        progress: Called with the share that is done, 0 to 1.
+        cancelled: Polled during the work; True stops the work.
 
     Raises:
         TraceFormatError: The file has no usable header, or ends before its events.
-        SourceChangedError: The file is overwritten meanwhile.
-        OSError: It cannot be read.
+        SourceChangedError: The file was overwritten while it was read.
+        OSError: The file cannot be read.
         Cancelled: `cancelled()` returned True.
     """
     start = read_start(path)
@@ -81,7 +81,7 @@ def open_kev(
 
 @dataclass(frozen=True, slots=True)
 class KevStart:
-    """What precedes the slots of a file, and the slots themselves.
+    """Header and system page of a file, and access to its slots.
 
     Attributes:
         header: The text header.
@@ -103,11 +103,11 @@ class KevStart:
 
 
 def read_start(path: Path | str) -> KevStart:
-    """Read what precedes the slots of a .kev file; the file stays open as long as its slots are used.
+    """Read header and system page of a .kev file; the file stays open as long as its slots are used.
 
     Raises:
         TraceFormatError: The file has no usable header, or ends before its events.
-        OSError: It cannot be read.
+        OSError: The file cannot be read.
     """
     path = Path(path)
     size = path.stat().st_size
@@ -136,7 +136,7 @@ def read_start(path: Path | str) -> KevStart:
 
 
 def byte_order_of(header: Header, page: bytes, sample: bytes, problems: Problems) -> str:
-    """Return the byte order of a file: from its header, or else, with a problem, the one that fits the data."""
+    """Return the byte order of a file from its header; if the header has none, guess from the data and report this."""
     order = key_byte_order(header)
     if order is not None:
         return order
@@ -161,7 +161,7 @@ def report_header(header: Header, problems: Problems) -> None:
 _CHUNK_BYTES: Final = 1 << 22
 _LONGEST_BUFFER: Final = 1 << 18  # bytes; kernel buffers have 16 KiB
 _UNUSED_BITS: Final = 0x00FE8000  # of a header word
-_SLACK_CYCLES: Final = 1 << 20  # by which stamps step back without any loss
+_SLACK_CYCLES: Final = 1 << 20  # stamps may step back by this much without any loss
 _HEADS: Final = {
     "little": re.compile(rb"\x02\x04\x00[\x00-\x3f]", re.DOTALL),
     "big": re.compile(rb"[\x00-\x3f]\x00\x04\x02", re.DOTALL),
@@ -169,12 +169,12 @@ _HEADS: Final = {
 
 
 def slots_of(file: SourceFile, offset: int, byte_order: str, problems: Problems) -> FileSlots | ScatteredSlots:
-    """Return the slots of a file from an offset on, also shifted ones.
+    """Return the slots of a file from an offset on, even if bytes are missing or inserted between slots.
 
     Args:
         file: The file.
-        offset: Of the first slot.
-        byte_order: Of the file.
+        offset: Byte offset of the first slot.
+        byte_order: Byte order of the file.
         problems: Receives `shifted-slots`.
     """
     in_a_row = FileSlots(file, offset, (file.size - offset) // SLOT_BYTES, byte_order)
@@ -184,7 +184,7 @@ def slots_of(file: SourceFile, offset: int, byte_order: str, problems: Problems)
     heads = _outside_buffers(_buffer_heads(file, tail, file.size, byte_order))
     if not heads or not (heads[-1] - offset) % SLOT_BYTES:
         return in_a_row
-    runs = [(offset, offset)]  # where slots begin, and the last buffer of these slots
+    runs = [(offset, offset)]  # offsets of the first slot and of the last BUFFER slot of each aligned run
     heads = _outside_buffers(_buffer_heads(file, offset, file.size, byte_order))
     for head, following in zip(heads, [*heads[1:], heads[-1]], strict=True):
         start, last = runs[-1]
@@ -205,7 +205,7 @@ def slots_of(file: SourceFile, offset: int, byte_order: str, problems: Problems)
 
 
 def _outside_buffers(heads: Iterator[tuple[int, int]]) -> list[int]:
-    """Return the offsets of BUFFER slots, without false ones inside a buffer that another BUFFER slot ends."""
+    """Return the offsets of BUFFER slots, except false ones inside a buffer with a BUFFER slot right after its end."""
     buffers, offsets, over = list(heads), list[int](), 0
     starts = {start for start, _ in buffers}
     for start, end in buffers:
@@ -216,7 +216,7 @@ def _outside_buffers(heads: Iterator[tuple[int, int]]) -> list[int]:
 
 
 def _buffer_heads(file: SourceFile, start: int, end: int, byte_order: str) -> Iterator[tuple[int, int]]:
-    """Yield the offset of each BUFFER slot between two offsets, aligned or not, and the end of its buffer."""
+    """Yield offset and end of the buffer for each BUFFER slot between two offsets, also at unaligned offsets."""
     for chunk_offset in range(start, end, _CHUNK_BYTES):
         data = file.bytes_at(min(_CHUNK_BYTES + 2 * SLOT_BYTES - 1, end - chunk_offset), chunk_offset)
         for match in _HEADS[byte_order].finditer(data):
@@ -228,15 +228,15 @@ def _buffer_heads(file: SourceFile, start: int, end: int, byte_order: str) -> It
 
 
 def _border(file: SourceFile, last: int, head: int, byte_order: str) -> tuple[int, int]:
-    """Return where slots aligned with one BUFFER slot end, and where slots aligned with the next begin.
+    """Return the offsets where slots with the old alignment end and slots with the new alignment begin.
 
-    It is the border that gives most plausible slots.
+    These are the offsets that give the largest number of plausible slots.
 
     Args:
         file: The file.
-        last: Offset of the last slot known to be aligned as before.
-        head: Offset of the first slot aligned otherwise.
-        byte_order: Of the file.
+        last: Offset of the last BUFFER slot with the old alignment.
+        head: Offset of the first BUFFER slot with the new alignment.
+        byte_order: Byte order of the file.
     """
     data = file.bytes_at(head + 2 * SLOT_BYTES - last, last)
     before = _words(data, 0, (head - last) // SLOT_BYTES, byte_order)
@@ -257,7 +257,7 @@ def _words(data: bytes, position: int, count: int, byte_order: str) -> NDArray[n
 
 
 def _can_be(slots: NDArray[np.uint32], begin: NDArray[np.uint32], end: NDArray[np.uint32]) -> NDArray[np.bool_]:
-    """Return which slots may hold events between two stamps, by stamp, class and unused bits, bool (n,)."""
+    """Return which slots may be events between two stamps, by stamp, class and unused bits, bool (n,)."""
     since = slots[:, 1] - begin + np.uint32(_SLACK_CYCLES)  # modulo 2^32, as stamps are
     is_in_time = since <= end - begin + np.uint32(2 * _SLACK_CYCLES)
     has_class = (slots[:, 0] >> wire.CLASS_SHIFT & wire.CLASS_MASK) != wire.WireClass.EMPTY

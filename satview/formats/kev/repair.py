@@ -1,7 +1,7 @@
-"""Repairs what one pass over the slots cannot: tails far from their event, and events out of time order.
+"""Repairs events after the pass over the slots: attaches tails far from their event, and sorts events by time.
 
-Traces are almost in order already: CPUs write into one buffer a few microseconds apart, and only an overrun or a ring
-dump moves whole blocks. So ranges of rows that a sort would not change are left alone.
+Traces are almost in order: CPUs write into one buffer a few microseconds apart, and only an overrun or a ring dump
+moves whole blocks. So only ranges of rows that a sort would change are sorted.
 
 Source: kernel event trace format, sections 3.3 and 5.4.
 """
@@ -26,11 +26,11 @@ from satview.store.tables import Fragments, never_decreases
 
 # Events processed together, so that temporary arrays stay in the second-level cache.
 _CHUNK: Final = 1 << 17
-_MOSTLY: Final = 8  # if at least 7 of 8 rows move, the whole range is moved: as if each CPU has its own buffers
+_MOSTLY: Final = 8  # if more than 7 of 8 rows move, the whole range is moved, as when each CPU has its own buffers
 
 
 def disordered_rows(time: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the rows that a stable sort by time could move, ascending; empty if time never decreases.
+    """Return the rows that a stable sort by time may move, ascending; empty if time never decreases.
 
     Returns:
         int64 (n,).
@@ -43,22 +43,22 @@ def disordered_rows(time: NDArray[np.int64]) -> NDArray[np.int64]:
 def time_order(
     time: NDArray[np.int64], cpu: NDArray[np.uint8], positions: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]] | None:
-    """Return (positions, rows): position `positions[i]` gets event `rows[i]` in time order; None if all is in order.
+    """Return (positions, rows): in time order, position `positions[i]` gets event `rows[i]`; None if all is in order.
 
     Rows of equal time keep their order. Positions that cannot change are not listed.
 
     Args:
         time: int64 (n,), cycles.
-        cpu: uint8 (n,): if each CPU logs into its own buffers, its events are in order.
+        cpu: uint8 (n,); events of a CPU are in order if each CPU logs into its own buffers.
         positions: `disordered_rows(time)`.
     """
     if not len(positions):
         return None
-    # A row that is not later than any row after it, nor earlier than any row before it, stays where it is; so the
-    # others are permuted among their own positions.
+    # A row that is not later than any row after it, nor earlier than any row before it, keeps its position; the other
+    # rows are permuted among their positions.
     start, end = int(positions[0]), int(positions[-1]) + 1
     if _MOSTLY * len(positions) > (_MOSTLY - 1) * (end - start):
-        # The few rows in between that stay come out where they are, and a range is moved faster.
+        # A whole range is moved faster; the few rows in between keep their positions.
         positions = np.arange(start, end)
     rows = ordering.merged(time, cpu, positions)
     if rows is None:
@@ -71,12 +71,12 @@ def rows_of_shared_time(
 ) -> NDArray[np.int64]:
     """Return the rows that share their time with one of the given rows, ascending.
 
-    A given row is included if another row has its time.
+    A given row is included if another row has the same time.
 
     Args:
         time: int64, (n,), in any order.
         rows_given: int64 (k,), ascending.
-        moves: As `time_order` returns them.
+        moves: Result of `time_order`.
     """
     if moves is not None:
         rows = rows_of_equal_time(time, moves)
@@ -92,11 +92,11 @@ def rows_of_shared_time(
 def rows_of_equal_time(
     time: NDArray[np.int64], moves: tuple[NDArray[np.int64], NDArray[np.int64]] | None
 ) -> NDArray[np.int64]:
-    """Return the rows whose time another row also has, ascending.
+    """Return the rows that share their time with another row, ascending.
 
     Args:
         time: int64, (n,), in any order.
-        moves: As `time_order` returns them.
+        moves: Result of `time_order`.
     """
     positions, from_rows = (np.empty(0, np.int64),) * 2 if moves is None else moves
     is_shared = np.zeros(len(time), np.bool_)
@@ -123,11 +123,11 @@ def group_rows(
 
     Args:
         rows: uint32 (n,).
-        thread: uint16 or uint32 (events,), of all events.
+        thread: uint16 or uint32 (events,), thread of every event.
         thread_count: Number of threads.
 
     Returns:
-        The rows grouped, and the index of each thread's first row, shape (thread_count + 1,).
+        The grouped rows, and the index of each thread's first row, shape (thread_count + 1,).
     """
     grouped = column_arrays.empty(len(rows), np.uint32)
     start = loading.rows_by_thread(np.ascontiguousarray(rows), thread, thread_count, grouped)
@@ -136,7 +136,7 @@ def group_rows(
 
 
 Moves = tuple[NDArray[np.int64], NDArray[np.int64]]
-MANY: Final = 200  # rows per kind of problem that are reported one by one; the rest is counted
+MANY: Final = 200  # number of problems of a kind that are reported one by one; the others are counted
 
 
 def split_contested(decoded: Decoded, slots: SlotSource, moves: Moves | None) -> None:
@@ -144,14 +144,14 @@ def split_contested(decoded: Decoded, slots: SlotSource, moves: Moves | None) ->
     heads = decoded.unmatched.event[decoded.unmatched.event >= 0]  # ascends, as the file does
     if not len(heads):
         return
-    # Equal stamps of one CPU that are not a rollover apart are equal times, so only few events need their key read.
+    # Equal stamps of a CPU that are not a rollover apart are equal times, so only the keys of few events must be read.
     rows = rows_of_shared_time(decoded.time, heads, moves)
     if not len(rows):
         return
     is_open = combine.contains(heads, rows)
     is_combine = is_open | (decoded.slots[rows] > 1)
     rows, is_open = rows[is_combine], is_open[is_combine]
-    # The parts of the key in the columns rule out nearly all of them.
+    # The parts of the key that are in columns exclude nearly all events.
     code, cpu = decoded.code[rows].astype(np.uint64), decoded.cpu[rows]
     moment = np.searchsorted(np.unique(decoded.time[heads]), decoded.time[rows]).astype(np.uint64)
     likely = combine.contested(moment << np.uint64(32) | code << np.uint64(8) | cpu, is_open)
@@ -160,8 +160,8 @@ def split_contested(decoded: Decoded, slots: SlotSource, moves: Moves | None) ->
         return
     slot_numbers = decoded.slot[rows].astype(np.int64)
     headers, stamps = slots.take_halves(slot_numbers, 0).T
-    # Two events of one key, one of them open: which tails are whose follows from the queue of section 3.3 only, and the
-    # pass has given the tails to the event right before them.
+    # Two events have the same key, and one of them is open: the queue of section 3.3 decides to which event tails
+    # belong, while the pass has attached them to the event right before them.
     hit = combine.contested(combine.keys(headers, stamps), is_open)
     if hit.any():
         rows = rows[hit]
@@ -178,11 +178,11 @@ def repair(
     Args:
         decoded: Columns in file order, with the unmatched runs of tails.
         region: For byte offsets.
-        problems: Receives orphans and events without end, the first of them one by one.
-        ascends: The times of the events never decrease.
+        problems: Receives orphans and events without end.
+        ascends: Whether the times of the events never decrease.
 
     Returns:
-        The slots of the repaired events, in order; and int64 (k,), the rows of events without end.
+        The slots of the repaired events, in order; and the rows of events without end, int64 (k,).
     """
     unmatched = decoded.unmatched
     matched = combine.match(unmatched, decoded.time, decoded.cpu, ascends=ascends)
@@ -213,7 +213,7 @@ def repair(
 def _fragments(decoded: Decoded, matched: combine.Matched, region: EventRegion, problems: Problems) -> Fragments:
     unmatched = decoded.unmatched
     rows = np.flatnonzero(matched.owner >= 0)
-    rows = rows[np.argsort(matched.owner[rows], kind="stable")]  # those of one event stay in file order
+    rows = rows[np.argsort(matched.owner[rows], kind="stable")]  # slots of an event stay in file order
     owner = matched.owner[rows]
     is_first = np.append(True, owner[1:] != owner[:-1])[: len(owner)]
     is_alone = is_first & np.append(is_first[1:], True)[: len(owner)]  # an event whose tails are missing
@@ -243,10 +243,10 @@ def _fragments(decoded: Decoded, matched: combine.Matched, region: EventRegion, 
 
 
 def sort(decoded: Decoded, moves: Moves) -> NDArray[np.unsignedinteger]:
-    """Sort the columns by time, and update the rows that refer to events; return the new row of each event.
+    """Sort the columns by time, and update the rows that refer to events.
 
     Returns:
-        uint32 or uint64 (events,), the new row of each event by its old one.
+        The new row of each event by its old row, uint32 or uint64 (events,).
     """
     positions, rows = moves
     start, end = int(positions[0]), int(positions[-1]) + 1
@@ -268,7 +268,7 @@ def sort(decoded: Decoded, moves: Moves) -> NDArray[np.unsignedinteger]:
 
 
 def renumber(fragments: Fragments, went: NDArray[np.unsignedinteger]) -> Fragments:
-    """Return fragments by the new rows of their events, as `sort` returns them."""
+    """Return fragments with the new rows of their events, sorted; `went` is the result of `sort`."""
     event = went[fragments.event]
     by_event = np.argsort(event)
     sizes = np.diff(fragments.start)[by_event]

@@ -1,8 +1,8 @@
 """Reads a few samples of a large .kev file, spread evenly, for a preview before all of it is decoded.
 
-The slots of all samples, concatenated, go through the normal decoder, so that the same rules group, time and own
-events. Uncertain results, such as times after the clock may have rolled over between two samples, are left out; if
-times contradict each other, there is no preview.
+The concatenated slots of all samples go through the normal decoder, so that the same rules determine events, times and
+threads. Samples with uncertain times, before which the clock may have rolled over, are left out; if times contradict
+each other, there is no preview.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from satview.formats.kev.slots.slot_source import SlotSource
 from satview.store.problems import Problems
 from satview.store.trace import Trace
 
-LEAST_SLOTS: Final = 1 << 20  # smaller files are decoded as fast as they would be sampled
+LEAST_SLOTS: Final = 1 << 20  # smaller files are decoded as fast as samples of them
 SAMPLE_LENGTH: Final = 1024  # as long as a kernel buffer, so that nearly every sample has a TIME event
 SAMPLES: Final = 400  # one or two for every four pixels of a wide window
 _HEAD_SAMPLES: Final = 8  # at the start, where the state dump names processes and threads
@@ -47,10 +47,10 @@ class Sampled:
 
     Attributes:
         trace: Events of the samples; its slots count from 0 without gaps, `SAMPLE_LENGTH` for each sample.
-        position: int64 (events,), the sample of each event.
+        position: int64 (events,), number of the sample of each event.
         first_slot: int64 (samples,), first slot of each sample in the file.
-        is_timed: bool (samples,), the times of a sample are certain.
-        lost_cycles: int64 (k,), ascending: times of events right after lost ones, as far as the samples show.
+        is_timed: bool (samples,), whether the times of a sample are certain.
+        lost_cycles: int64 (k,), ascending: times of events right after losses that the samples show.
     """
 
     trace: Trace
@@ -61,7 +61,7 @@ class Sampled:
 
 
 def sampled(path: Path, cancelled: Callable[[], bool] | None = None) -> Sampled | None:
-    """Return samples of a large .kev file; None for small files, other formats and doubtful times.
+    """Return samples of a large .kev file; None for a small file, another format, or doubtful times.
 
     Raises:
         Cancelled: `cancelled()` returned True.
@@ -84,7 +84,7 @@ def sample_of(path: Path, start: KevStart, cancelled: Callable[[], bool] | None 
     Args:
         path: The file.
         start: Header, system page and slots of the file.
-        cancelled: Polled during the work; True stops the decoder.
+        cancelled: Polled during the work; True stops the work.
     """
     count = len(start.slots)
     with timed("sample"):
@@ -108,7 +108,7 @@ def sample_of(path: Path, start: KevStart, cancelled: Callable[[], bool] | None 
         problems = Problems()
         trace = trace_from_slots(path, "kev", start.header, start.page, slots.reshape(-1, 4), start.byte_order,
                                  problems, cancelled=cancelled, has_whole_buffers=False)  # fmt: skip
-        # Samples skip most TIME events, so an oddity of the clock may be an unseen rollover.
+        # Samples skip most TIME events, so contradictions of the clock may be unseen rollovers.
         if not len(trace.events) or any(slug in problems.counts() for slug in _DOUBTS):
             return None
         position = trace.events.slot.astype(np.int64) // SAMPLE_LENGTH
@@ -121,21 +121,21 @@ def sample_of(path: Path, start: KevStart, cancelled: Callable[[], bool] | None 
 def _to_next_buffer(headers: NDArray[np.uint32]) -> int:
     """Return the number of slots before the first BUFFER event; 0 if there is none.
 
-    After it, each CPU's first event comes with its TIME (7.x and 8.0). Before it, the time of a CPU is known only from
-    an earlier sample, and its clock may have rolled over since.
+    After a BUFFER event, a TIME event precedes each CPU's first event (7.x and 8.0). Before it, the time of a CPU is
+    known only from an earlier sample, and its clock may have rolled over since.
     """
     return int(np.argmax(headers & wire.CODE_MASK == wire.CONTROL_BUFFER))
 
 
 def _read_order(count: int) -> NDArray[np.int64]:
-    """Return the first slots of the samples in reading order: any prefix of it is spread over the file."""
+    """Return the first slots of the samples in reading order; any prefix of this order is spread over the file."""
     most = min(SAMPLES, count // (4 * SAMPLE_LENGTH))
     spread = np.linspace(0, count - SAMPLE_LENGTH, most).astype(np.int64)
     head = np.arange(_HEAD_SAMPLES) * SAMPLE_LENGTH
     spread = spread[(spread == 0) | (spread >= head[-1] + SAMPLE_LENGTH)]
     number = np.arange(len(spread))
     bits = max(1, int(len(spread) - 1).bit_length())
-    # In order of bit-reversed numbers, each sample halves the widest remaining gap.
+    # In the order of bit-reversed numbers, each sample halves the widest remaining gap.
     reversed_ = sum(((number >> bit) & 1) << (bits - 1 - bit) for bit in range(bits))
     order = spread[np.argsort(reversed_, kind="stable")]
     order = np.concatenate((head, order[order != spread[-1]][1:], spread[-1:]))
@@ -145,7 +145,7 @@ def _read_order(count: int) -> NDArray[np.int64]:
 def _extents(trace: Trace, position: NDArray[np.int64], positions: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return first and last time of every sample, (samples,); for an empty sample the bounds of int64.
 
-    BUFFER events do not count: one before the TIME event of its CPU may be a rollover off.
+    BUFFER events are ignored, as the time of a BUFFER event before the TIME event of its CPU may be a rollover off.
     """
     bounds = np.iinfo(np.int64)
     first_cycles, last_cycles = np.full(positions, bounds.max), np.full(positions, bounds.min)
@@ -170,9 +170,9 @@ def _ascends(trace: Trace, position: NDArray[np.int64], positions: int) -> bool:
 def _are_timed(trace: Trace, position: NDArray[np.int64], first_slot: NDArray[np.int64]) -> NDArray[np.bool_]:
     """Return which samples have certain times.
 
-    These are samples with a TIME event, and those after them as long as the clock cannot have rolled over in between,
-    judging by the event rate on both sides. If the target was silent for longer, the clock may have rolled over unseen,
-    which also makes the samples since the last TIME event uncertain.
+    These are samples with a TIME event, and the following samples as long as the event rate on both sides shows that
+    the clock cannot have rolled over in between. If the target was silent for longer, the clock may have rolled over
+    unseen; then the samples since the last TIME event are uncertain, too.
     """
     positions = len(first_slot)
     first_cycles, last_cycles = _extents(trace, position, positions)
@@ -207,10 +207,10 @@ def _are_timed(trace: Trace, position: NDArray[np.int64], first_slot: NDArray[np
 def _lost(
     trace: Trace, slots: SlotSource, first_slot: NDArray[np.int64], is_timed: NDArray[np.bool_]
 ) -> NDArray[np.int64]:
-    """Return times of events right after lost ones, ascending.
+    """Return times of events right after lost events, ascending.
 
-    A BUFFER event has the number of slots of its buffer, so the next one can be read wherever it is; a gap between
-    their numbers means lost buffers. 8.0 also reports losses by DROPPED events.
+    A BUFFER event has the number of slots of its buffer, so the next BUFFER event can be read even if it is not in a
+    sample; a gap between their numbers means lost buffers. 8.0 also reports losses by DROPPED events.
     """
     buffers, events = trace.buffers, trace.events
     position = buffers.slot // SAMPLE_LENGTH

@@ -1,7 +1,7 @@
 """Converts a decoded .kev file to arrays and plain values for a cache, and back. Payloads stay in the file itself.
 
-Values from the cache are checked: types, lengths, and the range of every row and slot number. Whether they were decoded
-from the same file is for the cache to check.
+Types, lengths, and the range of every row and slot number from the cache are checked here. The cache itself checks that
+the file is the same.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _CPUS: Final = 64
 
 
 def arrays_of(trace: Trace) -> dict[str, NDArray[Any]]:
-    """Return the columns of a trace by name, not copied.
+    """Return the columns of a trace by name, without copying them.
 
     Returns:
         Arrays (n,) of the types in `satview.store.tables`.
@@ -59,7 +59,7 @@ def arrays_of(trace: Trace) -> dict[str, NDArray[Any]]:
 
 
 def values_of(trace: Trace) -> dict[str, Any]:
-    """Return the other values of a trace, as far as they are not in the header of its file, for JSON."""
+    """Return the values of a trace that are neither columns nor in the header of its file, for JSON."""
     return {
         "release": str(trace.release),
         "is_absolute": trace.clock.is_absolute,
@@ -78,11 +78,11 @@ def trace_of(path: Path, start: KevStart, values: Mapping[str, Any], arrays: Arr
     Args:
         path: The file.
         start: Header, system page and slots of the file.
-        values: As `values_of` returned them.
-        arrays: As `arrays_of` returned them.
+        values: Result of `values_of`.
+        arrays: Result of `arrays_of`.
 
     Raises:
-        DamagedFileError: They cannot belong to this file.
+        DamagedFileError: The values or arrays cannot belong to this file.
     """
     try:
         return _trace_of(path, start, values, arrays)
@@ -144,7 +144,7 @@ def _trace_of(path: Path, start: KevStart, values: Mapping[str, Any], arrays: Ar
 
 
 def _check_numbers(tables: Mapping[str, Any], arrays: Arrays, slots: int) -> None:
-    """Raise ValueError for rows and slots that do not exist."""
+    """Raise ValueError if rows or slots do not exist, or lengths and counts contradict each other."""
     events, threads, processes = len(tables["events"]), len(tables["threads"]), len(tables["processes"])
     for name, below in (
         ("events.code", CODE_COUNT), ("events.cpu", _CPUS), ("events.thread", threads), ("events.slot", slots),

@@ -1,7 +1,7 @@
-"""Events of a trace as a stream, chunk by chunk, in the order of their last slots in the file.
+"""Decodes the events of a trace as a stream, chunk by chunk, in the order of their last slots in the file.
 
-For one-pass use: listings, the traceparser library. Only events whose end has not come yet are held in memory, so a
-pipe of any length can be read. Code that needs time order or random access calls `reader.open_kev`.
+This is for code that needs a single pass: listings, the traceparser library. Only events whose end has not been read
+yet are held in memory, so a pipe of any length can be read. For time order or random access see `reader.open_kev`.
 """
 
 from __future__ import annotations
@@ -51,15 +51,15 @@ from satview.store.tables import BufferTable
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Events of one chunk, in delivery order; n events, w payload words, s slots.
+    """Events of a chunk, in the order of their last slots; n events, w payload words, s slots.
 
     Attributes:
         first_slot: Index in the file of the chunk's first slot.
-        slots: uint32 (s, 4), the chunk's slots in host order, of all kinds.
+        slots: uint32 (s, 4), all slots of the chunk in host order.
         header: uint32 (n,), header word of each event's first slot.
         stamp: uint32 (n,).
         time_cycles: int64 (n,), rebuilt time.
-        thread: uint32 (n,), number of its thread, see `EventStream.thread_ids`; 0 = not known.
+        thread: uint32 (n,), number of each event's thread, see `EventStream.thread_ids`; 0 = not known.
         start: int64 (n + 1,): payload of event i is `words[start[i]:start[i + 1]]`.
         words: uint32 (w,), payload words in host order.
         last_slot: int64 (n,), position in `slots` of each event's last slot.
@@ -92,10 +92,10 @@ class Batch:
 
 
 class BufferWatch:
-    """Collects BUFFER events, some 30 bytes for every 700 slots or so, and reports losses at the end.
+    """Collects BUFFER events, about 30 bytes for every 700 slots, and reports losses at the end.
 
     Args:
-        release: Determines whether buffer numbers are counted per CPU.
+        release: Determines whether buffers are numbered per CPU.
         problems: Receives the reports.
         offset: Byte offset of the first slot in the file.
     """
@@ -121,7 +121,7 @@ class BufferWatch:
         self._rows.append(controls[code[rows] == wire.CONTROL_BUFFER])
 
     def finish(self, slot_count: int) -> None:
-        """Report gaps and lengths, once all slots have been seen."""
+        """Report gaps and wrong lengths of buffers, once all slots have been read."""
         if not self._rows:
             return
         slot, cpu, sequence, slots, time = np.concatenate(self._rows).T
@@ -140,14 +140,14 @@ class BufferWatch:
 CHUNK_SLOTS: Final = 1 << 16
 _END: Final = int(Struct.COMBINE_END)
 _KIND_SHIFT: Final = np.uint32(wire.STRUCT_SHIFT)
-_MOST_WAITING: Final = 1024  # more BUFFER slots in a row are garbage, and must not accumulate
+_MOST_WAITING: Final = 1024  # maximum number of successive BUFFER slots that wait; more are garbage
 _FIRST_BYTES: Final = 1 << 14  # one kernel buffer
-_SPELLED_OUT: Final = 100  # problems of one kind in one chunk that are reported one by one; the rest is counted
+_SPELLED_OUT: Final = 100  # number of orphans of a chunk that are reported one by one; the others are counted
 
 
 @dataclass(slots=True)
 class _Done:
-    """Events completed by a run of tails, in order."""
+    """Events completed by runs of tails, and their last slots, in order."""
 
     events: list[OpenEvent] = field(default_factory=list)
     last: list[int] = field(default_factory=list)
@@ -159,10 +159,10 @@ class _TimedChunk:
 
     Attributes:
         slots: (n, 4).
-        groups: Its events and runs of tails.
-        time: (e,), of the events that begin in it.
-        discontinuities: Position among these events and CPU of missing buffers.
-        first_row: Number of the first of these events in the file.
+        groups: Events and runs of tails of the chunk.
+        time: (e,), times of the events that begin in the chunk.
+        discontinuities: Position among these events, and CPU, of missing buffers.
+        first_row: Number in the file of the first of these events.
     """
 
     slots: NDArray[np.uint32]
@@ -177,11 +177,11 @@ class EventStream:
 
     Args:
         blocks: Arrays (k, 4) of slots in host order, of any size, in file order.
-        problems: Receives losses: orphans, unfinished events, empty slots.
+        problems: Receives losses, orphans, unfinished events and empty slots.
         offset: Byte offset of the first slot in the file, for problems.
-        release: Release whose buffer rules apply; None = the slots come from a listing, whose buffers have gaps.
-        times: int64, full time of every slot, if the source has it (listings of 7.1 on); else it is rebuilt.
-        has_whole_buffers: False for files made from a listing, whose buffers have gaps too.
+        release: Release whose buffer rules apply; None for slots from a listing, whose buffers have gaps.
+        times: int64, full time of every slot, if the source has it (listings from 7.1 on); None = rebuild times.
+        has_whole_buffers: False for files made from a listing, whose buffers have gaps.
     """
 
     def __init__(
@@ -211,14 +211,14 @@ class EventStream:
         self._last_times = np.zeros(wire.CPU_MASK + 1, np.int64)
 
     def inform(self, surroundings: Surroundings) -> None:
-        """Set what header and system page say about the clock, before the first batch."""
+        """Set the information on the clock from header and system page, before the first batch."""
         self._clock = ClockRebuilder(review=ClockReview(surroundings))
 
     def thread_ids(self) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-        """Return pid and tid of every thread number met so far; -1 for number 0.
+        """Return pid and tid by thread number, for all threads so far; -1 for number 0.
 
         Returns:
-            Two of int32 (threads,).
+            Two arrays, int32 (threads,).
         """
         keys = np.ascontiguousarray(self._numbers.keys()).view(np.uint32).reshape(-1, 2).astype(np.int32)
         keys[0] = -1
@@ -249,7 +249,7 @@ class EventStream:
 
     @staticmethod
     def _usable(slots: NDArray[np.uint32]) -> int:
-        """Return how many slots to process now: BUFFER slots at the end wait for the event whose time they take."""
+        """Return the number of slots to process now: BUFFER slots at the end wait for the next event, for its time."""
         headers = slots[:, 0]
         waits = (headers == 0) | (headers & np.uint32(wire.CODE_MASK) == wire.CONTROL_BUFFER)
         if not len(slots) or not waits[-1]:
@@ -260,7 +260,7 @@ class EventStream:
         return 0 if len(slots) < _MOST_WAITING else len(slots)
 
     def _placed(self, slots: NDArray[np.uint32]) -> _TimedChunk:
-        """Find the events of a chunk and their times, which later TIME events may still correct."""
+        """Find the events of a chunk and their times; later TIME events may still correct the times."""
         groups = streaming.groups(slots, combine.MAX_SLOTS)
         code, cpu, first_slots = groups.code, groups.cpu, groups.first_slot
         marks = np.flatnonzero((code == wire.CONTROL_BUFFER) | (code == wire.CONTROL_DROPPED))
@@ -303,7 +303,7 @@ class EventStream:
 
         Args:
             corrections: Corrections of times.
-            until: First event, counted in file order, whose time is not final; None = all are final.
+            until: Number in file order of the first event whose time is not final; None = all are final.
         """
         waiting = self._waiting
         while waiting and (until is None or waiting[0].first_row + len(waiting[0].time) <= until):
@@ -358,9 +358,9 @@ class EventStream:
         return time
 
     def _hold_back(self, new_chunk: ClockChunk) -> int:
-        """Restart the clock at the first TIME of the file; return how many events precede it.
+        """Restart the clock at the first TIME of the file; return the number of events of the chunk before it.
 
-        Waiting events get new times; those delivered before keep times that count from the first stamp.
+        Waiting events get new times; events that were already delivered keep times relative to the first stamp.
         """
         is_usable = new_chunk.time_values >= 0
         if not self._awaits_time or not is_usable.any():
@@ -368,7 +368,7 @@ class EventStream:
         self._awaits_time = False
         first_usable = int(np.argmax(is_usable))
         held, value = int(new_chunk.time_rows[first_usable]), int(new_chunk.time_values[first_usable])
-        # Earlier state of the clock had no upper half; only the positions of missing buffers stay valid.
+        # The earlier clock had no upper half; only the positions of missing buffers stay valid.
         self._clock = ClockRebuilder(review=ClockReview(self._clock.review.surroundings))
         self._clock.start_from(value)
         for chunk in self._waiting:
@@ -380,7 +380,11 @@ class EventStream:
     def _unmatched(
         self, slots: NDArray[np.uint32], groups: Groups, time: NDArray[np.int64], thread: NDArray[np.uint32]
     ) -> tuple[StreamColumns, NDArray[np.int64]]:
-        """Open events, and append runs of tails to the oldest open event of their CPU, stamp, class and number."""
+        """Add open events, and append runs of tails to the oldest open event of their CPU, stamp, class and number.
+
+        Returns:
+            The events that are complete, and the slots of tails without an event.
+        """
         if not len(groups.other):
             return ended((), ()), np.empty(0, np.int64)
         begin, end = groups.group_slot[groups.other], groups.group_slot[groups.other + 1]
@@ -412,9 +416,9 @@ class EventStream:
         thread: NDArray[np.uint32],
         strays: list[NDArray[np.int64]],
     ) -> _Done:
-        """Return the events that groups end, of several groups or chunks; runs without an event become strays."""
+        """Return the events that the groups complete; runs of tails without an event are added to `strays`."""
         done = _Done()
-        # They are rare in real traces, so a loop is fast enough.
+        # These groups are rare in real traces, so a loop is fast enough.
         for key, row, first_slot, end_slot, header, stamp, is_head, is_end, now_cycles in zip(
             *(column.tolist() for column in runs), strict=True
         ):
@@ -438,7 +442,7 @@ class EventStream:
         return done
 
     def _report_strays(self, strays: list[NDArray[np.int64]]) -> NDArray[np.int64]:
-        """Report runs of tails without an event, the first of a chunk one by one; return their slots, ascending."""
+        """Report runs of tails without an event; return their slots, ascending."""
         strays.sort(key=lambda slots: int(slots[0]))
         for slots in strays[:_SPELLED_OUT]:
             self._problems.add(
@@ -454,7 +458,7 @@ class EventStream:
 
 
 def blocks_of_array(slots: NDArray[np.uint32]) -> Iterator[NDArray[np.uint32]]:
-    """Yield the slots of an array, or of a memory map in either byte order, in chunks of host order.
+    """Yield the slots of an array of either byte order in chunks, converted to host order.
 
     Yields:
         uint32 (n, 4).
@@ -471,7 +475,7 @@ def blocks_of_file(
     Args:
         file: Positioned after `rest`.
         rest: Bytes of the event region that were read already.
-        byte_order: Of the file.
+        byte_order: Byte order of the file.
         problems: Receives `partial-slot`.
         offset: Byte offset of the event region.
 
@@ -479,9 +483,9 @@ def blocks_of_file(
         uint32 (n, 4).
     """
     dtype = np.dtype("<u4" if byte_order == "little" else ">u4")
-    read = getattr(file, "read1", file.read)  # read1 returns what a pipe has now, not a whole chunk
+    read = getattr(file, "read1", file.read)  # read1 returns the bytes that a pipe has now, not a whole chunk
     done = 0
-    # The first TIME event gives the times of events before it, so the beginning is read in one piece.
+    # The first TIME event determines the times of events before it, so the start is read in one piece.
     while len(rest) < _FIRST_BYTES and (more := file.read(_FIRST_BYTES - len(rest))):
         rest += more
     while True:

@@ -1,7 +1,7 @@
-"""The system page: a memory image of the target's own, between header and slots.
+"""Reads and builds the system page: an image of the target's system page, between header and slots.
 
-Source: kernel event trace format, section 4. Every section is found by an (offset, size) pair of the entry and checked
-against the image before use; sections that do not fit are left out and reported.
+Source: kernel event trace format, section 4. The entry has offset and size of every section, which are checked before
+use; sections beyond the end of the image are left out and reported.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ PROCESSORS: Final = {
     0: "X86", 1: "PPC", 2: "MIPS", 3: "unknown(3)", 4: "ARM", 5: "SH", 0x100: "X86_64", 0x101: "AARCH64",
     0x1100: "X86_64", 0x1101: "AARCH64",
 }  # fmt: skip
-VERSIONED: Final = 0x1000  # this bit of the type: the layout of 8.0
+VERSIONED: Final = 0x1000  # bit of the type that is set for the layout of 8.0
 STRING_TYPES: Final = {
     1: "PATH", 2: "HOSTNAME", 3: "RELEASE", 4: "VERSION", 5: "MACHINE", 6: "ARCHITECTURE", 7: "HW_SERIAL",
     8: "HW_PROVIDER", 9: "SRPC_DOMAIN", 11: "SYSNAME", 200: "LIBPATH", 201: "DOMAIN", 202: "RESOLVE", 203: "TIMEZONE",
@@ -37,7 +37,7 @@ GLOBAL_CLOCK: Final = 0x8  # qtime flag: one clock common to all CPUs
 
 
 def fits(image: bytes, byte_order: str) -> bool:
-    """Return whether an image is valid in a byte order: size <= total_size == its length."""
+    """Return whether an image is valid in a byte order: size <= total_size == length of the image."""
     if len(image) < 8:
         return False
     entry = page_structs(byte_order).entry.parse(image)
@@ -46,7 +46,7 @@ def fits(image: bytes, byte_order: str) -> bool:
 
 @dataclass(slots=True)
 class _Page:
-    """An image being read: its sections, and messages about those that do not fit."""
+    """An image while it is read: its sections, and messages about invalid parts."""
 
     image: bytes
     byte_order: str
@@ -90,7 +90,7 @@ def _cpus(page: _Page, count: int, processor: str, is_8: bool) -> Iterator[CpuIn
     if step < struct.sizeof():
         page.doubts.append(f"entries of section cpuinfo have {step} bytes, expected {struct.sizeof()}")
         return
-    # The smallest limit: the entry may announce more CPUs than its section has, and a header word can name 64.
+    # The entry may announce more CPUs than the section has, and a header word can have only 64 CPU numbers.
     for number in range(min(count, size // step, 64)):
         entry = struct.parse(page.image[start + number * step :][:step])
         flags = entry.flags
@@ -119,7 +119,7 @@ def parse_syspage(image: bytes, byte_order: str) -> tuple[SystemInfo | None, lis
     """Read a system page.
 
     Returns:
-        Its content (None if there is none, or nothing can be read), and sentences about parts that do not fit.
+        The content (None if there is none, or nothing can be read), and sentences about invalid parts.
     """
     if not image:
         return None, []
@@ -169,7 +169,7 @@ def syspage_bytes(
     strings: tuple[tuple[int, str], ...] = (),
     flags: int = GLOBAL_CLOCK,
 ) -> bytes:
-    """Build a small system page: CPUs, qtime, typed strings. Used by tests, samples and the simulated target.
+    """Build a small system page with CPUs, qtime and typed strings, for tests, samples and the simulated target.
 
     Args:
         byte_order: `little` or `big`.
@@ -177,7 +177,7 @@ def syspage_bytes(
         cycles_per_s: Rate of the counter.
         boot_time_s: Seconds since 1970 UTC.
         cpu_names: One name per CPU.
-        speed_mhz: Of every CPU.
+        speed_mhz: Speed of every CPU.
         strings: (type number, text) of the typed strings.
         flags: qtime flags.
     """

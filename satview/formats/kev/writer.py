@@ -31,7 +31,7 @@ class SlotWriter:
         self._words = array("I")  # 32 bits wherever CPython runs
 
     def __len__(self) -> int:
-        """Slots so far."""
+        """Return the number of slots so far."""
         return len(self._words) // 4
 
     def event(self, code: int, cpu: int, stamp: int, words: Sequence[int], flags: int = 0) -> None:
@@ -51,7 +51,7 @@ class SlotWriter:
     def slots_of(
         code: int, cpu: int, stamp: int, words: Sequence[int], flags: int = 0
     ) -> list[tuple[int, int, int, int]]:
-        """Return the slots of one event without appending them, so that a caller may interleave them with others."""
+        """Return the slots of an event without appending them, for callers that interleave the slots of events."""
         header = code & 0x7FFF | (cpu & CPU_MASK) << CPU_SHIFT | flags
         stamp &= 0xFFFFFFFF
         payload = [word & 0xFFFFFFFF for word in words]
@@ -67,11 +67,11 @@ class SlotWriter:
         ]
 
     def append(self, slot: tuple[int, int, int, int]) -> None:
-        """Append one slot as it is."""
+        """Append one slot unchanged."""
         self._words.extend(slot)
 
     def text_event(self, code: int, cpu: int, stamp: int, words: Sequence[int], text: bytes, flags: int = 0) -> None:
-        """Append an event with some words followed by NUL-terminated text."""
+        """Append an event with some words followed by a NUL-terminated text."""
         self.event(code, cpu, stamp, [*words, *text_words(text, self.byte_order)], flags)
 
     def slots(self) -> NDArray[np.uint32]:
@@ -89,12 +89,12 @@ def slot_array(words: Sequence[int]) -> NDArray[np.uint32]:
 
 
 def slots_as_bytes(slots: NDArray[np.uint32], byte_order: str) -> bytes:
-    """Return slots as they are in a file of that byte order."""
+    """Return the bytes of slots in a file of a byte order."""
     return slots.astype("<u4" if byte_order == "little" else ">u4", copy=False).tobytes()
 
 
 def write_start(file: BinaryIO, pairs: Sequence[tuple[str, str]], system_page: bytes) -> None:
-    """Write everything before the first slot; slots may then be appended with `slots_as_bytes`."""
+    """Write header and system page; slots may then be appended with `slots_as_bytes`."""
     file.write(header_bytes(pairs))
     file.write(system_page)
 
@@ -107,7 +107,7 @@ def write_kev(
     byte_order: str,
     reading: Sources = (),
 ) -> None:
-    """Write a whole file.
+    """Write a whole .kev file.
 
     Args:
         path: The file, which is replaced once the new one is complete; or a pipe or device.
@@ -147,9 +147,9 @@ def standard_header(
     syspage_length: int,
     attributes: Sequence[tuple[str, str]] = (),
 ) -> tuple[tuple[str, str], ...]:
-    """Return the pairs in the order in which tracelogger writes them, extra attributes last.
+    """Return the header pairs in the order in which tracelogger writes them, extra attributes last.
 
-    `boot_date` and `date` are local times in `ctime()` form; `release` is the full one, such as `7.1.0`.
+    `boot_date` and `date` are local times in the form of `ctime()`; `release` is the full release, such as `7.1.0`.
     """
     return (
         ("FILE_NAME", file_name),

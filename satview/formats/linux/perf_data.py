@@ -37,12 +37,12 @@ def read_perf_data(path: Path, data: NDArray[np.uint8], problems: Problems) -> S
     """Return the schedule in a perf.data file.
 
     Args:
-        path: For errors.
-        data: Its bytes.
+        path: The file, for errors.
+        data: Bytes of the file.
         problems: Receives damage.
 
     Raises:
-        TraceFormatError: Its header is damaged, or its samples cannot be read.
+        TraceFormatError: The header is damaged, or the samples cannot be read.
     """
     order = MAGICS[data[:8].tobytes()]
     cursor = Cursor(data.data, path, 8, order)
@@ -83,7 +83,7 @@ def read_perf_data(path: Path, data: NDArray[np.uint8], problems: Problems) -> S
 
 
 def _tracepoints(cursor: Cursor, head: dict[str, int], path: Path) -> tuple[int, Ints]:
-    """Return the sample type of tracepoints, which must be the same for all, and the identifiers of these samples."""
+    """Return the sample type of all tracepoints, and the identifiers of their samples."""
     size, list_offset, total = head["attr_size"], head["attrs_at"], head["attrs_bytes"]
     if not 64 <= size <= 4096 or not size <= total <= 1 << 24:
         raise TraceFormatError(path, 16, "the list of what was recorded has an impossible size",
@@ -124,10 +124,10 @@ def _read_tracing_data(cursor: Cursor, features: int, features_offset: int, meta
 
 
 def _starts(data: NDArray[np.uint8], begin: int, end: int, order: ByteOrder, problems: Problems) -> Ints:
-    """Return the offsets of the records of a file, int64 (n,): the header of each has its length.
+    """Return the offsets of the records of a file, int64 (n,), by the lengths in their headers.
 
-    Many records are followed at once: for every word, the start of the next record is computed as if a record began
-    there; composing that table with itself doubles the number of steps.
+    Many records are followed at once: a table has for every word the start of the next record, as if a record began at
+    the word; composing the table with itself doubles the number of steps.
     """
     word = np.dtype("<u2" if order == "little" else ">u2")
     starts_by_block, block_offset = [], begin
@@ -194,7 +194,7 @@ def _offsets(sample_type: int) -> _Offsets:
 
 
 def _samples(heads: Records, rows: Ints, sample_type: int, tasks: Tasks) -> Records:
-    """Return the tracepoint records in the samples."""
+    """Return the tracepoint records in samples; add the processes of their threads to `tasks`."""
     offsets = _offsets(sample_type)
     raw_at = np.full(len(rows), offsets.end, np.int64)
     if sample_type & _CALLCHAIN:

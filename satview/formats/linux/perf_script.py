@@ -45,7 +45,7 @@ _DIGITS: Final = 9  # of a second in nanoseconds
 
 
 def looks_like(first_bytes: bytes) -> bool:
-    """Return whether the first bytes of a file contain such a line."""
+    """Return whether the first bytes of a file contain an event line of perf script or ftrace."""
     return b"\0" not in first_bytes and _LINE.search(first_bytes) is not None
 
 
@@ -68,7 +68,7 @@ class _Lines:
 
 @dataclass(frozen=True, slots=True)
 class _LineDetails:
-    """Implements `schedule.ScheduleDetails`: the text after the name of an event."""
+    """Implements `schedule.ScheduleDetails`: arguments are in the text after the event name."""
 
     lines: _Lines
 
@@ -87,8 +87,8 @@ def read_perf_script(path: Path, data: NDArray[np.uint8], problems: Problems) ->
     """Return the schedule in a text.
 
     Args:
-        path: For errors.
-        data: Its bytes.
+        path: Not used.
+        data: Bytes of the text.
         problems: Receives lines that are not events.
     """
     lines = _lines(data, problems)

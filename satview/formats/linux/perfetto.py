@@ -1,8 +1,8 @@
 """Reads traces of Perfetto: the schedule, the names of threads, and slices as events.
 
-Both those recorded on Linux and Android (bundles of ftrace events, compact or not, and process trees) and those written
-by `satview export`, whose slices of states become states again. Source of the field numbers: protos/perfetto/trace of
-Perfetto.
+Traces may be from Linux and Android (bundles of ftrace events, compact or not, and process trees), or written by
+`satview export`; slices of states in the latter become states again. Source of the field numbers: protos/perfetto/trace
+of Perfetto.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ from satview.formats.linux.records import STATE_FLAGS, lane_value
 from satview.formats.linux.schedule import CpuSwitches, Ints, Points, Schedule, States, Tasks, WakeUps
 from satview.store.problems import Problems
 
-# Perfetto's compact form of switches and wake-ups: a column per field, times as differences.
+# Perfetto's compact form of switches and wake-ups: columns of fields, with times as differences.
 
 
 _TEXTS = 5
 
 
 def _column(bundles: Fields, number: int) -> tuple[Ints, Ints]:
-    """Return the numbers of a packed field of all messages, and the message of each."""
+    """Return the numbers of a packed field of all messages, and the message of each number."""
     values, owners = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
     for row in bundles.bytes_rows(number).tolist():  # one per bundle of many events
         part = packed(bundles.data, int(bundles.value[row]), int(bundles.length[row]))
@@ -52,7 +52,7 @@ def _column(bundles: Fields, number: int) -> tuple[Ints, Ints]:
 
 
 def _aligned(bundles: Fields, owner: Ints, number: int, default: int) -> Ints:
-    """Return a column with as many numbers per message as `owner`; missing ones are the default."""
+    """Return a column with as many numbers per message as `owner`; missing numbers get the default."""
     values, owners = _column(bundles, number)
     out = np.full(len(owner), default, np.int64)
     rank, count = _rank(owner), np.bincount(owners, minlength=bundles.messages)
@@ -91,11 +91,11 @@ def _add_compact_names(bundles: Fields, owner: Ints, thread: Ints, index: Ints, 
 def compact_switches(bundles: Fields, cpu_of: NDArray[np.int64], first_record: int, tasks: Tasks) -> CpuSwitches:
     """Return the switches of compact bundles.
 
-    A bundle has only the thread that gets the CPU; the thread that leaves it is the previous one on that CPU.
+    A bundle has only the thread that gets the CPU; the thread that leaves the CPU is that of the switch before.
 
     Args:
         bundles: The compact parts of bundles.
-        cpu_of: int64 (messages,), their CPUs.
+        cpu_of: int64 (messages,), CPU of each bundle.
         first_record: Number of the first record.
         tasks: Receives the names of threads.
     """
@@ -116,7 +116,7 @@ def compact_switches(bundles: Fields, cpu_of: NDArray[np.int64], first_record: i
 
 
 def compact_wakeups(bundles: Fields, cpu_of: NDArray[np.int64], first_record: int, tasks: Tasks) -> WakeUps:
-    """Return the wake-ups of compact bundles, arguments as `compact_switches`; they do not name the waker."""
+    """Return the wake-ups of compact bundles, which do not name the waker; arguments are as for `compact_switches`."""
     deltas, owner = _column(bundles, 7)
     if not len(deltas):
         return WakeUps()
@@ -138,7 +138,7 @@ _COARSE: Final = "states are coarse: a wait shows as SLEEPING, whatever for, but
 _SWITCH, _WAKING, _WAKEUP, _WAKEUP_NEW = 4, 20, 17, 114  # of FtraceEvent
 _BEGIN, _END, _INSTANT, _COUNTER = 1, 2, 3, 4  # TrackEvent.Type
 _ARGUMENT, _FLOW = 4, 47  # of TrackEvent
-_OWN_CLOCK: Final = 64  # of a sequence, from there on
+_OWN_CLOCK: Final = 64  # from this number on, a clock belongs to a sequence
 _MOST_INNER: Final = 64 << 20
 _MOST_BYTES: Final = 8 << 30  # limit for a whole trace, unpacked
 _RATIO_MAX: Final = 1000  # limit for a packet; text of logs compresses well
@@ -156,7 +156,7 @@ _TOP_FIELDS: Final = frozenset(
 
 
 def looks_like(first_bytes: bytes) -> bool:
-    """Return whether a file begins as a trace: fields number 1 that are packets with known fields."""
+    """Return whether a file begins like a trace of Perfetto: with packets (field 1) that contain known fields."""
     if not first_bytes or first_bytes[0] != _PACKET << 3 | 2:
         return False
     data = np.frombuffer(first_bytes, np.uint8)
@@ -190,12 +190,12 @@ def read_perfetto(path: Path, data: NDArray[np.uint8], problems: Problems) -> Sc
     """Return the schedule in a trace of Perfetto.
 
     Args:
-        path: For errors.
-        data: Its bytes.
+        path: The file, for errors.
+        data: Bytes of the file.
         problems: Receives damage.
 
     Raises:
-        TraceFormatError: It unpacks to more than the limit.
+        TraceFormatError: The packets unpack to more than the limit.
     """
     data, packets = _packets(path, data, problems)
     tasks, tracks = Tasks(), _Tracks()
@@ -229,14 +229,14 @@ def read_perfetto(path: Path, data: NDArray[np.uint8], problems: Problems) -> Sc
 
 
 def _end(packets: Fields) -> Points:
-    """Return an event at the latest time in any packet, where open slices end."""
+    """Return an event at the latest time of any packet, so that open slices end there."""
     last = np.array([packets.numbers(_TIME).max(initial=0)], np.int64)
     none = np.full(1, -1, np.int64)
     return Points(last, none + _LAST, none + 1, none, none + 1 + linux.point_codes()["trace_end"])
 
 
 def _number_again(tasks: Tasks) -> None:
-    """Take numbers and names of threads from their labels, as satview's exports renumber threads."""
+    """Restore numbers and names of threads from their labels, because satview's exports renumber threads."""
     for number, label in list(tasks.names.items()):
         if number > linux.FIRST_TID and (parts := _LABEL.fullmatch(label)):
             tasks.shown[number] = int(parts[1])
@@ -247,7 +247,7 @@ def _number_again(tasks: Tasks) -> None:
 
 
 def _packets(path: Path, data: NDArray[np.uint8], problems: Problems) -> tuple[NDArray[np.uint8], Fields]:
-    """Return the fields of all packets, including those in compressed packets, and the bytes they are in."""
+    """Return the bytes of the trace with compressed packets unpacked, and the fields of all packets."""
     top = fields_of(data, np.zeros(1, np.int64), np.full(1, len(data), np.int64))
     if top.is_bad[0]:
         last = int((top.value + np.maximum(top.length, 0)).max(initial=0))
@@ -291,7 +291,7 @@ def _inflated(path: Path, packed: NDArray[np.uint8], offset: int, problems: Prob
 
 
 def _read_trees(packets: Fields, tasks: Tasks) -> None:
-    """Read processes and threads."""
+    """Add the processes and threads in process trees to `tasks`."""
     trees, _ = packets.inner(_TREE)
     processes, _ = trees.inner(1)
     for pid, name in zip(processes.numbers(1).tolist(), processes.texts(3), strict=True):
@@ -313,7 +313,7 @@ class _Tracks:
     """Tracks of slices.
 
     Attributes:
-        thread: Track to the number of the thread that it, or a track above it, belongs to.
+        thread: Track to the number of the thread to which the track, or a track above it, belongs.
     """
 
     thread: dict[int, int] = field(default_factory=dict)
@@ -366,14 +366,14 @@ class _Ftrace:
 
 
 def _ftrace(data: NDArray[np.uint8], bundles: Fields, tasks: Tasks, problems: Problems) -> _Ftrace:
-    """Return the switches, wake-ups and other events of all bundles; records are numbered in file order."""
+    """Return the switches, wake-ups and other events of all ftrace bundles, with records numbered in file order."""
     lost = np.flatnonzero(bundles.numbers(3))
     cpu_of = bundles.numbers(1)
     for row in lost[:_MANY].tolist():
         problems.add("lost-events", f"CPU {cpu_of[row]} has lost events before this bundle")
     events, bundle = bundles.inner(2)
     time, pid, cpu = events.numbers(1), events.numbers(2), cpu_of[bundle]
-    # The kind of an event is the number of its only field of bytes.
+    # The number of the only field of bytes is the kind of the event.
     payload = np.flatnonzero(events.length >= 0)
     number, row = events.number[payload], events.message[payload]
     begin, end = events.value[payload], events.value[payload] + events.length[payload]
@@ -470,7 +470,7 @@ def _slices(packets: Fields, tracks: _Tracks, problems: Problems) -> _Slices:
 
 
 def _wake_ups(events: Fields, rows: Ints, time: Ints, thread: Ints) -> WakeUps:
-    """Return the wake-ups in satview's exports: of two instants joined by a flow, the one with a CPU is the cause."""
+    """Return the wake-ups in satview's exports: two instants with the same flow; the cause has an argument `cpu`."""
     flow = events.numbers(_FLOW)[rows]
     arguments, event = events.inner(_ARGUMENT)
     cpus = np.full(len(events.is_bad), -1, np.int64)
@@ -481,7 +481,7 @@ def _wake_ups(events: Fields, rows: Ints, time: Ints, thread: Ints) -> WakeUps:
     _, at_cause, at_effect = np.intersect1d(flow[is_cause], flow[~is_cause], return_indices=True)
     causes, effects = causes[at_cause], effects[at_effect]
     nothing = np.full(len(causes), -1, np.int64)
-    # By its record number, a cause comes before its effect in the same nanosecond.
+    # The record number of the cause orders it before its effect in the same nanosecond.
     return WakeUps(time[causes], causes, cpus[causes], thread[causes], thread[effects], nothing + 1, nothing)
 
 
@@ -511,14 +511,14 @@ def _names(packets: Fields, packet: Ints, events: Fields) -> TextColumn:
 
 
 def _with_states(switches: CpuSwitches, slices: _Slices, of_kernel: States) -> tuple[CpuSwitches, States]:
-    """Return switches with the states that slices give, and the states that no switch has.
+    """Return the switches with states from slices, and the states that belong to no switch.
 
-    A state that ends without a successor ends where events are missing: the thread's state is unknown from there on.
+    A slice that ends without a following state shows missing events: the thread's state is unknown after it.
 
     Args:
-        switches: As in the file.
+        switches: The switches in the file.
         slices: States by name.
-        of_kernel: States of a kernel other than Linux; RUNNING among them can succeed slices.
+        of_kernel: States of a kernel other than Linux; a RUNNING state may follow a slice.
     """
     states, ends = slices.states, slices.ends
     state_row = _match(switches.before, switches.time_ns, states.thread, states.time_ns)
@@ -534,7 +534,7 @@ def _with_states(switches: CpuSwitches, slices: _Slices, of_kernel: States) -> t
 
 
 def _match(thread: Ints, time_ns: Ints, of_thread: Ints, at_ns: Ints) -> Ints:
-    """Return for each pair of thread and time the index of an equal pair in the other columns, -1 for none."""
+    """Return for each pair of thread and time the index of an equal pair in the other columns; -1 = none."""
     if not len(of_thread):
         return np.full(len(thread), -1, np.int64)
     known, rank = np.unique(of_thread, return_inverse=True)

@@ -1,6 +1,6 @@
 """Names and arguments of events in a trace of Perfetto, beyond the numbers that are stored for all events.
 
-The package `perfetto`, which contains its protocols, names the arguments of ftrace events; without it they are shown by
+The package `perfetto` contains the names of arguments of ftrace events. Without the package, arguments are shown by
 number, with the command that installs it.
 """
 
@@ -18,11 +18,11 @@ from satview.base.column_arrays import ColumnTable
 from satview.core import loading
 from satview.formats.linux.schedule import Ints
 
-# Messages of protobuf as columns: a row for each field of many messages at once.
+# Protobuf messages as columns: one row for each field of many messages.
 
 
-_MOST_TEXT: Final = 512  # bytes of a name that count
-_MOST: Final = 10  # bytes of a number of 64 bits
+_MOST_TEXT: Final = 512  # maximum bytes of a name; the rest is cut
+_MOST: Final = 10  # maximum bytes of a number of 64 bits
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,9 +42,9 @@ class Fields:
         messages: Number of messages.
         message: int64 (n,), ascending: message of each field.
         number: int64 (n,), number of the field.
-        value: int64 (n,), a number, or the offset of a field of bytes.
-        length: int64 (n,), of a field of bytes; -1 for a number.
-        is_bad: bool (messages,), messages that end inside a field; the fields before are valid.
+        value: int64 (n,), the number, or the offset of the bytes.
+        length: int64 (n,), length of a field of bytes; -1 for a number.
+        is_bad: bool (messages,), which messages end inside a field; the fields before it are valid.
     """
 
     data: NDArray[np.uint8]
@@ -56,31 +56,31 @@ class Fields:
     is_bad: NDArray[np.bool_]
 
     def numbers(self, number: int, default: int = 0) -> Ints:
-        """Return a field of numbers, int64 (messages,), the last of several; the default if a message has none."""
+        """Return a number of each message, int64 (messages,): the last value of a field, or the default."""
         out = np.full(self.messages, default, np.int64)
         rows = np.flatnonzero((self.number == number) & (self.length < 0))
         out[self.message[rows]] = self.value[rows]
         return out
 
     def inner(self, number: int) -> tuple[Fields, Ints]:
-        """Return the fields of the messages within a field, and the outer message of each, int64 (n,)."""
+        """Return the fields of nested messages, given by a field number, and the outer message of each, int64 (n,)."""
         rows = np.flatnonzero((self.number == number) & (self.length >= 0))
         return fields_of(self.data, self.value[rows], self.value[rows] + self.length[rows]), self.message[rows]
 
     def texts(self, number: int) -> list[str]:
-        """Return a field of texts by message, the first of several, empty for none; for few messages."""
+        """Return a text of each message: the first value of a field, empty if there is none; slow for many messages."""
         out = [""] * self.messages
         for row in self.bytes_rows(number)[::-1].tolist():
             out[int(self.message[row])] = self.text_at(row)
         return out
 
     def text_at(self, row: int) -> str:
-        """Return the bytes of one field as text."""
+        """Return the bytes of the field in a row as text."""
         begin = int(self.value[row])
         return self.data[begin : begin + int(self.length[row])].tobytes().decode("utf-8", "replace")
 
     def text_column(self, number: int) -> TextColumn:
-        """Return a field with few distinct texts; text 0 is empty, for messages without it."""
+        """Return a text of each message as a column, for a field with few distinct texts; empty without the field."""
         text_rows = self.bytes_rows(number)
         code, texts = np.zeros(self.messages, np.int64), [""]
         length = np.minimum(self.length[text_rows], _MOST_TEXT)
@@ -104,14 +104,14 @@ def fields_of(data: NDArray[np.uint8], begin: Ints, end: Ints) -> Fields:
     Args:
         data: uint8, the bytes.
         begin: int64 (n,), offset of each message.
-        end: int64 (n,), its end.
+        end: int64 (n,), end of each message.
     """
     begin, end = np.ascontiguousarray(begin, np.int64), np.ascontiguousarray(end, np.int64)
     return Fields(data, len(begin), *loading.protobuf_fields(data, begin, end))
 
 
 def packed(data: NDArray[np.uint8], begin: int, length: int) -> Ints:
-    """Return the numbers of a packed field, int64 (n,), without an incomplete one at the end."""
+    """Return the numbers of a packed field, int64 (n,), without an incomplete number at the end."""
     part = data[begin : begin + length]
     ends = np.flatnonzero(part < 0x80)
     if not len(ends):
@@ -125,13 +125,13 @@ def packed(data: NDArray[np.uint8], begin: int, length: int) -> Ints:
 
 
 _INSTALL: Final = "pip install perfetto"
-FREQUENCY: Final = -118  # in place of a field in FtraceEvent: GenericKernelCpuFrequencyEvent
+FREQUENCY: Final = -118  # stands for GenericKernelCpuFrequencyEvent, which is no field of FtraceEvent
 _OF_KERNELS: Final = {FREQUENCY: ("cpu_frequency", {1: "cpu", 2: "freq_hz"})}
 
 
 @dataclass(frozen=True, slots=True)
 class RecordSpans(ColumnTable):
-    """Location of the arguments of events, int64 (n,) each: record, field in FtraceEvent, first byte, end."""
+    """Locations of the arguments of events, int64 (n,) each: record, field number in FtraceEvent, first byte, end."""
 
     record: Ints
     number: Ints
@@ -141,7 +141,7 @@ class RecordSpans(ColumnTable):
 
 @dataclass(frozen=True, slots=True)
 class SliceNames:
-    """Names of slices: int64 (n,), ascending, their records, and their names."""
+    """Names of slices, and numbers of their records, int64 (n,), ascending."""
 
     record: Ints
     names: TextColumn

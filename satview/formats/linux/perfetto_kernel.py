@@ -1,8 +1,8 @@
-"""States of threads of kernels other than Linux in traces of Perfetto, as QNX's own probe and satview write them.
+"""Reads states of threads of kernels other than Linux in traces of Perfetto, which QNX's own probe and satview write.
 
-The upper 32 bits of a thread number are its process. Several machines may be in one trace. Source:
-GenericKernelTaskStateEvent, GenericKernelProcessTree and `machine_id` of Perfetto; changes that Perfetto's engine
-rejects are rejected here too.
+The upper 32 bits of a thread number are its pid. A trace may contain several machines. State changes that Perfetto's
+engine rejects are rejected here, too. Source: GenericKernelTaskStateEvent, GenericKernelProcessTree and `machine_id` of
+Perfetto.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ _MOST_CPUS: Final = 256
 
 @dataclass(frozen=True, slots=True)
 class KernelStates:
-    """Result of reading these packets.
+    """Contents of the packets for kernels other than Linux.
 
     Attributes:
         states: State changes.
         points: Creations and ends of threads, changes of CPU frequencies.
-        records: Location of the arguments of frequency changes.
-        number_of: Number in `Tasks` by number of the thread in the file; for the first machine.
+        records: Locations of the arguments of frequency changes.
+        number_of: Number in `Tasks` of each thread of the first machine, by its number in the file.
     """
 
     states: States
@@ -53,7 +53,7 @@ class KernelStates:
 
 @dataclass(frozen=True, slots=True)
 class _KindPackets:
-    """Packets of one kind, (n,) each: their messages, times, and indices into the list of machines."""
+    """Packets of one kind: messages, times (n,), and indices into the list of machines (n,)."""
 
     fields: Fields
     time_ns: Ints
@@ -117,7 +117,12 @@ def _packets_of(packets: Fields, number: int, machines: Ints) -> _KindPackets:
 
 
 def _cpus(count: int, *columns: tuple[Ints, Ints]) -> tuple[int, Ints, Ints]:
-    """Return the number of CPUs of the first machine, and two columns of CPUs, numbered machine after machine."""
+    """Return the number of CPUs of the first machine, and two columns of CPUs, unique over all machines.
+
+    Args:
+        count: Number of machines.
+        columns: Two pairs of machine and CPU of packets.
+    """
     (machine, cpu), (other, of_other) = ((machine, np.clip(cpu, 0, _MOST_CPUS - 1)) for machine, cpu in columns)
     size = np.zeros(count, np.int64)
     np.maximum.at(size, np.append(machine, other), np.append(cpu, of_other) + 1)
@@ -126,13 +131,13 @@ def _cpus(count: int, *columns: tuple[Ints, Ints]) -> tuple[int, Ints, Ints]:
 
 
 def _process(machine: int, pid: int) -> int:
-    """Return the number of a process: unchanged on the first machine, a number that QNX never uses on others."""
+    """Return a unique pid: unchanged for the first machine, a number that QNX never uses for others."""
     return pid if machine == 0 else linux.FIRST_TID - machine * (1 << 24) + pid % (1 << 24)
 
 
 @dataclass(frozen=True, slots=True)
 class _Named:
-    """Messages that name a thread, (n,) each: time, machine, its number in the file, its name."""
+    """Messages that name threads: time, machine, number of the thread in the file, and name, (n,) each."""
 
     time_ns: Ints
     machine: Ints
@@ -161,12 +166,12 @@ def _threads(named: Sequence[_Named]) -> tuple[list[tuple[int, int]], NDArray[np
 
 
 def _numbered(keys: Sequence[tuple[int, int]], names: Sequence[str], pid_of: Mapping[int, int], tasks: Tasks) -> Ints:
-    """Return numbers below 2^31 for threads; their names, processes and QNX numbers are added to `tasks`.
+    """Return numbers below 2^31 for threads; add their names, processes and QNX numbers to `tasks`.
 
     Args:
         keys: Machine and number of each thread.
-        names: Its name.
-        pid_of: Its process by row, if the file has it.
+        names: Name of each thread.
+        pid_of: Pid by index of the thread, if the file has it.
         tasks: Receives names, processes and numbers.
 
     Returns:
@@ -189,9 +194,9 @@ def _numbered(keys: Sequence[tuple[int, int]], names: Sequence[str], pid_of: Map
 def _idle(
     keys: Sequence[tuple[int, int]], number: Ints, numbers: Ints, prio: Ints, flagged: NDArray[np.intp], cpus: int
 ) -> list[int]:
-    """Return the idle threads: those flagged in the file, else first threads of process 1 that only have priority 0.
+    """Return the idle threads: the flagged ones, else threads of process 1 with low numbers and always priority 0.
 
-    Up to 7.x the idle thread of each CPU is one of the first threads of process 1 (format description, 8.4).
+    Up to 7.x the idle threads are the first threads of process 1, one for each CPU (format description, 8.4).
     """
     if not len(flagged):
         is_first = [tid >> 32 == KERNEL_PID and (tid & 0xFFFFFFFF) <= cpus for _, tid in keys]
@@ -202,7 +207,7 @@ def _idle(
 
 @dataclass(frozen=True, slots=True)
 class _KernelChanges(ColumnTable):
-    """State changes as in the file, by thread and then by time; int64 (n,) each."""
+    """State changes in the file, int64 (n,) each."""
 
     time_ns: Ints
     record: Ints
@@ -216,7 +221,7 @@ def _changes(rows: _KernelChanges, problems: Problems) -> tuple[States, Points]:
     """Return state changes without rejected ones, and creations and ends."""
     rows = _accepted(rows.taken(np.lexsort((rows.record, rows.time_ns, rows.number))), problems)
     is_state = (rows.state > _CREATED) & (rows.state < _DESTROYED) & (rows.number > 0)
-    # A thread whose CPU another thread takes without a state change of its own at that moment is in no known state.
+    # If another thread takes the CPU of a thread that has no state change at this time, the latter's state is unknown.
     taken_ns = _taken(rows)
     own_ns = np.append(np.where(rows.number[1:] == rows.number[:-1], rows.time_ns[1:], -1), -1)[: len(taken_ns)]
     is_lost = (taken_ns >= 0) & (own_ns != taken_ns) & (rows.number > 0)
@@ -250,7 +255,7 @@ def _accepted(rows: _KernelChanges, problems: Problems) -> _KernelChanges:
 
 
 def _last(rows: _KernelChanges, counts: NDArray[np.bool_], holds: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Return whether `holds` is True for the last counted change of the same thread before each change."""
+    """Return for each change the value of `holds` at the thread's last change before it that `counts`; False = none."""
     count = len(rows.number)
     last = np.maximum.accumulate(np.where(counts, np.arange(count), -1))
     last = np.append(-1, last[:-1])[:count]
@@ -259,7 +264,10 @@ def _last(rows: _KernelChanges, counts: NDArray[np.bool_], holds: NDArray[np.boo
 
 
 def _taken(rows: _KernelChanges) -> Ints:
-    """Return when another thread took the CPU after each start to run, before its own next change; -1 = never."""
+    """Return for each RUNNING change the time at which another thread takes the CPU.
+
+    The time is -1 if the thread itself has a change before that, and for other changes.
+    """
     out, time_ns, number = np.full(len(rows.time_ns), -1, np.int64), rows.time_ns, rows.number
     starts = np.flatnonzero(rows.state == _RUNNING)
     starts = starts[np.lexsort((rows.record[starts], time_ns[starts], rows.cpu[starts]))]

@@ -48,12 +48,12 @@ def open_linux(path: Path | str, progress: Progress | None = None, cancelled: Ca
 
     Args:
         path: The file.
-        progress: Called with 0 to 1.
+        progress: Not used.
         cancelled: Called between the steps; True stops the load.
 
     Raises:
-        TraceFormatError: Its header is damaged, or it contains no schedule.
-        OSError: It cannot be read.
+        TraceFormatError: The header is damaged, or the file contains no schedule.
+        OSError: The file cannot be read.
         Cancelled: `cancelled()` returned True.
     """
     path, problems = Path(path), Problems()
@@ -82,7 +82,7 @@ def _reader_of(first_bytes: bytes) -> tuple[str, _Reader] | None:
     return None
 
 
-# Arguments of Linux events: the numbers that are stored for switches and wake-ups, and those from the file.
+# Arguments of Linux events: the numbers that are stored for switches and wake-ups, and arguments from the file.
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +91,7 @@ class LinuxPayloads(NumberPayloads):
 
     Attributes:
         events: The event table.
-        record: int64 (n,), number of the record in the file that each event is from.
+        record: int64 (n,), number of each event's record in the file.
         details: Names and arguments of records.
         names: Names of threads, by number.
     """
@@ -102,14 +102,14 @@ class LinuxPayloads(NumberPayloads):
     names: dict[int, str]
 
     def raw(self, event: int) -> bytes:
-        """Return the bytes of an event in the file; its stored numbers if it has none."""
+        """Return the bytes of an event in the file; if there are none, the event's stored numbers as bytes."""
         return self.details.raw(int(self.record[event])) or NumberPayloads.raw(self, event)
 
     def decode(self, event: int, most: int | None = None) -> Payload:  # noqa: ARG002
-        """Return the named arguments of one event: the stored numbers, then those from the file."""
+        """Return the named arguments of one event: the stored numbers, then the arguments from the file."""
         code, values = int(self.events.code[event]), self.values(event)
         name, file_arguments = self.details.text(int(self.record[event]))
-        # A wake-up that only repeats another has no stored numbers, so those of the file are shown.
+        # A wake-up that only repeats another has no stored numbers, so the arguments of the file are shown.
         file_names = set() if any(values) else {key for key, _ in file_arguments}
         arguments = [
             Argument(field.name, value, str(value), 2 * i, 2, self._note(field.name, value))
@@ -141,10 +141,10 @@ class _Unsorted(ColumnTable):
     """Events before they are sorted, int64 (n,) each.
 
     Attributes:
-        time_ns, record: As in the schedule.
-        rank: Order of the events from one record.
+        time_ns, record: Time and record in the schedule.
+        rank: Order of events from the same record.
         cpu: CPU.
-        thread: Thread, numbered as by `_thread_numbers`.
+        thread: Thread number from `_thread_numbers`.
         code: Event code.
         first, second, third: Stored numbers, see `resources/events/linux.toml`.
     """
@@ -164,16 +164,16 @@ _UNKNOWN: Final = -_MOST_NUMBER  # unknown thread
 
 
 def trace_from_schedule(path: Path, format_name: str, schedule: Schedule, problems: Problems) -> Trace:
-    """Build a trace.
+    """Build a trace from a schedule.
 
     Args:
         path: The opened file.
         format_name: For `Trace.format`.
-        schedule: Its content.
+        schedule: Content of the file.
         problems: Receives problems; becomes part of the trace.
 
     Raises:
-        TraceFormatError: There is no event at all.
+        TraceFormatError: There is no event with a possible time.
     """
     events = _Unsorted.concatenated([
         _switches(schedule), _gone(schedule, problems), _wakeups(schedule), _points(schedule), _states(schedule)
@@ -229,7 +229,7 @@ def _thread_numbers(thread: Ints, cpu: Ints) -> Ints:
 
 
 def _switches(schedule: Schedule) -> _Unsorted:
-    """Return two events for each switch: one of the thread that leaves, one of the thread that comes."""
+    """Return two events for each switch: one for the thread that leaves the CPU, one for the thread that gets it."""
     switches, code = schedule.switches, _code_of_value()
     before, after = _thread_numbers(switches.before, switches.cpu), _thread_numbers(switches.after, switches.cpu)
     zero = np.zeros(len(switches.cpu), np.int64)
@@ -242,7 +242,7 @@ def _switches(schedule: Schedule) -> _Unsorted:
 
 
 def _gone(schedule: Schedule, problems: Problems) -> _Unsorted:
-    """Return events that end a run if the next switch on the CPU is from another thread: switches are missing there."""
+    """Return events that end a thread's run if the next switch on the CPU is from another thread; report the gaps."""
     switches = schedule.switches
     order = np.lexsort((switches.record, switches.time_ns, switches.cpu))
     previous, following = order[:-1], order[1:]
@@ -263,7 +263,7 @@ def _gone(schedule: Schedule, problems: Problems) -> _Unsorted:
 
 
 def _wakeups(schedule: Schedule) -> _Unsorted:
-    """Return two events for each wake-up: one of the waker, and one of the thread that becomes ready."""
+    """Return two events for each wake-up: one for the waker, and one for the thread that becomes ready."""
     wakeups = schedule.wakeups
     waker = np.where(wakeups.waker < 0, _runs_then(schedule), wakeups.waker)
     waker, zero = _thread_numbers(waker, wakeups.cpu), np.zeros(len(wakeups.cpu), np.int64)
@@ -278,7 +278,7 @@ def _wakeups(schedule: Schedule) -> _Unsorted:
 
 
 def _runs_then(schedule: Schedule) -> Ints:
-    """Return the thread that had the CPU at each wake-up, by the last switch before it there; -1 = none."""
+    """Return the thread that had the CPU at each wake-up, by the last switch on the CPU before it; -1 = none."""
     wakeups, switches = schedule.wakeups, schedule.switches
     out = np.full(len(wakeups.cpu), -1, np.int64)
     for cpu in np.unique(wakeups.cpu).tolist():
@@ -305,7 +305,7 @@ def _states(schedule: Schedule) -> _Unsorted:
 
 
 def _code_of_value() -> Ints:
-    """Return the event code that puts a thread into a state, int64 (256,), by lane value."""
+    """Return the event code for each state of a thread, int64 (256,), by lane value."""
     code = np.zeros(256, np.int64)
     code[UNKNOWN] = linux.GONE
     for value, number in linux.state_codes().items():
@@ -316,7 +316,7 @@ def _code_of_value() -> Ints:
 def _without_early_wakeups(events: _Unsorted) -> _Unsorted:
     """Remove READY events of threads that are still running.
 
-    Linux can wake a thread that is about to sleep before it has left its CPU; its switch then gives its new state.
+    Linux can wake a thread that is about to sleep before it has left its CPU; its switch then shows its new state.
     """
     ready, running = linux.state_codes()[READY], linux.state_codes()[RUNNING]
     is_state = events.code >> wire.CLASS_SHIFT == wire.WireClass.PR_TH
@@ -324,7 +324,7 @@ def _without_early_wakeups(events: _Unsorted) -> _Unsorted:
     rows = rows[np.argsort(events.thread[rows], kind="stable")]
     code, thread = events.code[rows], events.thread[rows]
     is_woken = (code == ready) & (events.rank[rows] == 1)
-    # The last state before that is no wake-up: its position, carried forward over wake-ups of the same thread.
+    # Position of the last state that is no wake-up, carried forward over wake-ups of the same thread.
     position = np.where(is_woken, 0, np.arange(len(rows)))
     last = np.maximum.accumulate(position)
     runs = (code[last] == running) & (thread[last] == thread) & ~is_woken[last]

@@ -32,14 +32,14 @@ STATE_FLAGS: Final = ((1, "S"), (2, "D"), (4, "T"), (8, "t"), (0x10, "X"), (0x20
 
 @dataclass(frozen=True, slots=True)
 class RecordField:
-    """One field of a record.
+    """A field of a record.
 
     Attributes:
         name: Name in Linux.
-        offset, size: Bytes from the start of the record.
-        is_signed: A number that may be negative.
-        is_text: An array of characters.
-        is_dynamic: The offset of a text in the record in its lower half, and the length in its upper half.
+        offset, size: Bytes from the start of the record, and size in bytes.
+        is_signed: Whether it is a number that may be negative.
+        is_text: Whether it is an array of characters.
+        is_dynamic: Whether it refers to a text in the record: offset in the lower half, length in the upper half.
     """
 
     name: str
@@ -51,7 +51,7 @@ class RecordField:
 
     @property
     def is_number(self) -> bool:
-        """Whether it is one number."""
+        """Whether the field is a number."""
         return not self.is_text and not self.is_dynamic and self.size in _NUMBER_SIZES
 
 
@@ -60,9 +60,9 @@ class TracepointFormat:
     """Format of a tracepoint.
 
     Attributes:
-        ident: Its number in records.
+        ident: Number of the tracepoint in records.
         group, name: `sched`, `sched_switch`.
-        fields: By name, in the order of the record.
+        fields: Fields by name, in the order of the record.
         state_flags: (flag, letter) of `prev_state`.
     """
 
@@ -74,12 +74,12 @@ class TracepointFormat:
 
     @property
     def code(self) -> int:
-        """Its code in the event table."""
+        """Code of the tracepoint in the event table."""
         return linux.point_codes().get(self.name, linux.POINT)
 
 
 def parse_format(text: str, group: str) -> TracepointFormat | None:
-    """Return the content of a `format` file; None if it is none."""
+    """Return the content of a `format` file; None if the text is not of this form."""
     text = text[:_MOST_BYTES]
     name = re.search(r"^name:\s*(\S+)", text, re.MULTILINE)
     ident = re.search(r"^ID:\s*([0-9]{1,9})\b", text, re.MULTILINE)
@@ -99,7 +99,7 @@ def parse_format(text: str, group: str) -> TracepointFormat | None:
 
 
 def _number_of_c(text: str) -> int:
-    """Return a number in C notation: `0x02`, `02` (octal) and `2`; with digits that are not octal it is decimal."""
+    """Parse a number in C notation: `0x02`, `02` (octal) or `2`; `08` and `09` are decimal."""
     if text.startswith("0x"):
         return int(text, 16)
     return int(text, 8 if text.startswith("0") and not set(text) & set("89") else 10)
@@ -114,7 +114,7 @@ def lane_value(state: int, flags: tuple[tuple[int, str], ...]) -> int:
     return READY
 
 
-# Reads numbers and texts one after the other, never beyond the end.
+# Reads numbers and texts one after the other, never beyond the end of the data.
 
 
 ByteOrder = Literal["little", "big"]
@@ -125,10 +125,10 @@ class Cursor:
 
     Args:
         data: The bytes.
-        path: Of the file, for errors.
+        path: The file, for errors.
         begin: Initial position.
         order: Byte order of numbers.
-        base: Added to positions in errors, if the bytes are a part of the file.
+        base: Offset of the bytes in the file, for positions in errors.
     """
 
     def __init__(
@@ -145,7 +145,7 @@ class Cursor:
         """Return the next `count` bytes.
 
         Raises:
-            TraceFormatError: The data end before.
+            TraceFormatError: There are fewer bytes; the message names `what` they are.
         """
         if not 0 <= count <= self.left:
             raise TraceFormatError(self.path, self.base + self.position, f"the file ends inside {what}",
@@ -157,12 +157,12 @@ class Cursor:
         """Return the next `size` bytes as an unsigned number.
 
         Raises:
-            TraceFormatError: The data end before.
+            TraceFormatError: There are fewer bytes.
         """
         return int.from_bytes(self.take(size, what), self.order)
 
     def text(self, what: str) -> str:
-        """Return a text up to its NUL.
+        """Return the text before the next NUL.
 
         Raises:
             TraceFormatError: There is no NUL.
@@ -179,7 +179,7 @@ class Cursor:
         return value.decode("utf-8", "replace")
 
 
-# Metadata that precede the records of trace.dat and perf.data: formats of tracepoints, names of threads.
+# Metadata in trace.dat and perf.data: formats of tracepoints, names of threads.
 
 
 MAGIC: Final = b"\x17\x08\x44tracing"
@@ -188,12 +188,12 @@ _MOST_EVENTS: Final = 1 << 16
 
 @dataclass(slots=True)
 class Metadata:
-    """Formats and names.
+    """Formats of tracepoints, and names of threads.
 
     Attributes:
         formats: Formats of tracepoints, by number.
         names: Names of threads, by number.
-        commit_bytes: Size of the word at the start of a ring buffer page that has the used length.
+        commit_bytes: Size of the word in the head of a ring buffer page that contains the used length.
     """
 
     formats: dict[int, TracepointFormat] = field(default_factory=dict)
@@ -269,9 +269,9 @@ class Records:
     """Records of tracepoints of all CPUs.
 
     Attributes:
-        data: uint8, the bytes that contain them.
+        data: uint8, bytes that contain the records.
         time_ns, cpu: int64 (n,).
-        offsets, size: int64 (n,), offset of each in `data`, and its size in bytes.
+        offsets, size: int64 (n,), offset in `data` and size in bytes of each record.
         order: Byte order, `<` or `>`.
     """
 
@@ -300,7 +300,7 @@ class Records:
         return np.where(is_there, values, 0)
 
     def values(self, rows: Ints, field: RecordField | None) -> Ints:
-        """Return a field of some records, int64 (len(rows),), 0 if there is no such field."""
+        """Return a field of some records, int64 (len(rows),); 0 for no field or one that is not a number."""
         if field is None or not field.is_number:
             return np.zeros(len(rows), np.int64)
         return self.numbers(rows, field.offset, field.size, is_signed=field.is_signed)
@@ -358,7 +358,7 @@ class RecordContents:
     wakeups: WakeUps
     points: Points
     tasks: Tasks
-    unknown: int  # records of which the file brings no format
+    unknown: int  # number of records without a format in the file
 
 
 def schedule_of(records: Records, formats: dict[int, TracepointFormat], tasks: Tasks) -> RecordContents:

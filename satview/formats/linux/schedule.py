@@ -1,4 +1,4 @@
-"""The common result of all Linux readers, from which a trace is built: switches, wake-ups, tracepoints, tasks."""
+"""The common result of all readers of Linux traces: switches, wake-ups, tracepoints, tasks."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ def none() -> Ints:
 
 @dataclass(frozen=True, slots=True)
 class _Moments(ColumnTable):
-    """Common columns of all these tables, int64 (n,) each.
+    """Columns that the tables below have in common, int64 (n,) each.
 
     Attributes:
         time_ns: Time.
-        record: Number of the record in the file: at equal times the smaller one comes first.
+        record: Number of the record in the file; at equal times the smaller number comes first.
         cpu: CPU.
     """
 
@@ -38,8 +38,8 @@ class CpuSwitches(_Moments):
     """Context switches, int64 (n,) each; thread 0 is the idle thread of the CPU.
 
     Attributes:
-        before, before_prio: Thread that leaves the CPU and its priority as Linux counts it; before -1 = not known.
-        state: Lane value of the state that this thread enters.
+        before, before_prio: Thread that leaves the CPU, and its Linux priority; thread -1 = not known.
+        state: Lane value of the state that the thread `before` enters.
         after, after_prio: Thread that gets the CPU; -1 = not known.
     """
 
@@ -57,8 +57,8 @@ class WakeUps(_Moments):
     Attributes:
         waker: Thread that ran on the CPU; 0 = idle, -1 = not known.
         thread: Thread that is woken.
-        prio: Its priority.
-        target_cpu: The CPU on which it will run; -1 = not known.
+        prio: Priority of the woken thread.
+        target_cpu: The CPU on which the woken thread will run; -1 = not known.
     """
 
     waker: Ints = field(default_factory=none)
@@ -72,7 +72,7 @@ class Points(_Moments):
     """Other tracepoints, int64 (n,) each.
 
     Attributes:
-        thread: Thread that ran there; 0 = idle, -1 = not known.
+        thread: Thread that ran on the CPU; 0 = idle, -1 = not known.
         code: Code in the event table.
     """
 
@@ -82,12 +82,12 @@ class Points(_Moments):
 
 @dataclass(frozen=True, slots=True)
 class States(_Moments):
-    """States of threads that a file gives without a switch, as satview's own exports do; int64 (n,) each.
+    """States of threads that a file shows without a switch, as satview's own exports do; int64 (n,) each.
 
     Attributes:
         thread: The thread.
         state: Lane value.
-        prio: Its priority; 0 = not known.
+        prio: Priority of the thread; 0 = not known.
     """
 
     thread: Ints = field(default_factory=none)
@@ -97,9 +97,9 @@ class States(_Moments):
 
 @dataclass(frozen=True, slots=True)
 class Tasks:
-    """Names and processes of threads; a thread without a process becomes a process of its own without a name.
+    """Names and processes of threads; a thread without a process gets a separate process without a name.
 
-    `shown` has thread numbers to display that differ from those in the file, as satview's exports renumber threads.
+    `shown` has the numbers to display for threads that have other numbers in the file, as in satview's exports.
     """
 
     names: dict[int, str] = field(default_factory=dict)
@@ -115,7 +115,7 @@ class ScheduleDetails(Protocol):
         """Return the event name of a record and its arguments; an empty name if the file has none."""
 
     def raw(self, record: int) -> bytes:
-        """Return the bytes of a record as they are in the file."""
+        """Return the bytes of a record in the file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,10 +125,10 @@ class Schedule:
     Attributes:
         title: Description of the file: `trace.dat, version 7`.
         head_rows: Further properties, (key, value).
-        switches, wakeups, points, states, tasks: Its content.
-        details: Arguments of its records.
-        cpus: Number of CPUs according to the file; 0 = as its events show.
-        wakes_make_ready: False if `states` show when threads become ready, and wake-ups only who woke them.
+        switches, wakeups, points, states, tasks: The content.
+        details: Names and arguments of the records.
+        cpus: Number of CPUs according to the file; 0 = not given.
+        wakes_make_ready: Whether wake-ups make threads ready; False if `states` show when threads become ready.
         says: Sentence about the origin of names and states.
     """
 

@@ -22,7 +22,7 @@ from satview.formats.linux.schedule import Ints, Schedule, Tasks
 from satview.formats.unpacked import RATIO_MAX, grows_too_much, zstd_block
 from satview.store.problems import Problems
 
-# Pages of the ring buffer of ftrace: each step reads one event of every page at once.
+# Pages of the ring buffer of ftrace: each step reads one event of every page.
 
 
 _PADDING, _EXTEND, _STAMP = 29, 30, 31  # kinds
@@ -38,7 +38,7 @@ class Pages:
     """Pages of all CPUs, (n,) each.
 
     Attributes:
-        offsets: int64, byte offset of each in the data.
+        offsets: int64, byte offset of each page in the data.
         cpu: int64.
         page_bytes: Size of a page.
         commit_bytes: Size of the commit word after the time of a page.
@@ -55,9 +55,9 @@ class Walked:
     """Content of pages.
 
     Attributes:
-        records: Of all CPUs, in order within each page.
+        records: Records of all CPUs, in order within each page.
         lossy: int64, rows of `Pages` before which events were lost.
-        damaged: int64, rows of `Pages` whose content runs over its end.
+        damaged: int64, rows of `Pages` with content beyond the end of the page.
     """
 
     records: Records
@@ -69,8 +69,8 @@ def walk(data: NDArray[np.uint8], pages: Pages, order: str) -> Walked:
     """Return the records of tracepoints in some pages.
 
     Args:
-        data: uint8, of the file.
-        pages: The pages, each completely in `data`.
+        data: uint8, bytes of the file.
+        pages: The pages; each is completely in `data`.
         order: Byte order, `<` or `>`.
     """
     bytes_of = Records(
@@ -123,7 +123,7 @@ def _step(
     passed = np.where(kind == _EXTEND, (more << _DELTA_BITS) + delta, np.where(kind == _PADDING, 0, delta))
     stamp = (more << _DELTA_BITS) + delta | time[page] & _TOP
     time[page] = np.where(is_stamp, stamp, time[page] + passed)
-    # Size of the whole event, its first word included.
+    # Size of the whole event, including its first word.
     size = np.select(
         [kind == 0, kind <= 28, kind == _PADDING], [_WORD + more, _WORD + _WORD * kind, _WORD + more], 2 * _WORD
     )
@@ -158,14 +158,14 @@ _COPY_AGAIN: Final = "copy it again"
 
 @dataclass(slots=True)
 class _TraceDat:
-    """A trace.dat being read.
+    """A trace.dat file while it is read.
 
     Attributes:
-        cursor: Over its bytes.
-        data: The same, uint8.
+        cursor: Cursor over the bytes of the file.
+        data: The same bytes, uint8.
         version: 6 or 7.
         page_bytes: Page size of the target.
-        parts: (CPU, first byte, bytes) of the pages of each CPU; first bytes are in `unpacked` if that is set.
+        parts: (CPU, first byte, bytes) of the pages of each CPU; offsets refer to `unpacked` if it is set.
         unpacked: Pages of all CPUs if they are compressed in the file.
     """
 
@@ -184,12 +184,12 @@ def read_trace_dat(path: Path, data: NDArray[np.uint8], problems: Problems) -> S
     """Return the schedule in a trace.dat file.
 
     Args:
-        path: For errors.
-        data: Its bytes.
+        path: The file, for errors.
+        data: Bytes of the file.
         problems: Receives damage.
 
     Raises:
-        TraceFormatError: The metadata before its pages are damaged, or it has no pages.
+        TraceFormatError: The metadata before the pages are damaged, or the format is not supported.
     """
     file = _start(path, data)
     if file.version == 6:
@@ -286,7 +286,7 @@ def _read_head_row(file: _TraceDat, option: int, value: bytes) -> None:
 
 
 def _cut_parts(file: _TraceDat, problems: Problems) -> None:
-    """Limit the pages of each CPU to what the file contains."""
+    """Limit the pages of each CPU to the bytes that the file contains; report missing bytes."""
     total = len(file.data if file.unpacked is None else file.unpacked)
     for i, (cpu, offset, size) in enumerate(file.parts):
         held_bytes = max(0, min(size, total - offset))
@@ -340,7 +340,7 @@ def _options(cursor: Cursor, offset: int, algorithm: str) -> Iterator[tuple[int,
 
 
 def _section(cursor: Cursor, offset: int, algorithm: str) -> tuple[Cursor, bool]:
-    """Return the content of a section, unpacked, and whether it was packed."""
+    """Return the unpacked content of a section, and whether it was packed."""
     if offset >= len(cursor.data):
         raise TraceFormatError(cursor.path, len(cursor.data), "the file ends before one of its sections", _COPY_AGAIN)
     cursor.position = offset
@@ -353,7 +353,7 @@ def _section(cursor: Cursor, offset: int, algorithm: str) -> tuple[Cursor, bool]
 
 
 def _unpacked(cursor: Cursor, algorithm: str) -> bytes:
-    """Return the content of the next packed block, which begins with its packed and unpacked size."""
+    """Return the unpacked content of the next block, which begins with its packed and unpacked size."""
     packed, size = cursor.number(4, "a packed block"), cursor.number(4, "a packed block")
     offset = cursor.position
     data = cursor.take(packed, "a packed block")
@@ -382,7 +382,7 @@ def _unpacker(algorithm: str, cursor: Cursor, offset: int) -> Callable[[bytes, i
 
 
 def _read_buffer(file: _TraceDat, value: bytes, algorithm: str, problems: Problems) -> None:
-    """Read the location of the pages of an instance; unpack them if they are packed."""
+    """Read the locations of the pages of an ftrace instance; unpack packed pages."""
     cursor = file.cursor
     inner = Cursor(value, cursor.path, 0, cursor.order)
     offset = inner.number(8, "the description of a buffer")

@@ -1,1 +1,1 @@
-"""The text that traceprinter prints, taken apart again: lines, arguments, events, slots."""
+"""Reads listings, the text that traceprinter prints: lines, arguments, events, slots."""

@@ -1,8 +1,8 @@
-"""Converts arguments of a printed event to payload words: by the lists of the catalogue, or as named values.
+"""Converts the arguments of a printed event to payload words: by the lists of the catalogue, or as named values.
 
-A list becomes a pattern, which finds its values in the text of an event. If no list matches, the arguments of the line
-are put at the words where the row of the event has them; arguments that the row does not have come after these.
-Arguments of the row that the line does not have are left out.
+A list becomes a pattern that finds its values in the text of an event. If no list matches, each argument of the line is
+put at the words that the row of the event has for it; arguments that are not in the row come after these. Arguments of
+the row that are not in the line are left out.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ from satview.events.words import WORD_MASK, split64, text_words
 
 
 NUMBER: Final = r"(0[xX][0-9a-fA-F]{1,16}|-?\d{1,20})"  # one group
-BARE_HEX: Final = r"((?:0[xX])?[0-9a-fA-F]{1,16})"  # one group; for what is printed as `%x` or `%p`
+BARE_HEX: Final = r"((?:0[xX])?[0-9a-fA-F]{1,16})"  # one group; for numbers printed as `%x` or `%p`
 
 
 def value_of(text: str) -> int:
-    """Return the value of a text that `NUMBER` matched."""
+    """Return the number in a text that `NUMBER` matched."""
     return int(text, 16) if text[:2] in ("0x", "0X") else int(text)
 
 
 def is_wide(text: str) -> bool:
-    """Return whether a number was printed with 64 bits, or does not fit 32."""
+    """Return whether a number was printed with 64 bits, or does not fit 32 bits."""
     digits = len(text) - 2 if text[:2] in ("0x", "0X") else 0
     return digits > 8 or not -1 << 31 <= value_of(text) < 1 << 32
 
@@ -43,7 +43,7 @@ def printed_as(text: str) -> str:
 
 
 def bare_value(text: str) -> int:
-    """Return the value of a text that `BARE_HEX` matched."""
+    """Return the number in a text that `BARE_HEX` matched."""
     return int(text, 16)
 
 
@@ -57,14 +57,14 @@ Reader = Callable[[str, str], Words | None]  # text of a value, byte order; None
 
 @dataclass(frozen=True, slots=True)
 class ListPattern:
-    """One argument list as a pattern.
+    """An argument list as a pattern.
 
     Attributes:
-        regex: One group per value; optional from the second value on if the list may be cut short.
-        readers: Per group, the function that converts its text to words.
-        code: The event code that this list belongs to.
-        names: Per group, the argument; empty for text and messages, which have one notation.
-        spellings: Per group, the argument, for all kinds.
+        regex: Regular expression with a group per value; later values are optional if the line may end early.
+        readers: For each group, the function that converts its text to words.
+        code: Event code of the list.
+        names: For each group, the name of the argument; empty for texts and messages, which have only one notation.
+        spellings: For each group, the name of the argument.
     """
 
     regex: re.Pattern[str]
@@ -74,19 +74,19 @@ class ListPattern:
     spellings: tuple[str, ...]
 
     def shown(self, text: str) -> tuple[str, ...]:
-        """Return the arguments of the list in a text, which may end before the list does."""
+        """Return the names of the arguments in a text that matches the list, which may be fewer than in the list."""
         match = self.regex.fullmatch(text)
         return self.spellings[: match.lastindex or 0] if match else ()
 
     def notations(self, text: str) -> Iterator[tuple[str, str]]:
-        """Yield the numbers in a text that the list describes: argument, and its `%` template."""
+        """Yield name and `%` template of each number in a text that matches the list."""
         match = self.regex.fullmatch(text)
         for name, value in zip(self.names, match.groups() if match else (), strict=False):
             if name and value is not None:
                 yield name, printed_as(value)
 
     def words(self, text: str, byte_order: str) -> Words | None:
-        """Return the payload words of a text; None if the list does not match it."""
+        """Return the payload words of a text; None if the text does not match the list."""
         match = self.regex.fullmatch(text)
         if match is None:
             return None
@@ -95,7 +95,7 @@ class ListPattern:
         for reader, value in zip(self.readers, match.groups(), strict=True):
             if value is None:
                 break
-            if reader is listed_text:  # several follow one another, each up to its NUL
+            if reader is listed_text:  # texts follow each other in the payload, separated by NUL
                 texts.append(value)
                 continue
             group_words = reader(value, byte_order)
@@ -112,10 +112,10 @@ def compile_list(
 
     Args:
         fields: The list.
-        code: Event code it belongs to.
-        is_whole: False if the text may end after any value, as for a long event whose payload ended.
-        has_short_hex: 6.x prints addresses and 64-bit values without leading zeros; later releases with all of them.
-        is_lenient: Accept numbers in either notation, with or without leading zeros, and any blanks and commas between.
+        code: Event code of the list.
+        is_whole: False if the text may end after any value, as for a long event with a short payload.
+        has_short_hex: Whether addresses and 64-bit values lack leading zeros, as in 6.x.
+        is_lenient: Accept decimal and hexadecimal numbers, any leading zeros, and any blanks and commas.
     """
     before, colon = (r"[\s,]+", r"\s*[:=]\s*") if is_lenient else (r"\s+", ":")
     pieces: list[str] = []
@@ -165,7 +165,7 @@ def _number(field: Field, has_short_hex: bool) -> tuple[str, Reader]:
     if field.show == Show.DEC:
         return r"(-?\d{1,20})", number64 if wide else number32
     digits = 8 * field.words
-    # 6.x prints %p and 0x%llx, which omit leading zeros, but 0x%08x for all other words.
+    # 6.x prints %p and 0x%llx, which omit leading zeros, but 0x%08x for all other numbers.
     is_short = has_short_hex and (wide or field.show == Show.POINTER)
     count = f"{{1,{digits}}}" if is_short else f"{{{digits}}}"
     prefix = "(?:0x)?" if field.show == Show.POINTER else "0x"
@@ -173,7 +173,7 @@ def _number(field: Field, has_short_hex: bool) -> tuple[str, Reader]:
 
 
 def _any_number(field: Field, has_short_hex: bool) -> tuple[str, Reader]:
-    """Return pattern and reader of a number in either notation; without `0x` it is decimal, except in 6.x for `%p`."""
+    """Return pattern and reader of a number in any notation: decimal without `0x`, except for addresses in 6.x."""
     wide = field.words == 2
     if field.show == Show.POINTER and has_short_hex:
         return BARE_HEX, hex64 if wide else hex32
@@ -187,7 +187,7 @@ def number32(text: str, byte_order: str) -> Words | None:  # noqa: ARG001  -- on
 
 
 def any32(text: str, byte_order: str) -> Words | None:  # noqa: ARG001  -- one signature for all
-    """Return a number in either notation, signed or not, as one word; None if it has more than 32 bits."""
+    """Return a decimal or hexadecimal number, signed or not, as one word; None if it has more than 32 bits."""
     value = value_of(text)
     return [value & WORD_MASK] if -1 << 31 <= value <= WORD_MASK else None
 
@@ -230,20 +230,20 @@ _ARGUMENT: Final = re.compile(
     rf"|(?P<text>[^\n]{{0,4096}}?){_LATER})"
 )
 _OWN_LINE: Final = re.compile(rf"\s+{_NAME}:(?:{_ANY_NUMBER}|\"[^\"]*\" \(.*\))\s*")
-_COLUMN: Final = 26  # where the colon of an argument on its own line is (listing format, section 3.2)
-_MOST: Final = 256  # arguments of one line; the rest of the line is one text
+_COLUMN: Final = 26  # position of the colon of an argument on its own line (listing format, section 3.2)
+_MOST: Final = 256  # maximum number of arguments of a line; the rest of the line is one text
 OTHER: Final = "text"  # name of the argument for text between arguments
 
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """One argument in a line.
+    """An argument in a line.
 
     Attributes:
-        name: As printed.
-        number: Its value, None for texts and messages.
+        name: Printed name.
+        number: The number; None for texts and messages.
         template: `%` template of the number, or of a text in quotes; empty for other texts.
-        text: A text, as printed.
+        text: The printed text.
         words: Words of a message.
     """
 
@@ -255,7 +255,7 @@ class Value:
 
     @property
     def kind(self) -> str:
-        """Its notation as in the tables of the catalogue."""
+        """Notation of the argument in the tables of the catalogue."""
         if self.number is None:
             return "msg" if self.words else "string"
         wide = "" if _has_room(self.number, 1) else "64"
@@ -270,7 +270,7 @@ class Placed:
         parts: Position of each argument in the payload.
         words: The payload.
         matched: Number of arguments that are in the row of the table.
-        is_whole: The line has all arguments of the row, and no other.
+        is_whole: Whether the line has exactly the arguments of the row.
     """
 
     parts: tuple[PayloadPart, ...]
@@ -280,7 +280,7 @@ class Placed:
 
 
 def is_argument_line(line: str) -> bool:
-    """Return whether a line looks like an argument that a printer put on its own line, with any name."""
+    """Return whether a line looks like an argument of any name that a printer puts on a separate line."""
     colon = line.find(":")
     if colon == _COLUMN and line[:colon].lstrip().find(" ") < 0:
         return True
@@ -288,7 +288,7 @@ def is_argument_line(line: str) -> bool:
 
 
 def values_of(text: str) -> list[Value]:
-    """Return the arguments in a text, in order; text between them becomes one more argument at the end."""
+    """Return the arguments in a text, in order; text between arguments becomes a further argument at the end."""
     values: list[Value] = []
     others: list[str] = []
     end = 0
@@ -318,13 +318,13 @@ def _value(argument: re.Match[str]) -> Value:
 
 
 def placed(values: Sequence[Value], rows: Iterable[tuple[Field, ...]], byte_order: str, *, is_long: bool) -> Placed:
-    """Return the payload of a line by the row that contains most of its arguments.
+    """Return the payload of a line by the row that contains most arguments of the line.
 
     Args:
         values: The arguments of the line.
         rows: The lists of the event, most likely first; empty for an unknown event.
-        byte_order: Of the target.
-        is_long: The line was printed as an event of more than two words.
+        byte_order: Byte order of the target.
+        is_long: Whether the line was printed as an event of more than two words.
     """
     best = Placed((), [], -1)
     for row in (*rows, ()):
@@ -338,7 +338,7 @@ def placed(values: Sequence[Value], rows: Iterable[tuple[Field, ...]], byte_orde
 
 
 class _Payload:
-    """A payload being filled."""
+    """A payload while it is filled."""
 
     def __init__(self, byte_order: str) -> None:
         self._order = byte_order
@@ -346,7 +346,7 @@ class _Payload:
         self._part_of: dict[int, PayloadPart] = {}  # by number of the value
 
     def take(self, values: Sequence[Value], row: tuple[Field, ...]) -> Placed:
-        """Return the values at the words of a row, followed by those that are not in the row."""
+        """Return the payload with values at the words that a row has for them, followed by values not in the row."""
         self._words = [0] * word_count(row)
         places = dict(_places(row))
         texts: list[tuple[int, Value]] = []
@@ -396,7 +396,7 @@ class _Payload:
             self._part_of[number] = PayloadPart(value.name, word, size, show, template=value.template)
 
     def _append_texts(self, values: Sequence[tuple[int, Value]]) -> None:
-        """Append texts one after the other, each up to its NUL."""
+        """Append texts to the payload, separated by NUL."""
         if not values:
             return
         word = len(self._words)
@@ -408,7 +408,7 @@ class _Payload:
 
     @staticmethod
     def _with_rest(part: PayloadPart, value: Value) -> Iterator[PayloadPart]:
-        """Yield a part, and the parts of the other words of a message."""
+        """Yield a part, and for a message also the parts of its other words."""
         yield part
         if part.show is Show.MSG:
             for index in range(1, len(value.words)):
@@ -416,7 +416,7 @@ class _Payload:
 
 
 def _places(row: tuple[Field, ...]) -> Iterator[tuple[str, tuple[Field, int]]]:
-    """Yield the fields of a row by spelling, with their first words; of several with one name the first."""
+    """Yield name, field and first word of the fields of a row; for a repeated name only the first field."""
     word, seen = 0, set()
     for field in row:
         name = one_spelling(field.name)

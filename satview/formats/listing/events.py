@@ -1,7 +1,8 @@
-"""Parses one printed event: class, name, arguments, in the layouts of 6.x, 7.1 and 8.0.
+"""Parses a printed event: class, name, arguments, in the layouts of 6.x, 7.1 and 8.0.
 
-Source: listing format, sections 3, 4 and 7. Argument lists are tried as in the catalogue of the release, as the
-printers of 7.1 and 6.4 spell them, and in both widths. If none matches, the arguments are taken as the line shows them.
+Source: listing format, sections 3, 4 and 7. The argument lists to match are those of the catalogue of the release, with
+the spellings of the printers of 7.1 and 6.4, in both widths. If no list matches, the arguments of the line become a new
+layout.
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ _SIGEVENT = {
 
 
 def sigevent_of(text: str, byte_order: str) -> Words | None:
-    """Return the four words of a sigevent of 6.x from its text; None if it is none."""
+    """Return the four words of a sigevent of 6.x from its text; None if the text is not a sigevent."""
     critical = 0x100 if text.endswith(" CRITICAL") else 0
     kind, _, rest = text.removesuffix(" CRITICAL").partition(" ")
     if unknown := re.fullmatch(r"UNKNOWN\((?:0x)?([0-9a-f]{1,8})\)", kind):
@@ -82,7 +83,7 @@ _CLASS = re.compile(r"([A-Z][A-Z0-9_]*|CLASS \d{1,2})\s*:\s*")
 _LABEL = re.compile(r"(?:EVENT|state) \d{1,4}|[A-Za-z_]\w*\??(?:/\d{1,3})?")
 _RAW_WORD = re.compile(rf"\s+word \d+\s*:\s*{NUMBER}")
 _RAW_NAME = re.compile(r"word \d+")
-_FLAGS = re.compile(r"(\s+flags:(?:0x[0-9a-f]{1,8}|\d{1,10}))(?: [A-Z_]{1,32}){0,32}\s*$")  # bounded: may be hostile
+_FLAGS = re.compile(r"(\s+flags:(?:0x[0-9a-f]{1,8}|\d{1,10}))(?: [A-Z_]{1,32}){0,32}\s*$")  # limited repetitions
 _TIME = re.compile(rf"\s+msb\s*:\s*{NUMBER},?\s+lsb\(offset\)\s*:\s*{NUMBER}\s*")
 _BUFFER = re.compile(rf"\s+sequence\s*[=:]\s*{NUMBER},?\s+num_events\s*[=:]\s*{NUMBER}\s*")
 _BUFFER_END = re.compile(rf"\s+cookie1\s*[=:]\s*{BARE_HEX},?\s+cookie2\s*[=:]\s*{BARE_HEX}\s*")
@@ -108,16 +109,16 @@ _USER_HEAD = re.compile(rf"EVENT[ :]{NUMBER},?")
 _VECTOR_HEAD = re.compile(rf"{NUMBER}\s*(?:\((?:{NUMBER[1:-1]})\))?")
 _VECTOR_CODES = {"INT_ENTR": (1, 5), "INT_EXIT": (2,), "INT_HANDLER_ENTR": (3, 6), "INT_HANDLER_EXIT": (4,)}
 _RESPELLED = {"IP": "ip", "AREA": "area", "PID": "pid"}
-_PRINTED_TIME = (Field("msb", 1, Show.HEX), Field("lsb(offset)", 1, Show.HEX))  # as all printers spell it
-_NEEDED = {"TIME": ("msb", "lsb(offset)"), "BUFFER": ("sequence", "num_events")}  # the reader depends on these
-_NO_CLASS = "OTHER"  # class of lines that do not begin with one
-_TEXT_WORD = 2  # first word of arguments that are stored as one text; the words before it name no thread
+_PRINTED_TIME = (Field("msb", 1, Show.HEX), Field("lsb(offset)", 1, Show.HEX))  # spelling of all printers
+_NEEDED = {"TIME": ("msb", "lsb(offset)"), "BUFFER": ("sequence", "num_events")}  # arguments that the reader uses
+_NO_CLASS = "OTHER"  # class of lines that do not begin with a class
+_TEXT_WORD = 2  # first word of arguments that are stored as one text; the words before it are 0, no pid or tid
 Event = tuple[int, Words]  # code, payload words
 _OLD_CLASSES = ("CONTROL", "PROCESS", "THREAD", "VTHREAD", "SYSTEM", "COMM")
 
 
 class LineFit(IntEnum):
-    """How well the arguments of a line match the rows of the catalogue."""
+    """How far the arguments of a line match a row of the catalogue."""
 
     WHOLE = 0
     PART = 1  # some arguments match
@@ -131,10 +132,10 @@ class Parsed:
     Attributes:
         code: Class and event.
         words: Payload.
-        foreign: Number of lines after the first that are not part of it.
-        fit: How well it matches a row.
-        variant: Variant of the payload layout if only its line shows that, see `layout.learn_list`; else 0.
-        names: The arguments of a line that matches no row, as printed.
+        foreign: Number of lines after the first that do not belong to the event.
+        fit: How far the line matches a row.
+        variant: Variant of the payload layout if the layout comes from the line, see `layout.learn_list`; else 0.
+        names: Name and notation of each argument of a line that matches no row.
     """
 
     code: int
@@ -147,7 +148,7 @@ class Parsed:
 
 @cache
 def _call_names() -> frozenset[str]:
-    """Return all names of kernel calls in any release or its printer."""
+    """Return all names and labels of kernel calls in any release."""
     names: set[str] = set()
     for release in (Release.QNX_6, Release.QNX_6_6, Release.QNX_7, Release.QNX_8):
         book = catalogue(release)
@@ -159,12 +160,12 @@ def _call_names() -> frozenset[str]:
 
 
 class EventParser:
-    """Parses printed events of one release and byte order; caches the patterns it compiled.
+    """Parses printed events of one release and byte order; caches the compiled patterns.
 
     Attributes:
-        notations: (class, event, argument) -> `%` template, of arguments in another notation than the printer of the
-            release would use.
-        proven: The same for arguments in the printer's notation.
+        notations: (class, event, argument) -> `%` template, for arguments in another notation than that of the
+            release's printer.
+        proven: (class, event, argument) -> `%` template, for arguments in the printer's notation.
     """
 
     def __init__(self, release: Release, byte_order: str) -> None:
@@ -191,18 +192,18 @@ class EventParser:
         }
 
     def parse(self, text: str, body: Sequence[str] = ()) -> Parsed:
-        """Return an event, whatever its line contains.
+        """Return the event of a line; a line that matches no row gives an event, too.
 
         Args:
             text: Text after `CPU:00 ` on the event's line.
-            body: The lines after it up to the next event: arguments, or messages of a console between them.
+            body: The lines after it up to the next event: arguments, and messages of a console between them.
         """
         own_lines = self._own_lines(text, body)
         foreign = sum(1 for line in body if line.strip()) - sum(1 for line in own_lines if line.strip())
         if (event := self._parse("\n".join((text, *own_lines)))) is not None:
             return Parsed(*event, foreign)
         if len(own_lines) < len(body) and (event := self._parse("\n".join((text, *body)))) is not None:
-            return Parsed(*event)  # an argument is a text with line ends in it
+            return Parsed(*event)  # an argument is a text that contains line ends
         is_listed = any(is_argument_line(line) for line in own_lines)
         if body and not is_listed and (event := self._parse(text)) is not None:
             return Parsed(*event, sum(1 for line in body if line.strip()))  # foreign lines that look like arguments
@@ -226,7 +227,7 @@ class EventParser:
         return self._names.class_name(code), self._names.name(code)
 
     def _unlisted(self, text: str, body: Sequence[str]) -> Parsed:
-        """Return an event whose line matches no row, with the arguments of the line."""
+        """Return the event of a line that matches no row, with the arguments of the line."""
         head = _CLASS.match(text)
         class_name, rest = (head[1], text[head.end() :]) if head else (_NO_CLASS, text)
         if head:
@@ -274,7 +275,7 @@ class EventParser:
         return tuple(dict.fromkeys([_PRINTED_TIME, *rows] if code == wire.CONTROL_TIME else rows))
 
     def _begun(self, class_name: str, body: str) -> tuple[tuple[int, ...], list[Value], str]:
-        """Return the codes that the beginning of a line allows, the arguments in it, and the rest of the line."""
+        """Parse the start of a line; return possible codes, arguments in the start, and the rest of the line."""
         if class_name == "USREVENT" and (user := _USER_HEAD.match(body)):
             number = value_of(user[1])
             if 0 <= number <= wire.EVENT_MASK:
@@ -300,7 +301,7 @@ class EventParser:
         return (other or wire.code(wire.CLASS_MASK, 0),), [Value("event", text=f"{class_name}:{printed}")], rest
 
     def _own_lines(self, text: str, body: Sequence[str]) -> Sequence[str]:
-        """Return the lines that begin with an argument of this kind of event."""
+        """Return the lines of `body` that begin with an argument of the event in `text`, and blank lines."""
         if not body or (head := _CLASS.match(text)) is None:
             return body
         label = _LABEL.match(text, head.end())
@@ -368,7 +369,7 @@ class EventParser:
             return self._event(wire.code(WireClass.SYSTEM, 20 | wire.KER_64BIT), values)
         if (class_name, name) == ("SYSTEM", "TIMER"):
             rest = _FLAGS.sub(r"\1", rest)
-        # First in the printer's notation, whose widths distinguish lists; then with numbers and blanks of any kind.
+        # First the printer's notation, whose widths distinguish lists; then numbers and blanks of any kind.
         return (
             self._by_pattern(class_name, label, rest, is_lenient=False)
             or self._raw_words(class_name, label, rest)
@@ -394,13 +395,13 @@ class EventParser:
             return None
         pattern, words = short
         self._learn(class_name, pattern, rest, is_lenient=is_lenient)
-        return pattern.code, [*words, 0, 0, 0][:4]  # printed as a long event: it had more words than the list
+        return pattern.code, [*words, 0, 0, 0][:4]  # it was printed as a long event, so it had more words than the list
 
     def _shows_all(self, pattern: ListPattern, rest: str, count: int, *, is_long: bool) -> bool:
-        """Return whether a payload with that many words has exactly the arguments that the line shows.
+        """Return whether a payload of `count` words has exactly the arguments of a line that matches a pattern.
 
-        The printers stop where the payload ends, so a line that ends early may be complete. A missing argument must not
-        be read as 0.
+        The printers stop at the end of the payload, so a line with fewer arguments than the list may be complete. If it
+        is not, the missing arguments must not be read as 0.
         """
         shown = pattern.shown(rest)
         if len(shown) == len(pattern.spellings):
@@ -421,9 +422,9 @@ class EventParser:
         return known
 
     def _learn(self, class_name: str, pattern: ListPattern, rest: str, *, is_lenient: bool) -> None:
-        """Record the notation of an event's numbers; if one argument has two widths, its notation is without zeros."""
+        """Record the notation of an event's numbers; an argument printed in several widths has no leading zeros."""
         if not is_lenient and id(pattern) in self._proven_by:
-            return  # one event of a kind proves the notation
+            return  # already recorded for an earlier event
         name = self._names.name(pattern.code)
         if not is_lenient:
             self._proven_by[id(pattern)] = pattern
@@ -437,7 +438,7 @@ class EventParser:
                 self.notations[class_name, name, argument] = "0x%x"
 
     def _compile(self, class_name: str, label: str, *, is_lenient: bool) -> Iterator[ListPattern]:
-        """Yield the patterns of every list that an event of this name may have, whole lists first."""
+        """Yield the patterns of all lists that an event may have; patterns that match only whole lists come first."""
         specs = [self._spec(class_name, label, code) for code in self._codes(class_name, label)]
         seen: set[tuple[int, tuple[Field, ...], bool]] = set()
         for is_whole in (True, False):
@@ -456,7 +457,7 @@ class EventParser:
                             )
 
     def _spec(self, class_name: str, label: str, code: int) -> EventSpec:
-        """Return the row of a code; a number unknown to the release gets the lists of the event with that name."""
+        """Return the row of a code; a code unknown to the release gets the row of the event with the printed name."""
         spec = self._names.spec(code)
         known = self._names.find(f"{class_name}/{label.partition('/')[0]}")
         return spec if spec.is_known or not known else replace(self._names.spec(known[0]), code=code)
@@ -466,7 +467,7 @@ class EventParser:
         yield spec.fast, spec.wide
         if not spec.is_64bit:
             yield arguments.old_lists(spec.name, spec.class_name)
-        if spec.class_name in _OLD_CLASSES:  # the guide spells some arguments unlike all known printers
+        if spec.class_name in _OLD_CLASSES:  # some spellings of arguments in the guide are not those of any printer
             yield from self._older(spec)
 
     def _older(self, spec: EventSpec) -> Iterator[tuple[tuple[Field, ...] | None, tuple[Field, ...] | None]]:
@@ -506,9 +507,9 @@ class EventParser:
         return self._labels.get((class_name, label), ()) if label else ()  # learned events have none
 
     def _kernel_code(self, name: str, number: str, offset: int) -> int | None:
-        """Return the code of a kernel call, None if no release has one of that name.
+        """Return the code of a kernel call by its number, else by its name; None if there is no such call.
 
-        The number takes precedence, as some calls are printed under another name.
+        The number takes precedence because some calls are printed under another name.
         """
         if number and not name.startswith("EVENT") and name not in _call_names():
             return self._names.learned_call(name, offset)
@@ -516,14 +517,14 @@ class EventParser:
         return None if call is None or call > 127 else wire.code(WireClass.KER_CALL, call + offset)
 
     def _raw_words(self, class_name: str, label: str, rest: str) -> Event | None:
-        """Return an event in the form for unknown lists: `word 0:0x0000000a word 1:...`."""
+        """Return the event of a line with raw words, `word 0:0x0000000a word 1:...`; None for other lines."""
         words = [value_of(word) & MINUS_ONE for word in _RAW_WORD.findall(rest)]
         if not words:
             return None
         codes = (*self._codes(class_name, label), *self._by_label(class_name, label))
         if not codes or _RAW_WORD.sub("", rest).strip():
             return None
-        # This form is printed if no list fits: of several codes of that name, choose the one for which this is true.
+        # Printers use this form if no list fits: of several codes with the name, choose one for which no list fits.
         unlisted = (code for code in codes if layout_of(self.release, code, len(words)).form == "raw")
         return next(unlisted, codes[0]), words
 
@@ -543,7 +544,7 @@ class EventParser:
         code, rest = wire.code(WireClass.USER, value_of(match[1])), match[2]
         if text_and_words := _USER_TEXT_AND_WORDS.fullmatch(rest):
             words = [value_of(word) & MINUS_ONE for word in _USER_WORD.findall(text_and_words[2])]
-            # If the text is not that of the words, both are kept as arguments of an unlisted line.
+            # If the text differs from that of the words, both are kept as arguments of a line that matches no row.
             raw = word_bytes(words, self.byte_order)
             return (code, words) if text_and_words[1] in ("", vendor_text(raw), plain_text(raw)) else None
         if text := _USER_TEXT.fullmatch(rest):

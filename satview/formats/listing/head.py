@@ -17,7 +17,7 @@ _SECTIONS: tuple[tuple[str, ...], ...] = (
     ("callout", "callin", "intrinfo"),
     ("typed_strings", "strings"),
 )
-_ABSENT = 65_535  # offset of a section that is not there
+_ABSENT = 65_535  # printed as the offset of a missing section
 
 
 BANNER = "TRACEPRINTER version 1.02\n"
@@ -33,11 +33,11 @@ def head_lines(
     """Yield the text before the first event, line ends included.
 
     Args:
-        header: The keys of the file.
+        header: The header of the file.
         system: The system page; None if there is none.
-        byte_order: Of the target.
+        byte_order: Byte order of the target.
         is_vendor: Leave out unprintable characters of values, like traceprinter; else they are escaped.
-        is_verbose: With lengths of values and the system page (`-v`).
+        is_verbose: Add lengths of values and the system page (`-v`).
     """
     yield BANNER + LIBRARY_BANNER + HEADER_TITLE
     yield from header_lines(header, is_vendor=is_vendor, is_verbose=is_verbose)
@@ -50,7 +50,7 @@ def head_lines(
 
 
 def header_lines(header: Header, *, is_vendor: bool, is_verbose: bool) -> Iterator[str]:
-    """Yield one line per header key; verbose lines also have the length of the value."""
+    """Yield a line for each header key; verbose lines also have the length of the value."""
     for key, value in header.pairs:
         text = _printable(value) if is_vendor else _escaped(value)
         if is_verbose:
@@ -110,11 +110,11 @@ def _clock_lines(values: dict[str, int]) -> Iterator[str]:
 
 
 def slot_lines(slots: NDArray[np.uint32], byte_order: str) -> list[str]:
-    """Return the verbose line of every slot; payload words are read as on a little-endian host.
+    """Return the verbose line of every slot; payload words are printed as a little-endian host reads them.
 
     Args:
         slots: (n, 4), host order.
-        byte_order: Of the target.
+        byte_order: Byte order of the target.
     """
     payload = slots[:, 2:4].byteswap() if byte_order == "big" else slots[:, 2:4]
     values = np.column_stack((slots[:, :2], payload)).ravel().tolist()

@@ -1,6 +1,6 @@
 """The content of a listing: header, times, slots, notations, and number of lines of each kind.
 
-Times are hexadecimal counts, low words, or seconds; a number that lost a digit in print is repaired.
+Times are full cycle counts or their low words, in hexadecimal, or seconds; a number that lost a digit is repaired.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ _TYPESET = str.maketrans("lIoO", "1100")  # letters that replace digits in types
 
 @dataclass(frozen=True, slots=True)
 class StampNotation:
-    """How a listing prints its times, if not as the printer of its release does.
+    """Notation of times in a listing that differs from that of the release's printer.
 
     Attributes:
-        template: `%` template of a stamp.
-        is_low: Only the low half of the clock is printed.
+        template: `%` template of a time.
+        is_low: Whether only the low half of the clock is printed.
     """
 
     template: str
@@ -45,11 +45,11 @@ class StampNotation:
 
 
 class Stamps:
-    """Reads the times of one listing in file order.
+    """Reads the times of a listing in file order.
 
     Attributes:
-        is_wall: A time was printed in seconds, or also as a full count.
-        is_decimal: Stamps are decimal numbers: none has `0x` or a letter. All printers of the vendor write `0x`.
+        is_wall: Whether any time was printed in seconds, or as a full count after `c:`.
+        is_decimal: Whether times are decimal: none has `0x` or a letter. All printers of the vendor write `0x`.
     """
 
     def __init__(self, problems: Problems) -> None:
@@ -66,11 +66,11 @@ class Stamps:
         self.is_decimal = bool(stamps) and all(_DECIMAL.fullmatch(stamp) for stamp in stamps)
 
     def notation(self, default_digits: int, has_clock: bool) -> StampNotation | None:
-        """Return how the times are printed; None if as the printer does it: hexadecimal, with all known digits.
+        """Return the notation of times; None if it is that of the printer: hexadecimal with all known digits.
 
         Args:
             default_digits: Digits of the printer: 8 for the low half, more for the whole clock.
-            has_clock: TIME events have an upper half that is not zero.
+            has_clock: Whether TIME events have an upper half that is not zero.
         """
         if self.is_wall or not (self._widths or self.is_decimal):
             return None
@@ -87,8 +87,8 @@ class Stamps:
         """Return the time of an event in cycles.
 
         Args:
-            line: Its line, for the report of a damaged number.
-            cpu: Its CPU.
+            line: Line of the event, for the report of a damaged number.
+            cpu: CPU of the event.
             text: Text before the event: `t:`, `c:` and `e:` with their values, in any order.
             rate: Cycles per second, for times in seconds.
         """
@@ -140,7 +140,7 @@ class Stamps:
 
 
 def _restored(digits: str, last: int) -> int:
-    """Return the stamp of eight digits that lost one: the earliest possible after `last`, if any."""
+    """Repair a time of eight digits that lost one digit: return the earliest possible time from `last` on."""
     if len(digits) != 7 or last < 0:
         return int(digits, 16)
     base = last & ~0xFFFFFFFF
@@ -179,9 +179,9 @@ class SlotList:
         Args:
             code: 15 bits.
             cpu: 0 to 63.
-            time_cycles: As printed, 32 or up to 63 bits.
+            time_cycles: Printed time, 32 or up to 63 bits.
             words: Payload.
-            variant: Variant of its layout if only its line shows that; else 0.
+            variant: Variant of the payload layout if the layout comes from the line; else 0.
         """
         if variant:
             self._listed_slot.append(len(self) + max(1, (len(words) + 1) // 2) - 1)
@@ -200,7 +200,7 @@ class SlotList:
             self._times.append(time_cycles)
 
     def slot(self, header: int, stamp: int, first_word: int, second_word: int) -> None:
-        """Append one slot as it is."""
+        """Append a slot unchanged."""
         self._words.extend((header, stamp, first_word, second_word))
         self._times.append(stamp)
 
@@ -209,11 +209,11 @@ class SlotList:
         return np.frombuffer(self._words, np.uint32).reshape(-1, 4)
 
     def listed(self) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-        """Return the last slots, ascending, and layout variants of the events whose layout only their line shows."""
+        """Return last slots, ascending, and layout variants of the events whose layout comes from their line."""
         return np.frombuffer(self._listed_slot, np.int64), np.frombuffer(self._listed_variant, np.int32)
 
     def times(self) -> NDArray[np.int64]:
-        """Return the time of every slot as printed, shape (n,)."""
+        """Return the printed time of every slot, shape (n,)."""
         return np.frombuffer(self._times, dtype=np.int64)
 
 
@@ -253,7 +253,7 @@ class LineCounts:
 
     @property
     def lines(self) -> int:
-        """Number of all lines."""
+        """Total number of lines."""
         return sum(self.counts().values())
 
     def counts(self) -> dict[str, int]:
@@ -268,17 +268,17 @@ class Listing:
     Attributes:
         pairs: Header keys and values.
         slots: All events as slots, in file order.
-        line_counts: Lines per kind.
-        events: Number of printed events, several on one line included.
-        release: Release whose lists were used: that of the header, else the one that the events look like.
-        notations: Notation of arguments that differ from the release's printer; see `EventParser`.
-        proven: Notation of arguments that are printed as by the release's printer.
-        unlisted: Number of lines that match no row, by class, event and the names and notations of their arguments; at
-            most `MOST_UNLISTED` kinds.
-        is_release_known: The header has the release.
+        line_counts: Number of lines of each kind.
+        events: Number of printed events; a line may have several.
+        release: Release whose lists were used: from the header, else guessed from the events.
+        notations: Notation of arguments that differs from that of the release's printer; see `EventParser`.
+        proven: Notation of arguments that equals that of the release's printer.
+        unlisted: Number of lines that match no row, by class, event, and names and notations of arguments; at most
+            `MOST_UNLISTED` kinds.
+        is_release_known: Whether the header has the release.
         release_reason: Why this release is assumed, if the header does not have it.
-        stamps: How its times are printed, if not as the printer of its release does.
-        byte_order: From the header; little if it has none.
+        stamps: Notation of times; None = that of the release's printer.
+        byte_order: Byte order from the header; `little` if the header has none.
     """
 
     problems: Problems
@@ -297,7 +297,7 @@ class Listing:
 
     @property
     def header(self) -> Header:
-        """The header as readers of .kev files return it."""
+        """The header in the form that readers of .kev files return."""
         return Header(plain_pairs(self.pairs))
 
     def slot_array(self) -> NDArray[np.uint32]:
@@ -305,5 +305,5 @@ class Listing:
         return self.slots.slots()
 
     def full_times(self) -> NDArray[np.int64] | None:
-        """Return the time of every slot if the listing has all 64 bits, shape (n,); else None."""
+        """Return the time of every slot, shape (n,), if the listing has full times; else None."""
         return self.slots.times() if self.slots.has_full_times and not self.line_counts.raw_slot else None

@@ -1,12 +1,12 @@
 """Opens listings that traceprinter printed, of QNX 6, 7.1 and 8.0, as traces.
 
 A listing may be all that is left of a .kev file: it is parsed back into slots, so that all views and tools can be used.
-What a listing does not contain (the system page, words that were not printed) is missing or zero.
+Data that a listing does not contain (the system page, words that were not printed) is missing or zero.
 
-It is read line by line: header, sections, events, and lines between them. No line is ignored silently. Continuation
-lines belong to the event before them. A failed kernel exit of the 6.4 printer has no line end, so the next event is on
-the same line. Lines with a single dot mark omissions. Published listings have extra blank lines and occasional numbers
-that lost a digit.
+A listing is read line by line: header, sections, events, and lines between them. Every line is counted or reported.
+Continuation lines belong to the event before them. A failed kernel exit of the 6.4 printer has no line end, so the next
+event is on the same line. Lines with a single dot mark omissions. Published listings have extra blank lines and
+occasional numbers that lost a digit.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from satview.formats.listing.model import MOST_UNLISTED, Listing, Stamps
 from satview.store.problems import Problems
 from satview.store.trace import Listed, Trace
 
-# Finds the release of a listing from its events if the header does not have it: columns, names, numbers of calls.
+# Guesses the release of a listing without a release in the header, from columns, names and numbers of calls.
 
 
 _ONLY_8: Final = re.compile(r"INTERRUPT\s*:|CONTROL\s*:\s*(?:BUFFER_END|DROPPED)\b")
@@ -50,9 +50,8 @@ _ORDER: Final = (Release.QNX_7, Release.QNX_8, Release.QNX_6_6, Release.QNX_6)
 def possible_releases(events: Sequence[tuple[str, str]]) -> tuple[Release, ...]:
     """Return the releases that printed events may be from, most likely first.
 
-    Events that only 8.0 has decide. Otherwise it is the release that knows most of the kernel calls by number and name;
-    of several, 6.x and 6.6 for their narrow class column, and 7.x and 8.0 for the wide one or stamps of more than 32
-    bits.
+    An event that only 8.0 has gives 8.0. Otherwise the releases with most of the kernel calls by number and name are
+    returned; a narrow class column makes 6.x the most likely, a wide one or times of more than 32 bits exclude it.
 
     Args:
         events: For some events, the text after `CPU:00 ` and the text before it.
@@ -88,7 +87,7 @@ def _has_call(spec: EventSpec, name: str) -> bool:
     return name in (spec.name, spec.label)
 
 
-MAX_LINE_BYTES = 1 << 16  # no printer writes longer lines; the rest of such a line is counted as a line of its own
+MAX_LINE_BYTES = 1 << 16  # no printer writes longer lines; the rest of such a line is counted as another line
 MAX_BODY_LINES = 4096  # continuation lines of one event
 _REPORT_LINES = 1 << 14
 _LOOK_AHEAD = 4096  # events that are examined for the release if the header does not have it
@@ -116,7 +115,7 @@ def read_listing(
     """Read a whole listing.
 
     Args:
-        file: Binary, so that bytes that are not UTF-8 survive; need not be seekable.
+        file: A binary stream, because texts may not be UTF-8; need not be seekable.
         problems: Receives lines that are not understood, with line numbers.
         progress: Called from time to time with the number of bytes read.
         cancelled: Polled during the work.
@@ -145,7 +144,7 @@ def _lines(file: BinaryIO) -> Iterator[bytes]:
 
 @dataclass(slots=True)
 class _Printed:
-    """An event as printed: the text after its time and CPU, and the lines up to the next event."""
+    """A printed event: the text after time and CPU, and the lines up to the next event."""
 
     text: str
     line: int
@@ -162,8 +161,8 @@ class _ListingReader:
         self._section = ""
         self._parser: EventParser | None = None
         self._open: _Printed | None = None
-        self._blanks = 0  # blank lines since then, part of the event if another line of it follows
-        self._waiting: list[_Printed] = []  # until there are enough to find the release
+        self._blanks = 0  # blank lines after the open event, which belong to it if another line of it follows
+        self._waiting: list[_Printed] = []  # events until there are enough to guess the release
         self._is_verbose = False
         self._is_cut = False
         self._stamps = Stamps(listing.problems)
@@ -255,7 +254,7 @@ class _ListingReader:
             self._start(number, head, rest[head.end() :])
 
     def _append_raw(self, slot: re.Match[str]) -> None:
-        """Append a slot of the verbose output; header and stamp in it are in host order, payload words are not."""
+        """Append a slot of the verbose output; its header and stamp are in host order, its payload words are not."""
         if not self._is_verbose:
             self._is_verbose = True
             self._set_release()
@@ -273,7 +272,7 @@ class _ListingReader:
             return
         self.listing.events += 1
         if self._is_verbose:
-            return  # its slots were appended already
+            return  # the slots of the event were appended already
         if self._parser is None:
             self._waiting.append(done)
             self._set_release()
@@ -297,7 +296,7 @@ class _ListingReader:
         self._waiting.clear()
 
     def _guess_release(self) -> None:
-        """Set the release that the events look like; of several, the one whose rows match most lines."""
+        """Guess the release from the waiting events: of possible releases, the one whose rows match most lines."""
         listing, waiting = self.listing, self._waiting
         candidates = possible_releases([(event.text, event.time) for event in waiting])
         listing.release = candidates[0]
@@ -315,7 +314,7 @@ class _ListingReader:
         rate = self.listing.header.number("CYCLES_PER_SEC") or NS_PER_S
         time_cycles = self._stamps.cycles(printed.line, printed.cpu, printed.time, rate)
         text, cpu = printed.text, printed.cpu
-        if cpu > _LAST_CPU:  # does not fit a slot
+        if cpu > _LAST_CPU:  # a slot has no room for this number
             text, cpu = f"{text} CPU:{cpu}", 0
         event = self._parser.parse(text, printed.body)
         counts = self.listing.line_counts
@@ -360,7 +359,7 @@ class _ListingReader:
 
 
 def _event_head(text: str) -> re.Match[str] | None:
-    """Return the match of the head of an event line, which a prompt, a pager's mark or quotation marks may precede."""
+    """Return the match of the head of an event line; a prompt or a pager's mark may precede it. None = no event."""
     head = _EVENT.match(text)
     if head is None and (head := _EVENT.search(text, 0, _MAX_NOISE)) is not None:
         before = text[: head.start()]
@@ -394,7 +393,7 @@ _TITLE_BYTES = re.compile(
 
 
 def score(first_bytes: bytes, _path: Path) -> int:
-    """Return how likely a file is a listing: by its banner, else by a line that is an event; 0 to 95."""
+    """Return how likely a file is a listing, 0 to 95, by its banner, titles and event lines."""
     if first_bytes.startswith(b"TRACE_HEADER_BEGIN::"):
         return 0
     sample = first_bytes[:4096]
@@ -412,12 +411,12 @@ def open_listing(
 
     Args:
         path: The text file.
-        progress: Called with 0 to 1.
-        cancelled: Polled during the work; True stops it.
+        progress: Called with the share that is done, 0 to 1.
+        cancelled: Polled during the work; True stops the work.
 
     Raises:
-        TraceFormatError: No line of the file is an event.
-        OSError: It cannot be read.
+        TraceFormatError: The file has neither a header nor an event.
+        OSError: The file cannot be read.
         Cancelled: `cancelled()` returned True.
     """
     path = Path(path)
@@ -440,10 +439,10 @@ def trace_of_stream(
 
 
 def trace_of_listing(listing: Listing, path: Path, cancelled: Callable[[], bool] | None = None) -> Trace:
-    """Return a listing as a trace.
+    """Build the trace of a listing.
 
     Raises:
-        TraceFormatError: It has neither a header nor an event.
+        TraceFormatError: The listing has neither a header nor an event.
     """
     if not len(listing.slots) and not listing.pairs:
         raise TraceFormatError(
@@ -473,7 +472,7 @@ def trace_of_listing(listing: Listing, path: Path, cancelled: Callable[[], bool]
 
 
 def _listed_rows(trace: Trace, slots: NDArray[np.int64], variants: NDArray[np.int32]) -> Listed:
-    """Return the rows, ascending, and variants of the events with these last slots."""
+    """Return rows, ascending, and layout variants of the events whose last slots are given."""
     last = trace.last_slots()
     order = np.argsort(last, kind="stable")
     position = np.minimum(np.searchsorted(last[order], slots), max(0, len(last) - 1))

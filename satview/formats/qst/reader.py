@@ -1,8 +1,8 @@
 """Opens QST files: finds headers and buffers, then builds a trace from the slots as for a .kev file.
 
 Stamps have 32 bits. If every CPU has TIME events, these give the rollovers, and the rules of .kev files apply.
-Otherwise the last stamp of a CPU is taken to be at the end of the trace, and earlier stamps are counted back from
-there.
+Otherwise the last stamp of a CPU without TIME events is assumed to be at the end of the trace, and rollovers of earlier
+stamps are counted back from it.
 
 Source: QST description; kernel event trace format, section 5.3.
 """
@@ -34,7 +34,7 @@ _BEGINNINGS = tuple(struct.pack("<I", magic) for magic in (MAGIC_3, MAGIC_4))
 
 
 def score(first_bytes: bytes, path: Path) -> int:
-    """Return how likely a file is a QST file: 100, 0, or 5 if only its name says so."""
+    """Return how likely a file is a QST file: 100, 0, or 5 if only its name ends in .qst."""
     if first_bytes.startswith(_BEGINNINGS):
         return 100
     return 5 if path.suffix.lower() == ".qst" else 0
@@ -45,8 +45,8 @@ class QstStart:
     """A QST file before its slots are decoded.
 
     Attributes:
-        contents: The content of its headers.
-        header: The same as keys and values.
+        contents: The content of the headers.
+        header: The same content as keys and values.
         slots: Slots of the trace, in the order in which the kernel filled its buffers.
         times: int64 (slots,), cycles, if TIME events do not give them; else None.
         problems: Damage found so far.
@@ -62,11 +62,11 @@ class QstStart:
 
 
 def read_start(path: Path | str) -> QstStart:
-    """Read the headers of a QST file; it stays open as long as its slots are used.
+    """Read the headers of a QST file; the file stays open as long as its slots are used.
 
     Raises:
         TraceFormatError: There is no usable header, or no complete kernel buffer.
-        OSError: It cannot be read.
+        OSError: The file cannot be read.
     """
     path, problems = Path(path), Problems()
     file = SourceFile(path, path.stat().st_size)
@@ -85,13 +85,13 @@ def open_qst(
 
     Args:
         path: The file; it stays open as long as the trace exists.
-        progress: Called with 0 to 1.
-        cancelled: Polled during the work; True stops it.
+        progress: Called with the share that is done, 0 to 1.
+        cancelled: Polled during the work; True stops the work.
 
     Raises:
         TraceFormatError: There is no usable header, or no complete kernel buffer.
-        SourceChangedError: The file is overwritten meanwhile.
-        OSError: It cannot be read.
+        SourceChangedError: The file was overwritten while it was read.
+        OSError: The file cannot be read.
         Cancelled: `cancelled()` returned True.
     """
     start = read_start(path)
@@ -162,7 +162,7 @@ def _with_names(trace: Trace, start: QstStart) -> Trace:
 
 
 def _names(buffers: Buffers, start: QstStart) -> Trace:
-    """Return the second trace; its problems are not reported, as they cost no event."""
+    """Return the second trace; its problems are not reported, because only its names are used."""
     slots = buffers.slots_in(start.file, start.contents.byte_order)
     return trace_from_slots(
         "names", "qst", start.header, b"", slots, start.contents.byte_order, Problems(), has_whole_buffers=False
@@ -174,10 +174,10 @@ _Ints = NDArray[np.int64]
 
 
 def times_without_clock(slots: SlotSource) -> _Ints | None:
-    """Return the time of every slot in cycles if some CPU has no TIME event; None if all have.
+    """Return the time of every slot in cycles if any CPU has no TIME event; None if all CPUs have TIME events.
 
     Args:
-        slots: In the order in which the kernel filled its buffers, those of each CPU ascending.
+        slots: The slots, in the order in which the kernel filled the buffers of each CPU.
 
     Returns:
         int64 (len(slots),).
@@ -193,7 +193,7 @@ def times_without_clock(slots: SlotSource) -> _Ints | None:
     known = [end for number, end in ends.items() if timed[number]]
     last = max(known) if known else max(ends.values(), key=lambda end: end % ROLLOVER) % ROLLOVER
     for number, end in ends.items():
-        if not timed[number]:  # its last stamp is at the end, or less than a rollover before it
+        if not timed[number]:  # the last stamp is at the end, or less than a rollover before it
             out[cpu == number] += last - (last - end) % ROLLOVER - end
     lowest = int(out.min())
     return out + (-lowest // ROLLOVER + 1) * ROLLOVER if lowest < 0 else out
@@ -218,7 +218,7 @@ def _unwrap(
     is_time: NDArray[np.bool_],
     out: _Ints,
 ) -> int:
-    """Set the times of the slots of one CPU; return the latest one."""
+    """Set the times of the slots of one CPU; return the latest time."""
     rows = np.flatnonzero(cpus == cpu)
     time_at = np.flatnonzero(is_time[rows])
     time_slots = rows[time_at].astype(np.int64)
@@ -254,11 +254,11 @@ class OnePass:
 
 
 def one_pass(path: Path) -> OnePass:
-    """Return the slots of a file in time order; the file is opened completely first, as it is ordered by CPU.
+    """Return the slots of a file in time order; the whole file is decoded first, because it is ordered by CPU.
 
     Raises:
-        TraceFormatError: As `reader.open_qst`.
-        OSError: It cannot be read.
+        TraceFormatError: As for `open_qst`.
+        OSError: The file cannot be read.
     """
     times = _slot_times(open_qst(path))
     start = read_start(path)
@@ -271,7 +271,7 @@ def one_pass(path: Path) -> OnePass:
 
 
 def _slot_times(trace: Trace) -> NDArray[np.int64]:
-    """Return the time of every slot: that of the event that begins there or before."""
+    """Return the time of every slot: the time of the last event that begins at or before the slot."""
     order = np.argsort(trace.events.slot, kind="stable")
     slot, time = trace.events.slot[order].astype(np.int64), trace.events.time_cycles[order]
     row = np.searchsorted(slot, np.arange(trace.slot_count), "right") - 1

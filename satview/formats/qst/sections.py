@@ -1,7 +1,7 @@
 """Finds the kernel buffers in a QST file, in the order in which the kernel filled them.
 
-Sizes are checked before use: a section ends at the end of the file at the latest; a buffer that is truncated or has
-more slots than fit is reported and left out. Complete buffers are found wherever they are.
+Sizes are checked before use: a section is cut at the end of the file; a buffer that is truncated or announces more
+slots than fit is reported and left out. All complete buffers are used.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ MAGIC_3: Final = 0x51535433
 MAGIC_4: Final = 0x51535434
 MAIN: Final = 0x4D41494E  # slots, one after the other
 DATA: Final = 0x44415441  # whole kernel buffers
-BUFFERS: Final = 0x4B425546  # the buffers that the slots of MAIN came from
+BUFFERS: Final = 0x4B425546  # descriptions of the buffers of the slots in MAIN
 NAMES: Final = 0x50494E46  # a second, short trace with names
 SECTION_NAMES: Final = {MAIN: "MAIN", DATA: "DATA", BUFFERS: "KBUF", NAMES: "PINF"}
 SECTION_VERSION: Final = 1
@@ -52,7 +52,7 @@ SECTION_3: Final = np.dtype([("magic", "<u4"), ("entries", "<u4"), ("reserved", 
 SLOT_COUNT_AT: Final = 20
 SEQUENCE_AT: Final = 24
 LEAST_BUFFER_HEAD: Final = 28
-LEAST_BUFFER: Final = 1024  # those of QNX have 16 KiB
+LEAST_BUFFER: Final = 1024  # minimum size of a kernel buffer; those of QNX have 16 KiB
 
 
 _COPY_AGAIN: Final = "copy it from the target again"
@@ -68,9 +68,9 @@ class Buffers:
 
     Attributes:
         offsets: int64 (n,), byte offset of the first slot.
-        slots: int64 (n,), slots in use.
-        cpu: int64 (n,), CPU whose ring it belongs to; 0 if all CPUs share one.
-        sequence: int64 (n,), its number.
+        slots: int64 (n,), number of used slots.
+        cpu: int64 (n,), CPU of the ring that contains the buffer; 0 if all CPUs share a ring.
+        sequence: int64 (n,), sequence number.
     """
 
     offsets: _Ints
@@ -80,19 +80,19 @@ class Buffers:
 
     @classmethod
     def of(cls, columns: tuple[_Ints, _Ints, _Ints, _Ints]) -> Buffers:
-        """Return the buffers with slots, in order."""
+        """Return the buffers that have slots, in the order in which the kernel filled them."""
         offsets, slots, cpu, sequence = columns
         used = np.flatnonzero(slots > 0)
         order = used[_in_order(cpu[used], sequence[used])]
         return cls(offsets[order], slots[order], cpu[order], sequence[order])
 
     def slots_in(self, file: SourceFile, byte_order: str) -> ScatteredSlots:
-        """Return their slots as one sequence."""
+        """Return the slots of all buffers as one sequence."""
         return ScatteredSlots(file, self.offsets, self.slots, byte_order)
 
     @classmethod
     def run(cls, offset: int, slots: int) -> Buffers:
-        """Return contiguous slots as one buffer."""
+        """Return contiguous slots as one buffer; no buffer if there are no slots."""
         columns = [np.array([value], np.int64)[: int(slots > 0)] for value in (offset, slots, 0, 0)]
         return cls(*columns)
 
@@ -107,9 +107,9 @@ class Contents:
         start_ns, end_ns: Wall clock, ns since 1970 UTC; 0 = not given.
         cpus: Number of CPUs according to the file; 0 = not given.
         sys_release: `7.1.0` or `8.0.0`; empty if the file names another system.
-        byte_order: Of slots and of the headers of kernel buffers.
-        main: The trace.
-        names: A second, short trace from which only names are taken.
+        byte_order: Byte order of slots and of the headers of kernel buffers.
+        main: Buffers of the trace.
+        names: Buffers of a second, short trace, of which only names are used.
         last_stamp: Version 3: stamp of the last event; -1 = not given.
     """
 
@@ -220,7 +220,7 @@ def _sections(file: SourceFile, offset: int, problems: Problems) -> list[_Sectio
 
 @dataclass(frozen=True, slots=True)
 class _Shape:
-    """Sizes of one kernel buffer in bytes, and the number of buffers per CPU (0: all CPUs share one ring)."""
+    """Size of a kernel buffer, offset of its slots, and number of buffers per CPU (0: all CPUs share a ring)."""
 
     buffer_bytes: int
     slots_at: int
@@ -236,7 +236,7 @@ class _Shape:
         """Return the sizes in a header.
 
         Raises:
-            TraceFormatError: They are impossible.
+            TraceFormatError: The sizes are impossible.
         """
         size, slots_offset = int(head["buffer_bytes"]), int(head["slots_at"])
         if size < LEAST_BUFFER or not LEAST_BUFFER_HEAD <= slots_offset <= size - SLOT_BYTES:
@@ -277,7 +277,7 @@ def _kernel_buffers(
 
 
 def _report_repeated(offsets: _Ints, slots: _Ints, cpu: _Ints, sequence: _Ints, problems: Problems) -> None:
-    """Report buffers of one ring with the same number, as one of them must be wrong."""
+    """Report buffers of a ring that have the same number, one of which must be wrong."""
     used = np.flatnonzero(slots > 0)
     key = cpu[used] << 32 | sequence[used]
     order = np.argsort(key, kind="stable")
@@ -321,7 +321,7 @@ def _listed_slots(file: SourceFile, sections: dict[int, _Section], problems: Pro
         )
         problems.add("section-cut", what, listed.offset)
         return slots
-    # Truncation is at the end: a buffer that is only partly there is not complete.
+    # The end of MAIN is missing: buffers whose slots are not all there are left out.
     ends = np.cumsum(counts)
     whole = ends <= held_slots
     if not whole.all():
@@ -335,7 +335,7 @@ def _listed_slots(file: SourceFile, sections: dict[int, _Section], problems: Pro
 
 
 def _in_order(cpu: _Ints, sequence: _Ints) -> NDArray[np.intp]:
-    """Return the order in which the kernel filled buffers; the numbers of a ring may have passed 2^32 once."""
+    """Return the order in which the kernel filled buffers; sequence numbers of a ring may have wrapped around once."""
     sequence = sequence.copy()
     for number in np.unique(cpu).tolist():
         of_cpu = cpu == number

@@ -1,6 +1,6 @@
 """Builds a `Trace` from columns: merges the files by time, numbers threads and LWPs, derives states.
 
-Arguments of a record get the name of the object that a call is about, and the meaning of numbers.
+Arguments of records have notes with names of objects and threads, and with the meaning of numbers.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ class RecordPayloads(NumberPayloads):
     def decode(self, event: int, most: int | None = None) -> Payload:  # noqa: ARG002
         """Return the named arguments of one event.
 
-        Second records get the object of their call from the first record; unnamed arguments are shown if not zero.
+        A second record gets the object of its call from the first record; unnamed arguments are shown if not zero.
         """
         code, values = int(self.events.code[event]), self.values(event)
         spec = catalogue(Release.UNIXWARE).spec(code)
@@ -149,13 +149,13 @@ def _unnamed(index: int, value: int) -> Argument:
     return Argument(f"a{index + 1}", value, text, 2 * index, 2)
 
 
-# The state index: which records change the state of which thread.
+# The state index: records that change the state of each thread.
 
 
 def needed_for_own_state(calls: PairedRecords, waiting: Bools, lwp: NDArray[np.uint8]) -> Bools:
-    """Return for every record whether it shows a change of its own thread, bool (records,).
+    """Return which records show a change of their own thread, bool (records,).
 
-    That is the first record of a thread, the record after a wait, and the first on another LWP.
+    These are the first record of a thread, the record after a wait, and the first record on another LWP.
     """
     by_thread = calls.by_thread
     needed = np.zeros(len(calls.code), np.bool_)
@@ -171,12 +171,12 @@ def state_index(
 ) -> StateIndex:
     """Return the records at which the state of a thread changes, grouped by thread.
 
-    Every record shows that its thread runs, so only those are taken that show a change: another state, another LWP, or
-    that the thread has its LWP back from another thread.
+    Every record shows that its thread runs, so only records with a change are returned: another state, another LWP, or
+    the thread has its LWP back from another thread.
 
     Args:
         calls: The records, in time order.
-        code: Their codes with begin or end.
+        code: Codes of the records with begin or end.
         lwp: Lane of the LWP of every record.
         other: Records that change another thread's state.
         thread_count: Number of rows of the thread table.
@@ -203,7 +203,7 @@ def state_index(
 
 
 def _has_lwp_back(calls: PairedRecords, lwp: NDArray[np.uint8]) -> Bools:
-    """Return for every record whether the record before it on its LWP was another thread's."""
+    """Return for every record whether the record before it on the same LWP is from another thread."""
     by_lwp = np.argsort(lwp, kind="stable")
     back = np.zeros(len(lwp), np.bool_)
     row_before, row = by_lwp[:-1], by_lwp[1:]
@@ -214,7 +214,7 @@ def _has_lwp_back(calls: PairedRecords, lwp: NDArray[np.uint8]) -> Bools:
 def _valid(other: Effects, own_rows: NDArray[np.intp], calls: PairedRecords, value: NDArray[np.uint8]) -> Effects:
     """Remove creations of threads that have earlier records, and continuations of threads that are not stopped.
 
-    A creator writes its second record after the new thread may have begun to run.
+    The new thread may begin to run before its creator writes the second record of the creation.
     """
     if not len(other.event):
         return other
@@ -245,9 +245,9 @@ class Names:
     """Names of one set, by process id and number.
 
     Attributes:
-        processes: Path of the program by pid.
-        threads: By (pid, tid); the last name counts.
-        objects: By (pid, address).
+        processes: Path of the program, by pid.
+        threads: Last name of each thread, by (pid, tid).
+        objects: Name of each object, by (pid, address).
     """
 
     processes: dict[int, str] = field(default_factory=dict)
@@ -256,7 +256,7 @@ class Names:
 
 
 def read_names(path: Path, names: Names) -> None:
-    """Add the names in one file; an unreadable file adds none."""
+    """Add the names in a file to `names`; an unreadable file adds none."""
     try:
         with path.open("rb") as file:
             pid = -1
@@ -269,7 +269,7 @@ def read_names(path: Path, names: Names) -> None:
 
 
 def _add(names: Names, pid: int, kind: str, number: int, text: str) -> int:
-    """Add one name; return the process that the following lines are about."""
+    """Add a name; return the pid to which the following lines belong."""
     if kind == "process":
         names.processes[number] = text
         return number
@@ -305,7 +305,7 @@ def trace_from_columns(
     Args:
         path: The opened path, for titles.
         files: The files that were read.
-        columns: Their records; emptied, so that they are not in memory twice.
+        columns: Records of the files; the lists are emptied, so that the records are not in memory twice.
         names: Names from the files beside the traces.
         problems: Receives problems; becomes part of the trace.
     """
@@ -363,7 +363,7 @@ def _header(files: Sequence[Path]) -> Header:
 def _codes(
     kind: list[Ints], is_own: NDArray[np.bool_], time_ns: Ints, problems: Problems
 ) -> tuple[NDArray[np.uint16], OddRecords]:
-    """Return the code of every record, and the numbers of those that no code can represent."""
+    """Return the code of every record, and the numbers of the records that no code can represent."""
     category, interface, which = kind
     fits = np.where(is_own, category == OWN_CATEGORY, (category >= 1) & (category < OWN_CATEGORY))
     fits &= (interface >= 0) & (interface < 32)

@@ -1,4 +1,4 @@
-"""Pairs the records of calls, and finds in which calls a thread had to wait, and which records change states."""
+"""Pairs the records of calls; finds calls in which a thread had to wait, and records that change states."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from satview.events.unixware import (
 )
 
 NOBODY: Final = 2**32 - 1
-WAIT_NS: Final = 100_000  # a call without other evidence is taken to have waited if it lasts at least this long
+WAIT_NS: Final = 100_000  # without other evidence, a call of at least this length is assumed to have waited
 Rows = NDArray[np.intp]
 Bools = NDArray[np.bool_]
 
@@ -37,7 +37,7 @@ class PairedRecords:
         arguments: a1 to a5, (n,) each.
         by_thread: Rows grouped by thread, in time order; of records of processor time only the last one of a thread, if
             it shows that the thread still existed.
-        partner: uint32, (n,), row of the other record of the call; `NOBODY` for single and unfinished ones.
+        partner: uint32, (n,), row of the other record of the call; `NOBODY` for a record without one.
     """
 
     time_ns: NDArray[np.int64]
@@ -67,9 +67,9 @@ def pair_records(
     thread: NDArray[np.unsignedinteger],
     arguments: tuple[NDArray[np.signedinteger], ...],
 ) -> PairedRecords:
-    """Pair first records with second ones: the thread's next record must be the second record of the same interface.
+    """Pair first and second records: the thread's next record must be the second record of the same interface.
 
-    Records of processor time do not count, as a thread may write them about another, at any time.
+    Records of processor time are ignored, because a thread may write them about another thread at any time.
     """
     by_thread = _without_samples(code, thread)
     earlier, later = by_thread[:-1], by_thread[1:]
@@ -86,7 +86,7 @@ def pair_records(
 def _without_samples(code: NDArray[np.uint16], thread: NDArray[np.unsignedinteger]) -> Rows:
     """Return the rows grouped by thread, without records of processor time unless they show that a thread still exists.
 
-    Such a record is the last of a thread that neither waited nor ended with the record before it.
+    The latter is the last record of a thread, if the thread neither waited nor ended with the record before it.
     """
     by_thread = np.argsort(thread, kind="stable")
     is_sample = np.isin(code[by_thread], cpu_time_codes())
@@ -110,9 +110,9 @@ def last_of_thread(calls: PairedRecords) -> Bools:
 
 
 def waits(calls: PairedRecords, thread_of_id: dict[tuple[int, int], int], process: NDArray[np.int32]) -> Bools:
-    """Return for every first record whether its thread had to wait in the call.
+    """Return for every record whether it is the first of a call in which the thread had to wait, bool (records,).
 
-    A call whose end was not recorded is a wait if it is the last record of its thread.
+    A call whose end was not recorded counts as a wait if it is the last record of its thread.
 
     Args:
         calls: The records.
@@ -140,7 +140,7 @@ def _lasted(calls: PairedRecords, rows: Rows) -> Bools:
 
 
 def _as_logged(calls: PairedRecords, rows: Rows, *_: object) -> Bools:
-    """Return the field `block?` of the second records."""
+    """Return whether the field `block?` of the second records is set."""
     return np.asarray(calls.arguments[1][_seconds(calls, rows)] != 0)
 
 
@@ -149,12 +149,12 @@ def _always(_calls: PairedRecords, rows: Rows, *_: object) -> Bools:
 
 
 def _by_count(calls: PairedRecords, rows: Rows, *_: object) -> Bools:
-    """Return whether the semaphore's count was used up, or the call took long."""
+    """Return whether the semaphore's count was 0 or less, or the call took long."""
     return np.asarray(calls.arguments[1][rows] <= 0) | _lasted(calls, rows)
 
 
 def _unless_last(calls: PairedRecords, rows: Rows, *_: object) -> Bools:
-    """Return all calls except the last to reach a barrier in each round, before which no thread leaves it."""
+    """Return True for all calls except the last to reach a barrier in each round, before which no thread leaves."""
     out = np.ones(len(rows), np.bool_)
     order = np.lexsort((rows, calls.arguments[0][rows]))
     barrier, arrived, left = calls.arguments[0][rows][order], rows[order], _seconds(calls, rows)[order]
@@ -187,7 +187,7 @@ def _joins_thread(
 def _itself(
     calls: PairedRecords, rows: Rows, thread_of_id: dict[tuple[int, int], int], process: NDArray[np.int32]
 ) -> Bools:
-    """Return whether a thread suspended itself, and so waited until it was continued."""
+    """Return whether a thread suspended itself: then it waited until it was continued."""
     is_itself = [
         thread_of_id.get((int(process[calls.thread[row]]), int(calls.arguments[0][row]))) == int(calls.thread[row])
         for row in rows.tolist()
@@ -212,7 +212,7 @@ _RULES: Final[dict[str, Callable[..., Bools]]] = {
 
 @dataclass(frozen=True, slots=True)
 class Effects:
-    """Records that change the state of another thread: row of the record, and of that thread, in time order."""
+    """Records that change the state of another thread, in time order: row of the record, and row of that thread."""
 
     event: Rows
     thread: Rows
@@ -227,7 +227,7 @@ def effects(
         calls: The records.
         thread_of_id: Row in the thread table by (process row, tid).
         process: Process row of every thread.
-        needed: Records that already represent a change of their own thread.
+        needed: Which records already show a change of their own thread; they are left out.
     """
     events, threads = [], []
     a1, a2 = calls.arguments[0], calls.arguments[1]

@@ -1,4 +1,4 @@
-"""Reads the files of a set block by block into columns; unreadable lines become problems with file and line."""
+"""Reads the files of a set block by block into columns; invalid lines become problems with file and line."""
 
 from __future__ import annotations
 
@@ -39,9 +39,9 @@ class LineRecords:
 
     Attributes:
         values: int64, shape (n, 13): the fields, in the order of the file.
-        line: int64, shape (n,): line of the block of each, from 0.
-        damaged: Line of the block and reason.
-        line_count: Lines of the block, blank ones included.
+        line: int64, shape (n,): number of each record's line in the block, from 0.
+        damaged: Number of the line in the block, and reason, for each damaged line.
+        line_count: Number of lines of the block, including blank lines.
     """
 
     values: NDArray[np.int64]
@@ -51,9 +51,9 @@ class LineRecords:
 
 
 def parse_line(line: bytes) -> tuple[int, ...] | str:
-    """Return the 13 numbers of a line, or what is wrong with it.
+    """Return the 13 numbers of a line, or a text on what is wrong with the line.
 
-    Numbers are decimal or, with 0x, hexadecimal, with an optional sign and surrounding blanks. Those above 2**63 - 1
+    Numbers are decimal or, with 0x, hexadecimal, with an optional sign and surrounding blanks. Numbers above 2**63 - 1
     (addresses written as unsigned numbers) become the negative number with the same 64 bits.
     """
     fields = line.split(b":")
@@ -73,7 +73,7 @@ def parse_line(line: bytes) -> tuple[int, ...] | str:
 
 
 def parse_block(data: bytes) -> LineRecords:
-    """Return the records of whole lines; the last one may lack its newline."""
+    """Return the records in whole lines; the last line may lack its newline."""
     if not data.endswith(b"\n"):
         data += b"\n"
     text = np.frombuffer(data, np.uint8)
@@ -103,7 +103,7 @@ def parse_block(data: bytes) -> LineRecords:
 
 
 def _odd_line(data: bytes, start: int, end: int, has_13: bool) -> tuple[int, ...] | str:
-    """Return the numbers of a line that is not plain, or what is wrong with it; "" if it is blank."""
+    """Return the numbers of a line that is not plain, or a text on what is wrong; "" for a blank line."""
     if end - start > LONGEST_LINE:
         return f"it is longer than {LONGEST_LINE} bytes"
     if has_13:
@@ -132,7 +132,7 @@ def _are_plain(
 
 
 def _numbers(text: NDArray[np.uint8], start: NDArray[np.int64], end: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the decimal numbers between pairs of offsets; all of the form `-?[0-9]{1,18}`."""
+    """Return the numbers in the texts between pairs of offsets, all of which match `-?[0-9]{1,18}`."""
     out = np.zeros(len(start), np.int64)
     if not len(start):
         return out
@@ -150,7 +150,7 @@ def _numbers(text: NDArray[np.uint8], start: NDArray[np.int64], end: NDArray[np.
 
 
 def _check(values: NDArray[np.int64], good: NDArray[np.bool_], damaged: list[tuple[int, str]]) -> None:
-    """Remove lines whose time or ids no program can have written."""
+    """Mark lines with impossible times or ids as damaged."""
     seconds, nanoseconds, ids = values[:, 0], values[:, 1], values[:, 2:5]
     bad_time = good & ((seconds < 0) | (seconds > _LAST_SECOND) | (nanoseconds < 0) | (nanoseconds >= 1_000_000_000))
     bad_id = good & ~bad_time & ((ids < 0) | (ids > _LARGEST_ID)).any(axis=1)
@@ -160,14 +160,14 @@ def _check(values: NDArray[np.int64], good: NDArray[np.bool_], damaged: list[tup
 
 
 _BLOCK_BYTES: Final = 1 << 20
-_MANY: Final = 200  # damaged lines per block that are listed one by one
+_MANY: Final = 200  # maximum number of damaged lines of a block that are listed one by one
 _SMALL_TYPES: Final = (np.int8, np.int16, np.int32)
 Column = NDArray[np.signedinteger]
 
 
 @dataclass(slots=True)
 class RecordColumns:
-    """The records of all files, one file after the other, as lists of parts.
+    """The records of all files, one file after the other; each column is a list of arrays.
 
     Attributes:
         time_ns: Nanoseconds, not decreasing within a file.
@@ -235,11 +235,11 @@ class SetReader:
         self._cancelled = cancelled
 
     def read(self, path: Path, is_own: bool = False) -> bool:
-        """Read one file; return whether that was possible.
+        """Read a file; return False if it cannot be read.
 
         Args:
             path: The file.
-            is_own: It is a file of times, whose lines may be out of order if two threads wrote them.
+            is_own: Whether the file is a file of times; its lines may be out of order if two threads wrote them.
 
         Raises:
             Cancelled: `cancelled()` returned True.
@@ -319,7 +319,7 @@ class _FileReader:
             self._owner.add(self._times(records, first_line), records.values, self._is_own)
 
     def _times(self, records: LineRecords, first_line: int) -> NDArray[np.int64]:
-        """Return the times of a block; after the clock was set back, times stay constant until it is ahead again."""
+        """Return the times of a block; if the clock was set back, times stay constant until it has caught up."""
         time = records.values[:, 0] * NS_PER_S + records.values[:, 1]
         if self._is_own:
             return time

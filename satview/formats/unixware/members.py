@@ -1,4 +1,4 @@
-"""Finds the files of a set: `tr.xxxxxxx.yyy`, with process id and LWP id in hexadecimal, and the names beside them."""
+"""Finds the files of a set, `tr.xxxxxxx.yyy` with pid and LWP id in hexadecimal, and its files of names and times."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ def _members(directory: Path, process: str | None) -> list[Path]:
 
 
 def files_of(paths: Iterable[Path]) -> list[Path]:
-    """Return the files of a set, ordered by process and LWP as in their names.
+    """Return the files of a set, ordered by process and LWP.
 
-    A directory stands for all thread traces in it, and a single file for all files of its process beside it; several
-    files stand for themselves. Files that do not exist are returned too: the reader reports them.
+    A directory stands for all thread traces in it, a single file for all files of its process in the same directory;
+    several files are exactly the set. Files that do not exist are returned too, so that the reader reports them.
 
     Raises:
         TraceFormatError: A directory contains no thread trace.
@@ -64,7 +64,7 @@ def files_of(paths: Iterable[Path]) -> list[Path]:
 
 
 def _order(path: Path) -> tuple[str, bool, list[int], str]:
-    """Return the sort key of a file; files with other names come last."""
+    """Return the sort key of a file: by process and LWP; files with other names come last."""
     match = _MEMBER.fullmatch(path.name)
     numbers = [int(digits, 16) for digits in match.groups()] if match else []
     return str(path.parent), match is None, numbers, path.name

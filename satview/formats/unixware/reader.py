@@ -30,10 +30,10 @@ def score(first_bytes: bytes, path: Path) -> int:
 
 
 def selected_categories(text: str | Iterable[str] | None) -> list[int] | None:
-    """Return the numbers of categories given as in THR_TRACE_EVENTS: `mutex:cond:sema`; None = all.
+    """Return the numbers of categories given in the form of THR_TRACE_EVENTS, `mutex:cond:sema`; None = all.
 
     Raises:
-        UsageError: One is not a category; the message has the nearest name.
+        UsageError: A name is not a category; the message has the nearest name.
     """
     if text is None:
         return None
@@ -59,22 +59,22 @@ def open_thread_trace(
     """Open a set of thread_trace files as one trace.
 
     Args:
-        path: A file of the set (the other files of its process beside it belong to it), a directory (all files in it),
-            or several of these, which stand for exactly themselves.
-        progress: Called with 0 to 1.
-        cancelled: Called between blocks.
+        path: A file (the other files of its process in the same directory belong to the set), a directory (all files in
+            it), or several paths; several files are exactly the set.
+        progress: Called with the share that is done, 0 to 1.
+        cancelled: Called between blocks; True stops.
         categories: Categories to keep, as for THR_TRACE_EVENTS: `mutex:cond:sema`; None = all.
 
     Returns:
-        The trace. Its clock counts nanoseconds since 1970, as the files do. CPU lanes are LWPs. `Trace.pairs` has the
-        two records of a call.
+        The trace. Its clock counts nanoseconds since 1970, like the files. CPU lanes are LWPs. `Trace.pairs` connects
+        the two records of a call.
 
     Raises:
         TraceFormatError: No file can be read, or none contains a record.
         UsageError: A category does not exist.
         Cancelled: `cancelled()` returned True.
     """
-    paths = [Path(path)] if isinstance(path, (str, Path)) else [Path(one) for one in path]
+    paths = [Path(path)] if isinstance(path, (str, Path)) else [Path(part) for part in path]
     if not paths:
         raise UsageError("no thread trace was named")
     requested = selected_categories(categories)

@@ -1,1 +1,1 @@
-"""From stamps of 32 bits to 64-bit times: rollovers, TIME events, damage."""
+"""Converts stamps of 32 bits to 64-bit times: rollovers, TIME events, damaged clocks."""

@@ -28,12 +28,12 @@ class ClockChunk:
     """Input of the clock for a chunk of events.
 
     Attributes:
-        stamps: uint32 (n,), low halves; damaged stamps of TIME events are repaired.
+        stamps: uint32 (n,), low halves of the clock; damaged stamps of TIME events are repaired.
         cpus: uint8 (n,).
         time_rows: Positions of the TIME events, ascending.
-        time_values: int64, their payload as `time_values` returns it; negative = unusable.
-        same_as_next: Positions of BUFFER events that share their stamp with the next event of the chunk: they take its
-            time and do not move the clock.
+        time_values: int64, clock values in the TIME events, from `time_values`; negative = unusable.
+        same_as_next: Positions of BUFFER events that have the stamp of the next event: they take its time and do not
+            move the clock.
         first_row: Number of the chunk's first event, for reports.
     """
 
@@ -101,11 +101,11 @@ def _with_stamps_mended(
     *,
     is_unusable: NDArray[np.bool_],
 ) -> NDArray[np.uint32]:
-    """Return stamps with those of unusable TIME events replaced by the low half of their payload, if that is sound.
+    """Replace damaged stamps of unusable TIME events by the low half of their payload; return all stamps.
 
     The kernel writes a TIME event right before the event that needs it (section 5.2), so if stamp and low half
-    contradict each other, the one nearer to the next event is sound. A damaged stamp would make the clock of its CPU
-    pass rollovers that never happened.
+    contradict each other, the value nearer to the next event is correct. A damaged stamp would make the clock of its
+    CPU pass rollovers that never happened.
     """
     sound = np.ones(len(stamps), np.bool_)
     sound[time_rows[is_unusable]] = False
@@ -122,12 +122,12 @@ def _with_stamps_mended(
 
 
 def _distance(stamps: NDArray[np.uint32], others: NDArray[np.uint32]) -> NDArray[np.int64]:
-    """Return the distances between stamps, the shorter way around the counter."""
+    """Return the distances between stamps in cycles, by the shorter way around the counter."""
     return np.abs((stamps - others).astype(np.int32).astype(np.int64))
 
 
 def time_values(upper: NDArray[np.uint32], lower: NDArray[np.uint32], stamps: NDArray[np.uint32]) -> NDArray[np.int64]:
-    """Return the 64-bit clock in TIME events, cycles, same shape; -1 for values that no kernel writes.
+    """Return the 64-bit clock values in TIME events, cycles, same shape; -1 for values that no kernel writes.
 
     Args:
         upper: First payload words.
@@ -147,17 +147,17 @@ _END_EVENTS: Final = 4096  # number of last events searched for the last one of 
 
 @dataclass(slots=True)
 class ClockRebuilder:
-    """State of the clock between chunks.
+    """Rebuilds the clock chunk by chunk, and holds its state between chunks.
 
-    Every TIME event is believed at once; `review` decides later which of them were damaged.
+    Every TIME event is applied at once; `review` decides later which of them were damaged.
 
     Attributes:
         references: Reference of each CPU; -2^62 = no slot of that CPU yet.
-        last: Last time assigned on any CPU; seeds CPUs that had no TIME yet.
-        has_time: Whether any usable TIME event was met.
+        last: Last time assigned on any CPU; start value for CPUs without a TIME event so far.
+        has_time: Whether there was a usable TIME event so far.
         ignored: Rows of TIME events with an impossible value.
         rows: Number of events so far.
-        review: Judges all TIME events together.
+        review: Decides about all TIME events together.
     """
 
     references: list[int] = field(default_factory=lambda: [_UNSET] * MAX_CPUS)
@@ -176,16 +176,16 @@ class ClockRebuilder:
                               list(self._ignored_cpus), list(self._recent))  # fmt: skip
 
     def start_from(self, time: int) -> None:
-        """Set the time that seeds all CPUs, before the first chunk."""
+        """Set the start value of all CPUs' clocks, before the first chunk."""
         self.last = time
 
     def hold(self, chunk: ClockChunk, held: int, value: int, out: NDArray[np.int64]) -> ClockChunk:
-        """Set the times of the events before the first usable TIME of the file, backwards from it.
+        """Set the times of the events before the first usable TIME of the file, counting backwards from its value.
 
         Args:
             chunk: The first events of the file.
-            held: Number of events before that TIME event.
-            value: Time of that TIME event.
+            held: Number of events before this TIME event.
+            value: Clock value in this TIME event.
             out: (n,), receives the times.
 
         Returns:
@@ -215,7 +215,7 @@ class ClockRebuilder:
         self._ignored_cpus += chunk.cpus[rows].tolist()
 
     def verdicts(self) -> ClockVerdicts:
-        """Return corrections and reports for all events so far, as if no more followed."""
+        """Return corrections and reports for all events so far, as if the file ended here."""
         verdicts = self.review.verdicts(self._ends(), is_damaged=bool(self.ignored))
         lost = self.review.after_lost(self.ignored, self._ignored_cpus, verdicts.corrections)
         return replace(verdicts, doubtful=verdicts.doubtful + lost)
@@ -236,7 +236,7 @@ class ClockRebuilder:
         return replace(verdicts, doubtful=verdicts.doubtful + review.after_lost(rows, cpus, verdicts.corrections))
 
     def settle(self) -> None:
-        """Make decisions final that cannot wait, for a reader that passes events on before it has read all."""
+        """Make decisions final that can no longer wait, for a reader that passes on events before the file ends."""
         if self.review.is_due(self.rows):
             self.review.settle(self.rows, self._ends())
 
@@ -255,7 +255,7 @@ class ClockRebuilder:
         """Set the times of the events of a chunk.
 
         Args:
-            chunk: Its n events; chunks come in file order.
+            chunk: The n events; chunks come in file order.
             out: (n,), receives the times in cycles.
         """
         self.rows = chunk.first_row + len(chunk.stamps)
@@ -298,7 +298,7 @@ class ClockRebuilder:
         is_time = kind == loading.LOG_TIME
         value = out[row]
         value[is_time] = chunk.time_values[np.searchsorted(chunk.time_rows, row[is_time])]
-        # The file's first TIME has no time before it to compare with.
+        # Before the file's first TIME there is no time to compare with.
         before = np.where(row + chunk.first_row == self.review.start_row, value, amount)
         gap = (value - before) & (ROLLOVER - 1)
         gap -= np.where(gap >= ROLLOVER - SLACK, ROLLOVER, 0)
@@ -314,13 +314,13 @@ class ClockRebuilder:
 
 
 def _cpu_before(row: int, chunk: ClockChunk, cpu_before: int) -> int:
-    """Return the CPU of the last event before a row that moves the clock."""
+    """Return the CPU of the last event before a row, ignoring events that do not move the clock."""
     taking_part = np.flatnonzero(chunk.takes_part[:row])
     return int(chunk.cpus[taking_part[-1]]) if len(taking_part) else cpu_before
 
 
 def _rollovers_after(stamps: NDArray[np.uint32], cpus: NDArray[np.uint8], time: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return how many rollovers, missing in the times, each event's CPU passed after it, int64 (n,)."""
+    """Return for each event the rollovers after it on its CPU that `time` does not contain, int64 (n,)."""
     order = np.argsort(cpus, kind="stable")
     sorted_stamps = stamps[order].astype(np.int64)
     steps = (sorted_stamps[1:] - sorted_stamps[:-1]) & (ROLLOVER - 1)
@@ -334,7 +334,7 @@ def _rollovers_after(stamps: NDArray[np.uint32], cpus: NDArray[np.uint8], time: 
 
 
 def held_times(stamps: NDArray[np.uint32], value: int) -> NDArray[np.int64]:
-    """Return the times of events before the first TIME of the file, backwards from its value.
+    """Return the times of events before the first TIME of the file, counting backwards from its value.
 
     Returns:
         int64 (n,), cycles.

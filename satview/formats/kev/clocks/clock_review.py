@@ -1,10 +1,10 @@
-"""Decides which TIME events to believe, and corrects times that were derived from damaged ones.
+"""Decides which TIME events are damaged, and corrects times that were derived from them.
 
-A damaged TIME event would move all events of its CPU up to the next TIME by days. `ClockRebuilder` believes every TIME
-event at once and passes all of them to `ClockReview`, which later returns corrections in whole rollovers: those on
-which all CPUs, the stamps, the buffers and the header agree (`consensus`). All readers apply the same ones, except for
-a pipe: it cannot wait for the end, and decides after `LOOK_AHEAD_EVENTS`. A damaged stamp puts its own event far from
-its neighbours (`misplaced`).
+A damaged TIME event moves all events of its CPU up to the next TIME by days. `ClockRebuilder` applies every TIME event
+at once and passes all of them to `ClockReview`, which later returns corrections in whole rollovers on which CPUs,
+stamps, buffers and header agree (`consensus`). All readers apply the same corrections, except a reader of a pipe, which
+cannot wait for the end and decides after `LOOK_AHEAD_EVENTS`. A damaged stamp puts its own event far from its
+neighbours (`misplaced`).
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ from satview.formats.kev.clocks.consensus import (
 from satview.formats.kev.clocks.rollover import ROLLOVER
 
 LOOK_AHEAD_EVENTS: Final = 1 << 16  # a TIME comes with every kernel buffer, so after some hundred events
-START_EVENTS: Final = 1 << 13  # held back at first by a reader that cannot wait: ten kernel buffers
-_ESTABLISHED: Final = 8  # TIME events of a CPU that agree, after which no reader waits for more
+START_EVENTS: Final = 1 << 13  # events held back at the start by a reader that cannot wait: ten kernel buffers
+_ESTABLISHED: Final = 8  # number of consistent TIME events of a CPU after which no reader waits for more
 _NEAR_CYCLES: Final = 1 << 24  # 6 ms at 2.6 GHz, 0.9 s at 19.2 MHz: far more than clocks differ and events are late
 _NEIGHBOUR_ROWS: Final = 64  # where to look for the events of the same CPU
 _MISPLACED_MAX: Final = 20_000
@@ -44,9 +44,9 @@ class ClockReview:
     """The TIME events of a trace, and decisions about them.
 
     Attributes:
-        surroundings: What else is known about the clock.
-        start_row: Row of the first usable TIME of the file, -1 = none yet.
-        settled: Final decisions, of a reader that cannot wait.
+        surroundings: Information on the clock besides the TIME events.
+        start_row: Row of the first usable TIME of the file; -1 = none yet.
+        settled: Final decisions of a reader that cannot wait.
     """
 
     surroundings: Surroundings = field(default_factory=Surroundings)
@@ -76,7 +76,7 @@ class ClockReview:
         return review
 
     def add_breaks(self, breaks: list[tuple[int, int]]) -> None:
-        """Record (row, CPU or -1 for all) where buffers are missing or out of order, ascending."""
+        """Record places where buffers are missing or out of order, as (row, CPU or -1 = all), ascending."""
         for row, cpu in breaks:
             self.surroundings.breaks.setdefault(cpu, []).append(row)
 
@@ -92,8 +92,8 @@ class ClockReview:
         """Return all verdicts, as if no events followed; recorded notes stay.
 
         Args:
-            ends: CPU to row and time of its last event, where known.
-            is_damaged: TIME events with an impossible value were met.
+            ends: CPU to row and time of its last event, if known.
+            is_damaged: Whether there are TIME events with an impossible value.
         """
         settled = self.settled
         if self._first_odd_row is None and not (is_damaged and self._parts):  # the usual case
@@ -110,14 +110,14 @@ class ClockReview:
         return self._parts[0] if self._parts else _NONE
 
     def after_lost(self, rows: list[int], cpus: list[int], corrections: list[Correction]) -> list[tuple[int, int, int]]:
-        """Return doubts about events after TIME events with an impossible value, where rollovers may be missing.
+        """Return doubts about events after TIME events with an impossible value: their times may lack rollovers.
 
-        The next TIME event of the CPU shows whether they are. Without one, each impossible value may hide one. The form
-        is that of `ClockVerdicts.doubtful`.
+        The next TIME event of the CPU shows the number of missing rollovers. Without a next TIME event, each impossible
+        value may hide a rollover. The result has the form of `ClockVerdicts.doubtful`.
 
         Args:
-            rows: Rows of those TIME events.
-            cpus: Their CPUs.
+            rows: Rows of the TIME events with an impossible value.
+            cpus: CPUs of these events.
             corrections: Corrections of the times.
         """
         doubts, claims = [], self._claims()
@@ -138,7 +138,7 @@ class ClockReview:
         return doubts
 
     def final_corrections(self) -> list[Correction]:
-        """Return the settled corrections; an open end is set to where the next judged events of that CPU begin."""
+        """Return the settled corrections; an open end becomes the row of the CPU's next note of the walk."""
         if not self.settled.corrections:
             return []
         claims = self._claims()
@@ -151,7 +151,7 @@ class ClockReview:
         ]
 
     def waits_from(self, row: int) -> int | None:
-        """Return the first row whose time may still change, for a reader at a given row; None if there is none."""
+        """Return the first row whose time may still change after the events before `row` were read; None = no row."""
         if row <= START_EVENTS and self._parts:
             claims = self._claims()
             counts = np.bincount(claims.cpu, claims.kind == TIME)
@@ -162,7 +162,7 @@ class ClockReview:
         return self._first_odd_row
 
     def is_due(self, row: int) -> bool:
-        """Return whether a reader at a given row cannot wait for more events."""
+        """Return whether a reader that has read the events before `row` must not wait for more events."""
         waits_since = self._settled_row if self._first_odd_row is None else self._first_odd_row
         return row - waits_since > LOOK_AHEAD_EVENTS
 
@@ -192,7 +192,7 @@ class ClockReview:
 
 
 def _added(corrections: list[Correction], cpu: int, row: int) -> int:
-    """Return the rollovers added to the time of an event."""
+    """Return the rollovers that corrections add to the time of an event."""
     return sum(
         correction.rollovers
         for correction in corrections
@@ -203,22 +203,23 @@ def _added(corrections: list[Correction], cpu: int, row: int) -> int:
 def misplaced(
     time: NDArray[np.int64], cpu: NDArray[np.uint8], rows: NDArray[np.int64]
 ) -> tuple[NDArray[np.intp], NDArray[np.int64]]:
-    """Return events whose damaged stamps put them far from their neighbours on their CPU, and by how much.
+    """Return events whose damaged stamps put them far from their neighbours on their CPU, and the distance.
 
-    The events before and after agree with each other, and both are far from it on the same side.
+    An event is misplaced if the events before and after it agree with each other, and both are far from it on the same
+    side.
 
     Args:
         time: int64 (n,), cycles, in file order.
         cpu: (n,).
-        rows: (k,), rows that a sort by time would move, ascending: no others can be misplaced.
+        rows: (k,), rows that a sort by time would move, ascending; no other row can be misplaced.
 
     Returns:
-        Rows (m,), and int64 (m,) cycles from the event before on the CPU; subtracting them puts the events in between.
+        Rows (m,), and cycles to subtract from their times, int64 (m,): the distance from the CPU's event before.
     """
     rows = rows[slice(*np.searchsorted(rows, (1, len(time) - 1)).tolist())]
-    # In pieces that stay in the cache: if each CPU has its own buffers, these are all events.
+    # In pieces that fit the cache, because `rows` are nearly all events if each CPU has its own buffers.
     far = [ordering.far_rows(time, rows[start : start + _CHUNK], _NEAR_CYCLES) for start in range(0, len(rows), _CHUNK)]
-    if not 0 < sum(map(len, far)) <= _MISPLACED_MAX:  # more means that the clocks of CPUs differ, or garbage
+    if not 0 < sum(map(len, far)) <= _MISPLACED_MAX:  # more: the clocks of CPUs differ, or the file is garbage
         return rows[:0], rows[:0]
     rows = np.concatenate(far)
     # Neighbours in the file may be of other CPUs, whose clocks may differ: compare with neighbours on the same CPU.
@@ -236,7 +237,7 @@ def misplaced(
 
 
 def _same_cpu(cpu: NDArray[np.uint8], rows: NDArray[np.intp], others: NDArray[np.intp]) -> NDArray[np.intp]:
-    """Return for each row the first of the others on its CPU, or the row itself if there is none."""
+    """Return for each row the first row in `others`, (n, k), on the same CPU, or the row itself if there is none."""
     is_same = cpu[others] == cpu[rows][:, None]
     nearest = others[np.arange(len(rows)), np.argmax(is_same, axis=1)]
     return np.where(is_same.any(axis=1), nearest, rows)
@@ -254,7 +255,7 @@ def correct(
     A BUFFER event with the time of the event after it keeps that time.
 
     Args:
-        corrections: Of the whole file.
+        corrections: Corrections for the whole file.
         time: int64 (n,), cycles, changed in place.
         cpu: (n,).
         code: (n,), class and event number.

@@ -1,15 +1,15 @@
-"""Decides by consensus which TIME events to believe when they contradict each other.
+"""Decides by consensus which TIME events are damaged when they contradict each other.
 
-The TIME events of a CPU and the stamps between them agree on how often the counter rolled over. Where they do not, the
-CPU changes its level: the number of rollovers between its TIME events and the times that stamps alone give. Successive
-TIME events on the same level are a run. A run that is damaged (the same bit flipped in several TIME events) has a level
-of its own, and contradicts the runs around it, the other CPUs, or both.
+Normally the TIME events of a CPU and the stamps between them agree on the number of rollovers of the counter. The level
+of a TIME event is the difference in rollovers between its time and the time that stamps alone give. Successive TIME
+events on the same level are a run. A damaged run (the same bit is flipped in several TIME events) has another level
+than the runs around it, the other CPUs, or both.
 
-For every CPU the cheapest sequence of levels is found (`_cheapest`). Costs of assumptions are measured in damaged TIME
-events: rejecting a TIME event costs 1; a pause of whole rollovers costs as many bits as the stamps would have to
-agree by chance with no pause at all; a counter that goes back costs much. Then the CPUs judge each other, beginning
-with those that the fewest support. If the second best sequence costs hardly more, the events are in doubt, which is
-reported.
+For every CPU the cheapest sequence of levels is computed (`_cheapest`). Costs of assumptions are in units of damaged
+TIME events: to reject a TIME event costs 1; a pause of whole rollovers costs the number of bits in which the stamps
+would have to agree by chance with no pause at all; a counter that goes back costs much. Then the levels of each CPU are
+computed again with the times of the others, beginning with the CPU that the fewest others support. If the second best
+sequence costs hardly more, the events are reported as doubtful.
 
 Source: kernel event trace format, sections 5.1 to 5.5; the costs are explained where they are defined.
 """
@@ -32,12 +32,12 @@ SEED: Final = 2  # a CPU without a TIME event gets its time from the clock of an
 # Costs, in damaged TIME events.
 _MOST_DAMAGED: Final = 12.0  # upper limit for the weight of TIME events that agree
 _PAUSE: Final = 0.5  # a pause of whole rollovers, after which stamps differ from those without a pause
-_LONGEST_TIE: Final = 6.5  # the same if they do not differ: more than five flips in a row are believed, as unproven
+_LONGEST_TIE: Final = 6.5  # such a pause if stamps do not differ: accepted, as unproven, for more than five TIME events
 _BACK: Final = 10.0  # a counter that goes back
 _RETURN: Final = 20.0  # a counter that goes back to a level that the CPU had before
 _EXCUSED_BACK: Final = 3.0  # a counter that goes back where buffers are out of order, or files were joined
 _OTHER_CPU: Final = 13.0  # another CPU whose clock contradicts
-_ANCHOR: Final = 4.0  # a CPU without a TIME event was at another time than the CPU that seeded it
+_ANCHOR: Final = 4.0  # a CPU without a TIME event was at another time than the CPU whose clock it got
 _LOST_TIME: Final = 0.9  # a stamp is damaged, rather than a TIME event after a rollover missing
 _IMPOSSIBLE: Final = 1000.0
 _HEADER: Final = 1.0  # the trace begins at another time than the header says
@@ -46,11 +46,11 @@ DOUBT: Final = 5.0  # a sequence that costs at most this much more may be the tr
 _BURST_BITS: Final = 3  # events come in bursts, so a silence of eight times the mean is normal
 _LATE_CYCLES: Final = 1 << 24  # stamps of a CPU may go back by this much without an error (section 6.1)
 _EXCUSED_ROLLOVERS: Final = 64  # the longest pause that lost buffers explain (106 s at 2.6 GHz, 4 h at 19.2 MHz)
-_FEW_CLAIMS: Final = 5  # TIME events on one side of a pause that do not prove it
-_MOST_CONTRADICTIONS: Final = 1 << 10  # of one CPU; more are garbage, and not worth a search
-_MOST_RUNS: Final = 1 << 17  # of one CPU, also if they only differ by pauses: two days of these at 2.6 GHz
-_ASKED: Final = 5  # claims of a run that other CPUs are compared with
-_HEAVY_LEVELS: Final = 4  # levels of a CPU with most TIME events, which are candidates for every run
+_FEW_CLAIMS: Final = 5  # maximum number of TIME events on one side of a pause that do not prove it
+_MOST_CONTRADICTIONS: Final = 1 << 10  # maximum for a CPU; with more it is garbage, and not worth a search
+_MOST_RUNS: Final = 1 << 17  # maximum for a CPU, also if runs differ only by pauses: two days at 2.6 GHz
+_ASKED: Final = 5  # number of claims of a run that are compared with other CPUs
+_HEAVY_LEVELS: Final = 4  # number of levels with most TIME events, which are candidates for every run of the CPU
 _HEADER_SHARE: Final = 16  # the counter starts within 1/16 of the uptime after boot
 NEVER: Final = int(np.iinfo(np.int64).max)
 
@@ -67,15 +67,17 @@ class Correction:
 
 @dataclass(frozen=True, slots=True)
 class ClockVerdicts:
-    """Result of the review; all lists but the first hold (row in file order, CPU, cycles or rollovers).
+    """Result of the review; all lists except `corrections` contain (row in file order, CPU, cycles or rollovers).
 
     Attributes:
-        corrections: To be added to the times.
-        steps: TIME events that went back by a rollover or more, and by how many cycles.
-        reseeded: First TIME events of CPUs that differ by a rollover or more from the times their events were given.
-        damaged: TIME events that are contradicted, and by how many rollovers.
-        doubtful: First TIME events of runs that may be off, and by how many rollovers at most.
-        unproven: TIME events that are rollovers late, with few TIME events on one side to confirm or contradict them.
+        corrections: Rollovers to add to times.
+        steps: TIME events that went back by a rollover or more, with the cycles.
+        reseeded: First TIME events of CPUs that differ by a rollover or more from earlier times of the CPU, with the
+            cycles.
+        damaged: TIME events that were rejected, with the rollovers by which they are wrong.
+        doubtful: First TIME events of runs that may be wrong, with the maximum number of rollovers.
+        unproven: TIME events after a pause of whole rollovers that few TIME events before or after it confirm, with
+            the rollovers.
     """
 
     corrections: list[Correction] = field(default_factory=list)
@@ -91,13 +93,13 @@ class WalkNotes(NamedTuple):
 
     Attributes:
         row: Row in file order.
-        cpu: CPU whose clock it concerns.
+        cpu: CPU of the clock.
         kind: `TIME`, `CROSSING` or `SEED`.
-        value: Time that it claims or is assigned, cycles.
-        rollovers: Rollovers from the time that the stamps give to that time; of a crossing, rollovers passed.
+        value: Clock value of a TIME event, else the time assigned to the event, cycles.
+        rollovers: Rollovers from the time that the stamps give to `value`; for a crossing, rollovers passed.
         gap: Remaining distance from the CPU's reference, cycles, from -2^30 to 3 * 2^30.
-        source: CPU whose clock was used for a CPU without one, -1 = it had one.
-        weight: Number of TIME events it represents; 0 for a crossing or seed.
+        source: CPU whose clock was used because this CPU had no clock yet; -1 = not needed.
+        weight: Number of TIME events that the note stands for; 0 for a crossing or seed.
     """
 
     row: NDArray[np.int64]
@@ -116,7 +118,16 @@ class WalkNotes(NamedTuple):
 
 @dataclass(slots=True)
 class Surroundings:
-    """Known facts about the clocks of a trace besides its TIME events."""
+    """Information on the clocks of a trace besides its TIME events.
+
+    Attributes:
+        breaks: Rows before which buffers are missing or out of order, ascending, by CPU; -1 = all CPUs.
+        has_common_clock: Whether all CPUs share a clock.
+        has_shared_buffers: Whether all CPUs log into the same buffers (up to 7.x).
+        uptime_cycles: Time from boot to the start of the trace according to the header; None = not known.
+        cycles_per_s: Rate of the clock.
+        says_ring: Whether the logger's arguments in the header request a ring.
+    """
 
     breaks: dict[int, list[int]] = field(default_factory=dict)
     has_common_clock: bool = True
@@ -133,8 +144,8 @@ class _Times(NamedTuple):
         row: int64 (n,).
         time: int64 (n,), corrected, cycles.
         of_claims: Times of the TIME events only.
-        earliest: The smallest; later than everything if there is none.
-        latest: The largest; earlier than everything if there is none.
+        earliest: Smallest time; `NEVER` if there is none.
+        latest: Largest time; `-NEVER` if there is none.
     """
 
     row: NDArray[np.int64]
@@ -149,18 +160,18 @@ class _Clock:
     """The runs of one CPU.
 
     Attributes:
-        cpu: Its number.
-        claims: Notes of the walk about it.
-        most_bits: Upper limit of bits by which the stamps after a gap may show that there was no pause.
+        cpu: Number of the CPU.
+        claims: Notes of the walk for this CPU.
+        most_bits: Maximum number of bits with which the stamps after a gap can show that there was no pause.
         run: (claims,), the run of each claim.
         run_start: (runs,), the first claim of each run.
-        level: (runs,), rollovers between its TIME events and the times that stamps give from the CPU's first event on.
+        level: (runs,), rollovers between the TIME events and the times that stamps give from the CPU's first event on.
         weight: (runs,), number of TIME events.
-        passed: (runs,), rollovers that each passed without the TIME event that should be there.
-        is_excused: bool (runs,), buffers are missing or out of order before it.
+        passed: (runs,), rollovers passed without the TIME event that should be there.
+        is_excused: bool (runs,), whether buffers are missing or out of order before the run.
         placed: (runs,), the level that was decided.
-        doubt: (runs,), rollovers by which that may be wrong.
-        ends: Row and time of its last event, if known.
+        doubt: (runs,), rollovers by which `placed` may be wrong.
+        ends: Row and time of the CPU's last event, if known.
     """
 
     cpu: int
@@ -182,9 +193,9 @@ class _Clock:
     @classmethod
     def of(cls, every: WalkNotes, own: NDArray[np.intp], standing: int, surroundings: Surroundings,
            ends: tuple[int, int] | None) -> _Clock:  # fmt: skip
-        """Return the runs of the CPU with the claims at some positions, ascending.
+        """Return the runs of a CPU from its claims, at the positions `own` of `every`, ascending.
 
-        `standing` rollovers were already added to its times after its first claim.
+        `standing` is the number of rollovers already added to the CPU's times after its first claim.
         """
         cpu = int(every.cpu[own[0]])
         claims, most_bits = every.rows(own), _LONGEST_TIE
@@ -241,9 +252,9 @@ class _Clock:
         return values
 
     def ties(self) -> NDArray[np.float64]:
-        """Return by how many bits the stamps before each run show that there was no pause of whole rollovers.
+        """Return for each run how strongly stamps show that there was no pause of whole rollovers before it, in bits.
 
-        Stamps of a CPU with few events show little, as it is often silent for long.
+        Stamps of a CPU with few events show little, because the CPU is often silent for long.
 
         Returns:
             float64 (runs,).
@@ -255,31 +266,28 @@ class _Clock:
         return np.where(gap < -_LATE_CYCLES, _PAUSE, bits)  # without a pause, stamps would go back
 
     def is_rubbish(self) -> bool:
-        """Return whether the CPU contradicts itself more often than a real clock; whole pauses do not count."""
+        """Return whether the CPU has more contradictions than a real clock; pauses of whole rollovers do not count."""
         is_crossing = self.column("kind") == CROSSING
         contradictions = int(np.count_nonzero(is_crossing[1:] | (np.diff(self.level) < 0)))
         return contradictions > _MOST_CONTRADICTIONS or len(self.level) > _MOST_RUNS
 
     def shift_at(self, row: int) -> int:
-        """Return the rollovers that are added to the times of its events from a row on."""
+        """Return the rollovers that are added to the times of the CPU's events at a row."""
         run = max(0, int(np.searchsorted(self.column("row"), row, side="right")) - 1)
         return int(self.placed[run] - self.level[run])
 
     def place(self, levels: NDArray[np.int64]) -> None:
-        """Set the levels of its runs, int64 (runs,)."""
+        """Set the decided levels of the runs, int64 (runs,)."""
         self.placed, self._times, self._sorted_times, self._silences = levels, None, None, None
 
     def times(self) -> _Times:
-        """Return the corrected times of its TIME events and of its last event.
-
-        They are cached until `place` changes them, as every other CPU reads them.
-        """
+        """Return the corrected times of the TIME events and of the last event; cached until `place` is called."""
         if self._times is None:
             self._times = self._made_times()
         return self._times
 
     def sorted_times(self) -> NDArray[np.int64]:
-        """Return the same times, ascending; cached as `times` are."""
+        """Return the times of `times`, ascending; also cached."""
         if self._sorted_times is None:
             self._sorted_times = np.sort(self.times().time, kind="stable")  # they nearly ascend
         return self._sorted_times
@@ -287,7 +295,7 @@ class _Clock:
     def silences(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Return start and end of silences of a rollover or more with enough TIME events on each side, int64 (n,) each.
 
-        They are cached as `times` are.
+        Cached like `times`.
         """
         if self._silences is None:
             times = np.sort(self.times().of_claims, kind="stable")
@@ -297,11 +305,11 @@ class _Clock:
         return self._silences
 
     def begin(self) -> int:
-        """Return the corrected time of its first known event."""
+        """Return the corrected time of the CPU's first claim."""
         return int(self.claims.value[0]) + int(self.placed[0] - self.level[0]) * ROLLOVER
 
     def span(self) -> tuple[int, int]:
-        """Return the corrected times of its first and last known events."""
+        """Return the corrected times of the CPU's first and last known events."""
         begin = self.begin()
         return begin, max(begin, self.times().latest)
 
@@ -317,12 +325,12 @@ class _Clock:
 
 
 class Consensus:
-    """The clocks of all CPUs of a trace, with the levels decided.
+    """The clocks of all CPUs of a trace, with decided levels.
 
     Args:
-        claims: In file order.
-        standing: CPU to the rollovers that were already added to its times; its first claim includes them.
-        surroundings: What else is known about the clocks.
+        claims: Notes of the walk in file order.
+        standing: CPU to the rollovers already added to its times; its first claim includes them.
+        surroundings: Information on the clocks besides the TIME events.
         ends: CPU to row and time of its last event.
     """
 
@@ -346,7 +354,7 @@ class Consensus:
         timed = []
         for clock in self.clocks.values():
             if clock.is_rubbish():
-                _place_garbage(clock)  # it judges nobody
+                _place_garbage(clock)  # not compared with other CPUs
             elif clock.weight.any():
                 timed.append(clock)
         if len(timed) == 1 and timed[0].weight.sum() <= 2:  # with two TIME events it is unknown which is damaged
@@ -357,13 +365,13 @@ class Consensus:
         is_common = self._surroundings.has_common_clock
         others = {clock.cpu: [other for other in timed if other is not clock and is_common] for clock in timed}
         if is_common:
-            for _ in range(2):  # twice, so that clocks that moved in the first round judge again
+            for _ in range(2):  # twice, as the first round changes the times that others are compared with
                 for clock in sorted(timed, key=self._trust):
                     self._choose(clock, others[clock.cpu])
         self._place_seeded(others, timed)
 
     def _place_seeded(self, others: dict[int, list[_Clock]], timed: list[_Clock]) -> None:
-        """Place CPUs that had no clock by the clock that seeded them, which may itself have been seeded."""
+        """Decide the levels of CPUs that started with the clock of another CPU, in the order in which they started."""
         seeded = [clock for clock in self.clocks.values() if clock.claims.kind[0] == SEED]
         for clock in sorted(seeded, key=lambda seeded_clock: int(seeded_clock.claims.row[0])):
             if clock.cpu in others:
@@ -374,7 +382,7 @@ class Consensus:
                     self._place_within(clock, timed)
 
     def _trust(self, clock: _Clock) -> tuple[float, int, int]:
-        """Return how far a CPU can be believed, as a sort key."""
+        """Return a sort key for how far a CPU can be trusted: agreement with others, undisputed TIME events, header."""
         others = [other for other in self.clocks.values() if other is not clock and other.weight.any()]
         agreeing = self._agreeing(clock, clock.placed[:, None], others)
         uptime = self._surroundings.uptime_cycles
@@ -387,12 +395,12 @@ class Consensus:
         )
 
     def _anchor(self, clock: _Clock) -> int:
-        """Return the rollovers that were added to the clock that seeded a CPU."""
+        """Return the rollovers added to the clock of the CPU from which a CPU got its first time."""
         source = self.clocks.get(int(clock.claims.source[0])) or self.clocks.get(self._start)
         return 0 if source is None or source is clock else source.shift_at(int(clock.claims.row[0]))
 
     def _choose(self, clock: _Clock, others: list[_Clock]) -> None:
-        """Place the runs of a CPU, given the times of the others."""
+        """Decide the levels of a CPU's runs, given the times of other CPUs."""
         candidates = self._candidates(clock, others)
         cost = np.where(candidates == clock.level[:, None], 0.0, np.minimum(clock.weight, _MOST_DAMAGED)[:, None])
         if clock.claims.kind[0] == SEED:
@@ -403,7 +411,7 @@ class Consensus:
             agreeing = self._agreeing(clock, candidates, others)
             cost += _OTHER_CPU * (agreeing.max(axis=1, keepdims=True) - agreeing)
         if len(others) == 1:
-            # One CPU against one decides nothing, and a board may have a counter for each.
+            # With two CPUs it is unknown which of them is wrong, and a board may have a counter for each CPU.
             is_foreign = ~np.isin(candidates, clock.level)
             is_foreign &= np.abs(candidates - clock.level[:, None]) <= _EXCUSED_ROLLOVERS
             cost = np.where(is_foreign, cost[:, :1] + DOUBT - 1, cost)
@@ -419,9 +427,9 @@ class Consensus:
         clock.doubt = np.where(clock.weight > 0, doubt, 0)
 
     def _is_silence_of_others(self, clock: _Clock, others: list[_Clock]) -> NDArray[np.bool_]:
-        """Return, for each step of a CPU to its next run, whether another CPU proves the same pause.
+        """Return for each step of a CPU to its next run whether another CPU proves the same pause, bool (runs - 1,).
 
-        A kernel without a tick logs nothing while nothing happens, on any CPU.
+        A kernel without a tick logs nothing on any CPU while nothing happens.
         """
         start, end = clock.claims.value[clock.run_start[1:] - 1], clock.column("value")[1:]
         is_shared = np.zeros(len(start), np.bool_)
@@ -436,7 +444,7 @@ class Consensus:
         return is_shared
 
     def _candidates(self, clock: _Clock, others: list[_Clock]) -> NDArray[np.int64]:
-        """Return candidate levels for each run of a CPU, int64 (runs, k); the first is its own."""
+        """Return candidate levels for each run of a CPU, int64 (runs, k); the first is the level of its TIME events."""
         level = clock.level
         distinct, inverse = np.unique(level, return_inverse=True)
         heavy = distinct[np.argsort(-np.bincount(inverse, clock.weight), kind="stable")[:_HEAVY_LEVELS]]
@@ -451,12 +459,12 @@ class Consensus:
         return np.stack(columns, axis=1)
 
     def _towards(self, clock: _Clock, others: list[_Clock]) -> NDArray[np.int64]:
-        """Return by how many rollovers each run of a CPU is off, according to most other CPUs, int64 (runs,)."""
+        """Return the rollovers to add to each run of a CPU, as the median of the other CPUs, int64 (runs,)."""
         rows, values, shifts = clock.column("row"), clock.column("value"), []
         for other in others:
             theirs = other.times()
             near = theirs.time[np.maximum(np.searchsorted(theirs.row, rows) - 1, 0)]
-            # Where the other CPU was earlier: the buffer came late.
+            # If the other CPU was at this time before, the buffer came late.
             is_late = (values >= theirs.earliest - SLACK) & (values < near)
             shifts.append(np.where(is_late, 0, -((values - near + SLACK) // ROLLOVER)))
         middle: NDArray[np.int64] = np.sort(np.stack(shifts), axis=0)[len(shifts) // 2]
@@ -465,8 +473,8 @@ class Consensus:
     def _agreeing(self, clock: _Clock, candidates: NDArray[np.int64], others: list[_Clock]) -> NDArray[np.float64]:
         """Return how many other CPUs agree with each run of a CPU on each candidate level, float64 (runs, k).
 
-        A CPU that was there before, as if a buffer came late, agrees half with the latest of these levels. For a long
-        run, the mean over several claims counts, as at the beginning of a file no other CPU comes before them.
+        A CPU that was at this time earlier, as if a buffer came late, counts half for the latest of these levels. The
+        result is the mean over several claims of a run, because no other CPU precedes the first claims of a file.
         """
         last_claim = np.append(clock.run_start[1:], len(clock.run)) - 1
         claim_rows = (
@@ -486,7 +494,7 @@ class Consensus:
                 late = np.where((time < before - SLACK) & (time >= earliest - SLACK), time, -NEVER)
                 agree += np.where(fits, 1.0, 0.5 * ((late == late.max(axis=1, keepdims=True)) & (late > -NEVER)))
         elif others:
-            # With a buffer per CPU, file order means nothing; but all CPUs began and ended together.
+            # If each CPU has its own buffers, file order means nothing, but all CPUs began and ended together.
             begin, end = _reach(others)
             agree += ((time >= begin - ROLLOVER) & (time <= end + ROLLOVER)) * len(others)
         mean: NDArray[np.float64] = agree.reshape(len(last_claim), _ASKED, -1).mean(axis=1)
@@ -522,7 +530,7 @@ class Consensus:
         return verdicts
 
     def _place_within(self, clock: _Clock, timed: list[_Clock]) -> None:
-        """Move a CPU without TIME events into the time range of the others if it begins after it."""
+        """Move a CPU without TIME events into the time range of the others if the CPU begins after this range."""
         if timed:
             begin, end = _reach(timed)
             behind = clock.begin() - end
@@ -531,7 +539,7 @@ class Consensus:
                 clock.place(clock.placed - rollovers)
 
     def _doubt_alone(self, clock: _Clock) -> None:
-        """Mark a CPU without any sound TIME event as doubtful; only those would show when its buffers were written."""
+        """Mark a CPU without any undamaged TIME event as doubtful: nothing else shows when its buffers were written."""
         if np.any((clock.weight > 0) & (clock.placed == clock.level)):
             return
         others = [other for other in self.clocks.values() if other is not clock and other.weight.any()]
@@ -542,8 +550,8 @@ class Consensus:
     def _doubt_outside(self, clock: _Clock) -> None:
         """Mark a CPU with few TIME events as doubtful if it was active outside the active time of the others.
 
-        All its TIME events may be damaged, and file order does not show where the CPU belongs. CPUs with more TIME
-        events define the active time; if there are none, most of the others do.
+        All its TIME events may be damaged, and file order does not show the time of its events. The active time is that
+        of CPUs with more TIME events, or if there are none, of most of the others.
         """
         if clock.weight.sum() > _FEW_CLAIMS or not self._surroundings.has_common_clock:
             return
@@ -562,7 +570,7 @@ class Consensus:
         """Return the runs of a CPU that begin after a pause of whole rollovers.
 
         Returns:
-            For each: the run, the earliest end of the pause, and whether another CPU was active meanwhile.
+            For each: the run, the earliest end of the pause, and whether another CPU was active during the pause.
         """
         steps, is_time = np.diff(clock.placed), clock.weight > 0
         runs = np.flatnonzero((steps > 0) & is_time[1:] & is_time[:-1]) + 1
@@ -577,9 +585,10 @@ class Consensus:
         return list(zip(runs.tolist(), ends.tolist(), is_alone.tolist(), strict=True))
 
     def _is_only_silent(self, clock: _Clock) -> bool:
-        """Return whether a CPU has pauses but no contradictions: in each pause others were active, or were silent too.
+        """Return whether pauses of a CPU are certain: in each pause another CPU was active, or had the same pause.
 
-        It must not begin before most others, or end after them, as it may have been moved there.
+        The CPU must not contradict itself, nor begin before most others or end after them, where damage may have moved
+        its events.
         """
         others = [other for other in self.clocks.values() if other is not clock and other.weight.any()]
         if not others or not self._surroundings.has_common_clock:
@@ -627,7 +636,7 @@ def _reach(clocks: list[_Clock]) -> tuple[int, int]:
 
 
 def _with_crossings_joined(claims: WalkNotes) -> WalkNotes:
-    """Return claims with successive crossings of a CPU merged into one, as chunk borders split them."""
+    """Merge successive crossings of a CPU, which chunk borders have split."""
     if not np.any(claims.kind == CROSSING):
         return claims
     by_cpu = np.argsort(claims.cpu, kind="stable")
@@ -661,15 +670,15 @@ def _step_costs(clock: _Clock, steps: NDArray[np.int64]) -> NDArray[np.float64]:
 def _cheapest(
     candidates: NDArray[np.int64], cost: NDArray[np.float64], step_cost: NDArray[np.float64]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the cheapest sequence of levels, and its distance from the candidates that cost hardly more.
+    """Return the cheapest sequence of levels, and for each run the largest distance to a level that costs hardly more.
 
     Args:
-        candidates: (runs, k).
-        cost: (runs, k), of each.
-        step_cost: (runs - 1, k, k), from each to each of the next run.
+        candidates: (runs, k), candidate levels of each run.
+        cost: (runs, k), cost of each candidate.
+        step_cost: (runs - 1, k, k), cost of the step from each candidate to each of the next run.
 
     Returns:
-        Level and doubt of each run, rollovers, int64 (runs,) both.
+        Level and distance of each run, rollovers, int64 (runs,) each.
     """
     best, total = cheapest_path(cost, step_cost)
     levels = candidates[np.arange(len(best)), best]
@@ -678,7 +687,7 @@ def _cheapest(
 
 
 def _place_garbage(clock: _Clock) -> None:
-    """Place a clock that contradicts itself too often: by stamps alone, except on levels with many TIME events."""
+    """Decide the levels of a clock with too many contradictions: only levels with many TIME events are accepted."""
     _, inverse = np.unique(clock.level, return_inverse=True)
     is_heavy = (np.bincount(inverse, clock.weight) >= _MOST_DAMAGED)[inverse]
     latest = np.maximum.accumulate(np.where(is_heavy, np.arange(len(is_heavy)), 0))

@@ -1,4 +1,4 @@
-"""Extends 32-bit stamps to the 64-bit counter whose low half they are.
+"""Extends 32-bit stamps, the low half of a 64-bit counter, to the full counter.
 
 Source: kernel event trace format, section 5.3. A stamp is at most a quarter of a rollover period before the reference
 of its CPU and less than three quarters after it; the reference is the latest time found so far.
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 ROLLOVER: Final = 1 << 32  # cycles from one rollover of the 32-bit stamp to the next
 SLACK: Final = 1 << 30
 # At 2.6 GHz stamps roll over every 1.65 s.
-_MOST_SPANS: Final = 8  # rollovers of one CPU between two TIMEs; more are garbage, and handled one by one
+_MOST_SPANS: Final = 8  # maximum rollovers of a CPU between two TIMEs; later events are garbage, handled one by one
 
 
 def unwrap(reference: int, stamp: int) -> int:
@@ -31,10 +31,10 @@ def unwrap_segments(
     time_at: NDArray[np.intp],
     out: NDArray[np.int64],
 ) -> NDArray[np.int64]:
-    """Set the 64-bit times of one CPU; every TIME event begins a segment with a reference of its own.
+    """Set the 64-bit times of the events of a CPU; every TIME event begins a segment with a new reference.
 
     Args:
-        starts: int64, (k + 1,), the initial reference and that of each TIME event.
+        starts: int64, (k + 1,), the initial reference and the reference from each TIME event.
         stamps: uint32, of all events.
         rows: Positions of the CPU's events, ascending.
         time_at: (k,), indices of the TIME events in `rows`, ascending.
@@ -63,7 +63,7 @@ def unwrap_segments(
     filled, last = sizes > 0, np.cumsum(sizes) - 1
     ends = starts.copy()
     ends[filled] += latest[last[filled]]
-    # In a segment of more than half a rollover, stamps may be too far from the reference: it is done in steps.
+    # In a segment of more than half a rollover, stamps may be too far from the reference: it is processed in steps.
     behind = np.concatenate(([0], latest[:-1]))
     behind[time_at] = 0
     left = np.flatnonzero(ahead < behind - SLACK)
@@ -75,7 +75,7 @@ def unwrap_segments(
 
 
 def _unwrap_spans(reference: int, stamps: NDArray[np.uint32], rows: NDArray[np.intp], out: NDArray[np.int64]) -> int:
-    """Set the times of one CPU between two TIMEs, one span per rollover; return the new reference."""
+    """Set the times of a CPU's events between two TIMEs, rollover by rollover; return the new reference."""
     for _ in range(_MOST_SPANS):
         if not len(rows):
             return reference

@@ -1,1 +1,1 @@
-"""Slots of 16 bytes: reading them, and assembling them to events and buffers."""
+"""Reads slots of 16 bytes, and assembles events and buffers from them."""

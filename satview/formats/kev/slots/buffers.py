@@ -20,9 +20,9 @@ from satview.store.tables import BufferTable, EventTable
 
 @dataclass(frozen=True, slots=True)
 class EventRegion:
-    """The slots of a file: offset of the first one, and how many there are.
+    """The slots of a file: byte offset of the first slot, and number of slots.
 
-    `byte_of_slot` returns the offset of each slot if they are not contiguous.
+    `byte_of_slot` returns the byte offset of a slot; None if the slots are contiguous.
     """
 
     offset: int
@@ -36,45 +36,42 @@ class EventRegion:
         return self.offset + slot * wire.SLOT_BYTES
 
 
-_FAR: Final = 1 << 16  # a jump of this many numbers and back is damage, as no logger loses so many buffers
+_FAR: Final = 1 << 16  # a jump of more numbers and back is damage, as no logger loses so many buffers
 
 
 def _sequences(cpu: NDArray[np.uint8], release: Release) -> list[NDArray[np.intp]]:
-    """Return groups of buffers with consecutive numbers: one per CPU in 8.0, else one of all."""
+    """Return groups of buffers that are numbered together: a group for each CPU in 8.0, else one group of all."""
     if release == Release.QNX_8:
         return [np.flatnonzero(cpu == number) for number in np.unique(cpu)]
     return [np.arange(len(cpu))] if len(cpu) else []
 
 
 def predecessors(cpu: NDArray[np.uint8], time_cycles: NDArray[np.int64], release: Release) -> NDArray[np.intp]:
-    """Return for every buffer the one that the kernel filled before it, -1 for the first; file order may differ.
+    """Return for every buffer the index of the buffer that the kernel filled before it; -1 for the first.
 
     Returns:
         intp (buffers,).
     """
     before = np.full(len(cpu), -1, np.intp)
     for group in _sequences(cpu, release):
-        # In time order, not by number or file order: a ring begins in the middle of its numbers, and after an overrun
-        # whole blocks are in the wrong order (section 5.4).
+        # In time order, not by number or file order: numbers of a ring begin in the middle, and after an overrun whole
+        # blocks are in the wrong order (section 5.4).
         in_time = group[np.argsort(time_cycles[group], kind="stable")]
         before[in_time[1:]] = in_time[:-1]
     return before
 
 
 def missing_before(sequence: NDArray[np.uint32], before: NDArray[np.intp]) -> NDArray[np.uint32]:
-    """Return how many numbers are missing between every buffer and its predecessor.
+    """Return how many buffers are missing, by their numbers, between every buffer and its predecessor, uint32 (n,).
 
-    A number is damaged if it is far from the one before, but the one after continues from that: nothing is missing
-    before it. Smaller jumps may come from blocks out of order in a file that lost many buffers.
-
-    Returns:
-        uint32 (buffers,).
+    A number is damaged if it is far from the number before it, while the number after it continues from the number
+    before: then nothing is missing. Smaller jumps may come from blocks out of order in a file that lost many buffers.
     """
     numbers = sequence.astype(np.int64)
     missing = np.zeros(len(sequence), np.int64)
     known = np.flatnonzero(before >= 0)
     missing[known] = numbers[known] - numbers[before[known]] - 1
-    later = known[before[before[known]] >= 0]  # those with two before them
+    later = known[before[before[known]] >= 0]  # buffers with two buffers before them
     middle = before[later]
     earlier = before[middle]
     is_wrong = np.abs(numbers[middle] - numbers[earlier]) > max(len(sequence), _FAR)
@@ -93,9 +90,9 @@ def buffer_table(
 
     Args:
         rows: Rows of the BUFFER events.
-        words: (len(rows), 2): sequence number and slot count of each.
-        events: In time order.
-        release: Determines whether numbers are counted per CPU.
+        words: (len(rows), 2): sequence number and slot count of each buffer.
+        events: Events in time order.
+        release: Determines whether buffers are numbered per CPU.
     """
     order = np.argsort(events.slot[rows], kind="stable")  # file order
     rows, words = rows[order], words[order]
@@ -111,10 +108,10 @@ def buffer_table(
 
 
 def report_buffers(buffers: BufferTable, region: EventRegion, release: Release, problems: Problems) -> None:
-    """Report gaps, buffers out of order, and buffers of another length than they announce."""
+    """Report gaps, buffers out of order, and buffers whose length differs from their announced length."""
     before = predecessors(buffers.cpu, buffers.time_cycles, release)
     for group in _sequences(buffers.cpu, release):
-        # The first number of a file is not a gap: the kernel counts through several captures (section 6.1).
+        # The first number of a file shows no gap: the kernel counts on over several captures (section 6.1).
         step = np.diff(buffers.sequence[group].astype(np.int64), prepend=int(buffers.sequence[group[0]]) - 1)
         if release == Release.QNX_8 and buffers.sequence[group[-1]] == 1:
             step[-1] = 1  # the buffer handed over at STOP counts from 1 again
@@ -133,7 +130,7 @@ def report_buffers(buffers: BufferTable, region: EventRegion, release: Release, 
 def _report_step(
     buffers: BufferTable, row: int, in_file: int, in_time: int, region: EventRegion, problems: Problems
 ) -> None:
-    """Report one buffer after a gap or out of order; `in_file` and `in_time` are its predecessors."""
+    """Report a buffer after a gap or out of order; `in_file` and `in_time` are its predecessors in these orders."""
     position, time, lost = (
         region.byte(int(buffers.slot[row])),
         int(buffers.time_cycles[row]),
@@ -178,9 +175,9 @@ def report_control_events(
     """Report damaged BUFFER_END marks and DROPPED events.
 
     Args:
-        code: (n,), of the CONTROL events.
-        words: (n, 2), their first two payload words.
-        slot: (n,), their slot numbers.
+        code: (n,), codes of the CONTROL events.
+        words: (n, 2), first two payload words of these events.
+        slot: (n,), slot numbers of these events.
         time_cycles: (n,).
         region: For byte offsets.
         problems: Receives the reports.
@@ -198,10 +195,10 @@ def report_control_events(
 
 
 def report_ring_tail(events: EventTable, cycles_per_s: int, region: EventRegion, problems: Problems) -> None:
-    """Report where a ring capture ends: slots written while the ring was saved follow a pause of over a second.
+    """Report events that a ring capture logged while it was saved: they follow a pause of more than a second.
 
-    A heuristic from another reader (format description, 5.5): the longest pause between neighbouring events in the
-    file, without names and control events, if it is longer than a second.
+    The heuristic is from another reader (format description, 5.5): the end of the capture is the longest pause between
+    neighbouring events in the file, ignoring names and control events, if it is longer than a second.
     """
     kind = events.code >> wire.CLASS_SHIFT
     rows = np.flatnonzero(

@@ -1,13 +1,13 @@
-"""Reassembles combine events: links adjacent slots, then matches separated ones.
+"""Reassembles combine events: matches runs of slots that do not follow the first slots of their event.
 
 Source: kernel event trace format, section 3.3. Almost every slot of a combine event follows the previous slot of that
-event, which a single comparison shows. Only runs of tail slots that follow another event are matched with the open
-events, oldest first.
+event, which a single comparison shows. Only runs of tail slots after another event are matched with the open events,
+oldest first.
 
-A tail belongs to the oldest open event of its key even if it follows another event. Stamps of a CPU differ, so only
-damage gives two events with one key; these are found by their time, and their tails are matched as if they were
-separated. An event is dropped once its CPU's clock is a rollover away, back or ahead, as its stamp may then be used
-again.
+A tail belongs to the oldest open event of its key, even if it follows another event of the key. Stamps of a CPU differ,
+so only damage gives two events the same key; such events are found by their time, and their tails are matched as if
+they were separated. An open event is dropped when its CPU's clock is a rollover away, back or ahead, because its stamp
+may then be used again.
 """
 
 from __future__ import annotations
@@ -26,54 +26,47 @@ from satview.formats.kev.clocks.rollover import ROLLOVER
 KEY_MASK: Final = np.uint32(0x3FFFFFFF)  # CPU, class and event: all except the structure bits
 _BLOCK_ROWS: Final = 1 << 12  # a tenth of a second of a busy system, far less than a rollover
 _LONG_AGO: Final = -(1 << 62)
-MAX_SLOTS: Final = 1 << 20  # of one event; more is damage, and reported
+MAX_SLOTS: Final = 1 << 20  # of one event; more are reported as damage
 
 
 def keys(headers: NDArray[np.uint32], stamps: NDArray[np.uint32]) -> NDArray[np.uint64]:
-    """Return the key that all slots of one combine event share, one number per slot: CPU, class, event and stamp.
+    """Return for each slot the key that all slots of its combine event share: stamp, CPU, class, event; uint64 (n,).
 
-    The stamp is its upper half, so that the keys of a file nearly ascend, and are sorted in a fraction of the time.
-
-    Returns:
-        uint64 (slots,).
+    The stamp is the upper half, so that the keys of a file nearly ascend and can be sorted fast.
     """
     return stamps.astype(np.uint64) << np.uint64(32) | (headers & KEY_MASK)
 
 
 def contested(event_keys: NDArray[np.uint64], is_open: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Return which events share their key with another event whose end is missing or does not follow it, (n,)."""
+    """Return which events share their key with another event, if any event of the key is open, bool (n,)."""
     open_keys = np.unique(event_keys[is_open])
     if not len(open_keys):
         return np.zeros(len(event_keys), np.bool_)
     position = np.searchsorted(open_keys, event_keys)
     position[position == len(open_keys)] = 0
     is_open_key = open_keys[position] == event_keys
-    # Only with two or more events of one key does it matter which of them is open.
+    # If a key has only one event, its tails are certain.
     counts = np.bincount(position[is_open_key], minlength=len(open_keys))
     return np.asarray(is_open_key & (counts[position] > 1))
 
 
 def is_expired(now: NDArray[np.int64], begun: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Return which open events are dropped, by the clock of their CPU and their start, in cycles.
-
-    Returns:
-        bool (n,).
-    """
+    """Return which open events are dropped, by the time of their CPU and their start, in cycles, bool (n,)."""
     return np.asarray(np.abs(now - begun) >= ROLLOVER)
 
 
 @dataclass(frozen=True, slots=True)
 class Unmatched(ColumnTable):
-    """Slots that links alone could not match; one row per event or run of tails, in file order.
+    """Open events and runs of tails that follow another event; one row each, in file order.
 
     Attributes:
         slot: int64, first slot.
-        count: int64, adjacent slots.
-        header: uint32, header of its first slot.
+        count: int64, number of adjacent slots.
+        header: uint32, header of the first slot.
         stamp: uint32.
-        closes: bool, its last slot is an end slot.
-        event: int64, row in file order for an open event; -1 for a run of tails.
-        before: int64, row of the last event that begins before it in the file; -1 = none.
+        closes: bool, whether the last slot is an end slot.
+        event: int64, row in file order of an open event; -1 for a run of tails.
+        before: int64, row of the last event that begins before these slots in the file; -1 = none.
     """
 
     slot: NDArray[np.int64]
@@ -99,15 +92,15 @@ def split(
     headers: NDArray[np.uint32],
     stamps: NDArray[np.uint32],
 ) -> Unmatched:
-    """Separate the tails that follow some events from them, so that they are matched like distant tails.
+    """Add some events and the tails that follow them as separate rows, so that the tails are matched again.
 
     Args:
-        unmatched: Rows unmatched so far.
+        unmatched: Unmatched rows so far.
         rows: (k,), rows of the events in file order, ascending.
-        slot: Their first slots.
-        counts: Their adjacent slots.
-        headers: Headers of their first slots.
-        stamps: Their stamps.
+        slot: (k,), first slots of the events.
+        counts: (k,), numbers of adjacent slots.
+        headers: (k,), headers of the first slots.
+        stamps: (k,), stamps of the events.
     """
     is_open = np.isin(rows, unmatched.event)
     others = ~np.isin(unmatched.event, rows) | (unmatched.event < 0)
@@ -121,11 +114,11 @@ def split(
 
 @dataclass(frozen=True, slots=True)
 class Matched:
-    """Result of the match: which runs of tails continue which events.
+    """Events to which runs of tails belong.
 
     Attributes:
-        owner: int64, shape (n,): per unmatched row the event (row in file order) it belongs to; -1 = orphan.
-        unfinished: int64, events without their end.
+        owner: int64, shape (n,): for each unmatched row the row in file order of its event; -1 = orphan.
+        unfinished: int64, rows of events whose end is missing.
     """
 
     owner: NDArray[np.int64]
@@ -137,13 +130,13 @@ def match(
 ) -> Matched:
     """Match runs of tails with open events of the same key, first come first served.
 
-    Within a key the k-th closing run closes the k-th open event, unless no event was open when it came.
+    Within a key the k-th closing run closes the k-th open event; closing runs without an open event do not count.
 
     Args:
         unmatched: Rows to match.
         event_times: int64 (events,), cycles, in file order.
         event_cpus: uint8 (events,).
-        ascends: The times never decrease, which makes it faster to find dropped events.
+        ascends: Whether the times never decrease, which makes it faster to find dropped events.
     """
     n = len(unmatched.slot)
     owner = unmatched.event.copy()
@@ -157,7 +150,7 @@ def match(
     if is_rest.any():
         _match_queues(owner, unmatched, order[is_rest], begins[is_rest])
     is_changed = _expire(owner, unmatched, order, begins, event_times, event_cpus, ascends=ascends)
-    # Events of pairs have their end; for others, and if any were dropped, search for it.
+    # Paired events have their end; it is searched for other events, and for all if any event was dropped.
     doubtful = unmatched.event if is_changed else unmatched.event[order[is_rest]]
     heads = np.sort(doubtful[doubtful >= 0])
     finished = np.sort(owner[(unmatched.event < 0) & (owner >= 0) & unmatched.closes]) if len(heads) else heads
@@ -167,16 +160,16 @@ def match(
 def _match_pairs(
     owner: NDArray[np.int64], unmatched: Unmatched, order: NDArray[np.intp], begins: NDArray[np.bool_]
 ) -> NDArray[np.bool_]:
-    """Match open events and runs of tails that end them if there are no others with their key: nearly all.
+    """Match the keys that have just an open event and a run of tails that ends it; nearly all keys do.
 
     Args:
         owner: int64 (n,), receives the owners.
         unmatched: Rows to match.
-        order: (n,), its rows by key, in file order within each key.
-        begins: bool (n,), where a key begins.
+        order: (n,), rows sorted by key, in file order within each key.
+        begins: bool (n,), whether a row of `order` is the first of its key.
 
     Returns:
-        bool (n,), which rows are of other keys, in this order.
+        bool (n,), which rows of `order` have other keys.
     """
     pairs = np.flatnonzero(begins & np.append(~begins[1:], False) & np.append(begins[2:], [True, True])[: len(begins)])
     heads, tails = order[pairs], order[pairs + 1]
@@ -191,10 +184,9 @@ def _match_pairs(
 def _match_queues(
     owner: NDArray[np.int64], unmatched: Unmatched, order: NDArray[np.intp], begins: NDArray[np.bool_]
 ) -> None:
-    """Match the rows of some keys, arguments as `_match_pairs`: the queues of section 3.3 without a loop.
+    """Match the rows of some keys by the queues of section 3.3, without a loop; arguments are as for `_match_pairs`.
 
-    Heads count opened events, closing tails closed ones; the k-th closing tail belongs to the k-th head, minus tails
-    that came while no event was open.
+    The k-th closing tail of a key belongs to its k-th head, not counting tails that came while no event was open.
     """
     n, segment = len(order), np.cumsum(begins) - 1
     is_head = unmatched.event[order] >= 0
@@ -214,11 +206,7 @@ def _match_queues(
 
 
 def contains(ascending: NDArray[np.int64], values: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Return which values are in an ascending array; faster than a set look-up if the values ascend too.
-
-    Returns:
-        bool (n,).
-    """
+    """Return which values are in an ascending array, bool (n,); fast if the values ascend too."""
     if not len(ascending):
         return np.zeros(len(values), np.bool_)
     position = np.searchsorted(ascending, values)
@@ -249,7 +237,7 @@ def _expire(
     *,
     ascends: bool,
 ) -> bool:
-    """Remove tails from events whose CPU is a rollover away by then; return whether there are any."""
+    """Remove tails from events that were dropped because their CPU was a rollover away; return if there are any."""
     tails = np.flatnonzero((unmatched.event < 0) & (owner >= 0))
     tails = tails[_may_be_given_up(unmatched.before[tails], owner[tails], event_times, ascends=ascends)]
     if not len(tails):
@@ -271,10 +259,10 @@ def _expire(
 def _may_be_given_up(
     before: NDArray[np.int64], owner: NDArray[np.int64], event_times: NDArray[np.int64], *, ascends: bool
 ) -> NDArray[np.bool_]:
-    """Return roughly where any clock was a rollover away from an event between its row and the row `before`.
+    """Return which tails may belong to a dropped event: a clock may have been a rollover away from its start.
 
-    Two blocks of rows decide nearly always; what they cannot exclude is examined exactly later. If times never
-    decrease, that of `before` is the latest.
+    This is a fast test by the time ranges of blocks of rows from the event to the row `before`; tails that it cannot
+    exclude are examined exactly later. If times never decrease, the time of `before` is the latest.
     """
     if ascends:
         return is_expired(event_times[before], event_times[owner])
@@ -300,7 +288,7 @@ def _owners_one_by_one(
     events, now = unmatched.event[rows], _cpu_times(unmatched, rows, event_times, event_cpus)
     now[events >= 0] = event_times[events[events >= 0]]
     owners: list[int] = []
-    queue: deque[tuple[int, int]] = deque()  # open events of the key, oldest first, and when they began
+    queue: deque[tuple[int, int]] = deque()  # open events of the key, oldest first, and their start times
     last = -1
     columns = (segments, events, now, unmatched.closes[rows])
     for segment, event, time, closes in zip(*(column.tolist() for column in columns), strict=True):
@@ -322,7 +310,7 @@ def _owners_one_by_one(
 def _cpu_times(
     unmatched: Unmatched, rows: NDArray[np.intp], event_times: NDArray[np.int64], event_cpus: NDArray[np.uint8]
 ) -> NDArray[np.int64]:
-    """Return for unmatched rows the start of the last event before them on their CPU; long ago if there is none."""
+    """Return for unmatched rows the time of the last event before them on their CPU; `_LONG_AGO` = none."""
     cpus = (unmatched.header[rows] >> np.uint32(CPU_SHIFT) & np.uint32(CPU_MASK)).astype(np.uint8)
     return last_times(cpus, unmatched.before[rows], event_times, event_cpus, np.full(CPU_MASK + 1, _LONG_AGO))
 
@@ -337,11 +325,11 @@ def last_times(
     """Return the time of the last event of a CPU up to a row, for many pairs, in cycles, shape (len(cpus),).
 
     Args:
-        cpus: The CPUs.
-        before: The last row that counts for each.
-        event_times: Of all events, in file order.
-        event_cpus: Of all events.
-        earlier: (64,), per CPU the time to use if it has no such event.
+        cpus: (n,), the CPUs.
+        before: (n,), the rows.
+        event_times: Times of all events, in file order.
+        event_cpus: CPUs of all events.
+        earlier: (64,), result for a CPU that has no such event.
     """
     times = earlier[cpus]
     for cpu in np.unique(cpus).tolist():

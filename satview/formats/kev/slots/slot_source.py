@@ -1,11 +1,11 @@
 """Sources of the slots of a trace: a file, by positioned reads, or an array in memory.
 
-A file is never mapped. If a mapped file is truncated, the next access to a lost page ends the program with a bus error:
-a check before each access leaves a gap (of 16 commands whose file was truncated while they ran, 5 died), and a signal
-handler in Python never runs, as the faulting access is repeated first. A positioned read of a lost page gives fewer
-bytes or an error, both of which can be reported. Its price, on 46 M slots (743 MB, warm, two busy cores): all headers
-in chunks of 2^17 slots 0.30 s against 0.11 s through a map; a payload word of every third slot 0.22 s against 0.08 s; a
-single slot 2.0 us against 0.1 us, where decoding that event takes 20 us or more.
+A file is never mapped: if a mapped file is truncated, the next access to a lost page ends the program with a bus error.
+A check before each access leaves a gap (5 of 16 commands died whose file was truncated while they ran), and a signal
+handler in Python never runs, because the faulting access is repeated first. A positioned read of a lost page gives
+fewer bytes or an error, both of which can be reported. Times for 46 M slots (743 MB, warm, two busy cores): all headers
+in chunks of 2^17 slots 0.30 s instead of 0.11 s with a map; a payload word of every third slot 0.22 s instead of
+0.08 s; a single slot 2.0 us instead of 0.1 us, while decoding its event takes 20 us or more.
 """
 
 from __future__ import annotations
@@ -26,36 +26,36 @@ from satview.events.wire import SLOT_BYTES
 
 _START_BYTES: Final = 4096
 _BLOCK_SHIFT: Final = 16  # log2 of the slots of one read: a megabyte, which stays in the second-level cache
-_GAP: Final = 8192  # unneeded slots that cost no more to read than another call
-_CORE_GAP: Final = 512  # the same for calls from the core
+_GAP: Final = 8192  # number of unneeded slots that are read as fast as by another call
+_CORE_GAP: Final = 512  # as `_GAP`, for calls from the core
 
 
 class SlotSource(Protocol):
-    """The slots of one trace, always in host byte order."""
+    """The slots of a trace, always in host byte order."""
 
     def __len__(self) -> int:
-        """Return how many slots there are."""
+        """Return the number of slots."""
 
     def check(self) -> None:
-        """Raise SourceChangedError if the slots are no longer those that were opened."""
+        """Raise SourceChangedError if the slots have changed since they were opened."""
 
     def close(self) -> None:
         """Close the file, if there is one."""
 
     def read(self, start: int, end: int, scratch: NDArray[np.uint32] | None = None) -> NDArray[np.uint32]:
-        """Return slots from `start` on, shape (end - start, 4), not to be changed.
+        """Return slots from `start` on, shape (end - start, 4); callers must not change them.
 
         Args:
             start: First slot.
             end: Slot after the last.
-            scratch: May be filled and returned instead of new memory; at least (end - start, 4).
+            scratch: Memory that may be filled and returned instead of new memory; at least (end - start, 4).
         """
 
     def take(self, slot_numbers: NDArray[np.int64], word: int) -> NDArray[np.uint32]:
-        """Return word 0 to 3 of slots, shape (len(slot_numbers),)."""
+        """Return a word, 0 to 3, of each slot, shape (len(slot_numbers),)."""
 
     def take_halves(self, slot_numbers: NDArray[np.int64], half: int) -> NDArray[np.uint32]:
-        """Return words 0 and 1 (half 0), or 2 and 3, of slots, shape (slots, 2), as fast as one word."""
+        """Return words 0 and 1 (half 0), or 2 and 3 (half 1), of slots, shape (slots, 2); as fast as one word."""
 
 
 class MemorySlots:
@@ -78,7 +78,7 @@ class MemorySlots:
         """Do nothing."""
 
     def read(self, start: int, end: int, scratch: NDArray[np.uint32] | None = None) -> NDArray[np.uint32]:  # noqa: ARG002
-        """Return slots, as `SlotSource.read`.
+        """Return slots, as for `SlotSource.read`.
 
         Returns:
             uint32 (n, 4).
@@ -105,15 +105,15 @@ class SourceFile:
 
     Args:
         path: The file.
-        size: Number of its bytes that belong to the trace.
+        size: Number of bytes that belong to the trace.
 
     Raises:
-        OSError: It cannot be opened.
+        OSError: The file cannot be opened.
     """
 
     def __init__(self, path: Path, size: int) -> None:
         self._path, self.size = path, size
-        # Remains the opened file even if another takes its name; closed with this object.
+        # Refers to the opened file even if another file gets its name; closed with this object.
         self._file = os.open(path, os.O_RDONLY | getattr(os, "O_BINARY", 0))
         self._closer = weakref.finalize(self, os.close, self._file)
         self._lock = threading.Lock()
@@ -121,13 +121,13 @@ class SourceFile:
         self._seen_ns = os.fstat(self._file).st_mtime_ns
 
     def close(self) -> None:
-        """Close the file; its bytes cannot be read any more."""
+        """Close the file; no bytes can be read after that."""
         self._file = -1
         self._closer()
 
     @property
     def identity(self) -> tuple[int, int]:
-        """Device and inode number of the file, which differ for a file that replaced it."""
+        """Device and inode number of the file; they are different for a file that has replaced it."""
         status = os.fstat(self._file)
         return status.st_dev, status.st_ino
 
@@ -137,16 +137,16 @@ class SourceFile:
         return os.fstat(self._file).st_size
 
     def check(self) -> None:
-        """Raise an error if the file no longer has the bytes that were opened. Takes a microsecond.
+        """Raise an error if the content of the file has changed. Takes a microsecond.
 
         Raises:
-            SourceChangedError: It is shorter, or another file by its first bytes, or cannot be queried.
+            SourceChangedError: The file is shorter, has other first bytes, or cannot be queried.
         """
         try:
             status = os.fstat(self._file)
             if status.st_size < self.size:
                 self._refuse_cut(status.st_size)
-            # A logger that still writes changes the time too: only the bytes at the start show another file.
+            # A logger that still writes changes the time, too: only the bytes at the start show another capture.
             if status.st_mtime_ns != self._seen_ns:
                 if self._at_most(len(self._start), 0) != self._start:
                     self._refuse(0, "it was written over after it had been opened")
@@ -158,7 +158,7 @@ class SourceFile:
         """Return bytes from an offset on.
 
         Raises:
-            SourceChangedError: The file has lost them, or cannot be read any more.
+            SourceChangedError: The file was truncated, or cannot be read any more.
         """
         content = bytearray()
         while len(content) < count:
@@ -175,7 +175,7 @@ class SourceFile:
         """Fill an array with bytes from an offset on.
 
         Raises:
-            SourceChangedError: The file has lost them, or cannot be read any more.
+            SourceChangedError: The file was truncated, or cannot be read any more.
         """
         view = buffer.data.cast("B")
         if not hasattr(os, "preadv"):
@@ -194,7 +194,7 @@ class SourceFile:
     def take_halves(
         self, slot_numbers: NDArray[np.int64], offset: int, slots: int, half: int
     ) -> NDArray[np.uint64] | None:
-        """Return words 0 and 1, or 2 and 3, of slots as one number each; None if any cannot be read.
+        """Return words 0 and 1, or 2 and 3, of each slot as a number of 64 bits; None if any slot cannot be read.
 
         Args:
             slot_numbers: int64 (n,), ascending.
@@ -222,14 +222,14 @@ class SourceFile:
 
 
 class _SlotsOfFile(ABC):
-    """Base of slots in a file."""
+    """Base class for slots in a file."""
 
     def __init__(self, file: SourceFile) -> None:
         self._file = file
 
     @abstractmethod
     def __len__(self) -> int:
-        """Return how many slots there are."""
+        """Return the number of slots."""
 
     @abstractmethod
     def byte(self, slot: int) -> int:
@@ -237,10 +237,10 @@ class _SlotsOfFile(ABC):
 
     @abstractmethod
     def take_halves(self, slot_numbers: NDArray[np.int64], half: int) -> NDArray[np.uint32]:
-        """Return words 0 and 1 (half 0), or 2 and 3, of slots, shape (len(slot_numbers), 2), as fast as one word.
+        """Return words 0 and 1 (half 0), or 2 and 3 (half 1), of slots, shape (slots, 2); as fast as one word.
 
         Raises:
-            IndexError, SourceChangedError: As `read`.
+            IndexError, SourceChangedError: As for `read`.
         """
 
     @abstractmethod
@@ -256,14 +256,14 @@ class _SlotsOfFile(ABC):
         self._file.close()
 
     def read(self, start: int, end: int, scratch: NDArray[np.uint32] | None = None) -> NDArray[np.uint32]:
-        """Return slots, as `SlotSource.read`.
+        """Return slots, as for `SlotSource.read`.
 
         Returns:
             uint32 (n, 4).
 
         Raises:
             IndexError: There are no such slots.
-            SourceChangedError: The file has lost them.
+            SourceChangedError: The file was truncated or overwritten.
         """
         if not 0 <= start <= end <= len(self):
             raise IndexError(f"slots {start} to {end} of {len(self)}")
@@ -272,13 +272,13 @@ class _SlotsOfFile(ABC):
         return out
 
     def take(self, slot_numbers: NDArray[np.int64], word: int) -> NDArray[np.uint32]:
-        """Return one word of slots; slots near each other are read together.
+        """Return one word of each slot; slots near each other are read together.
 
         Returns:
             uint32 (n,).
 
         Raises:
-            IndexError, SourceChangedError: As `read`.
+            IndexError, SourceChangedError: As for `read`.
         """
         return np.ascontiguousarray(self.take_halves(slot_numbers, word // 2)[:, word % 2])
 
@@ -290,7 +290,7 @@ class FileSlots(_SlotsOfFile):
         file: The file.
         offset: Byte offset of the first slot.
         count: Number of slots.
-        byte_order: Of the file.
+        byte_order: Byte order of the file.
     """
 
     def __init__(self, file: SourceFile, offset: int, count: int, byte_order: str) -> None:
@@ -313,7 +313,7 @@ class FileSlots(_SlotsOfFile):
             out.byteswap(inplace=True)
 
     def take_halves(self, slot_numbers: NDArray[np.int64], half: int) -> NDArray[np.uint32]:
-        """Return words 0 and 1 (half 0), or 2 and 3, of slots, as `SlotSource.take_halves`."""
+        """Return words 0 and 1 (half 0), or 2 and 3, of slots, as for `SlotSource.take_halves`."""
         slot_numbers = np.asarray(slot_numbers, np.int64)
         if len(slot_numbers) > 1 and (slot_numbers[1:] < slot_numbers[:-1]).any():
             order = np.argsort(slot_numbers, kind="stable")
@@ -321,7 +321,7 @@ class FileSlots(_SlotsOfFile):
             mixed[order] = self.take_halves(slot_numbers[order], half)
             return mixed
         halves = self._file.take_halves(slot_numbers, self._offset, self._count, half)
-        if halves is None:  # some cannot be read: the slower way raises an error with offset and reason
+        if halves is None:  # some slots cannot be read: the slower way raises an error with offset and reason
             return self._halves_by_runs(slot_numbers, half)
         words = halves.view(np.uint32).reshape(len(slot_numbers), 2)
         return words if self._is_native else words.byteswap(inplace=True)
@@ -343,13 +343,13 @@ class FileSlots(_SlotsOfFile):
 
 
 class ScatteredSlots(_SlotsOfFile):
-    """Slots in several places of a file, as one sequence, read when requested, without a cache.
+    """Slots in several runs of a file, as one sequence, read when requested, without a cache.
 
     Args:
         file: The file.
         offsets: int64 (n,), byte offset of the first slot of each run.
-        counts: int64 (n,), number of slots of each run, in sequence order.
-        byte_order: Of the file.
+        counts: int64 (n,), number of slots of each run.
+        byte_order: Byte order of the file.
     """
 
     def __init__(
@@ -382,7 +382,7 @@ class ScatteredSlots(_SlotsOfFile):
             slot = stop
 
     def take_halves(self, slot_numbers: NDArray[np.int64], half: int) -> NDArray[np.uint32]:
-        """Return words 0 and 1 (half 0), or 2 and 3, of slots, as `SlotSource.take_halves`."""
+        """Return words 0 and 1 (half 0), or 2 and 3, of slots, as for `SlotSource.take_halves`."""
         out = np.empty((len(slot_numbers), 2), np.uint32)
         order = np.argsort(slot_numbers, kind="stable")
         edges = np.searchsorted(slot_numbers[order], self._first)
@@ -397,5 +397,5 @@ class ScatteredSlots(_SlotsOfFile):
 
 
 def source_of(slots: NDArray[np.uint32] | SlotSource) -> SlotSource:
-    """Return an array of slots, or a source, as a source."""
+    """Return a source for an array of slots; a source is returned unchanged."""
     return MemorySlots(slots) if isinstance(slots, np.ndarray) else slots
