@@ -323,7 +323,7 @@ def _thread(trace: Trace, handle: Handle) -> Details:
         Section("States: total, times, longest", _state_lines(trace, row)),
         Section("Waits: for whom, longest first", _wait_lines(trace, row)),
         Section("Done again and again: most missed first", _activity_lines(late(trace), row)),
-        Section("Verdicts", tuple(named[:_MAX_LINES])),
+        Section("Verdicts", _with_rest(named[:_MAX_LINES], len(named))),
     ]
     return Details(f"{handle} {trace.thread_name(row)}", "", "thread", tuple(part for part in sections if part.lines))
 
@@ -347,16 +347,16 @@ def _state_lines(trace: Trace, row: int) -> tuple[DetailLine, ...]:
 def _wait_lines(trace: Trace, row: int) -> tuple[DetailLine, ...]:
     waits = table(trace, "wait")
     own = np.flatnonzero(waits["thread"] == row)
-    own = own[np.argsort(-waits["length_cycles"][own], kind="stable")][:_MAX_LINES]
+    longest_first = own[np.argsort(-waits["length_cycles"][own], kind="stable")]
     lines = []
-    for wait in own.tolist():
+    for wait in longest_first[:_MAX_LINES].tolist():
         length = format_duration(trace.clock.duration_ns(int(waits["length_cycles"][wait])))
         blocker, start = int(waits["blocker"][wait]), int(waits["start_cycles"][wait])
         for_whom = f" for {trace.thread_name(blocker)}" if blocker > 0 else ""
         text = f"{length} from {format_moment(start, trace.clock)}{for_whom}"
         lines.append(DetailLine(str(waits["state"][wait]), text,
                                 event=int(waits["event"][wait]), thread=max(blocker, 0)))  # fmt: skip
-    return tuple(lines)
+    return _with_rest(lines, len(own))
 
 
 def _process(trace: Trace, handle: Handle) -> Details:
@@ -376,10 +376,11 @@ def _cpu(trace: Trace, handle: Handle) -> Details:
     runs = table(trace, "run")
     is_own = (runs["cpu"] == cpu) & ~runs["is_idle"]
     used = np.bincount(runs["thread"][is_own], weights=runs["cpu_cycles"][is_own], minlength=len(trace.threads))
-    order = [row for row in np.argsort(-used, kind="stable").tolist() if used[row] > 0][:_MAX_LINES]
-    lines = tuple(DetailLine(thread_handle(row), trace.thread_name(row), f"{used[row] / trace.window.length:.1%}")
-                  for row in order)  # fmt: skip
-    sections = (Section("CPU", (_cpu_lines(Statistics(trace))[cpu],)), Section("Threads that ran on it", lines))
+    order = [row for row in np.argsort(-used, kind="stable").tolist() if used[row] > 0]
+    lines = [DetailLine(thread_handle(row), trace.thread_name(row), f"{used[row] / trace.window.length:.1%}")
+             for row in order[:_MAX_LINES]]  # fmt: skip
+    sections = (Section("CPU", (_cpu_lines(Statistics(trace))[cpu],)),
+                Section("Threads that ran on it", _with_rest(lines, len(order))))  # fmt: skip
     return Details(f"{handle} {trace.cpu_title(cpu)}", "", "CPU", tuple(part for part in sections if part.lines))
 
 
@@ -427,14 +428,14 @@ def verdict_details(trace: Trace, verdict: Verdict, handle: str = "") -> Details
     roles = verdict.roles or ("",) * len(verdict.evidence)
     evidence = [DetailLine(role or "event", _logged(trace, event), event=event)
                 for role, event in zip(roles, verdict.evidence[:_MAX_EVIDENCE], strict=False)]  # fmt: skip
-    locations = tuple(
+    locations = [
         DetailLine(str(number), format_moment(time.start_cycles, clock), event=time.row if time.row >= 0 else None)
         for number, time in enumerate(verdict.occurrences[:_MAX_LINES], 1)
-    )
+    ]
     sections = (
         Section("Verdict", tuple(lines)),
         Section("Evidence", _with_rest(evidence, len(verdict.evidence), _MAX_EVIDENCE)),
-        Section("Times", locations),
+        Section("Times", _with_rest(locations, len(verdict.occurrences))),
     )
     return Details(f"{handle}{verdict.kind}", "", "verdict", tuple(part for part in sections if part.lines))
 

@@ -13,6 +13,7 @@ from satview.capture.logger_options import LoggerOptions
 from satview.capture.run import Capture, run
 from satview.look.answers import Handle, Subject, as_text, handle_of, look
 from satview.opened import open_trace
+from satview.tables.table import table
 from tests.helpers.kev import TraceBuilder
 from tests.helpers.scene import rounds_of_a_loop, scene
 
@@ -111,6 +112,21 @@ def test_what_is_done_again_and_again_leads_to_its_longest_round(tmp_path):
         assert "4.100 us ready while hog 1 ran, 1.000 us own work." in text
     hog = next(row for row in range(len(looping.threads)) if looping.thread_name(row) == "hog 1")
     assert "again and again" not in as_text(look(looping, f"t-{hog}"))
+
+
+def test_what_does_not_fit_on_a_page_is_counted(tmp_path):
+    """Of 14 threads that ran on a CPU ten are listed, and of 15 waits of a thread too."""
+    builder = TraceBuilder().time_event(0)
+    for number in range(15):
+        for thread in range(1, 15):
+            builder.state("RUNNING", 1000 * (15 * number + thread), 5, thread)
+            builder.state("RECEIVE", 1000 * (15 * number + thread) + 500, 5, thread)
+    trace = builder.open(tmp_path)
+    threads = next(part for part in look(trace, "c-0").sections if part.title == "Threads that ran on it")
+    assert len(threads.lines) == 11
+    assert threads.lines[-1].text == "and 4 more"
+    waits = next(part for part in look(trace, "t-1").sections if part.title.startswith("Waits"))
+    assert [line.text for line in waits.lines[10:]] == [f"and {len(table(trace, 'wait')) // 14 - 10} more"]
 
 
 def test_an_event_says_why(trace):

@@ -2,7 +2,8 @@
 
 Normally the TIME events of a CPU and the stamps between them agree on the number of rollovers of the counter. The level
 of a TIME event is the difference in rollovers between its time and the time that stamps alone give. Successive TIME
-events on the same level are a run. A damaged run (the same bit is flipped in several TIME events) has another level
+events on the same level are a run. The claims of a CPU are the notes (`WalkNotes`) of a walk along its stamps, such as
+the time that a TIME event says. A damaged run (the same bit is flipped in several TIME events) has another level
 than the runs around it, the other CPUs, or both.
 
 For every CPU the cheapest sequence of levels is computed (`_cheapest`). Costs of assumptions are in units of damaged
