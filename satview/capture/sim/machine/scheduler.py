@@ -41,7 +41,7 @@ class PartitionScheduler:
         return thread.is_critical and partition.critical_used < limit
 
     def charge(self, cpu: Cpu, thread: Thread, start: int, end: int) -> None:
-        """Charge CPU time to a thread's partition, also to its critical budget if a critical thread exceeds the other."""
+        """Charge CPU time to a partition; beyond its budget, charge a critical thread to the critical budget too."""
         partition = thread.partition
         if partition is None:
             return
