@@ -38,7 +38,7 @@ _UNKNOWN_EXIT: Plan = (("ret_val", 1), ("empty", 1))
 class CallPayloads:
     """Codes and argument lists of the kernel calls of one release.
 
-    They depend on the mode (fast, wide) and on the process (32 or 64 bits): from 7.x on, the code of an event whose
+    Both depend on the mode (fast, wide) and on the process (32 or 64 bits): from 7.x on, the code of an event whose
     argument list has 64-bit values contains a flag.
     """
 

@@ -185,7 +185,7 @@ class FlightRecorder:
 
 
 def unfinished(slots: Slots) -> list[int]:
-    """Return the row of the first slot of each event that has no last slot; only a CPU's last event can lack it."""
+    """Return the row of the first slot of each incomplete event; only the last event of a CPU can be incomplete."""
     kind, cpu_of = slots[:, 0] >> wire.STRUCT_SHIFT, slots[:, 0] >> wire.CPU_SHIFT & wire.CPU_MASK
     rows = []
     for cpu in np.unique(cpu_of[kind == wire.Struct.COMBINE_BEGIN]).tolist():

@@ -39,7 +39,7 @@ class TriggerWatch:
         triggers: The triggers, in the order in which they are checked.
 
     Attributes:
-        hits: The trigger of each hit; a mark contains the index of its hit here.
+        hits: The trigger of each hit; a mark in the trace contains the hit's index in this list.
     """
 
     def __init__(self, kernel: Kernel, triggers: Sequence[Trigger]) -> None:
@@ -72,7 +72,7 @@ class TriggerWatch:
 
 @dataclass(slots=True)
 class TriggeredOutput:
-    """Receives the buffers of a logger, and ends the capture after a mark whose trigger requests that.
+    """Receives the buffers of a logger, and ends the capture after a hit of a trigger with STOP.
 
     Attributes:
         watch: Maps marks to triggers.

@@ -29,7 +29,7 @@ GIVEN_UP = 99  # value of the pulse that the manager forwards too late
 
 
 def setup_network(kernel: Kernel) -> None:
-    """Start a network manager that forwards messages from another node and pulses to it (up to 7.x), and programs."""
+    """Start a network manager between this node and another (up to 7.x), and programs that send messages and pulses."""
     local, remote = Address(), Address()
     server = kernel.spawn("usr/sbin/files", _files, local, priority=11, thread_name="server")
     local.pid = server.pid

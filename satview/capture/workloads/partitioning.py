@@ -44,7 +44,7 @@ def _background() -> Program:
 
 
 def setup_partition_starvation(kernel: Kernel) -> None:
-    """Start a thread that uses up its partition's budget, and another one in the partition, which starves."""
+    """Start a thread that uses up the budget of its partition, so that another thread of the partition starves."""
     [telemetry] = kernel.partitions(("Telemetry", 20, 0))
 
     def main() -> Program:

@@ -29,7 +29,7 @@ from satview.capture.workloads.parts import MS, US, Address
 
 
 def setup_process_life(kernel: Kernel) -> None:
-    """Start a parent that forks children, which run other programs, and stops and continues them; and a server."""
+    """Start a parent that forks, stops and continues children, which run other programs; and a server."""
     registry = Address()
 
     def server() -> Program:

@@ -47,7 +47,7 @@ def _command(kernel: Kernel) -> Program:
 
 
 def setup_signals(kernel: Kernel) -> None:
-    """Start a thread whose calls end by signals and timeouts, one that waits for signals, and a process to end."""
+    """Start a thread whose calls signals and timeouts end, a thread that waits for signals, and a process to kill."""
 
     def main() -> Program:
         receiver = yield ThreadCreate(_receiver, (), 12, Policy.RR, "receiver")

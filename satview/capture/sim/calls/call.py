@@ -20,7 +20,7 @@ __all__ = [
 
 
 def effective_priority(thread: Thread) -> int:
-    """Return the effective priority of a thread: its base priority, or a higher one of the threads that wait for it."""
+    """Return the effective priority of a thread: its base priority, or a higher priority that it inherits."""
     waiting = [waiter.priority for lock in thread.held if lock.inherit for waiter in lock.waiters]
     waiting += [lock.ceiling for lock in thread.held]
     channel = thread.received_from

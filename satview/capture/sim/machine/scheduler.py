@@ -236,7 +236,7 @@ class Scheduler:
         return time
 
     def forget(self, thread: Thread) -> None:
-        """Remove a ready thread, which is stopped or destroyed, from the ready queue."""
+        """Remove a ready thread from its queue, because it is stopped or destroyed."""
         for cpu in self.kernel.cpus:
             if cpu.handoff is thread:
                 cpu.handoff = None
@@ -264,7 +264,7 @@ class Scheduler:
             self.kernel.send_ipi(best, thread.priority)
 
     def set_priority(self, cpu: Cpu, thread: Thread, priority: int) -> None:
-        """Change the effective priority of a thread; if the thread is ready or running, log its state with it."""
+        """Change the effective priority of a thread; log the state of a ready or running thread again."""
         priority = max(1, min(PRIORITIES - 1, priority))
         if priority == thread.priority:
             return
@@ -291,7 +291,7 @@ class Scheduler:
             self._show(cpu, server)
 
     def _show(self, cpu: Cpu, thread: Thread) -> None:
-        """Log RUNNING for a running thread whose partition has changed; other threads log it when they run."""
+        """Log RUNNING again for a running thread whose partition has changed."""
         if thread.state == "RUNNING" and thread.cpu >= 0:
             self.kernel.set_state(cpu, thread, "RUNNING", on_cpu=thread.cpu)
             if thread.cpu != cpu.index:
@@ -337,7 +337,7 @@ class Scheduler:
             self.set_priority(cpu, thread, thread.sporadic.low)
 
     def _charge_sporadic(self, thread: Thread, used: int, is_leaving: bool) -> None:
-        """Charge CPU time to a sporadic budget; it gets the time back one period after the start of the activation."""
+        """Charge CPU time to a sporadic budget; schedule its replenishment one period after the activation began."""
         account = thread.sporadic
         if account is None or thread.priority <= account.low:
             return

@@ -34,7 +34,7 @@ class SyncObject:
         return {"sync_p": self.address, f"{prefix}count": 0, f"{prefix}owner": 0}
 
     def take_best(self) -> Thread:
-        """Remove and return the waiter with the highest priority; of equal priorities the one that waited longest."""
+        """Remove and return the waiter with the highest priority; of equal priorities, the first to wait."""
         best = max(range(len(self.waiters)), key=lambda i: (self.waiters[i].priority, -i))
         return self.waiters.pop(best)
 
@@ -105,10 +105,10 @@ class Barrier(SyncObject):
 
 
 class RwLock(SyncObject):
-    """A readers/writer lock; threads get it in order of arrival.
+    """A readers/writer lock, which waiting threads get in order of arrival.
 
     Attributes:
-        queue: Waiting threads, and for each whether it wants to write.
+        queue: Each waiting thread, and whether the thread waits to write.
     """
 
     def __init__(self, name: str) -> None:

@@ -30,7 +30,7 @@ class SchedulerServices(Protocol):
         """Take the CPU from its thread; the caller sets the thread's new state at once."""
 
     def forget(self, thread: Thread) -> None:
-        """Remove a ready thread from its queue, as it dies."""
+        """Remove a ready thread from its queue, because it is stopped or destroyed."""
 
     def set_priority(self, cpu: Cpu, thread: Thread, priority: int) -> None:
         """Change the effective priority of a thread, 1 to 255."""
@@ -197,7 +197,7 @@ class KernelServices(Protocol):
         """Make a blocked thread ready; the result of its call is already set."""
 
     def stop_waiting(self, cpu: Cpu, thread: Thread) -> None:
-        """Remove a thread that is about to die from the object it waits for."""
+        """End the wait of a thread that is about to be destroyed."""
 
     def cancel(self, cpu: Cpu, thread: Thread) -> None:
         """Cancel a thread at its next cancellation point."""

@@ -140,7 +140,7 @@ class Thread:
         partition: Partition charged for the CPU time: the thread's own, or the client's while the thread serves a
             message. None = there are no partitions.
         own_partition, is_critical_itself: Values of `partition` and `is_critical` to restore after serving.
-        lender: The message for which the thread runs in its client's partition; None = the thread is in its own.
+        lender: The message for which the thread runs in a client's partition; None = it runs in `own_partition`.
     """
 
     __slots__ = (
