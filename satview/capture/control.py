@@ -48,12 +48,12 @@ def run_file(path: Path, name: str) -> dict[str, Any]:
     Raises:
         UsageError: The file cannot be read, or its code raises, exits or does not end.
     """
-    with blaming(path):
+    with locating_errors(path):
         return runpy.run_path(str(path), run_name=name)
 
 
 @contextmanager
-def blaming(path: Path, progress: Callable[[], int] = lambda: 0) -> Iterator[None]:
+def locating_errors(path: Path, progress: Callable[[], int] = lambda: 0) -> Iterator[None]:
     """Convert exceptions raised by the code of a file to a UsageError that names file and line.
 
     Args:

@@ -190,9 +190,9 @@ class Gate:
             tested = (thread.process.pid, thread.tid)
         rules = self.rules
         if tested is not None:
-            known = rules.passes_thread(code, tested)
-            if known is not None:
-                return known
+            passes = rules.passes_thread(code, tested)
+            if passes is not None:
+                return passes
         context = _KernelContext(self, code, cpu, time, *_padded(words), thread or self.running[cpu], tested)
         return rules.call_handlers(context) if tested is not None else rules.passes_tests(context)
 

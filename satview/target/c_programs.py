@@ -85,14 +85,14 @@ class _CallWords:
     def __init__(self, words: list[bytes]) -> None:
         self._words = words
 
-    def number(self, least: int = -_NUMBER_MAX, most: int = _NUMBER_MAX) -> int:
-        """Remove the next argument and return it as a number from `least` to `most`."""
+    def number(self, minimum: int = -_NUMBER_MAX, maximum: int = _NUMBER_MAX) -> int:
+        """Remove the next argument and return it as a number from `minimum` to `maximum`."""
         try:
             number = int(self._words.pop(0))
         except (IndexError, ValueError):
             raise QnxError(Errno.EINVAL, "no number") from None
-        if not least <= number <= most:
-            raise QnxError(Errno.EINVAL, f"{number} is not {least} to {most}")
+        if not minimum <= number <= maximum:
+            raise QnxError(Errno.EINVAL, f"{number} is not {minimum} to {maximum}")
         return number
 
     def data(self) -> bytes:
@@ -166,13 +166,13 @@ class _CThread:
     def _next(self) -> Generator[Any, Any, bytes | None]:
         """Compute as long as the real thread did, and return its next call; None if the connection is closed."""
         computed_ns = 0
-        self._look(_LOOK_S)
+        self._receive_calls(_LOOK_S)
         while not self._lines:
             if self.client.is_closed:
                 return None
             yield sim.Compute(_COMPUTES_NS)
             computed_ns += _COMPUTES_NS
-            self._look(0)
+            self._receive_calls(0)
         line = self._lines.pop(0)
         ran, _, _ = line.partition(b" ")
         ran_ns = int(ran) if ran.isdigit() and len(ran) < 16 else 0
@@ -181,13 +181,13 @@ class _CThread:
             yield sim.Compute(left_ns)
         return line
 
-    def _look(self, seconds: float) -> None:
+    def _receive_calls(self, seconds: float) -> None:
         """Queue the calls received; if none is queued, wait at most `seconds` for one."""
         if seconds and not self._lines:
             self.client.wait(seconds)
         for line in self.client.receive():
             self.take(line)
-        self._program.looked()
+        self._program.on_check()
 
     def _answer(self, value: Any) -> None:
         self._send("0 " + " ".join(_words_of(value)))
@@ -227,7 +227,7 @@ class CProgram(ClientJob):
         request: Request that contains the name of the process.
         client: Connection of the first thread.
         names: Pid and chid of each named channel of the target; shared by all programs.
-        looked: Called after each check of a connection, during which simulated time stands still.
+        on_check: Called after each check of a connection, during which simulated time stands still.
         say: Called with error messages.
 
     Attributes:
@@ -238,9 +238,9 @@ class CProgram(ClientJob):
 
     def __init__(
         self, kernel: Kernel, request: ProgramRequest, client: Client, names: dict[str, tuple[int, int]],
-        looked: Callable[[], None], say: Callable[[str], None],
+        on_check: Callable[[], None], say: Callable[[str], None],
     ) -> None:  # fmt: skip
-        self.kernel, self.looked, self._say, self._names = kernel, looked, say, names
+        self.kernel, self.on_check, self._say, self._names = kernel, on_check, say, names
         self._threads = [_CThread(self, client)]
         self._tickets: dict[int, _CThread] = {}
         self._handlers: Client | None = None
@@ -483,8 +483,8 @@ def _sigevent(words: _CallWords) -> Sigevent | None:
 def _trace_event(program: CProgram, words: _CallWords) -> sim.TraceEvent:
     """Return a TraceEvent() call in which handlers, buffers and texts replace the pointers of the C program."""
     value = words.number()
-    known, arguments = mode_of(value), list[Any]()
-    for name in known.arguments if known is not None else ():
+    trace_mode, arguments = mode_of(value), list[Any]()
+    for name in trace_mode.arguments if trace_mode is not None else ():
         if name == "handler":
             arguments.append(program.event_handler(words.number()))
         elif name == "data":

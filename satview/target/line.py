@@ -335,7 +335,7 @@ class TargetLine:
         The target reports whole seconds. Each answer limits the offset to a range of one second plus the duration of
         the query; the answers before and after a change of the second limit it to the time between these queries.
         """
-        least, most = float("-inf"), float("inf")
+        minimum, maximum = float("-inf"), float("inf")
         deadline_s = time.monotonic() + _CLOCK_S
         while time.monotonic() < deadline_s:
             before = time.time()
@@ -343,11 +343,11 @@ class TargetLine:
             after = time.time()
             if second is None:
                 return None
-            least, most = max(least, second - after), min(most, second + 1 - before)
-            if most - least < _CLOCK_ERROR_S:
+            minimum, maximum = max(minimum, second - after), min(maximum, second + 1 - before)
+            if maximum - minimum < _CLOCK_ERROR_S:
                 break
             time.sleep(_CLOCK_GAP_S)
-        return ClockOffset((least + most) / 2, (most - least) / 2) if least <= most else None
+        return ClockOffset((minimum + maximum) / 2, (maximum - minimum) / 2) if minimum <= maximum else None
 
     def _tick(self) -> int | None:
         """Return the time of the target's clock in seconds since 1970; None if the clock cannot be read.

@@ -23,7 +23,7 @@ _LOOK_S: Final = 0.1
 
 
 @contextmanager
-def told_as_target_error() -> Iterator[None]:
+def as_target_error() -> Iterator[None]:
     """Convert NoTargetError to TargetError."""
     try:
         yield
@@ -37,7 +37,7 @@ def release_there(name: str) -> Release:
     Raises:
         TargetError: No target of that name runs, or it does not report its release.
     """
-    with told_as_target_error():
+    with as_target_error():
         _, text, _ = shell.answer(shell.folder_of(name), ["uname", "-r"])
     release = release_of(text.strip())
     if release is None:
@@ -64,7 +64,7 @@ def log_there(
         UsageError: The target rejects the request; nothing was written.
         WriteError: The file cannot be written.
     """
-    with told_as_target_error(), shell.connect(shell.folder_of(name)) as line:
+    with as_target_error(), shell.connect(shell.folder_of(name)) as line:
         line.sendall(msgspec.json.encode(request) + b"\n")
         answers = _answers(line, stops)
         messages: list[str] = []

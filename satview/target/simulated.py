@@ -186,17 +186,17 @@ class LogJob(ClientJob):
             self._report()
             end_process(kernel, logger.process, 0)  # else its threads for signals and time would remain
             if logger.failure is not None:
-                self._tidy()
+                self._clean_up()
             return True
         if logger.process.is_dead:
-            self._tidy()
+            self._clean_up()
             self._client.end(1, "tracelogger was ended; what it had not written is lost")
             return True
         if not logger.report.events and logger.is_ready:
             self._why_nothing = why_nothing(kernel, logger.options)
         return False
 
-    def _tidy(self) -> None:
+    def _clean_up(self) -> None:
         """Stop tracing, and reset the filters and free the buffers that a killed logger left."""
         for mode in ("STOP", "DELALLCLASSES", "DEALLOCBUFFER"):
             with suppress(OSError):
@@ -381,7 +381,7 @@ class SimulatedTarget:
                         self._accept()
                 self._listen()
                 self._advance()
-                self._look()
+                self._update_jobs()
 
     def _pace_s(self) -> float:
         """Return the real time between two steps of the simulation, which is short while C programs run."""
@@ -446,7 +446,7 @@ class SimulatedTarget:
                 self._is_ending = True
                 client.end(0)
             elif isinstance(request, ProgramRequest):
-                client.job = CProgram(self.kernel, request, client, self._names, self._looked, self._say)
+                client.job = CProgram(self.kernel, request, client, self._names, self._pause_if_late, self._say)
                 self._jobs.append(client.job)
             elif isinstance(request, (ThreadRequest, HandlersRequest)):
                 client.job = self._program(request.pid).connect(request, client)
@@ -474,7 +474,7 @@ class SimulatedTarget:
                 return job
         raise UsageError(f"no program in C has the pid {pid}")
 
-    def _looked(self) -> None:
+    def _pause_if_late(self) -> None:
         """Pause the simulation to serve other clients if waiting for C programs has taken too long."""
         if time.monotonic() > self._step_ends_s:
             self.kernel.machine.stop()
@@ -508,7 +508,7 @@ class SimulatedTarget:
             self._began_s += behind_s
         machine.truth.forget()
 
-    def _look(self) -> None:
+    def _update_jobs(self) -> None:
         """Remove jobs that have ended, report faults of programs, and delete processes that died a while ago."""
         self._jobs = [job for job in self._jobs if not job.is_over()]
         machine = self.kernel.machine

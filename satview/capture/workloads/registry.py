@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from satview.base.errors import UsageError
-from satview.capture.control import blaming, run_file
+from satview.capture.control import locating_errors, run_file
 from satview.events.wire import MAX_CPUS
 
 if TYPE_CHECKING:
@@ -130,7 +130,7 @@ def _from_file(path: Path) -> Workload:
             kernel.spawn(f"usr/bin/{path.stem}", program)
 
     def guarded(kernel: Kernel) -> None:
-        with blaming(path, lambda: kernel.machine.now):
+        with locating_errors(path, lambda: kernel.machine.now):
             setup(kernel)
 
     def number(name: str, default: int, minimum: int, maximum: int) -> float:

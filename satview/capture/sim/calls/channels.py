@@ -30,7 +30,7 @@ __all__ = [
 def close_channel(kernel: KernelServices, cpu: Cpu, channel: Channel) -> None:
     """Let the calls of all threads blocked on a channel fail with ESRCH, and notify processes connected to it."""
     for envelope in list(channel.senders):
-        _dismiss(kernel, cpu, envelope, Errno.ESRCH)
+        _fail_sender(kernel, cpu, envelope, Errno.ESRCH)
     channel.senders.clear()
     for receiver in list(channel.receivers):
         kernel.fail(receiver, Errno.ESRCH)
@@ -38,14 +38,14 @@ def close_channel(kernel: KernelServices, cpu: Cpu, channel: Channel) -> None:
     channel.receivers.clear()
     for process in kernel.processes.values():
         if process is not channel.process and not process.is_dead:
-            _tell_of_loss(kernel, cpu, process, channel)
+            _notify_of_closed_channel(kernel, cpu, process, channel)
         for thread in process.threads.values():
             if isinstance(thread.waiting_on, NetWait) and thread.waiting_on.link.channel is channel:
                 kernel.fail(thread, Errno.ESRCH)
                 kernel.wake(cpu, thread, outcome="dead")
 
 
-def _tell_of_loss(kernel: KernelServices, cpu: Cpu, process: Process, lost: Channel) -> None:
+def _notify_of_closed_channel(kernel: KernelServices, cpu: Cpu, process: Process, lost: Channel) -> None:
     """Send a pulse to a process for each of its connections to a closed channel, if it requested such pulses."""
     listener = next((c for c in process.channels.values() if c.flags & CHF_COID_DISCONNECT), None)
     for connection in process.connections.values() if listener is not None else ():
@@ -55,14 +55,14 @@ def _tell_of_loss(kernel: KernelServices, cpu: Cpu, process: Process, lost: Chan
 
 
 def disconnect(kernel: KernelServices, cpu: Cpu, connection: Connection) -> None:
-    """Send a pulse to the server of a closed connection if the client has no other one and the server requested it."""
+    """Send the server of a closed connection a pulse, if requested and if the client has no other connection to it."""
     channel, client = connection.channel, connection.owner
     others = any(c.channel is channel for c in client.connections.values() if c is not connection)
     if channel.flags & CHF_DISCONNECT and not others and not channel.process.is_dead:
         send_pulse(kernel, cpu, connection, "SPULSE_DIS", PULSE_PRIORITY, CODE_DISCONNECT, 0)
 
 
-def _dismiss(kernel: KernelServices, cpu: Cpu, envelope: Envelope, error: Errno) -> None:
+def _fail_sender(kernel: KernelServices, cpu: Cpu, envelope: Envelope, error: Errno) -> None:
     client = envelope.client
     envelope.dropped = True
     envelope.truth.status = -int(error)

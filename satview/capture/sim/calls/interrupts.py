@@ -237,7 +237,7 @@ class TraceEvent(Call):
 
     def __del__(self) -> None:
         if getattr(self, "location", ""):  # not set if the mode was no number
-            WATCH.thrown_away(self.location)
+            WATCH.record_unused(self.location)
 
     def is_silent(self, target: Target) -> bool:
         """Return whether the call only inserts an event: from 6.4 on, the event is logged instead of the call."""

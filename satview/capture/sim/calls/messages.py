@@ -197,7 +197,7 @@ def busy_servers(channel: Channel) -> list[Thread]:
     return [t for t in threads if t.received_from is channel and t.state not in ("RECEIVE", "DEAD")]
 
 
-def hurry(kernel: KernelServices, cpu: Cpu, channel: Channel) -> None:
+def raise_servers(kernel: KernelServices, cpu: Cpu, channel: Channel) -> None:
     """Raise the busy servers of a channel to the highest priority of its queued messages and pulses."""
     if not channel.fixed_priority:
         for server in busy_servers(channel):
@@ -205,7 +205,7 @@ def hurry(kernel: KernelServices, cpu: Cpu, channel: Channel) -> None:
 
 
 def take_receiver(channel: Channel) -> Thread:
-    """Remove and return the waiting receiver with the highest priority; of equal ones the one that waited longest."""
+    """Remove and return the waiting receiver with the highest priority; of equal priorities, the first to wait."""
     best = max(channel.receivers, key=lambda t: t.base_priority)
     channel.receivers.remove(best)
     return best
@@ -219,7 +219,7 @@ def adopt_priority(kernel: KernelServices, cpu: Cpu, server: Thread, channel: Ch
     kernel.scheduler.set_priority(cpu, server, max(priority, effective_priority(server)))
 
 
-def task_for(kernel: KernelServices, cpu: Cpu, server: Thread, envelope: Envelope) -> None:
+def inherit_from_client(kernel: KernelServices, cpu: Cpu, server: Thread, envelope: Envelope) -> None:
     """Set a server to the priority and the partition of the client whose message it received."""
     channel = envelope.connection.channel
     if not channel.fixed_priority:
@@ -261,12 +261,12 @@ def receive_pulse(kernel: KernelServices, server: Thread, channel: Channel, puls
     kernel.complete(server, received, rcvid=0, **{"rmsg[1]": pulse.code & 0xFF, "rmsg[2]": pulse.value})
 
 
-def send_on(kernel: KernelServices, cpu: Cpu, thread: Thread, client: Thread) -> None:
+def wait_for_transmission(kernel: KernelServices, cpu: Cpu, thread: Thread, client: Thread) -> None:
     """Block a server until its reply is sent to another node, if the client represents a thread of another node."""
     channel = next(iter(client.process.channels.values()), None)
     if client.vtid and channel is not None:
-        way = NetWait(Connection(client.process, 0, channel, 0), client)
-        kernel.block(cpu, thread, "NET_REPLY", way, way.holder())
+        wait = NetWait(Connection(client.process, 0, channel, 0), client)
+        kernel.block(cpu, thread, "NET_REPLY", wait, wait.holder())
 
 
 _INFO_ADDRESS = 0x8047C40
@@ -306,13 +306,13 @@ class MsgSend(Call):
             server = take_receiver(channel)
             envelope.server = server
             kernel.block(cpu, thread, "REPLY", envelope, (server,))
-            task_for(kernel, cpu, server, envelope)
+            inherit_from_client(kernel, cpu, server, envelope)
             server.finish = lambda: hand_over(kernel, server, envelope)
             kernel.wake(cpu, server, waker=thread, handoff=True)
             return
         channel.senders.append(envelope)
         kernel.block(cpu, thread, "SEND", envelope, tuple(t for t in busy_servers(channel) if t.serving))
-        hurry(kernel, cpu, channel)
+        raise_servers(kernel, cpu, channel)
 
 
 @dataclass(slots=True)
@@ -355,7 +355,7 @@ class MsgReceive(Call):
             thread.finish = lambda: receive_pulse(kernel, thread, channel, pulse)
         elif envelope is not None:
             channel.senders.remove(envelope)
-            task_for(kernel, cpu, thread, envelope)
+            inherit_from_client(kernel, cpu, thread, envelope)
             envelope.server = thread
             thread.finish = lambda: _take_queued(kernel, cpu, thread, envelope)
         else:
@@ -415,7 +415,7 @@ class MsgReply(Call):
         kernel.wake(cpu, client, waker=thread)
         kernel.complete(thread)
         pass_on_priority(kernel, cpu, thread)
-        send_on(kernel, cpu, thread, client)
+        wait_for_transmission(kernel, cpu, thread, client)
 
 
 @dataclass(slots=True)
@@ -442,7 +442,7 @@ class MsgError(Call):
         end_service(kernel, cpu, envelope)
         kernel.wake(cpu, client, waker=thread)
         kernel.complete(thread)
-        send_on(kernel, cpu, thread, client)
+        wait_for_transmission(kernel, cpu, thread, client)
 
 
 @dataclass(slots=True)
@@ -569,6 +569,6 @@ class MsgKeyData(Call):
         """Return a key computed from client and rcvid; 0 if the given key is checked and correct."""
         kernel.enter(cpu, thread, self)
         client = received_message(thread, self.rcvid).client
-        right = zlib.crc32(f"{client.pid} {client.tid} {self.rcvid}".encode()) & 0x7FFFFFFF
-        new = 0 if self.op and self.key == right else right
-        kernel.complete(thread, new, newkey=new)
+        key = zlib.crc32(f"{client.pid} {client.tid} {self.rcvid}".encode()) & 0x7FFFFFFF
+        result = 0 if self.op and self.key == key else key
+        kernel.complete(thread, result, newkey=result)

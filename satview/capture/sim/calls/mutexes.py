@@ -33,13 +33,13 @@ def check_exists(kernel: KernelServices, cpu: Cpu, thread: Thread, call: Call, t
 def _acquire(kernel: KernelServices, thread: Thread, mutex: Mutex) -> None:
     mutex.owner = thread
     thread.held.append(mutex)
-    kernel.history.got_mutex(kernel.now, thread, mutex.address)
+    kernel.history.mutex_acquired(kernel.now, thread, mutex.address)
 
 
 def _release(kernel: KernelServices, thread: Thread, mutex: Mutex) -> None:
     mutex.owner = None
     thread.held.remove(mutex)
-    kernel.history.gave_mutex_up(kernel.now, thread, mutex.address)
+    kernel.history.mutex_released(kernel.now, thread, mutex.address)
 
 
 def _wait_for(kernel: KernelServices, cpu: Cpu, thread: Thread, mutex: Mutex) -> None:
@@ -50,7 +50,7 @@ def _wait_for(kernel: KernelServices, cpu: Cpu, thread: Thread, mutex: Mutex) ->
         pass_on_priority(kernel, cpu, owner)
 
 
-def hand_on(kernel: KernelServices, cpu: Cpu, mutex: Mutex) -> None:
+def release_mutex(kernel: KernelServices, cpu: Cpu, mutex: Mutex) -> None:
     """Release a mutex and give it to the waiter with the highest priority, if any; update inherited priorities."""
     old = mutex.owner
     if old is not None:
@@ -78,7 +78,7 @@ def forget_waiter(kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
         thing.queue = deque(entry for entry in thing.queue if entry[0] is not thread)
 
 
-def retake(
+def reacquire_mutex(
     kernel: KernelServices, cpu: Cpu, condvar: Condvar, waiter: Thread, waker: Thread | None, outcome: str = "ok"
 ) -> None:
     """End a thread's wait on a condition variable: give it the mutex, or let it wait for the mutex."""
@@ -157,7 +157,7 @@ class MutexUnlock(Call):
             return
         kernel.enter(cpu, thread, self)
         kernel.complete(thread)
-        hand_on(kernel, cpu, mutex)
+        release_mutex(kernel, cpu, mutex)
 
 
 @dataclass(slots=True)
@@ -191,12 +191,12 @@ class CondWait(Call):
         self.condvar.waiters.append(thread)
         self.condvar.mutex_of[thread] = self.mutex
         kernel.block(cpu, thread, "CONDVAR", self.condvar)
-        hand_on(kernel, cpu, self.mutex)
+        release_mutex(kernel, cpu, self.mutex)
 
 
 @dataclass(slots=True)
 class CondSignal(Call):
-    """Wake one thread that waits on a condition variable, or with `everybody` all of them."""
+    """Wake one thread that waits on a condition variable, or all threads with `everybody`."""
 
     name = "SYNC_CONDVAR_SIGNAL"
     condvar: Condvar
@@ -212,7 +212,7 @@ class CondSignal(Call):
         kernel.complete(thread)
         condvar = self.condvar
         while condvar.waiters:
-            retake(kernel, cpu, condvar, condvar.take_best(), thread)
+            reacquire_mutex(kernel, cpu, condvar, condvar.take_best(), thread)
             if not self.everybody:
                 return
 
@@ -247,7 +247,7 @@ class SyncDestroy(Call):
         return self.sync.values()
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
-        """Destroy the object if it is not in use.
+        """Destroy the object unless a thread uses it.
 
         Raises:
             QnxError: EINVAL (the object is destroyed already); EBUSY (a thread holds the object or waits for it).

@@ -99,8 +99,8 @@ def transmitted(kernel: KernelServices, cpu: Cpu) -> int:
     count = 0
     for process in kernel.processes.values():
         for thread in process.threads.values():
-            way = thread.waiting_on
-            if manager is not None and isinstance(way, NetWait) and way.link.channel.process is manager.process:
+            wait = thread.waiting_on
+            if manager is not None and isinstance(wait, NetWait) and wait.link.channel.process is manager.process:
                 kernel.wake(cpu, thread, waker=manager)
                 count += 1
     return count

@@ -252,7 +252,7 @@ def request(kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
     send_pulse(kernel, cpu, link, "SPULSE_EXE", MANAGER_PRIORITY, CODE_FAULT, thread.pid)
 
 
-def provide(pid: int, kernel: KernelServices, cpu: Cpu) -> int:
+def provide_resources(pid: int, kernel: KernelServices, cpu: Cpu) -> int:
     """Wake the threads of a process that wait for a page, register set or stack; return their number. For `Ring0`."""
     kernel.spend(8_000)
     process = kernel.processes.get(pid)
@@ -272,12 +272,12 @@ def end_of_program(kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
         kernel.finish_silently(thread)
         kernel.enter(cpu, thread, ThreadDestroyAll())
     cause = kernel.history.cause
-    bury(kernel, cpu, thread)
+    destroy_thread(kernel, cpu, thread)
     if is_last:
         _end_process(kernel, cpu, process, cause)
 
 
-def bury(kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
+def destroy_thread(kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
     """Destroy a thread in any state; fail the calls of its clients and wake the thread that joins it."""
     _report(kernel, cpu, thread, "DESTROY")
     if thread.cpu >= 0:
@@ -337,12 +337,12 @@ def kill(kernel: KernelServices, cpu: Cpu, process: Process, signo: int) -> None
             thread.exit_value = -signo
             kernel.history.cause = cause
             kernel.stop_waiting(cpu, thread)
-            bury(kernel, cpu, thread)
+            destroy_thread(kernel, cpu, thread)
     _end_process(kernel, cpu, process, cause)
 
 
-def hold(kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
-    """Stop a thread until `let_go`: at once if ready or running, else when its wait ends. Kernel threads never stop."""
+def stop_thread(kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
+    """Stop a thread until `continue_thread`; a blocked thread stops when its wait ends, a kernel thread never."""
     if thread.is_held or thread.state == "DEAD" or thread.pid == 1:
         return
     thread.is_held = True
@@ -360,8 +360,8 @@ def hold(kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
     kernel.history.wait_begins(time, thread, "STOPPED", "SIGCONT", ())
 
 
-def let_go(kernel: KernelServices, cpu: Cpu, thread: Thread, waker: Thread | None) -> None:
-    """Continue a thread stopped by `hold`; other threads are unchanged."""
+def continue_thread(kernel: KernelServices, cpu: Cpu, thread: Thread, waker: Thread | None) -> None:
+    """Continue a thread stopped by `stop_thread`; other threads are unchanged."""
     if thread.is_held:
         thread.is_held = False
         if thread.state == "STOPPED":
@@ -584,15 +584,15 @@ class ThreadCtl(Call):
             tid = self.data_p if subject is thread else 0
             other = find_thread(kernel, subject, 0, tid)
             if self.cmd == _ONE_THREAD_HOLD:
-                hold(kernel, cpu, other)
+                stop_thread(kernel, cpu, other)
             else:
-                let_go(kernel, cpu, other, thread)
+                continue_thread(kernel, cpu, other, thread)
         elif self.cmd in (_THREADS_HOLD, _THREADS_CONT):
             for other in list(subject.process.threads.values()):
                 if self.cmd == _THREADS_CONT:
-                    let_go(kernel, cpu, other, thread)
+                    continue_thread(kernel, cpu, other, thread)
                 elif other is not subject:
-                    hold(kernel, cpu, other)
+                    stop_thread(kernel, cpu, other)
 
 
 @dataclass(slots=True)

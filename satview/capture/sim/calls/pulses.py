@@ -9,8 +9,8 @@ from satview.capture.sim.calls.messages import (
     NetWait,
     PulseInFlight,
     adopt_priority,
-    hurry,
     live_connection,
+    raise_servers,
     receive_pulse,
     received_message,
     take_receiver,
@@ -54,7 +54,7 @@ def send_pulse(
     kernel.record.comm(cpu.index, time, event, words, pid, tid)
     if not channel.receivers:
         channel.pulses.append(pulse)
-        hurry(kernel, cpu, channel)
+        raise_servers(kernel, cpu, channel)
         return
     server = take_receiver(channel)
     adopt_priority(kernel, cpu, server, channel, priority)

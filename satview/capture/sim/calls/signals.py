@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from satview.capture.sim.calls.call import SIGCONT, SIGSTOP, Call, code_address
-from satview.capture.sim.calls.processes import hold, kill, let_go
+from satview.capture.sim.calls.processes import continue_thread, kill, stop_thread
 from satview.capture.sim.calls.timers import unblock
 from satview.capture.sim.parts.errors import Errno, QnxError
 from satview.capture.sim.parts.services import KernelServices
@@ -41,9 +41,9 @@ def route(kernel: KernelServices, cpu: Cpu, thread: Thread, signo: int, code: in
     if is_stop or signo == SIGCONT:
         for other in list(process.threads.values()):
             if is_stop:
-                hold(kernel, cpu, other)
+                stop_thread(kernel, cpu, other)
             else:
-                let_go(kernel, cpu, other, cpu.thread)
+                continue_thread(kernel, cpu, other, cpu.thread)
         if is_stop or signo not in process.handlers:
             return
     if thread.state == "SIGWAITINFO" and signo in thread.wait_signals:

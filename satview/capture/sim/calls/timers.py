@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from satview.base.time import NS_PER_S
 from satview.capture.sim.calls.call import CLOCK_MONOTONIC, SIGALRM, Call
 from satview.capture.sim.calls.messages import ChannelWait, Envelope, NetWait
-from satview.capture.sim.calls.mutexes import forget_waiter, retake
+from satview.capture.sim.calls.mutexes import forget_waiter, reacquire_mutex
 from satview.capture.sim.calls.pulses import CODE_NET_UNBLOCK, CODE_UNBLOCK, PULSE_PRIORITY, deliver, send_pulse
 from satview.capture.sim.parts.errors import Errno, QnxError
 from satview.capture.sim.parts.interrupt_sources import CLOCK_VECTOR
@@ -76,7 +76,7 @@ class ClockPeriod(Call):
 
 @dataclass(slots=True)
 class ClockAdjust(Call):
-    """Set a gradual adjustment of the time of day: number of ticks, and increment per tick; result: the old one."""
+    """Set a gradual adjustment of the time of day (number of ticks, increment per tick); result: the old adjustment."""
 
     name = "CLOCK_ADJUST"
     tick_count: int = 0
@@ -153,7 +153,7 @@ class Timers:
 
 
 def log_expiry(kernel: KernelServices, cpu: Cpu, thread: Thread, ident: int, flags: int) -> None:
-    """Log the expiry of a timer, and set it as the cause; kernels before 6.6 do not log it: the clock is the cause."""
+    """Log the expiry of a timer as the cause of what follows; before 6.6, the cause is the clock interrupt instead."""
     time = kernel.stamp()
     kernel.record.timer(cpu.index, time, thread, ident, flags)
     kernel.history.cause = time if kernel.target.logs_timers else kernel.timers.clock_interrupt
@@ -195,7 +195,7 @@ def unblock(kernel: KernelServices, cpu: Cpu, thread: Thread, error: Errno, outc
         thing.channel.receivers.remove(thread)
     kernel.fail(thread, error)
     if isinstance(thing, Condvar):
-        retake(kernel, cpu, thing, thread, None, outcome)
+        reacquire_mutex(kernel, cpu, thing, thread, None, outcome)
         return True
     if isinstance(thing, NetWait):
         cause = kernel.history.cause

@@ -24,11 +24,11 @@ from satview.capture.sim.calls.processes import (
     WaitPid,
     add_process,
     add_thread,
-    bury,
     close_all,
     create,
+    destroy_thread,
     new_process,
-    provide,
+    provide_resources,
     start,
 )
 from satview.capture.sim.parts.errors import Errno, QnxError, ThreadCancelled, WorkloadError, location_of
@@ -79,13 +79,13 @@ def _worker() -> Program:
     while True:
         received = yield MsgReceive(1)
         if received.is_pulse and received.code == CODE_FAULT:
-            yield Ring0(partial(provide, received.value))
+            yield Ring0(partial(provide_resources, received.value))
         elif received.is_pulse:
             dead = yield Ring0(partial(_reap, received.value))
             for rcvid, value in dead.waiters:
                 yield from _answer(rcvid, value)
             if dead.is_awaited:
-                yield Ring0(partial(_tell_parent, received.value))
+                yield Ring0(partial(_notify_parent, received.value))
         elif isinstance(received.payload, (Spawn, Fork)):
             yield Compute(40_000)
             pid = yield Ring0(partial(_create, received.payload, received.pid))
@@ -191,7 +191,7 @@ def _replace(call: Exec, pid: int, tid: int, kernel: KernelServices, cpu: Cpu) -
     for thread in list(process.threads.values()):
         if thread is not caller and thread.state != "DEAD":
             kernel.stop_waiting(cpu, thread)
-            bury(kernel, cpu, thread)
+            destroy_thread(kernel, cpu, thread)
             kernel.history.cause = cause
     close_all(kernel, cpu, process)
     process.channels.clear()
@@ -277,7 +277,7 @@ def _has_use_for(process: Process, signo: int) -> bool:
     )
 
 
-def _tell_parent(pid: int, kernel: KernelServices, cpu: Cpu) -> int:
+def _notify_parent(pid: int, kernel: KernelServices, cpu: Cpu) -> int:
     """Send SIGCHLD to the parent of a dead process."""
     parent = kernel.processes[kernel.processes[pid].parent]
     kernel.post_signal(cpu, parent, None, SIGCHLD, CLD_EXITED)

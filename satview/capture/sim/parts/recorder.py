@@ -159,7 +159,7 @@ class CallWatch:
         frame = sys._getframe(2)
         return f"{frame.f_code.co_filename.replace(chr(92), '/').rsplit('/', 1)[-1]}:{frame.f_lineno}"
 
-    def thrown_away(self, location: str) -> None:
+    def record_unused(self, location: str) -> None:
         """Record the location where an object was created that was deleted without having been yielded."""
         if self.is_on:
             self.locations[location] = None
@@ -223,7 +223,7 @@ class Recorder(Protocol):
         """Report that an interrupt handler begins."""
 
     def handler_exit(self, cpu: int, time: int, vector: int, event: Sigevent | None) -> None:
-        """Report that an interrupt handler ends and returns a sigevent; None = it returns no sigevent."""
+        """Report that an interrupt handler ends and returns a sigevent; None = no sigevent."""
 
     def deliver_interrupt(self, cpu: int, time: int, ident: int) -> None:
         """Report the delivery of an interrupt to its service thread (8.0)."""

@@ -94,8 +94,8 @@ class Target:
 
     def skews(self, seed: int) -> tuple[int, ...]:
         """Return the offset of each CPU's counter from CPU 0's, in cycles; the same for the same seed."""
-        chance, most = random.Random(~seed), self.cycles(self.skew_ns)  # noqa: S311  -- repeatable, not secret
-        return (0, *(chance.randint(-most // 2, most // 2) for _ in range(self.cpus - 1)))
+        rng, max_cycles = random.Random(~seed), self.cycles(self.skew_ns)  # noqa: S311  -- repeatable, not secret
+        return (0, *(rng.randint(-max_cycles // 2, max_cycles // 2) for _ in range(self.cpus - 1)))
 
 
 @cache

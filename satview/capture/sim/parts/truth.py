@@ -275,12 +275,12 @@ class TruthKeeper:
             wait.outcome = outcome
             wait.waker = (waker.process.pid, waker.tid) if waker is not None else None
 
-    def got_mutex(self, time: int, thread: Thread, address: int) -> None:
+    def mutex_acquired(self, time: int, thread: Thread, address: int) -> None:
         """Record that a thread has acquired a mutex."""
         hold = self._holds[address, thread] = Hold((thread.process.pid, thread.tid), address, time)
         self.truth.holds.append(hold)
 
-    def gave_mutex_up(self, time: int, thread: Thread, address: int) -> None:
+    def mutex_released(self, time: int, thread: Thread, address: int) -> None:
         """Record that a thread has released a mutex."""
         hold = self._holds.pop((address, thread), None)
         if hold is not None:
