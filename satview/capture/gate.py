@@ -106,7 +106,7 @@ class Gate:
         self._machine = machine
 
     def allocate(self, count: int, hand_over: Callable[[Buffer], None]) -> TraceBuffers:
-        """Create the kernel buffers and return them."""
+        """Create and return the kernel buffers; `hand_over` is called with each full buffer."""
         if self._machine is None:
             raise AssertionError("connect() comes first")
         self.buffers = TraceBuffers(

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 def dump_state(machine: Machine, emitter: Emitter, cpu: int) -> None:
     """Emit TIME, then the existing partitions, processes and threads; filters apply to these events too."""
     buffers, emitter.origin = emitter.buffers, None
-    emitter.running = [None] * machine.target.cpus  # the trace shows who runs from here on
+    emitter.running = [None] * machine.target.cpus  # set by the RUNNING events of the dump
 
     def stamp(on_cpu: int = cpu) -> int:
         time = machine.stamp()
@@ -43,7 +43,7 @@ def dump_state(machine: Machine, emitter: Emitter, cpu: int) -> None:
         return time
 
     if buffers is not None and (buffers.rings[0].current is not None or machine.target.is_old):
-        buffers.time(cpu, stamp())  # a new buffer begins with one anyway
+        buffers.time(cpu, stamp())  # a new buffer begins with a TIME event anyway
     for partition in machine.partitions:
         emitter.partition(cpu, stamp, partition)
     for process in sorted(machine.processes.values(), key=lambda p: p.pid & 0xFFF):

@@ -145,7 +145,7 @@ def read_profiles(path: Path) -> dict[str, Profile]:
 
 
 def find_profile(text: str, path: Path) -> Profile:
-    """Return the target with an address, or with a name in a file of targets.
+    """Return the target that `text` specifies: by an address, or by a name in a file of targets.
 
     Raises:
         UsageError: The address is invalid, or the file has no such name; the text lists the names in the file.

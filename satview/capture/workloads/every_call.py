@@ -248,7 +248,7 @@ def _waiting() -> Program:
 
 
 def _objects() -> Program:
-    """Use a mutex, a condition variable, a semaphore, a barrier and a readers/writer lock with a second thread."""
+    """Synchronize with a second thread by a mutex, condition variable, semaphore, barrier and readers/writer lock."""
     mutex, condvar, semaphore = Mutex("m"), Condvar("c"), Semaphore("s")
     barrier, lock = Barrier("b", 2), RwLock("l")
     orphan = Mutex("orphan")

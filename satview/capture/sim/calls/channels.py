@@ -196,7 +196,7 @@ class ConnectServerInfo(Call):
     coid: int
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
-        """Return the server's ids.
+        """Return the coid of the connection, and log the ids of the server.
 
         Raises:
             QnxError: ESRCH (no such process); EINVAL (no connection with at least this coid).

@@ -67,7 +67,7 @@ class SignalFault(Call):
         return {"sigcode": self.signo | self.code << 8, "addr": self.addr}
 
     def older(self) -> Call:
-        """Return this call, which kernels without it execute but do not log."""
+        """Return this call: kernels that do not log it send the signal too."""
         return self
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:

@@ -260,7 +260,7 @@ class Sleep(Call):
 
 @dataclass(slots=True)
 class TimerTimeout(Call):
-    """Set a timeout for the next blocking call: in one of these states it fails with ETIMEDOUT after `ns`."""
+    """Set a timeout for the next blocking call: in one of `states` the call fails with ETIMEDOUT after `ns`."""
 
     name = "TIMER_TIMEOUT"
     states: tuple[str, ...]

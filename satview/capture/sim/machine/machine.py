@@ -175,7 +175,7 @@ class InterruptController:
         return attachment.event
 
     def _deliver_all(self, cpu: Cpu, source: InterruptSource) -> list[_Due]:
-        """Return the events of all attachments for their service threads (8.0, which has no handlers)."""
+        """Log the deliveries of an interrupt to its service threads, and return their events (8.0)."""
         kernel = self.kernel
         events: list[_Due] = []
         for attachment in source.attachments:
