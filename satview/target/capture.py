@@ -442,11 +442,11 @@ class _ScriptRun:
         """Compare the received file with the checksum that the target computed, if it sent a file."""
         if self._file == "-" or not self._arrival.received:
             return
-        theirs = re.search(rf"^{_SUM} (\d+) (\d+)", self._stderr, re.MULTILINE)
-        if theirs is None:
+        sent = re.search(rf"^{_SUM} (\d+) (\d+)", self._stderr, re.MULTILINE)
+        if sent is None:
             self._captured.notes.append(f"{self._name} has no cksum, so the copy could not be compared")
-        elif (int(theirs[1]), int(theirs[2])) != (self._arrival.checksum, self._arrival.received):
-            self._captured.faults.append(f"{self._captured.path.name} is not what {self._name} had: {theirs[2]} bytes "
+        elif (int(sent[1]), int(sent[2])) != (self._arrival.checksum, self._arrival.received):
+            self._captured.faults.append(f"{self._captured.path.name} is not what {self._name} had: {sent[2]} bytes "
                                          f"there, {self._arrival.received} came; capture again")  # fmt: skip
 
     def _clean_up_again(self) -> str:

@@ -137,7 +137,7 @@ def _last_bankruptcy(kernel: KernelServices, _thread: Thread, _partition: Partit
     return {f"pid_{ends}": pid, f"tid_{ends}": tid, f"partition_id_{ends}": ident}
 
 
-def _whose(_kernel: KernelServices, thread: Thread, _partition: Partition | None) -> dict[str, int]:
+def _partitions_of_thread(_kernel: KernelServices, thread: Thread, _partition: Partition | None) -> dict[str, int]:
     own, current = thread.own_partition, thread.partition
     idents = {
         "original_partition_id": own.ident if own else 0,
@@ -146,7 +146,7 @@ def _whose(_kernel: KernelServices, thread: Thread, _partition: Partition | None
     return {"pid": thread.pid, "tid": thread.tid, **idents, "flags": int(thread.is_critical)}
 
 
-def _of_process(_kernel: KernelServices, thread: Thread, _partition: Partition | None) -> dict[str, int]:
+def _partition_of_process(_kernel: KernelServices, thread: Thread, _partition: Partition | None) -> dict[str, int]:
     partition = thread.process.partition
     return {"pid": thread.pid, "partition_id": partition.ident if partition else 0}
 
@@ -165,7 +165,7 @@ def _budgets(_kernel: KernelServices, _thread: Thread, partition: Partition | No
     }
 
 
-def _joined(_kernel: KernelServices, thread: Thread, partition: Partition | None) -> dict[str, int]:
+def _thread_in_partition(_kernel: KernelServices, thread: Thread, partition: Partition | None) -> dict[str, int]:
     assert partition is not None
     return {"partition_id": partition.ident, "pid": thread.pid, "tid": thread.tid}
 
@@ -184,9 +184,9 @@ _QUERIES: dict[str, tuple[str, _Answer, bool]] = {
     "partition": ("APS_NEW_BUDGET", _budgets, True),
     "partition statistics": ("APS_PSTATS", _usage, True),
     "overall statistics": ("APS_OSTATS", _last_bankruptcy, False),
-    "thread": ("APS_THREAD", _whose, False),
-    "process": ("APS_PROCESS", _of_process, False),
-    "join": ("APS_JOIN", _joined, True),
+    "thread": ("APS_THREAD", _partitions_of_thread, False),
+    "process": ("APS_PROCESS", _partition_of_process, False),
+    "join": ("APS_JOIN", _thread_in_partition, True),
     "configure": ("SCHED_CONF", _priorities, False),
 }
 

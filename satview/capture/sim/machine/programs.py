@@ -264,11 +264,11 @@ def _reap(pid: int, kernel: KernelServices, cpu: Cpu) -> _Dead:
     kernel.record.process_life(cpu.index, kernel.stamp(), process, "DESTROY")
     kernel.truth.processes.append((time, "destroyed", pid, process.name))
     parent = kernel.processes.get(process.parent)
-    is_awaited = parent is not None and _has_use_for(parent, SIGCHLD)
+    is_awaited = parent is not None and _reacts_to(parent, SIGCHLD)
     return _Dead([(rcvid, process.exit_value) for rcvid in process.waiters], is_awaited)
 
 
-def _has_use_for(process: Process, signo: int) -> bool:
+def _reacts_to(process: Process, signo: int) -> bool:
     """Return whether a process handles, blocks or waits for a signal whose default action is "ignore"."""
     threads = process.threads.values()
     return not process.is_dead and (

@@ -30,7 +30,7 @@ class Errno(IntEnum):
     ETIMEDOUT = 260
 
 
-_OUR_CODE = ("satview.capture.sim.", "satview.capture.kernel", "satview.capture.trace_event")
+_SIMULATION_MODULES = ("satview.capture.sim.", "satview.capture.kernel", "satview.capture.trace_event")
 _MEANING = {
     Errno.EPERM: "Operation not permitted",
     Errno.ESRCH: "No such process or thread",
@@ -84,12 +84,12 @@ class WorkloadError(SatviewError):
 
 def location_of(fault: BaseException) -> str:
     """Return the innermost location of an exception in a program's code, else in the simulation's: `name.py:12`."""
-    trace, ours, theirs = fault.__traceback__, "", ""
+    trace, simulation_location, program_location = fault.__traceback__, "", ""
     while trace is not None:
         location = f"{trace.tb_frame.f_code.co_filename.replace(chr(92), '/').rsplit('/', 1)[-1]}:{trace.tb_lineno}"
-        if str(trace.tb_frame.f_globals.get("__name__")).startswith(_OUR_CODE):
-            ours = location
+        if str(trace.tb_frame.f_globals.get("__name__")).startswith(_SIMULATION_MODULES):
+            simulation_location = location
         else:
-            theirs = location
+            program_location = location
         trace = trace.tb_next
-    return theirs or ours
+    return program_location or simulation_location
