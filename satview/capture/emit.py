@@ -138,7 +138,8 @@ class SystemEvents(Gate):
 
     def interrupt_enter(self, cpu: int, time: int, vector: int, address: int) -> None:
         """Emit the entry of an interrupt."""
-        self._enter_interrupt()
+        if self.buffers is not None:
+            self.buffers.in_interrupt += 1
         code = _INT_ENTER_64 if address >> 32 else _INT_ENTER
         in_kernel_or_address = 1 if self.target.is_old else address
         words = self._words(code, {"interrupt_number": vector, "ip": in_kernel_or_address})
@@ -152,10 +153,6 @@ class SystemEvents(Gate):
         self._interrupt(cpu, time, vector, _INT_EXIT, words)
         if self.buffers is not None and self.buffers.in_interrupt:
             self.buffers.leave_interrupt(time)
-
-    def _enter_interrupt(self) -> None:
-        if self.buffers is not None:
-            self.buffers.in_interrupt += 1
 
     def handler_enter(self, cpu: int, time: int, process: Process, vector: int, address: int) -> None:
         """Emit the entry of an interrupt handler, which always takes several slots; from 6.4 on."""
