@@ -109,10 +109,7 @@ class BufferRing:
     def close(self, stamp: int, sequence: int | None = None, hand_over: bool = True) -> None:
         """Close the current buffer; with `hand_over`, write its slot count into its first slot and hand it over.
 
-        Args:
-            stamp: Stamp of the BUFFER_END event of 8.0.
-            sequence: Replaces the sequence number of the buffer; None = unchanged.
-            hand_over: Pass the buffer to the logger.
+        `stamp` is that of BUFFER_END (8.0); `sequence` replaces the sequence number of the buffer.
         """
         buffer = self.current
         if buffer is None:

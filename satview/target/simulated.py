@@ -267,7 +267,7 @@ class WorkloadJob(ClientJob):
 
     def _silence(self) -> None:
         for source in self._sources:
-            source.is_silent, source.gap_ns = True, _never
+            source.is_silent, source.gap_ns = True, lambda: None
 
     def abandon(self) -> None:
         """End the workload's processes with SIGHUP, as when a terminal is closed."""
@@ -275,10 +275,6 @@ class WorkloadJob(ClientJob):
         while alive := self._alive():
             for process in alive:
                 end_process(self._kernel, process, SIGHUP)
-
-
-def _never() -> None:
-    """Return None as the time to the next interrupt, so that a device raises no more interrupts."""
 
 
 def end_process(kernel: Kernel, process: Process, signo: int) -> None:

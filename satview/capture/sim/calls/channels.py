@@ -113,10 +113,6 @@ class ChannelDestroy(Call):
     name = "CHANNEL_DESTROY"
     chid: int
 
-    def arguments(self, _thread: Thread) -> dict[str, int]:
-        """Return the logged arguments: chid."""
-        return {"chid": self.chid}
-
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
         """Remove the channel, and unblock the threads that are blocked on it.
 
@@ -168,10 +164,6 @@ class ConnectDetach(Call):
 
     name = "CONNECT_DETACH"
     coid: int
-
-    def arguments(self, _thread: Thread) -> dict[str, int]:
-        """Return the logged arguments: coid."""
-        return {"coid": self.coid}
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
         """Close a connection.

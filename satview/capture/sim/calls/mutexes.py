@@ -94,15 +94,21 @@ def reacquire_mutex(
 
 
 @dataclass(slots=True)
-class MutexLock(Call):
-    """Lock a mutex; enters the kernel only to wait, because the library locks a free mutex itself."""
+class _MutexCall(Call):
+    """Base class of calls whose argument is a mutex."""
 
-    name = "SYNC_MUTEX_LOCK"
     mutex: Mutex
 
     def arguments(self, _thread: Thread) -> dict[str, int]:
         """Return the logged arguments: the mutex."""
         return self.mutex.values()
+
+
+@dataclass(slots=True)
+class MutexLock(_MutexCall):
+    """Lock a mutex; enters the kernel only to wait, because the library locks a free mutex itself."""
+
+    name = "SYNC_MUTEX_LOCK"
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
         """Lock a free mutex in user code; otherwise enter the kernel and wait.
@@ -130,15 +136,10 @@ class MutexLock(Call):
 
 
 @dataclass(slots=True)
-class MutexUnlock(Call):
+class MutexUnlock(_MutexCall):
     """Unlock a mutex; enters the kernel only if a thread waits for the mutex."""
 
     name = "SYNC_MUTEX_UNLOCK"
-    mutex: Mutex
-
-    def arguments(self, _thread: Thread) -> dict[str, int]:
-        """Return the logged arguments: the mutex."""
-        return self.mutex.values()
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
         """Unlock the mutex; if threads wait, the kernel gives the mutex to one of them.
@@ -273,15 +274,10 @@ class SyncTypeDestroy(SyncDestroy):
 
 
 @dataclass(slots=True)
-class SyncMutexRevive(Call):
+class SyncMutexRevive(_MutexCall):
     """Lock a mutex whose owner has ended without unlocking it (up to 7.x)."""
 
     name = "SYNC_MUTEX_REVIVE"
-    mutex: Mutex
-
-    def arguments(self, _thread: Thread) -> dict[str, int]:
-        """Return the logged arguments: the mutex."""
-        return self.mutex.values()
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
         """Make the caller the owner of the mutex.

@@ -120,10 +120,6 @@ class SignalKill(Call):
     code: int = 0
     value: int = 0
 
-    def arguments(self, _thread: Thread) -> dict[str, int]:
-        """Return the logged arguments: target and signal."""
-        return {"pid": self.pid, "tid": self.tid, "signo": self.signo, "code": self.code, "value": self.value}
-
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
         """Send the signal; signal 0 only checks that the target exists.
 
