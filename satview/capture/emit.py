@@ -312,7 +312,7 @@ RULE_DATA = object()
 
 
 class HandlerHost(Protocol):
-    """Runs the handlers of programs, and guards the kernel against errors in them."""
+    """Runs the event handlers of programs; exceptions raised by a handler do not end the simulation."""
 
     def call_handler(self, handler: KernelHandler) -> int:
         """Call the handler's function with the data that is already filled in; return the function's result."""

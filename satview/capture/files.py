@@ -151,7 +151,7 @@ class KevFile:
         self._put(data)
 
     def is_behind(self) -> bool:
-        """Return False, as a file never makes the logger wait."""
+        """Return False, because a file never makes the logger wait."""
         return False
 
     def _put(self, data: bytes) -> None:

@@ -83,7 +83,7 @@ def dump_names(machine: Machine, emitter: Emitter, cpu: int, start_cycles: int) 
 
 
 def _dump_service_threads(machine: Machine, emitter: Emitter, cpu: int) -> None:
-    """Emit the service threads of interrupts (8.0)."""
+    """Emit the attachments of service threads to interrupts (8.0)."""
     for source in machine.sources.values():
         for attachment in source.attachments:
             emitter.service_thread(cpu, machine.stamp(), attachment.thread, attachment.ident, source.cpu)

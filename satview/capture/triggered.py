@@ -99,7 +99,7 @@ class TriggeredOutput:
         return self.output is not None and self.output.is_waiting
 
     def is_behind(self) -> bool:
-        """Return whether the logger has to wait before it can write more."""
+        """Return whether the logger must wait before it can write more."""
         return self.output is not None and self.output.is_behind()
 
     def __enter__(self) -> Self:

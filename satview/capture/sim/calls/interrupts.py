@@ -76,7 +76,7 @@ class InterruptAttachEvent(Call):
         return {"intr": self.vector, "flags": 0x8}
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
-        """Attach an event."""
+        """Attach the event; in 8.0 log the caller as the service thread."""
         kernel.enter(cpu, thread, self)
         if kernel.target.has_handlers:
             check_io(kernel, thread)

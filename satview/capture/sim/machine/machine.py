@@ -488,7 +488,7 @@ class Machine(ProgramRunner):
         self.now += self.vary(self._switch_cost)
 
     def send_ipi(self, cpu: Cpu, priority: int) -> None:
-        """Make another CPU check the ready queue."""
+        """Send an inter-processor interrupt, so that another CPU checks the ready queue."""
         cpu.claimed = max(cpu.claimed, priority)
         if not cpu.ipi_pending:
             cpu.ipi_pending = True

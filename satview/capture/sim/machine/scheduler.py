@@ -219,7 +219,7 @@ class Scheduler:
             thread.sporadic.active_since = thread.run_since
 
     def release(self, cpu: Cpu, thread: Thread) -> None:
-        """Take the CPU from its thread; the caller sets the thread's new state at once."""
+        """Take the CPU from the thread that runs on it; the caller sets the thread's new state at once."""
         kernel = self.kernel
         cpu.thread = None
         thread.cpu = -1
@@ -281,7 +281,7 @@ class Scheduler:
                 self.kernel.send_ipi(self.kernel.cpus[thread.cpu], -1)
 
     def serve(self, cpu: Cpu, server: Thread, client: Thread, message: object) -> None:
-        """Run a server that received a message in the partition of its client."""
+        """Move a server to the partition of the client whose message it received."""
         if self.partitions is not None and self.partitions.lend(server, client, message):
             self._show(cpu, server)
 

@@ -108,10 +108,10 @@ class TraceHooks:
         return was_there
 
     def detach_all(self, process: Process) -> None:
-        """Remove the handlers of a dying process."""
+        """Remove all handlers of a process."""
         self._hooks = [hook for hook in self._hooks if hook.process is not process]
 
     def call(self, buffer: FullBuffer) -> None:
-        """Call all handlers in order."""
+        """Call all handlers with a full buffer, in calling order."""
         for hook in tuple(self._hooks):
             hook.handler(buffer)

@@ -27,7 +27,7 @@ class SchedulerServices(Protocol):
         """Make a thread ready and find a CPU for it; return the time of the event, in cycles."""
 
     def release(self, cpu: Cpu, thread: Thread) -> None:
-        """Take the CPU from its thread; the caller sets the thread's new state at once."""
+        """Take the CPU from the thread that runs on it; the caller sets the thread's new state at once."""
 
     def forget(self, thread: Thread) -> None:
         """Remove a ready thread from its queue, because it is stopped or destroyed."""
@@ -36,7 +36,7 @@ class SchedulerServices(Protocol):
         """Change the effective priority of a thread, 1 to 255."""
 
     def serve(self, cpu: Cpu, server: Thread, client: Thread, message: object) -> None:
-        """Run a server that received a message in the partition of its client."""
+        """Move a server to the partition of the client whose message it received."""
 
     def end_service(self, cpu: Cpu, server: Thread, message: object = None) -> None:
         """Move a server back to its own partition if it serves this message; None = any message."""
@@ -209,7 +209,7 @@ class KernelServices(Protocol):
         """Advance the clock by the cost of a context switch."""
 
     def send_ipi(self, cpu: Cpu, priority: int) -> None:
-        """Make another CPU check the ready queue."""
+        """Send an inter-processor interrupt, so that another CPU checks the ready queue."""
 
     # Faults of programs
 
