@@ -1,1 +1,1 @@
-"""The capture side: a simulated instrumented kernel, TraceEvent(), kernel buffers and tracelogger."""
+"""Captures from simulated targets: instrumented kernel, TraceEvent(), kernel buffers and tracelogger."""

@@ -1,4 +1,4 @@
-"""Kernel buffers: a ring of them, the high-water mark, linear and ring mode, and losses if the logger is slow.
+"""The kernel's trace buffers: rings of buffers, high-water mark, linear and ring mode, and lost buffers.
 
 Source of the rules: capture side, section 4; kernel event trace format, sections 3.2, 5.2 and 6.
 """
@@ -12,20 +12,20 @@ from satview.events import wire
 from satview.events.words import WORD_MASK
 
 _BEGIN, _CONTINUE, _END = (kind << wire.STRUCT_SHIFT for kind in (1, 2, 3))
-EARLY_CYCLES = 0x32C  # TIME payloads of 6.x are read this long before the slot's stamp
+EARLY_CYCLES = 0x32C  # in 6.x the clock for a TIME payload is read this many cycles before the slot's stamp
 
 
 class Buffer:
     """One buffer of 16 KiB.
 
     Attributes:
-        words: Slot words, four per slot, in host order.
-        is_full: "flush": it waits for the logger.
-        is_busy: The logger is copying it.
-        closed_at: Running number of its closing in its ring, from 1.
+        words: Slot words, four per slot, in host byte order.
+        is_full: The buffer has been handed over, and the logger has not copied it yet.
+        is_busy: The logger is copying the buffer.
+        close_number: Position in the order in which the buffers of the ring were closed, from 1; 0 = never closed.
     """
 
-    __slots__ = ("closed_at", "index", "is_busy", "is_full", "sequence", "words")
+    __slots__ = ("close_number", "index", "is_busy", "is_full", "sequence", "words")
 
     def __init__(self, index: int) -> None:
         self.index = index
@@ -33,7 +33,7 @@ class Buffer:
         self.sequence = 0
         self.is_full = False
         self.is_busy = False
-        self.closed_at = 0
+        self.close_number = 0
 
     @property
     def slots(self) -> int:
@@ -41,19 +41,19 @@ class Buffer:
         return len(self.words) >> 2
 
     def empty(self) -> None:
-        """Discard the content."""
+        """Discard all slots and clear `is_full`."""
         self.words = []
         self.is_full = False
 
 
 class BufferRing:
-    """A ring of buffers: the only one of the kernel, or in 8.0 that of one CPU.
+    """A ring of buffers. The kernel has one ring for all CPUs; in 8.0 it has a ring for each CPU.
 
     Attributes:
-        skew_cycles: Offset of the stamps of its CPU from the machine's clock.
-        current: The buffer being filled; None until the next event gets one.
-        dropped_events: Events (or ends of events) for which there was no buffer.
-        lost_buffers: Full buffers that were discarded before the logger took them.
+        skew_cycles: Offset of the CPU's stamps from the machine's clock.
+        current: The buffer being filled; None until the next event acquires a buffer.
+        dropped_events: Number of events, whole or cut short, that were dropped for lack of a buffer.
+        lost_buffers: Number of full buffers that were discarded before the logger copied them.
     """
 
     def __init__(
@@ -76,7 +76,7 @@ class BufferRing:
         self.mark = target.mark_linear
 
     def set_mode(self, is_ring: bool) -> None:
-        """Set ring or linear mode; empties all buffers."""
+        """Set ring or linear mode, and empty all buffers."""
         self.is_ring = is_ring
         self.mark = self.target.mark_ring if is_ring else self.target.mark_linear
         for buffer in self.buffers:
@@ -86,7 +86,7 @@ class BufferRing:
         self._position = -1
 
     def acquire(self) -> Buffer | None:
-        """Make the next buffer the current one; None if the logger is using it, so that the event is dropped."""
+        """Make the next buffer the current one and return it; None if no buffer is free, so the event is dropped."""
         count = len(self.buffers)
         position = (self._position + 1) % count
         if not self.is_ring:
@@ -107,7 +107,10 @@ class BufferRing:
         return buffer
 
     def close(self, stamp: int, sequence: int | None = None, hand_over: bool = True) -> None:
-        """Finish the current buffer: write its number of slots into its first slot, and in linear mode hand it over."""
+        """Close the current buffer; with `hand_over`, write its slot count into its first slot and hand it over.
+
+        `stamp` is that of BUFFER_END (8.0); `sequence` replaces the sequence number of the buffer.
+        """
         buffer = self.current
         if buffer is None:
             return
@@ -118,7 +121,7 @@ class BufferRing:
             buffer.words[2] = buffer.sequence = sequence
         self.current = None
         self.closed += 1
-        buffer.closed_at = self.closed
+        buffer.close_number = self.closed
         if hand_over:
             if not self.target.is_old:
                 buffer.words[3] = buffer.slots
@@ -126,7 +129,7 @@ class BufferRing:
             self.hand_over(buffer)
 
     def flush(self, stamp: int) -> None:
-        """Hand over the current buffer; in ring mode after STOP, the buffer that STOP has handed over."""
+        """Hand over the current buffer; in ring mode after STOP, hand over the newest buffer once more."""
         if self.is_ring and self.current is None:
             if self.buffers[self._position].words:
                 self.hand_over(self.buffers[self._position])
@@ -134,22 +137,22 @@ class BufferRing:
             self.close(stamp)
 
     def oldest_first(self) -> list[Buffer]:
-        """Return the buffers with content, beginning with the one after the current: the order of a ring's dump."""
+        """Return the buffers that are not empty, oldest first, which is the order in which a ring is saved."""
         count = len(self.buffers)
         ordered = [self.buffers[(self._position + 1 + i) % count] for i in range(count)]
         return [buffer for buffer in ordered if buffer.words]
 
 
 class TraceBuffers:
-    """All rings of a kernel; writes events to them as slots.
+    """Writes events as slots into the kernel's rings of buffers.
 
     Args:
-        target: Sizes and marks.
-        count: Number of buffers (8.0: per CPU).
+        target: Specifies buffer sizes and high-water marks.
+        count: Number of buffers per ring.
         hand_over: Called with every full buffer.
-        time_enabled: Returns whether TIME events pass the filters, given CPU, time and payload.
+        time_enabled: Called with CPU, time and payload of a TIME event; returns whether the event passes the filters.
         between_slots: Called between two slots of an event, where interrupts may occur.
-        skew_cycles: Per CPU, offset of its stamps from the machine's clock.
+        skew_cycles: Offset of each CPU's stamps from the machine's clock.
     """
 
     def __init__(
@@ -171,21 +174,21 @@ class TraceBuffers:
         self._per_cpu = target.has_buffer_end
         self._limit = target.slots_per_buffer - (1 if target.has_buffer_end else 0)
         self._last_low = [0] * target.cpus
-        self._timed = [-1] * target.cpus  # sequence of the buffer in which a CPU had its last TIME
+        self._timed = [-1] * target.cpus  # by CPU: sequence number of the buffer with its last TIME event
         self.in_interrupt = 0
 
     @property
     def dropped_events(self) -> int:
-        """Number of events dropped for lack of a buffer."""
+        """Number of events, whole or cut short, that were dropped for lack of a buffer."""
         return sum(ring.dropped_events for ring in self.rings)
 
     @property
     def lost_buffers(self) -> int:
-        """Number of full buffers lost."""
+        """Number of full buffers that were discarded before the logger copied them."""
         return sum(ring.lost_buffers for ring in self.rings)
 
     def put(self, cpu: int, code: int, time: int, words: Sequence[int], flags: int = 0) -> bool:
-        """Write an event; return False if it, or its end, was dropped."""
+        """Write an event; return False if the event, or its last slots, had to be dropped."""
         ring = self.rings[cpu if self._per_cpu else 0]
         header = code | cpu << wire.CPU_SHIFT | flags
         time += self.skew_cycles[cpu]
@@ -207,7 +210,7 @@ class TraceBuffers:
         return True
 
     def _open(self, ring: BufferRing, cpu: int, time: int) -> bool:
-        """Make sure that there is a buffer, and that it has a TIME event of the CPU; return False if there is none."""
+        """Ensure that the current buffer exists and has a TIME event of the CPU; return False if no buffer is free."""
         low = time & WORD_MASK
         buffer = ring.current
         if buffer is None:
@@ -249,7 +252,7 @@ class TraceBuffers:
             self._slot(ring, cpu, (wire.CONTROL_TIME | cpu << wire.CPU_SHIFT, time & WORD_MASK, *payload))
 
     def put_slot(self, cpu: int, slot: tuple[int, int, int, int], time: int) -> bool:
-        """Write one slot exactly as given."""
+        """Write one slot unchanged; return False if it had to be dropped."""
         ring = self.rings[cpu if self._per_cpu else 0]
         return self._open(ring, cpu, time + self.skew_cycles[cpu]) and self._slot(ring, cpu, slot)
 
@@ -268,7 +271,7 @@ class TraceBuffers:
         return True
 
     def leave_interrupt(self, stamp: int) -> None:
-        """Leave an interrupt, and then do the hand-over that was delayed by it."""
+        """Leave an interrupt; after the outermost one, close the full buffers whose closing it delayed."""
         self.in_interrupt -= 1
         if not self.in_interrupt:
             for ring in self.rings:

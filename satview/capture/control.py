@@ -1,6 +1,6 @@
-"""Runs Python files on the simulated target: control programs, the counterparts of the guide's C programs.
+"""Loads control programs from Python files; they are the counterparts of the C programs in the QNX guide.
 
-Workloads from files are loaded the same way: errors in such a file are reported with its line.
+Workload files are loaded the same way. An error in such a file is reported with its line number.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ PATIENCE_S = 10.0  # real time that a file may run without progress
 
 
 def load(path: str | Path, release: Release = Release.QNX_7) -> Body:
-    """Return the `main` of a control program; it yields `TraceEvent(...)`, `Sleep(...)` and other calls.
+    """Return the function `main` of a control program: a generator of `TraceEvent(...)`, `Sleep(...)` and other calls.
 
     Args:
         path: The file.
-        release: Release it will run on, which determines the numbers of names in `nto`.
+        release: Release of the target, which determines the values of the names in `nto`.
 
     Raises:
         UsageError: The file cannot be read or run, or defines no main().
@@ -43,18 +43,18 @@ def load(path: str | Path, release: Release = Release.QNX_7) -> Body:
 
 
 def run_file(path: Path, name: str) -> dict[str, Any]:
-    """Run a Python file as a module and return what it defines.
+    """Run a Python file as a module and return its global variables.
 
     Raises:
-        UsageError: It cannot be read, raises, exits or does not end.
+        UsageError: The file cannot be read, or its code raises, exits or does not end.
     """
-    with blaming(path):
+    with locating_errors(path):
         return runpy.run_path(str(path), run_name=name)
 
 
 @contextmanager
-def blaming(path: Path, progress: Callable[[], int] = lambda: 0) -> Iterator[None]:
-    """Raise errors in the code of a file as a UsageError that names file and line.
+def locating_errors(path: Path, progress: Callable[[], int] = lambda: 0) -> Iterator[None]:
+    """Convert exceptions raised by the code of a file to a UsageError that names file and line.
 
     Args:
         path: The file.
@@ -62,7 +62,7 @@ def blaming(path: Path, progress: Callable[[], int] = lambda: 0) -> Iterator[Non
 
     Raises:
         UsageError: The code does not parse, raises, exits, or runs without progress.
-        SatviewError: As the code raised it.
+        SatviewError: Raised by the code; passed on unchanged.
     """
     try:
         with Watchdog(PATIENCE_S, progress):
@@ -86,16 +86,16 @@ def blaming(path: Path, progress: Callable[[], int] = lambda: 0) -> Iterator[Non
 def advancing(
     machine: Machine, name: str, patience_s: float = 0.0, is_waiting: Callable[[], bool] = lambda: False
 ) -> Iterator[None]:
-    """End a simulation without progress. Usually one program is at fault, and only that is ended.
+    """End a program of the simulation that makes no progress, or the simulation if no program is at fault.
 
     Args:
-        machine: It makes progress as long as its clock or its programs do.
+        machine: The simulation; its clock and its number of steps measure progress.
         name: Name of the capture, for the message.
-        patience_s: Real time that it may run without progress; 0 = as for files.
-        is_waiting: Returns True while it waits for the reader of its output, who may take any time.
+        patience_s: Maximum real time without progress; 0 = `PATIENCE_S`.
+        is_waiting: Returns True while the simulation waits for the reader of its output, however long that takes.
 
     Raises:
-        CaptureError: It got stuck outside of programs.
+        CaptureError: The simulation got stuck outside of programs.
     """
     try:
         with Watchdog(patience_s or PATIENCE_S, lambda: None if is_waiting() else machine.steps + machine.now):
@@ -110,7 +110,7 @@ def _location(error: BaseException, path: Path) -> str:
 
 
 def _line_in(error: BaseException, path: Path) -> int:
-    """Return the innermost line of a file that an exception passed through, 0 = none."""
+    """Return the line number of the innermost frame of a file in an exception's traceback; 0 = no such frame."""
     line, trace = 0, error.__traceback__
     while trace is not None:
         if trace.tb_frame.f_code.co_filename == str(path):

@@ -1,4 +1,4 @@
-"""Turns everything that a machine reports into events; the only place that does.
+"""Emits the trace events for everything that the simulated machine reports; no other module does.
 
 Source of the payloads: kernel event trace format, sections 8.2 to 8.7.
 """
@@ -38,8 +38,8 @@ _UNKNOWN_EXIT: Plan = (("ret_val", 1), ("empty", 1))
 class CallPayloads:
     """Codes and argument lists of the kernel calls of one release.
 
-    The form of an event depends on mode (fast, wide) and on the process (32 or 64 bits): from 7.x on, an event whose
-    list has 64-bit values carries a flag in its number.
+    Both depend on the mode (fast, wide) and on the process (32 or 64 bits): from 7.x on, the code of an event whose
+    argument list has 64-bit values contains a flag.
     """
 
     def __init__(self, release: Release) -> None:
@@ -50,17 +50,17 @@ class CallPayloads:
         self._numbers: dict[str, int | None] = {}
 
     def number(self, name: str) -> int | None:
-        """Return the number of a call by name; None if the release does not have it."""
+        """Return the number of a kernel call by name; None if the release does not have the call."""
         if name not in self._numbers:
             self._numbers[name] = self.catalogue.kernel_call_number(name)
         return self._numbers[name]
 
     def system_code(self, name: str) -> int | None:
-        """Return the code of an event of class SYSTEM; None if the release does not have it."""
+        """Return the code of a SYSTEM event by name; None if the release does not have the event."""
         return next(iter(self.catalogue.find(f"SYSTEM/{name}")), None)
 
     def form(self, event: int, wide: bool, is_64bit: bool) -> tuple[int, Plan]:
-        """Return code and argument list of an entry or exit event (number, plus 128 for exits)."""
+        """Return code and argument list of a call's entry or exit; `event` is its number, plus 128 for an exit."""
         key = (event, wide, is_64bit)
         form = self._forms.get(key)
         if form is None:
@@ -74,10 +74,10 @@ class CallPayloads:
         return logged, plan_of(fields) if fields else unknown
 
     def plan(self, code: int, wide: bool = False) -> Plan:
-        """Return the argument list of any other event.
+        """Return the argument list of an event that is not a kernel call.
 
         Raises:
-            ValueError: The release has no list for it.
+            ValueError: The release has no argument list for this code.
         """
         plan = self._plans.get((code, wide))
         if plan is None:
@@ -90,7 +90,7 @@ class CallPayloads:
 
 @cache
 def call_payloads(release: Release) -> CallPayloads:
-    """Return the lists of a release; cached."""
+    """Return the codes and argument lists of kernel calls in a release; the object is cached."""
     return CallPayloads(release)
 
 
@@ -119,26 +119,27 @@ _HANDLER_AREA = 0x8060000
 
 
 class SystemEvents(Gate):
-    """The part of the emitter for interrupts and class SYSTEM."""
+    """Emits interrupt events and SYSTEM events; the base class of `Emitter`."""
 
     def __init__(self, target: Target) -> None:
         super().__init__(target)
         self._payloads = call_payloads(target.release)
 
     def _words(self, code: int, values: dict[str, int | bytes], wide: bool = False) -> list[int]:
-        """Return the payload of an event with these arguments; others are 0, texts are left out."""
+        """Return the payload words of an event; a missing number is 0, a missing text is left out."""
         return encode(self._payloads.plan(code, wide), values, self.byte_order)
 
     @property
     def _has_newer_system(self) -> bool:
-        """True from 6.6 on."""
+        """Whether the release has the SYSTEM events and argument names of 6.6 and later."""
         return self.target.release != Release.QNX_6
 
     # Interrupts
 
     def interrupt_enter(self, cpu: int, time: int, vector: int, address: int) -> None:
         """Emit the entry of an interrupt."""
-        self._enter_interrupt()
+        if self.buffers is not None:
+            self.buffers.in_interrupt += 1
         code = _INT_ENTER_64 if address >> 32 else _INT_ENTER
         in_kernel_or_address = 1 if self.target.is_old else address
         words = self._words(code, {"interrupt_number": vector, "ip": in_kernel_or_address})
@@ -153,12 +154,8 @@ class SystemEvents(Gate):
         if self.buffers is not None and self.buffers.in_interrupt:
             self.buffers.leave_interrupt(time)
 
-    def _enter_interrupt(self) -> None:
-        if self.buffers is not None:
-            self.buffers.in_interrupt += 1
-
     def handler_enter(self, cpu: int, time: int, process: Process, vector: int, address: int) -> None:
-        """Emit the entry of a handler, always as combine slots."""
+        """Emit the entry of an interrupt handler, which always takes several slots; from 6.4 on."""
         if self.target.is_old:
             return
         code = _HANDLER_ENTER_64 if address >> 32 else _HANDLER_ENTER
@@ -168,7 +165,7 @@ class SystemEvents(Gate):
         self._interrupt(cpu, time, vector, code, words)
 
     def handler_exit(self, cpu: int, time: int, vector: int, event: Sigevent | None) -> None:
-        """Emit the exit of a handler with the event it returned; all zero for none."""
+        """Emit the exit of an interrupt handler with the sigevent that it returned, or with zeros; from 6.4 on."""
         if self.target.is_old:
             return
         structure = [0, 0, 0, 0]
@@ -201,19 +198,19 @@ class SystemEvents(Gate):
             self.put(cpu, code, time, words)
 
     def timer(self, cpu: int, time: int, thread: Thread, ident: int, flags: int) -> None:
-        """Emit the expiry of a timer; not in kernels before 6.6."""
+        """Emit the expiry of a timer, from 6.6 on."""
         if self._has_newer_system:
             self._system(cpu, time, _SYS["TIMER"], {**_owner(thread), "timer_id": ident, "flags": flags})
 
     def ipi(self, cpu: int, time: int, thread: Thread) -> None:
-        """Emit an inter-processor interrupt; not in kernels before 6.6."""
+        """Emit an inter-processor interrupt, from 6.6 on."""
         if self._has_newer_system:
             address = 0x8048000 + thread.tid * 0x150
             code = _IPI_64 if self.target.is_64bit else _SYS["IPI"]
             self._system(cpu, time, code, {"ipicmd": _IPI_RESCHEDULE, "interrupted_ip": address, **_owner(thread)})
 
     def partition_bankrupt(self, cpu: int, time: int, thread: Thread, partition: Partition) -> None:
-        """Emit the bankruptcy of a partition."""
+        """Emit the bankruptcy of a partition, with the thread that caused it."""
         pid, tid = culprit = (thread.process.pid, thread.tid)
         values: dict[str, int | bytes] = {"pid": pid, "tid": tid, "partition_id": partition.ident}
         if self._has_newer_system:
@@ -221,7 +218,7 @@ class SystemEvents(Gate):
         self._system(cpu, time, _SYS["APS_BNKR"], values, culprit)
 
     def mapped(self, cpu: int, time: int, process: Process, address: int, call: Mapping) -> None:
-        """Emit the mapping of memory; a mapping without a file has no name."""
+        """Emit the mapping of memory; the event has a name only if a file is mapped."""
         values: dict[str, int | bytes] = {
             "pid": process.pid, "vaddr": address, "addr": address, "len": call.length, "flags": call.flags,
             "prot": call.prot, "fd": 3 if call.file else WORD_MASK,
@@ -239,7 +236,7 @@ class SystemEvents(Gate):
             self._system(cpu, time, _SYS[name], values)
 
     def system(self, cpu: int, time: int, name: str, values: dict[str, int | bytes]) -> None:
-        """Emit an event by its name in listings, if the release has it."""
+        """Emit a SYSTEM event by its name in listings; nothing if the release does not have the event."""
         code = self._payloads.system_code(name)
         if code is not None:
             self._system(cpu, time, code, values)
@@ -250,7 +247,7 @@ class SystemEvents(Gate):
         self._system(cpu, time, _SYS["PATHMGR"], {**_owner(thread), "path": name, "pathname": name})
 
     def service_thread(self, cpu: int, time: int, thread: Thread, ident: int, interrupt_cpu: int) -> None:
-        """Emit that a thread became the service thread of an interrupt (8.0)."""
+        """Emit the attachment of a service thread to an interrupt (8.0)."""
         self._system(
             cpu,
             time,
@@ -259,7 +256,7 @@ class SystemEvents(Gate):
         )
 
     def partition(self, cpu: int, time: Callable[[], int], partition: Partition) -> None:
-        """Emit name and budget of a partition, for the state dump."""
+        """Emit the name and the budget of a partition as two events; `time()` returns the stamp of each."""
         ident, name = partition.ident, name_bytes(partition.name)
         percent, critical_ms = partition.budget_percent, partition.critical_ms
         names: dict[str, int | bytes] = {"partition_id": ident, "name": name}
@@ -293,11 +290,11 @@ class EventData:
     """The data passed to an event handler, the counterpart of `event_data_t`.
 
     Attributes:
-        header: Header word of the event, structure bits 0.
-        data_array: The user's list; filled with the payload words.
-        el_num: Number of words filled.
-        area: The user's, unchanged.
-        feature_mask: Bits 0 and 1: `feature` has pid and tid.
+        header: Header word of the event, with structure bits 0.
+        data_array: The program's list, filled with the payload words.
+        el_num: Number of payload words.
+        area: The program's own data, never changed here.
+        feature_mask: Bits 0 and 1 are set if `feature` contains the pid and the tid.
         feature: (pid, tid).
     """
 
@@ -315,20 +312,20 @@ RULE_DATA = object()
 
 
 class HandlerHost(Protocol):
-    """Runs the handlers of programs, and guards the kernel against errors in them."""
+    """Runs the event handlers of programs; exceptions raised by a handler do not end the simulation."""
 
     def call_handler(self, handler: KernelHandler) -> int:
-        """Call the function of a handler whose data is filled in; return its result."""
+        """Call the handler's function with the data that is already filled in; return the function's result."""
 
 
 @dataclass(slots=True, eq=False)
 class KernelHandler:
-    """An attached handler of a program, as the dynamic rule that the kernel's rule set calls.
+    """An event handler attached by a program, in the form of a dynamic rule that the kernel's rule set calls.
 
     Attributes:
         function: The program's function; a generator function may yield TraceEvent() calls.
         data: The program's data, filled for each event.
-        pid: Process that attached it, with whose end it is removed.
+        pid: Process that attached the handler; the handler is removed when the process ends.
         release: Determines which events have a pid and a tid.
         host: Calls the function.
     """
@@ -357,11 +354,11 @@ class KernelHandler:
 
 
 def finish(running: Generator[Any, int, Any], call: Callable[[Any], int]) -> int:
-    """Run a handler that is a generator function to its end and return its result.
+    """Run the generator of an event handler to its end and return its result.
 
     Args:
         running: The generator.
-        call: Executes the yielded calls; an OSError is raised at the `yield`.
+        call: Executes a yielded call; its OSError is raised in the generator at the `yield`.
     """
     try:
         item = next(running)
@@ -389,7 +386,7 @@ _PROCESS = {
 
 
 class Emitter(SystemEvents):
-    """Writes everything that happens in a machine as slots."""
+    """Emits kernel calls, thread and process events and messages; the recorder of a simulated machine."""
 
     def __init__(self, target: Target) -> None:
         super().__init__(target)
@@ -420,7 +417,7 @@ class Emitter(SystemEvents):
             self.put(cpu, code, time, words)
 
     def kernel_exit(self, cpu: int, time: int, thread: Thread, call: PendingCall) -> None:
-        """Emit the exit of a kernel call; a failed one has -1 and the error number."""
+        """Emit the exit of a kernel call; the payload of a failed call is -1 and the error number."""
         number = self._number(call)
         if number is None:
             return
@@ -437,7 +434,7 @@ class Emitter(SystemEvents):
             self.put(cpu, code, time, words)
 
     def kernel_interrupted(self, cpu: int, time: int, thread: Thread, call: PendingCall) -> None:
-        """Emit the event that replaces an exit if the call's arguments are gone; it is filtered like the exit."""
+        """Emit the event that replaces the exit of an interrupted call; filters treat it like the exit."""
         number = self._number(call)
         if number is None:
             return
@@ -457,7 +454,7 @@ class Emitter(SystemEvents):
             self._thread(cpu, time, thread, code)
 
     def thread_life(self, cpu: int, time: int, thread: Thread, event: str) -> None:
-        """Emit CREATE or DESTROY; in 6.x they have two words in either mode."""
+        """Emit CREATE or DESTROY of a thread; in 6.x both have two words in fast and wide mode."""
         code = self._states[event]
         self._thread(cpu, time, thread, code, has_wide=len(self._payloads.plan(code, True)) > 2)
 
@@ -474,7 +471,7 @@ class Emitter(SystemEvents):
             self.put(cpu, code, time, words)
 
     def virtual_thread(self, cpu: int, time: int, thread: Thread, state: str) -> None:
-        """Emit the state that a virtual thread enters; not in 8.0, which has none."""
+        """Emit the state that a virtual thread enters; 8.0 has no virtual threads."""
         if self.target.release is Release.QNX_8:
             return
         code = self._states[state] + wire.VTHREAD_OFFSET
@@ -488,7 +485,7 @@ class Emitter(SystemEvents):
         self._process(cpu, time, wire.PROC_THREAD_NAME, (thread.process.pid, thread.tid), thread.name)
 
     def process_life(self, cpu: int, time: int, process: Process, event: str) -> None:
-        """Emit the creation or end of a process, with or without its name."""
+        """Emit the creation or end of a process; an `event` that ends in NAME contains the process name."""
         name = process.name if event.endswith("NAME") else None
         self._process(cpu, time, _PROCESS[event], (process.parent, process.pid), name)
 
@@ -503,7 +500,7 @@ class Emitter(SystemEvents):
     # Messages
 
     def comm(self, cpu: int, time: int, event: str, words: tuple[int, ...], pid: int, tid: int) -> None:
-        """Emit a message, pulse or signal."""
+        """Emit a COMM event by name: a message, pulse or signal."""
         code = _COMM[event]
         flags = self._flags[code] or self.find(code)
         if not flags & ON:

@@ -1,7 +1,7 @@
-"""Writes the .kev file of a capture: header and system page of the simulated target, then slots as they come.
+"""Writes the .kev file of a capture: header and system page of the simulated target, then slots as they arrive.
 
-Dates follow from the target's boot time, which is fixed for most targets, so that two captures with one seed are equal
-byte for byte.
+Dates are computed from the target's boot time, which is fixed for most targets, so that two captures with the same seed
+are equal byte for byte.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ _HOSTNAME, _RELEASE, _MACHINE, _SYSNAME = 2, 3, 5, 11
 
 
 class CaptureError(SatviewError):
-    """A capture could not be saved completely; what was written before can be read."""
+    """A capture could not be saved completely; the part already written can be read."""
 
 
 def ctime(seconds: int) -> str:
-    """Return a date in the form of the header, in UTC so that it does not depend on the host's time zone."""
+    """Return a time in seconds since 1970 as a date in the header's format, in UTC on every host."""
     return time.strftime("%a %b %d %H:%M:%S %Y", time.gmtime(seconds))
 
 
@@ -88,21 +88,21 @@ class KevFile:
         path: The file.
         target: Target for the header.
         started_cycles: Start of the capture.
-        attributes: Extra header pairs, such as TRACELOGGER_ARGS.
-        limit_bytes: Maximum size; 0 = none. The file is cut at that byte, as by tracelogger.
-        stream: Write here instead (standard output, a FIFO); `path` is then only its name.
+        attributes: Extra header keys and values, such as TRACELOGGER_ARGS.
+        limit_bytes: Maximum size; 0 = no limit. The file is cut at that byte, as tracelogger does.
+        stream: Write to this stream instead (standard output, a FIFO); `path` is then only its name.
         is_growing: The file gets its name as soon as its header is complete, so that it can be followed while it grows.
-            Else it gets its name when it is complete; if it cannot be completed, what was written gets the name unless
-            there is an older file.
+            Otherwise it gets its name when it is complete; an incomplete file gets the name only if no older file has
+            it.
 
     Raises:
         UsageError: The limit is smaller than the header.
-        CaptureError: The file cannot be written, or is a folder or a disk.
+        CaptureError: The file cannot be written, or the path is a folder or a disk.
 
     Attributes:
-        written: Bytes so far, header included.
-        is_cut: True once the limit has cut something.
-        is_waiting: True during a write: the reader of a pipe may take any time.
+        written: Bytes written so far, including the header.
+        is_cut: True once data was cut off at the limit.
+        is_waiting: True during a write, which takes long if the reader of a pipe is slow.
     """
 
     def __init__(
@@ -139,7 +139,7 @@ class KevFile:
             self._new.publish()
 
     def write(self, slots: NDArray[np.uint32]) -> None:
-        """Append slots, shape (n, 4), host order.
+        """Append slots, shape (n, 4), in host byte order.
 
         Raises:
             CaptureError: The disk is full, or the file cannot be written for another reason.
@@ -151,7 +151,7 @@ class KevFile:
         self._put(data)
 
     def is_behind(self) -> bool:
-        """Return False, as a file never makes the logger wait."""
+        """Return False, because a file never makes the logger wait."""
         return False
 
     def _put(self, data: bytes) -> None:
@@ -172,7 +172,7 @@ class KevFile:
             self.is_waiting = False
 
     def _give_up(self, error: BaseException) -> str:
-        """Close the file; return a text about the part that was written, to be appended to a message."""
+        """Close the file; return the end of an error message, which says what is left of the file."""
         new, self._new = self._new, None
         if new is None:
             return ""
@@ -182,10 +182,10 @@ class KevFile:
         return "; what was written can be opened" if new.has_name else "; the older file is as it was"
 
     def close(self, error: BaseException | None = None) -> None:
-        """Finish the file, or with an error leave it unfinished.
+        """Complete the file, or after an error close it as it is.
 
         Raises:
-            CaptureError: It cannot be finished.
+            CaptureError: The file cannot be finished.
         """
         if self._new is None:
             return

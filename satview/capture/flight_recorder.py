@@ -1,9 +1,9 @@
 """A flight recorder: keeps the newest buffers in memory, and writes them to a file when a trigger hits.
 
-It takes buffers from a kernel or over a line, and never stops the tracing that fills them. A trigger with STOP ends the
-incident once the number of buffers that it keeps have followed; further hits until then become marks in the same file.
-The ring is empty after that, and with `every` the next incident begins: each buffer and each mark is in at most one
-file.
+The buffers come from a simulated kernel or over a connection; tracing never stops for the recorder. A trigger with STOP
+ends the incident after as many further buffers as its KEEP specifies; further hits until then become marks in the same
+file. Writing the file empties the ring, and with `every` the next incident begins: each buffer and each mark is in at
+most one file.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from satview.filters.rules.triggers import Trigger
 from satview.formats.kev.writer import SlotWriter
 
 BUFFER_BYTES: Final = 16 << 10
-_MOST_RESTS: Final = 4  # extra buffers that a file may have for the end of an event
+_MAX_EXTRA_BUFFERS: Final = 4  # that a file may contain so that its last events are complete
 _HEADER_BYTES: Final = 64 << 10  # upper limit for header, system page and names
 _NAMES_PAUSE_S: Final = 2.5  # as in ring captures of 7.x: names after such a pause do not extend the trace
-_MOST_NAMES: Final = 4096  # processes and threads that a file names
+_MAX_NAMES: Final = 4096  # names of processes and threads in a file
 _SIZE: Final = re.compile(r"(\d{1,12})\s*([kKmMgG]?)B?")
 Slots = NDArray[np.uint32]
 
@@ -36,7 +36,7 @@ def disk_bytes(text: str, option: str) -> int:
     """Return a size such as `2GB` or `500M` in bytes, by powers of 1024.
 
     Raises:
-        UsageError: It is not a size.
+        UsageError: The text is not a size.
     """
     size = _SIZE.fullmatch(text.strip())
     if size is None or not int(size[1]):
@@ -50,7 +50,7 @@ class Hit:
 
     Attributes:
         trigger: The trigger.
-        cycles: Time by the clock of the target.
+        cycles: Time of the event that hit, by the target's clock.
     """
 
     trigger: Trigger
@@ -59,12 +59,12 @@ class Hit:
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """Limits of a recorder.
+    """Limits of a flight recorder.
 
     Attributes:
-        buffers: Size of the ring: buffers before and after a trigger together.
-        is_repeated: Continue with the next incident after a file.
-        files: Number of newest files to keep; 0 = all.
+        buffers: Size of the ring: number of buffers before and after a trigger together.
+        is_repeated: After writing a file, continue with the next incident.
+        files: Maximum number of files to keep; the oldest are removed. 0 = no limit.
         disk_bytes: Total size of the files to keep; 0 = no limit.
     """
 
@@ -74,38 +74,38 @@ class Bounds:
     disk_bytes: int = 0
 
     def check(self, triggers: Sequence[Trigger]) -> None:
-        """Check that the limits can work.
+        """Check that the limits fit each other and the triggers.
 
         Raises:
-            UsageError: They cannot; a sentence with the remedy.
+            UsageError: They do not; the text includes the remedy.
         """
-        most = max((trigger.action.keep for trigger in triggers if trigger.action.stops), default=-1)
-        if most < 0:
+        keep = max((trigger.action.keep for trigger in triggers if trigger.action.stops), default=-1)
+        if keep < 0:
             raise UsageError("the recorder needs a rule that ends an incident, as in WHEN ... THEN STOP")
-        if most >= self.buffers:
-            raise UsageError(f"KEEP {most} buffers: the ring has {self.buffers}, and the one with the trigger has to "
-                             f"stay too; -k {most + 1} or more")  # fmt: skip
+        if keep >= self.buffers:
+            raise UsageError(f"KEEP {keep} buffers: the ring has {self.buffers}, and the one with the trigger has to "
+                             f"stay too; -k {keep + 1} or more")  # fmt: skip
         if (self.files or self.disk_bytes) and not self.is_repeated:
             raise UsageError("a number of files and a limit of the disk are for --every; without it there is one file")
-        if 0 < self.disk_bytes < (size := (self.buffers + _MOST_RESTS) * BUFFER_BYTES + _HEADER_BYTES):
+        if 0 < self.disk_bytes < (size := (self.buffers + _MAX_EXTRA_BUFFERS) * BUFFER_BYTES + _HEADER_BYTES):
             raise UsageError(f"the limit of the disk is {self.disk_bytes:,} bytes, and one file of {self.buffers} "
                              f"buffers may take {size:,}")  # fmt: skip
 
 
 class FlightRecorder:
-    """The ring, and the files written from it.
+    """A ring of buffers that is written to a file after each incident.
 
     Args:
-        path: The file; with `bounds.is_repeated` files beside it, `incident-0001.kev` and so on.
+        path: The file. With `bounds.is_repeated` each file gets a number: `incident-0001.kev` for `incident.kev`.
         bounds: Limits.
-        write: Writes slots, shape (n, 4), with the hits in them to a file; raises SatviewError on failure.
+        write: Writes slots, shape (n, 4), and the hits in them to a file; raises SatviewError on failure.
         tell: Called with a sentence for each file.
 
     Attributes:
         files: Existing files, oldest first; files of earlier runs are neither counted nor removed.
         incidents: Number of files written.
-        marks: Number of hits in them.
-        is_done: Only one incident was requested, and is written.
+        marks: Number of hits in the files written.
+        is_done: Only one incident was requested, and its file is written.
     """
 
     def __init__(
@@ -117,37 +117,37 @@ class FlightRecorder:
         self.is_done = False
         self._path, self._bounds, self._write, self._tell = path, bounds, write, tell
         self._ring: deque[tuple[Slots, Sequence[Hit]]] = deque()
-        self._rests = 0  # extra buffers taken for the end of an event
-        self._keeps = -1  # buffers still to come; -1 = no trigger has hit
+        self._extra_buffers = 0  # buffers added so that the last events are complete
+        self._awaited_buffers = -1  # buffers to add before the file is written; -1 = no trigger has hit
         self._number = _last_number(path) if bounds.is_repeated else 0
 
     def take(self, slots: Slots, hits: Sequence[Hit] = ()) -> bool:
-        """Add a buffer and the hits in it; return whether a file was written."""
+        """Add a buffer and the trigger hits in it; return whether a file was written."""
         if self.is_done:
             return False
         self._ring.append((slots, hits))
-        if len(self._ring) > self._bounds.buffers and self._keeps:
+        if len(self._ring) > self._bounds.buffers and self._awaited_buffers:
             self._ring.popleft()
         stops = [hit.trigger.action.keep for hit in hits if hit.trigger.action.stops]
-        if self._keeps >= 0:
-            self._keeps = max(0, self._keeps - 1)
+        if self._awaited_buffers >= 0:
+            self._awaited_buffers = max(0, self._awaited_buffers - 1)
         elif stops:
-            self._keeps = stops[0]
-        if self._keeps:
+            self._awaited_buffers = stops[0]
+        if self._awaited_buffers:
             return False
-        if self._rests < _MOST_RESTS and unfinished(slots):  # the rest of an event is in the next buffer
-            self._rests += 1
+        if self._extra_buffers < _MAX_EXTRA_BUFFERS and unfinished(slots):  # an event continues in the next buffer
+            self._extra_buffers += 1
             return False
         self.hand_over()
         return True
 
     @property
     def is_ending(self) -> bool:
-        """Whether a trigger has hit whose file is not written yet."""
-        return self._keeps >= 0
+        """Whether a trigger with STOP has hit, and the file of its incident is not written yet."""
+        return self._awaited_buffers >= 0
 
     def hand_over(self) -> None:
-        """Write the content of the ring, and empty it."""
+        """Write the buffers of the ring to a file, and empty the ring."""
         if not self._ring:
             return
         path = self._path
@@ -160,7 +160,7 @@ class FlightRecorder:
         self._write(path, slots, hits)
         marks, buffers = len(hits), len(self._ring)
         self._ring.clear()
-        self._keeps, self._rests = -1, 0
+        self._awaited_buffers, self._extra_buffers = -1, 0
         self.incidents += 1
         self.marks += marks
         self.files.append(path)
@@ -168,17 +168,13 @@ class FlightRecorder:
         self._tell(f"{path.name}: {buffers} buffers, {marks} mark{'s' * (marks != 1)}")
 
     def save_untriggered(self) -> bool:
-        """Write the ring of a recorder that waited for one incident in vain, like a ring saved at a signal.
-
-        Returns:
-            Whether there is a file.
-        """
+        """Write the ring of a recorder for a single incident though no trigger hit; return whether a file exists."""
         if not self._bounds.is_repeated:
             self.hand_over()
         return bool(self.files)
 
     def _make_room(self, size: int) -> None:
-        """Remove the oldest files until another file of this size is within the limits."""
+        """Remove the oldest files until a further file of `size` bytes is within the limits."""
         sizes = [path.stat().st_size if path.exists() else 0 for path in self.files]
         bounds = self._bounds
         while self.files and (
@@ -189,7 +185,7 @@ class FlightRecorder:
 
 
 def unfinished(slots: Slots) -> list[int]:
-    """Return the first slots of events whose end is missing; only the last event of each CPU can be one."""
+    """Return the row of the first slot of each incomplete event; only the last event of a CPU can be incomplete."""
     kind, cpu_of = slots[:, 0] >> wire.STRUCT_SHIFT, slots[:, 0] >> wire.CPU_SHIFT & wire.CPU_MASK
     rows = []
     for cpu in np.unique(cpu_of[kind == wire.Struct.COMBINE_BEGIN]).tolist():
@@ -201,7 +197,7 @@ def unfinished(slots: Slots) -> list[int]:
 
 
 def _last_number(path: Path) -> int:
-    """Return the highest number of existing files of that name."""
+    """Return the highest number of the existing numbered files of a recorder; 0 = there are none."""
     name = re.compile(re.escape(path.stem) + r"-(\d{4,9})" + re.escape(path.suffix))
     matches = (name.fullmatch(other.name) for other in path.absolute().parent.glob(f"*{path.suffix}"))
     return max((int(match[1]) for match in matches if match), default=0)
@@ -212,9 +208,9 @@ class TargetName:
     """Name of a process or thread.
 
     Attributes:
-        pid: The process.
-        tid: 0 for the process itself.
-        parent: Of a process, the pid of its parent.
+        pid: Pid of the process.
+        tid: Tid of the thread; 0 = this is the name of the process.
+        parent: Pid of the parent process, for the name of a process.
         text: The name.
     """
 
@@ -227,16 +223,16 @@ class TargetName:
 def names_tail(
     names: Iterable[TargetName], now_cycles: int, cycles_per_s: int, sequence: int | None, byte_order: str
 ) -> Slots:
-    """Return the names of processes and threads as a kernel of 7.x appends them to a ring: shape (n, 4).
+    """Return slots, shape (n, 4), with names of processes and threads, as a 7.x kernel appends them to a ring.
 
-    The start of the recording, which had the names, is no longer in the ring.
+    The events with these names at the start of the recording are no longer in the ring.
 
     Args:
-        names: Processes before their threads.
-        now_cycles: The clock at the last event of the ring.
-        cycles_per_s: Its rate.
-        sequence: Number of the last buffer; None = the release has no numbers.
-        byte_order: Of the target.
+        names: The names, each process before its threads.
+        now_cycles: Time of the last event in the ring, by the target's clock.
+        cycles_per_s: Rate of that clock.
+        sequence: Sequence number of the last buffer; None = the release has no such numbers.
+        byte_order: Byte order of the target.
     """
     writer = SlotWriter(byte_order)
     time = now_cycles + int(_NAMES_PAUSE_S * cycles_per_s)
@@ -244,7 +240,7 @@ def names_tail(
         writer.event(wire.CONTROL_BUFFER, 0, time, (sequence + 1, 0))  # no slots: it was never handed over
     writer.event(wire.CONTROL_TIME, 0, time, (time >> 32, time))
     for count, name in enumerate(names):
-        if count >= _MOST_NAMES:
+        if count >= _MAX_NAMES:
             break
         time += max(1, cycles_per_s // 1_000_000)
         words = (name.pid, name.tid) if name.tid else (name.parent, name.pid)

@@ -1,8 +1,8 @@
-"""The gate that every event passes: the kernel's rule set, then the buffers.
+"""Filters every event by the kernel's rule set, and writes the events that pass to the buffers.
 
 Order of tests: class and event mask, pid and tid, class handler, event handler, tracing on, buffer available. Source:
-capture side, section 3.5. Rules are decided by `filters.rules.RuleSet` alone; the gate supplies what the kernel knows
-of an event, and caches per code what only a change of the rules can change.
+capture side, section 3.5. `filters.rules.RuleSet` evaluates the rules; the gate passes it the kernel's data about an
+event, and caches results that depend only on the event's code and the rules.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ if TYPE_CHECKING:
     from satview.capture.sim.parts.threads import Thread
 
 ON, WIDE, TESTED = 1, 2, 4
-_FOUND = 8
+_CACHED = 8
 
 
 class _KernelContext(EventContext):
-    """What the kernel knows of an event at this moment; most values are computed only if a condition reads them."""
+    """The kernel's data about the current event, for conditions; most values are computed only when read."""
 
     __slots__ = ("_gate", "_stamp", "_thread")
     raw = duration_ns = length_ns = None
@@ -71,18 +71,18 @@ class _KernelContext(EventContext):
 
 
 class Gate:
-    """Decides for every event whether it is recorded, and writes it.
+    """Filters events by the rules set with TraceEvent(), and writes the events that pass.
 
     Attributes:
         rules: The rules set by TraceEvent(), in the same form as rules for views.
         buffers: Receives the slots; None until ALLOCBUFFER.
-        is_tracing: Between START and STOP.
-        emitted: Number of events written.
-        origin: Stamp that is time 0 in conditions: of the first event after START; None before it.
-        watch: Called with each logged event whose code is `watched`, its stamp, and its time by the machine's clock;
+        is_tracing: True between START and STOP.
+        emitted: Number of events that passed the filters while tracing was on.
+        origin: Stamp of the first event after START, which is time 0 in conditions; None before that event.
+        watch: Called with each logged event whose code is in `watched`, its stamp, and its time by the machine's clock;
             None = not used.
-        watched: For each code whether `watch` is called.
-        running: Thread that runs according to the trace, by CPU: the last one that entered RUNNING there.
+        watched: Byte for each event code: 1 = `watch` is called.
+        running: By CPU, the last thread that the trace shows entering RUNNING there.
     """
 
     def __init__(self, target: Target) -> None:
@@ -102,11 +102,11 @@ class Gate:
         self._flags_of_vector: dict[tuple[int, int], int] = {}
 
     def connect(self, machine: Machine) -> None:
-        """Set the machine to record; needed for interrupts between slots."""
+        """Set the machine whose events are recorded; `allocate` requires it."""
         self._machine = machine
 
     def allocate(self, count: int, hand_over: Callable[[Buffer], None]) -> TraceBuffers:
-        """Create the kernel buffers and return them."""
+        """Create and return the kernel buffers; `hand_over` is called with each full buffer."""
         if self._machine is None:
             raise AssertionError("connect() comes first")
         self.buffers = TraceBuffers(
@@ -117,11 +117,11 @@ class Gate:
     # Cached decisions of the rules
 
     def flags(self, code: int) -> int:
-        """Return ON, WIDE and TESTED (a pid or tid is checked or a handler called) of a code; not for interrupts."""
+        """Return the flags ON, WIDE and TESTED (pids, tids or handlers must be checked) of a code without vector."""
         return self._flags[code] or self.find(code)
 
     def vector_flags(self, code: int, vector: int) -> int:
-        """Return ON and TESTED of an interrupt event for a vector."""
+        """Return the flags ON and TESTED of an interrupt event with this vector."""
         flags = self._flags_of_vector.get((code, vector))
         if flags is None:
             rules = self.rules
@@ -136,9 +136,9 @@ class Gate:
         self._flags_of_vector = {}
 
     def find(self, code: int) -> int:
-        """Compute and cache `flags` of a code."""
+        """Compute, cache and return the flags of a code."""
         rules = self.rules
-        flags = _FOUND | (ON if rules.is_on(rules.address(code), code) else 0)
+        flags = _CACHED | (ON if rules.is_on(rules.address(code), code) else 0)
         flags |= (WIDE if rules.is_wide(code) else 0) | (TESTED if rules.is_tested(code) else 0)
         self._flags[code] = flags
         return flags
@@ -146,7 +146,7 @@ class Gate:
     # The way into the buffers
 
     def put(self, cpu: int, code: int, time: int, words: Sequence[int], flags: int = 0) -> bool:
-        """Write an event that passed all filters; return False if tracing is off or there is no buffer."""
+        """Write an event that passed all filters; return False if tracing is off, or no buffer is free."""
         if not self.is_tracing or self.buffers is None:
             return False
         self.emitted += 1
@@ -156,7 +156,7 @@ class Gate:
         return is_written
 
     def _logged(self, cpu: int, code: int, time: int, words: Sequence[int]) -> EventContext:
-        """Return the context of a logged event; a thread state event belongs to the thread in it."""
+        """Return the context of a logged event; a thread state event belongs to the thread named in its payload."""
         thread = self.running[cpu]
         is_of_thread = (
             code >> wire.CLASS_SHIFT == wire.WireClass.PR_TH
@@ -179,26 +179,25 @@ class Gate:
         """Return whether an event passes the pid and tid settings and the handlers.
 
         Args:
-            cpu: CPU that logs it.
-            code: Class and event as they will be in the slot.
-            time: Its stamp in cycles, by the machine's clock.
-            words: Payload in the form that will be logged.
-            thread: The thread it belongs to; None = the thread that runs on the CPU.
-            tested: (pid, tid) to compare with the settings; None = those of the thread.
+            cpu: CPU that logs the event.
+            code: Class and event number as in the slot.
+            time: Time of the event in cycles, by the machine's clock.
+            words: Payload as it will be logged.
+            thread: Thread to which the event belongs; None = the thread that runs on the CPU.
+            tested: (pid, tid) to compare with the settings; None = the ids of `thread`.
         """
         if thread is not None and tested is None:
             tested = (thread.process.pid, thread.tid)
         rules = self.rules
         if tested is not None:
-            known = rules.passes_thread(code, tested)
-            if known is not None:
-                return known
-        whose = thread or self.running[cpu]
-        context = _KernelContext(self, code, cpu, time, *_padded(words), whose, tested)
+            passes = rules.passes_thread(code, tested)
+            if passes is not None:
+                return passes
+        context = _KernelContext(self, code, cpu, time, *_padded(words), thread or self.running[cpu], tested)
         return rules.call_handlers(context) if tested is not None else rules.passes_tests(context)
 
     def begins_at(self, cpu: int, time: int) -> None:
-        """Take the stamp of an event as time 0 if it is the first one after START."""
+        """Use an event's time as time 0 of conditions if the event is the first after START."""
         if self.origin is None:
             self.origin = self._stamped(cpu, time)
 
@@ -222,7 +221,7 @@ class Gate:
 
 
 def _padded(words: Sequence[int]) -> tuple[tuple[int, ...], int]:
-    """Return payload words with padding, and their number without it, at least 2."""
+    """Return the payload words padded to an even number, and their number before padding but at least 2."""
     count = len(words)
     if count == 2:
         return (words[0] & WORD_MASK, words[1] & WORD_MASK), count

@@ -1,4 +1,4 @@
-"""The simulated instrumented kernel: machine, emitter and trace control, and starting programs on it."""
+"""The simulated instrumented kernel: machine, emitter and trace control; starts programs and adds devices."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ from satview.capture.sim.parts.threads import ANY_CPU, Body, Cpu, Partition, Pol
 from satview.capture.trace_event import TraceControl
 
 MAX_PRIORITY = 255
-BOOT_SECONDS = 341.7  # uptime at the start of simulations, so that stamps look like those of a running system
+BOOT_SECONDS = 341.7  # uptime at the start of a simulation, so that stamps look like those of a running system
 
 
 class Kernel:
-    """A target that has booted.
+    """A simulated target that has booted.
 
     Args:
         target: Properties of the target.
-        seed: Seed of everything that varies.
+        seed: Random seed.
 
     Attributes:
-        machine: Threads, CPUs, clock.
+        machine: Threads, CPUs and clock.
         emitter: Filters and buffers.
         control: TraceEvent() for callers outside the simulation.
-        is_up: The creation of programs that start is logged; else they are taken to have existed before.
+        is_up: `spawn` logs the creation of processes; False = they existed before the trace.
     """
 
     def __init__(self, target: Target, seed: int = 1) -> None:
@@ -57,7 +57,7 @@ class Kernel:
         self.machine.kernel_entry(cpu, lambda _cpu: None)
 
     def trace_event(self, mode: int, *args: Any) -> int:
-        """Call TraceEvent() from outside the simulation, as root; raises `QnxError`."""
+        """Call TraceEvent() from outside the simulation, as root; raises `QnxError` if the call fails."""
         self.machine.history.caller = (0, 0)
         return self.control.call(mode, args)
 
@@ -73,11 +73,11 @@ class Kernel:
         runmask: int = ANY_CPU,
         partition: Partition | None = None,
     ) -> Process:
-        """Start a process whose first thread runs `body(*args)`; for the set-up of a workload, before it runs.
+        """Start a process whose first thread runs `body(*args)`, from outside the simulation.
 
         Raises:
-            UsageError: It is no generator function, the priority is outside 1 to 255, or the runmask has none of the
-                CPUs.
+            UsageError: `body` is no generator function, the priority is outside 1 to 255, or the runmask has none of
+                the CPUs.
         """
         if not isinstance(priority, int) or not 1 <= priority <= MAX_PRIORITY:
             raise UsageError(f"{name}: priority {priority!r:.40} is not 1 to {MAX_PRIORITY}")
@@ -97,7 +97,7 @@ class Kernel:
         return process
 
     def device(self, vector: int, gap_ns: Callable[[], int | None], cpu: int = 0) -> InterruptSource:
-        """Add a device that raises an interrupt each time after the delay that `gap_ns()` returns.
+        """Add a device that raises interrupts; `gap_ns()` returns the time to the next interrupt, None = no more.
 
         Raises:
             UsageError: Another device has this vector.
@@ -110,10 +110,13 @@ class Kernel:
         return source
 
     def partitions(self, *shares: tuple[str, int, int]) -> list[Partition]:
-        """Load the partition scheduler: (name, percent, critical ms) each; the System partition gets the rest.
+        """Load the partition scheduler and return its partitions, without the System partition, which gets the rest.
+
+        Args:
+            shares: Name, budget in percent and critical budget in ms of each partition.
 
         Raises:
-            UsageError: A share is negative, or shares exceed 100 percent together.
+            UsageError: A share is negative, or the shares exceed 100 percent together.
         """
         if any(percent < 0 for _, percent, _ in shares) or sum(percent for _, percent, _ in shares) > 100:
             raise UsageError(f"partitions: shares of {', '.join(str(share[1]) for share in shares)} % exceed 100 %")

@@ -1,12 +1,12 @@
-"""tracelogger inside the simulation: a process whose threads set the filters, take full buffers and write them.
+"""tracelogger inside the simulation: a process whose threads set the filters, copy full buffers and write them.
 
-The capture thread copies a kernel buffer to one of its own (`-b`), a writer thread saves these at the speed of the
-disk, a signal thread ends it all. If a thread is too slow, the trace shows it as on a real target: lost buffers, blocks
-out of order. Source: capture side, section 7.
+The capture thread copies each full kernel buffer to a buffer of tracelogger (`-b`), a writer thread saves the copies at
+the speed of the disk, and a signal thread ends the capture. If a thread is too slow, the trace has lost buffers and
+blocks out of order, as on a real target. Source: capture side, section 7.
 
-tracelogger's own threads take CPU time, so two captures of one run with different rules differ by the logger's work. A
-probe takes the kernel's buffers from outside instead, which the target does not notice: the same seed under a probe is
-the same run, whatever the rules. That makes it possible to test rules, which is impossible on a real target.
+tracelogger's own threads take CPU time, so two captures with the same seed and different rules differ by the logger's
+work. A probe instead takes the kernel's buffers from outside the simulation, without simulated time: with the same seed
+the simulation is the same under all rules. Rules can thus be compared, which is impossible on a real target.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ _FULL, _END = 1, 2  # pulse codes
 SIGHUP, SIGINT, SIGABRT, SIGTERM = 1, 2, 6, 15
 STOP_SIGNALS = (SIGHUP, SIGINT, SIGABRT, SIGTERM)
 _COPY_NS_PER_SLOT = 12
-_BEHIND_NS = 1_000_000  # interval between checks whether a slow line takes more
+_BEHIND_NS = 1_000_000  # interval between checks whether a slow receiver accepts more data
 # Pause between a ring capture and the names in 7.x and 8.0: "over a second" in real files (format description, 6.1).
 _NAMES_PAUSE_NS = 2_500_000_000
 
@@ -67,16 +67,16 @@ class Logger:
     """One tracelogger process.
 
     Args:
-        kernel: Kernel it runs on.
-        options: Its options.
+        kernel: Kernel on which the process runs.
+        options: Command-line options.
         output: Receives the slots.
-        say: Called with a level (0 always, 1 with `-v`, 3 with `-vvv`) and a line for the console.
+        say: Called with each console message: its verbosity level (0 always, 1 with `-v`, 3 with `-vvv`) and its text.
         on_ready: Called once, when buffers and filters are set up, before START.
 
     Attributes:
         is_ready: Buffers and filters are set up.
         is_done: True once everything is written.
-        failure: Error of the output, which stops the machine.
+        failure: Error of the output that stopped the machine; None = no error.
     """
 
     def __init__(
@@ -105,7 +105,7 @@ class Logger:
         self.process = kernel.spawn("usr/sbin/tracelogger", self._main, priority=SET_UP_PRIORITY, thread_name="capture")
 
     def stop(self) -> None:
-        """Send it SIGINT, as a user would."""
+        """Send SIGINT to the process, as a user does with Ctrl+C."""
         machine = self.kernel.machine
         machine.kernel_entry(machine.cpus[0], lambda cpu: machine.post_signal(cpu, self.process, None, SIGINT, 0))
 
@@ -127,7 +127,7 @@ class Logger:
         self.on_ready()
         if not options.is_daemon:
             yield from self._trace_event("START")
-        yield from self._collect(chid)  # a pulse brings its own priority: that of the options
+        yield from self._collect(chid)  # runs at the priority of the pulses, which is that of the options
         yield SchedSet(SET_UP_PRIORITY)
         yield from self._finish()
 
@@ -141,7 +141,7 @@ class Logger:
         yield from self._trace_event("SETRINGMODE" if options.is_ring else "SETLINEARMODE")
 
     def _full(self, info: int) -> Sigevent:
-        """Handle the trace interrupt: send a pulse that tells which buffer is full."""
+        """Handle the trace interrupt: return a pulse whose value identifies the full buffer."""
         self.report.interrupts += 1
         return Sigevent("pulse", self._coid, self.options.priority, _FULL, info)
 
@@ -159,10 +159,7 @@ class Logger:
         self.say(1, f"{options.kernel_buffers} kernel buffers allocated{where}")
 
     def _set_filters(self) -> None:
-        """Set the filters in no simulated time.
-
-        Before START these calls are not observable, and the time they took would make the run depend on the rules.
-        """
+        """Set the filters without simulated time; otherwise the simulation would depend on the rules."""
         for name, args in filter_calls(self.options, self.kernel.target.release):
             try:
                 self.kernel.control.call(mode(name), args, pid=self.process.pid)
@@ -198,7 +195,7 @@ class Logger:
     # Buffers
 
     def _collect(self, chid: int) -> Program:
-        """Take full buffers up to the requested number, until the end, or in ring mode until STOP."""
+        """Copy full buffers up to the requested number or until a signal or timer; in ring mode, copy the ring."""
         options, is_first = self.options, True
         while True:
             pulse = yield MsgReceive(chid)
@@ -218,7 +215,7 @@ class Logger:
                 return
 
     def _take(self, info: int) -> Program:
-        """Copy the buffer of a hand-over, if it is still full."""
+        """Copy the buffer that a trace interrupt announced, if it is still full."""
         buffer = self._buffer(info >> 13)
         if buffer is not None and buffer.is_full:
             yield from self._copy(buffer)
@@ -240,7 +237,7 @@ class Logger:
         yield SemPost(self._filled)
 
     def _tabulate(self, slots: NDArray[np.uint32]) -> None:
-        """Print a line of the running table: interrupts, iterations, and events of the buffer."""
+        """Print a line of the progress table: interrupts, iterations, and number of events in the buffer."""
         if self.report.buffers == 1:
             self.say(3, f"{'interrupts':>10}  {'iterations':>10}  {'events':>6}")
         begins = begin_events(slots[:, 0])
@@ -253,7 +250,7 @@ class Logger:
         return next((b for ring in buffers.rings for b in ring.buffers if b.index == index), None)
 
     def _dump_ring(self) -> Program:
-        """Take the content of the ring, oldest first, and in 7.x and 8.0 the names that follow a while later."""
+        """Copy the buffers of the ring, oldest first, and in 7.x and 8.0 the names that the kernel appends later."""
         yield from self._take_ring()
         if self.kernel.target.release in (Release.QNX_7, Release.QNX_8):
             self.kernel.control.report_names(_NAMES_PAUSE_NS)
@@ -312,28 +309,28 @@ class Logger:
         self.kernel.machine.stop()
 
     def _take_rest(self) -> Program:
-        """Take the remaining full buffers, oldest first, up to the requested number."""
+        """Copy the remaining full buffers, oldest first, up to the requested number."""
         buffers = self.kernel.emitter.buffers
         waiting = [b for ring in buffers.rings for b in ring.buffers if b.is_full] if buffers is not None else []
-        for buffer in sorted(waiting, key=lambda b: b.closed_at):
+        for buffer in sorted(waiting, key=lambda b: b.close_number):
             if self.options.iterations and self.report.buffers >= self.options.iterations:
                 return
             yield from self._copy(buffer)
 
 
 class Probe:
-    """Captures without a logger process; same options and report as `Logger`.
+    """Captures without a logger process; has the options and the report of `Logger`.
 
     Args:
         kernel: The traced kernel; tracing starts at once.
-        options: Buffers, filters, ring mode, number of buffers and seconds; a probe needs no buffers of its own.
+        options: Options for buffers, filters, ring mode, number of buffers and duration; others are ignored.
         output: Receives the slots.
-        say: Called with a level and a line for the console.
+        say: Called with the level and the text of each console message.
 
     Attributes:
-        is_ready: Always True: a probe needs no time for its set-up.
+        is_ready: Always True, because the set-up takes no simulated time.
         is_done: True once everything is written.
-        failure: Error of the output, which stops the machine.
+        failure: Error of the output that stopped the machine; None = no error.
     """
 
     def __init__(self, kernel: Kernel, options: LoggerOptions, output: Output, say: Say) -> None:
@@ -352,7 +349,7 @@ class Probe:
             machine.at(machine.now + machine.target.cycles(int(options.seconds * 1e9)), self._end)
 
     def stop(self) -> None:
-        """End the capture and write the rest."""
+        """End the capture and write the remaining buffers."""
         self._end(None)
 
     def _end(self, _nothing: object) -> None:
@@ -379,7 +376,7 @@ class Probe:
             self.report.errors.append(f"TraceEvent({name}): {error.strerror}")
 
     def _take(self, buffer: Buffer) -> None:
-        """Write a full buffer and return it to the kernel."""
+        """Write a full buffer and empty it for the kernel."""
         options = self.options
         is_requested = not options.iterations or self.report.buffers < options.iterations
         if is_requested and not self.output.is_cut and self.failure is None:

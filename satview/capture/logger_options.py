@@ -1,4 +1,4 @@
-"""Options and report of a logger."""
+"""Options and results of a logger."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ class Output(Protocol):
     """Receiver of slots.
 
     Attributes:
-        is_cut: It takes no more.
-        written: Bytes so far.
+        is_cut: The output accepts no more slots.
+        written: Bytes written so far.
     """
 
     is_cut: bool
@@ -49,28 +49,28 @@ class Output(Protocol):
 
 @dataclass(slots=True)
 class LoggerOptions:
-    """Options of tracelogger, and some of the simulation.
+    """Options of tracelogger, and options of the simulation (the last five).
 
     Attributes:
-        iterations: `-n`: buffers to log, 0 = no limit.
-        kernel_buffers: `-k`.
-        own_buffers: `-b`.
-        seconds: `-s`: duration, 0 = not limited.
-        is_daemon: `-d1`: wait for a program that sets filters and starts.
+        iterations: `-n`: maximum number of buffers to log; 0 = no limit.
+        kernel_buffers: `-k`: number of kernel buffers.
+        own_buffers: `-b`: number of tracelogger's own buffers.
+        seconds: `-s`: duration; 0 = no limit.
+        is_daemon: `-d1`: wait for a program that sets filters and starts tracing.
         sets_filters: `-E`: set the filters in daemon mode too.
-        is_ring: `-r`.
-        is_wide: `-w`.
-        without: `-F`: numbers of classes to leave out.
-        with_security: `-a`.
-        flush_every_s: `-D`.
-        keeps_buffers: `-P`.
-        reuses_buffers: `-R`: use the buffers that a logger with `-P` has left on this machine, if there are any.
-        physical_address: `-p`: address of the kernel's buffers, 0 = any.
-        flushes_at_end: Also hand over the partly filled last buffer; tracelogger itself leaves it in the kernel.
-        rules: TraceEvent() calls instead of "all classes": name of the mode without prefix, and arguments.
-        disk_ns_per_buffer: Time that the disk takes for a full buffer; makes a logger too slow.
-        priority: Priority of the capture thread while it takes buffers; if low, a busy system overruns it.
-        is_probe: Take the buffers from outside the target: no logger process, the run is the same under all rules.
+        is_ring: `-r`: ring mode.
+        is_wide: `-w`: log wide events.
+        without: `-F`: numbers of the classes to leave out.
+        with_security: `-a`: log class SECURITY too.
+        flush_every_s: `-D`: interval at which buffers that are not full are flushed; 0 = never.
+        keeps_buffers: `-P`: leave the kernel's buffers allocated at the end.
+        reuses_buffers: `-R`: use the buffers that a logger with `-P` has left on this machine, if any.
+        physical_address: `-p`: address of the kernel's buffers; 0 = any.
+        flushes_at_end: Save the last buffer even if it is not full; tracelogger itself leaves it in the kernel.
+        rules: TraceEvent() calls that set filters instead of "all classes": mode without its prefix, and arguments.
+        disk_ns_per_buffer: Time that the disk needs for a full buffer; a long time makes the logger too slow.
+        priority: Priority of the capture thread while it copies buffers; if low, buffers of a busy system are lost.
+        is_probe: Take the buffers with a `Probe` instead of a logger process.
     """
 
     iterations: Annotated[int, msgspec.Meta(ge=0)] = 32
@@ -99,11 +99,11 @@ class LoggerReport:
     """Results of a logger.
 
     Attributes:
-        buffers, slots: Number logged.
-        events: Number of events in the slots, without CONTROL, which kernels write about their own buffers.
-        dropped: Kernel buffers for which no own buffer was free.
-        most_used: Largest number of own buffers in use.
-        interrupts: Number of hand-overs.
+        buffers, slots: Number of buffers and of slots logged.
+        events: Number of events in the slots, without class CONTROL, which describes the buffers themselves.
+        dropped: Number of kernel buffers discarded because no buffer of the logger was free.
+        most_used: Maximum number of the logger's buffers in use at a time.
+        interrupts: Number of trace interrupts.
         errors: Errors, one sentence each.
     """
 
@@ -116,10 +116,10 @@ class LoggerReport:
     errors: list[str] = field(default_factory=list)
 
     def write(self, slots: NDArray[np.uint32], output: Output) -> None:
-        """Write slots, and count those that were written.
+        """Write slots, and count the slots and events written.
 
         Raises:
-            CaptureError: They cannot be written, or not all of them.
+            CaptureError: Not all slots could be written.
         """
         before = output.written
         try:
@@ -133,12 +133,12 @@ class LoggerReport:
 
 
 def begin_events(heads: NDArray[np.uint32]) -> NDArray[np.bool_]:
-    """Return for header words of slots whether an event begins there: a simple event, or the first of several slots."""
+    """Return for each header word whether its slot begins an event: a simple event, or an event of several slots."""
     return heads >> wire.STRUCT_SHIFT <= 1
 
 
 def filter_calls(options: LoggerOptions, release: Release) -> list[RULE]:
-    """Return the TraceEvent() calls that set the filters, in their order (capture side, section 7.2)."""
+    """Return the TraceEvent() calls that set a logger's filters, in tracelogger's order (capture side, section 7.2)."""
     known = classes_of(release)
     clear: list[RULE] = [(name, (cls,)) for cls in _CLEARED if cls in known for name in ("CLRCLASSPID", "CLRCLASSTID")]
     width: RULE = ("SETALLCLASSESWIDE" if options.is_wide else "SETALLCLASSESFAST", ())

@@ -1,8 +1,8 @@
-"""The on-target tracer that saves the kernel's ring of buffers as a QST file, an alternative to tracelogger.
+"""A tracer on the target that saves the kernel's ring of buffers as a QST file, as an alternative to tracelogger.
 
-It keeps the ring and adds, in a second, very short trace, the names of existing processes and threads. It writes the
-kernel's memory as it is: whole buffers, empty ones included, in the order of their addresses, not of their numbers.
-Source: QST description.
+The file also contains a second, very short trace with the names of the existing processes and threads. The tracer
+copies the kernel's memory: all buffers, including empty ones, ordered by address, not by sequence number. Source: QST
+description.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from satview.base.errors import UsageError, WriteError
 from satview.base.new_file import write_file
 from satview.base.time import NS_PER_S
-from satview.capture.buffers import Buffer, BufferRing
+from satview.capture.buffers import BufferRing
 from satview.capture.files import CaptureError
 from satview.capture.flight_recorder import BUFFER_BYTES
 from satview.capture.kernel import Kernel
@@ -36,7 +36,7 @@ _SYSTEM: Final = {Release.QNX_7: 710, Release.QNX_8: 800}
 
 
 class QstForm(StrEnum):
-    """The three forms of the file."""
+    """The three variants of the QST format."""
 
     VERSION_3 = "3"
     VERSION_4 = "4"
@@ -45,29 +45,28 @@ class QstForm(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class _KernelBuffer:
-    """One buffer in the kernel's memory; `slots` are uint32 (n, 4)."""
+    """A copy of a kernel buffer; `slots` is uint32, shape (n, 4)."""
 
     index: int
     cpu: int
     sequence: int
-    closed_at: int
     slots: NDArray[np.uint32]
 
 
 class QstFile:
-    """A QST file, written in one piece at the end.
+    """A QST file, written as a whole at the end of a capture.
 
     Args:
         path: The file.
-        form: Its form.
+        form: Variant of the format.
         target: The traced target.
 
     Raises:
-        UsageError: No tracer writes this form on such a target.
+        UsageError: The target's release has no tracer that writes this variant.
 
     Attributes:
-        written: Bytes of slots.
-        is_cut, is_waiting: Always False; for the interface of `capture.files.KevFile`.
+        written: Bytes of slots written.
+        is_cut, is_waiting: Always False; they exist because `capture.files.KevFile` has them.
     """
 
     is_cut = is_waiting = False
@@ -80,14 +79,14 @@ class QstFile:
         self.written = 0
 
     def is_behind(self) -> bool:
-        """Return False, as the kernel's ring never makes a logger wait."""
+        """Return False: the file never makes the logger wait."""
         return False
 
     def write(self, slots: NDArray[np.uint32]) -> None:  # noqa: ARG002
-        """Refuse single slots, as a tracer writes whole buffers.
+        """Not supported, because `finish` writes the whole file.
 
         Raises:
-            CaptureError: Always; `finish` writes the file.
+            CaptureError: Always.
         """
         raise CaptureError(f"{self._path.name}: a QST file is written in one piece")
 
@@ -95,8 +94,8 @@ class QstFile:
         """Write the file.
 
         Args:
-            rings: The kernel's rings when tracing was stopped.
-            names: The rings of the second trace.
+            rings: The kernel's rings at the end of tracing.
+            names: The rings of the second trace, which contains the names.
             begin: Start of tracing, in cycles.
             end: End of tracing, in cycles.
 
@@ -127,7 +126,7 @@ class QstFile:
 
 
 class QstTracer(Probe):
-    """Keeps the newest buffers in the kernel's ring, and writes them at the end; arguments as `Probe`."""
+    """Keeps the newest buffers in the kernel's ring, and writes them at the end; has the arguments of `Probe`."""
 
     def __init__(self, kernel: Kernel, options: LoggerOptions, output: QstFile, say: Say) -> None:
         self._file, self._begin = output, kernel.machine.now
@@ -163,15 +162,15 @@ class QstTracer(Probe):
 
 
 def _kernel_buffers(rings: Sequence[BufferRing]) -> list[_KernelBuffer]:
-    def made(ring: BufferRing, buffer: Buffer) -> _KernelBuffer:
-        slots = np.array(buffer.words, np.uint32).reshape(-1, 4)
-        return _KernelBuffer(buffer.index, ring.cpu, buffer.sequence, buffer.closed_at, slots)
-
-    return [made(ring, buffer) for ring in rings for buffer in ring.buffers]
+    return [
+        _KernelBuffer(buffer.index, ring.cpu, buffer.sequence, np.array(buffer.words, np.uint32).reshape(-1, 4))
+        for ring in rings
+        for buffer in ring.buffers
+    ]
 
 
 def _last(buffers: Sequence[_KernelBuffer], end: int) -> tuple[int, int]:
-    """Return stamp and time of the last event; it is less than a rollover before the end."""
+    """Return the stamp and the time of the last event, which is less than one rollover before `end`."""
     stamps = [int(buffer.slots[-1, 1]) for buffer in buffers if len(buffer.slots)]
     if not stamps:
         return 0, end
@@ -237,7 +236,7 @@ def _version_4(
 
 
 def _raw_section(magic: int, buffers: Sequence[_KernelBuffer], slots_at: int) -> bytes:
-    """Return a section of whole kernel buffers."""
+    """Return a section of kernel buffers, each padded to its full size."""
     data: NDArray[Any] = np.zeros((len(buffers), BUFFER_BYTES), np.uint8)
     for row, buffer in zip(data, buffers, strict=True):
         head = np.array([len(buffer.slots), buffer.sequence & 0xFFFFFFFF], "<u4")

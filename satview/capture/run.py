@@ -1,4 +1,4 @@
-"""Runs a workload on a simulated target and saves what tracelogger captures: the interface for commands and the GUI."""
+"""Captures a workload on a simulated target with tracelogger; commands and the GUI call `run`."""
 
 from __future__ import annotations
 
@@ -45,20 +45,20 @@ from satview.filters.rules.triggers import Trigger
 def calls_of_text(
     text: str, kernel: Kernel, load_function: FunctionLoader | None = None, is_wide: bool = False
 ) -> tuple[list[RULE], CaptureRules]:
-    """Return the TraceEvent() calls for a rule text; process names are resolved on a running machine.
+    """Return the TraceEvent() calls that set the filters described by the text of a rule file.
 
     Args:
         text: One rule per line, as in `.satrules` files.
-        kernel: For the pids of process names, and for the release that numbers classes and events.
-        load_function: For rules that call Python functions; None refuses those.
+        kernel: Determines the pids of process names, and the release's numbers of classes and events.
+        load_function: Loads the Python functions that rules call; None = such rules are refused.
         is_wide: Whether the logger switches all events to wide before the rules apply.
 
     Returns:
-        The calls, and the converted rules: their notes say what is captured although a view would hide it.
+        The calls, and the converted rules, whose notes describe events that are captured although a view hides them.
 
     Raises:
-        RuleError: Faults in the text, or a rule that the kernel would refuse or that no kernel can carry out.
-        UsageError: A function that may not be run.
+        RuleError: The text has faults, or a rule cannot be used in a kernel.
+        UsageError: A rule calls a function that is not allowed.
     """
     release = kernel.target.release
     rules = parse_rules(text, release, processes_of(kernel))
@@ -71,7 +71,7 @@ def calls_of_text(
 
 
 def processes_of(kernel: Kernel) -> dict[str, tuple[int, ...]]:
-    """Return the pids of running processes by name, as rules may write it."""
+    """Return the pids of the running processes, by each form of their names that a rule may contain."""
     return pids_by_name((process.pid, process.name) for process in kernel.machine.processes.values())
 
 
@@ -84,20 +84,18 @@ def _call(rule: Rule, captured: CaptureRules, load_function: FunctionLoader | No
     return rule.mode.name, rule.arguments()
 
 
-# Problems of a run: programs that misbehaved, deadlocks, threads that wait forever.
+# Problems of a run: faults of programs, deadlocks, threads that wait forever.
 
 
-_SERVICE_STATES = frozenset({"READY", "RUNNING", "DEAD", "RECEIVE", "NANOSLEEP", "INTR", "SIGWAITINFO"})
-
-
-_OURS = frozenset({"procnto-instr", "procnto-smp-instr", "tracelogger"})
+_HARMLESS_STATES = frozenset({"READY", "RUNNING", "DEAD", "RECEIVE", "NANOSLEEP", "INTR", "SIGWAITINFO"})
+_SYSTEM_PROCESSES = frozenset({"procnto-instr", "procnto-smp-instr", "tracelogger"})
 
 
 def why_nothing(kernel: Kernel, options: LoggerOptions) -> str:
-    """Return why a logger that ended without an error saved no event, as a sentence without a full stop.
+    """Return the reason why a logger that ended without an error saved no event: a sentence without a full stop.
 
     Args:
-        kernel: State before the logger switches everything off.
+        kernel: The kernel, before the logger resets its filters and frees its buffers.
         options: Options of the logger.
     """
     if not kernel.control.was_started:
@@ -115,27 +113,27 @@ def _blocked(machine: Machine) -> list[Thread]:
     return [
         thread
         for process in machine.processes.values()
-        if process.short_name not in _OURS
+        if process.short_name not in _SYSTEM_PROCESSES
         for thread in process.threads.values()
-        if thread.state not in _SERVICE_STATES
+        if thread.state not in _HARMLESS_STATES
     ]
 
 
 def _is_at_rest(machine: Machine) -> bool:
-    """Return whether nothing can ever happen again: no timer, no device, no thread ready or running."""
+    """Return whether no more events can occur: no active timer or device, and no thread ready or running."""
     if machine.timers.pending or any(source.is_active for source in machine.sources.values()):
         return False
     return not any(
         thread.state in ("READY", "RUNNING")
         for process in machine.processes.values()
-        if process.short_name not in _OURS
+        if process.short_name not in _SYSTEM_PROCESSES
         for thread in process.threads.values()
     )
 
 
 def deadlocks(machine: Machine) -> list[list[Thread]]:
-    """Return the cycles of threads that wait for each other, each once."""
-    rings: list[list[Thread]] = []
+    """Return each deadlock once, as the cycle of threads that wait for each other."""
+    cycles: list[list[Thread]] = []
     seen: set[Thread] = set()
     for start in _blocked(machine):
         chain: list[Thread] = []
@@ -145,39 +143,40 @@ def deadlocks(machine: Machine) -> list[list[Thread]]:
             owners = lock_state(thread.waiting_on)
             thread = owners[0] if owners else None
         if thread is not None and thread in chain:
-            rings.append(chain[chain.index(thread) :])
+            cycles.append(chain[chain.index(thread) :])
         seen.update(chain)
-    return rings
+    return cycles
 
 
 def _waits(thread: Thread) -> str:
     owners = lock_state(thread.waiting_on)
-    whose = f" of {owners[0].label}" if owners else ""
+    owner = f" of {owners[0].label}" if owners else ""
     location = f" at {thread.location()}" if thread.location() else ""
-    return f"{thread.label}{location} waits for {describe(thread.waiting_on)}{whose}"
+    return f"{thread.label}{location} waits for {describe(thread.waiting_on)}{owner}"
 
 
 def findings(machine: Machine) -> list[str]:
-    """Return one sentence for every problem, with thread and line."""
-    times = Counter(str(fault) for fault in machine.faults)
+    """Return one sentence for every problem of the programs, with thread and source line."""
+    counts = Counter(str(fault) for fault in machine.faults)
     texts = [
         text if count == 1 else f"{text} ({count} times{' or more' * (count == MAX_FAULTS)})"
-        for text, count in times.items()
+        for text, count in counts.items()
     ]
-    texts += ["deadlock: " + ", ".join(_waits(thread) for thread in ring) for ring in deadlocks(machine)]
-    in_ring = {thread for ring in deadlocks(machine) for thread in ring}
+    cycles = deadlocks(machine)
+    texts += ["deadlock: " + ", ".join(map(_waits, cycle)) for cycle in cycles]
     if _is_at_rest(machine):
+        deadlocked = {thread for cycle in cycles for thread in cycle}
         texts += [
             f"waits for ever: {_waits(thread)} ({thread.state})"
             for thread in _blocked(machine)
-            if thread not in in_ring
+            if thread not in deadlocked
         ]
     return texts
 
 
 PACE_S = 0.02  # real time between adjustments of a target that runs in real time
 SHORT_GRACE_NS = 20_000_000
-GRACE_S = 5  # simulated time that a stopped logger has to write the rest, in addition to the time of the disk
+GRACE_S = 5  # simulated time for a stopped logger to write the remaining buffers, in addition to the disk's time
 RECORDER_DAYS = 31  # limit for flight recorders, which run for days
 
 
@@ -187,12 +186,13 @@ class CaptureResult:
 
     Attributes:
         path: The file.
-        slots, buffers: Number written.
+        slots, buffers: Number of slots and of buffers written.
         lost_buffers, dropped_events: Losses of the kernel because the logger was too slow.
         duration_ns: Simulated time.
-        findings: Problems of the workload or the capture, one sentence each; empty if all is well.
-        was_cancelled: True if the caller stopped it.
-        truth: What really happened, for tests; only the end of it without `keeps_truth`.
+        findings: Problems of the workload or the capture, one sentence each; empty = no problems.
+        was_cancelled: True if the caller stopped the capture.
+        logger: Results of the logger.
+        truth: The true history of the simulation, for tests; without `keeps_truth` only its end.
     """
 
     path: Path
@@ -209,28 +209,30 @@ class CaptureResult:
 
 @dataclass(slots=True)
 class Capture:
-    """All parameters of a capture; only the workload has no default.
+    """Parameters of a capture; only the workload has no default.
 
     Attributes:
-        workload: Name of a workload, path of a Python file with one, or the workload itself.
-        seed: Same seed, same bytes.
-        cpus: 0 = the workload's default.
+        workload: Name of a workload, path of a Python file that defines a workload, or a `Workload`.
+        seed: Random seed; captures with the same seed are equal byte for byte.
+        cpus: Number of CPUs; 0 = the workload's default.
+        release: Release family of the target.
         duration_ns: Maximum simulated time; 0 = the workload's default, or as long as a timed logger runs.
         options: Options of the logger.
         control: Program of another process that calls TraceEvent(), for daemon mode.
-        lead_in_ns: Simulated time before the logger starts, so that the programs are up; -1 = the workload's default.
-        attributes: Extra header pairs.
-        limit_bytes: Maximum size of the file, 0 = none.
-        patience_s: Real time after which a program that never yields is ended.
-        sys_release: Exact release within the family, such as `6.2.1`; empty = the usual one.
-        skew_ns: Maximum difference between the counters of two CPUs; None = as the release has it.
+        lead_in_ns: Simulated time before the logger starts, in which the programs start; -1 = the workload's default.
+        attributes: Extra header keys and values.
+        limit_bytes: Maximum size of the file; 0 = no limit.
+        patience_s: Real time after which a program that makes no kernel call is ended.
+        sys_release: Exact release within the family, such as `6.2.1`; empty = the family's default.
+        skew_ns: Maximum difference between the counters of two CPUs; None = the release's default.
         rules_text: Rules as in `.satrules` files, set by the logger instead of "all classes"; process names are those
-            of the workload. `load_function` is called for rules that call Python functions; None refuses them.
-        keeps_truth: Keep what really happened, to compare it with the trace; memory grows with the duration.
-        needs_privilege: Programs that attach handlers need I/O privilege, as on a target; False waives it.
+            of the workload.
+        load_function: Loads the Python functions that rules call; None = such rules are refused.
+        keeps_truth: Keep the whole history to compare it with the trace; memory grows with the duration.
+        needs_privilege: Programs that attach handlers need I/O privilege, as on a target.
         qst: Write the kernel's ring as a QST file of this form, without a logger; None = a .kev file.
         bounds: Limits of a flight recorder; None = one file, with as many buffers as the kernel has.
-        target: A target to use in place of release, CPUs and skew.
+        target: Target to use in place of `release`, `cpus`, `sys_release` and `skew_ns`.
         pace: Simulated seconds per real second, for files that are watched while they grow; 0 = as fast as possible.
     """
 
@@ -265,16 +267,16 @@ def run(
     say: Callable[[int, str], None] | None = None,
     stream: BinaryIO | None = None,
 ) -> CaptureResult:
-    """Carry out a capture.
+    """Simulate a workload, capture its trace in a file and return the result.
 
     Args:
-        capture: What to capture.
-        path: The file to write; it gets its name as soon as its header is complete, so that it can be followed and a
-            kill loses little; the file of a ring gets its name when it is complete.
+        capture: Parameters of the capture.
+        path: The file to write. It gets its name as soon as its header is complete, so that it can be followed and
+            survives a kill; the file of a ring gets its name when it is complete.
         progress: Called from time to time with the fraction done, 0 to 1.
-        cancelled: Polled; when it returns True, the logger gets a SIGINT and writes what it has.
-        say: Called with level and text of console messages.
-        stream: Write there instead of to `path`.
+        cancelled: Polled; when it returns True, the logger gets SIGINT and writes its remaining buffers.
+        say: Called with the level and the text of each console message.
+        stream: Write to this stream instead of `path`.
 
     Raises:
         UsageError: There is no such workload, or a number is out of range.
@@ -347,10 +349,10 @@ def run(
 
 
 def _bounds(capture: Capture, triggers: Sequence[Trigger]) -> Bounds | None:
-    """Return the limits of a flight recorder, None if no trigger ends a ring.
+    """Return the limits of the flight recorder; None if the capture is no ring that a trigger ends.
 
     Raises:
-        UsageError: The options cannot work together.
+        UsageError: The options contradict each other.
     """
     if triggers and capture.qst is not None:
         raise UsageError("--qst: a tracer that writes QST files has no triggers; leave it out")
@@ -364,22 +366,22 @@ def _bounds(capture: Capture, triggers: Sequence[Trigger]) -> Bounds | None:
 
 
 def _say_nothing(_level: int, _text: str) -> None:
-    """Ignore console messages."""
+    """Ignore a console message."""
 
 
 def _times(capture: Capture, workload: Workload, machine: Machine) -> tuple[int, int]:
     """Return the start of a capture and the end of the simulation, in cycles.
 
     Raises:
-        UsageError: It lasts too long.
+        UsageError: The duration is too long or negative.
     """
     lead_in_ns = capture.lead_in_ns if capture.lead_in_ns >= 0 else workload.lead_in_ns
     duration_ns = capture.duration_ns or workload.duration_ns
     if capture.options.seconds and not capture.duration_ns:  # the logger ends it, even if the workload is shorter
         requested_ns = int(capture.options.seconds * NS_PER_S) + GRACE_S * NS_PER_S
         duration_ns = max(duration_ns, min(requested_ns, DAY_S * NS_PER_S))
-    most_s = DAY_S * (RECORDER_DAYS if capture.bounds is not None else 1)
-    if duration_ns < 0 or duration_ns > most_s * NS_PER_S:
+    max_s = DAY_S * (RECORDER_DAYS if capture.bounds is not None else 1)
+    if duration_ns < 0 or duration_ns > max_s * NS_PER_S:
         raise UsageError("the duration is more than a day, or negative")
     cycles = machine.target.cycles
     return machine.now + cycles(lead_in_ns), machine.now + cycles(lead_in_ns + duration_ns)
@@ -388,7 +390,7 @@ def _times(capture: Capture, workload: Workload, machine: Machine) -> tuple[int,
 def _advance(
     machine: Machine, until: int, pace: float, cancelled: Callable[[], bool], progress: Callable[[int], None] | None
 ) -> None:
-    """Simulate up to a time; with a pace, not faster than that."""
+    """Simulate up to a time, at most `pace` simulated seconds per real second; 0 = as fast as possible."""
     if not pace:
         machine.run(until, cancelled, progress)
         return
@@ -403,7 +405,7 @@ def _advance(
 
 
 def _start_control(kernel: Kernel, program: Body | None) -> None:
-    """Start the control program, as a user would after seeing that the logger waits."""
+    """Start the control program, if any; called when the logger is ready."""
     if program is not None:
         kernel.spawn("usr/bin/control", program, priority=SET_UP_PRIORITY - 1)
 
@@ -417,7 +419,7 @@ def _file(
     capture: Capture, path: Path, kernel: Kernel, started: int, stream: BinaryIO | None, watch: TriggerWatch | None,
     bounds: Bounds | None, say: Say,
 ) -> KevFile | QstFile | TriggeredOutput:  # fmt: skip
-    """Create the file of a capture, or the flight recorder."""
+    """Return the output of a capture: a file, or a flight recorder that writes files."""
     if capture.qst is not None:
         return QstFile(path, capture.qst, kernel.target)
     if bounds is not None and watch is not None:
@@ -434,7 +436,7 @@ def _file(
 def _logger(
     kernel: Kernel, options: LoggerOptions, file: KevFile | QstFile | TriggeredOutput, say: Say, program: Body | None
 ) -> Logger | Probe:
-    """Start the logger, or attach a probe or a QST tracer."""
+    """Start and return the logger of a capture: tracelogger, a probe or a QST tracer."""
     if isinstance(file, QstFile):
         return QstTracer(kernel, options, file, say)
     if options.is_probe:
@@ -448,7 +450,7 @@ def _logger(
 
 
 def _finish(kernel: Kernel, logger: Logger | Probe, patience_s: float) -> None:
-    """Stop the logger if it still runs, and let it write the rest."""
+    """Stop the logger if it still runs, and let it write the remaining buffers."""
     machine, options = kernel.machine, logger.options
     if logger.is_done or logger.failure is not None:
         return
@@ -460,7 +462,7 @@ def _finish(kernel: Kernel, logger: Logger | Probe, patience_s: float) -> None:
 
     machine.is_stopped = False
     short = machine.target.cycles(SHORT_GRACE_NS)
-    if not logger.is_ready:  # stopped before its signal thread is up
+    if not logger.is_ready:  # its signal thread may not run yet
         machine.run(machine.now + short, lasts_too_long)
     logger.stop()
     machine.run(machine.now + short, lasts_too_long)

@@ -1,8 +1,8 @@
-"""Writes very long traces in bounded memory: one rollover period of the stamp is simulated, then written repeatedly.
+"""Writes very long traces in bounded memory: simulates one rollover period of the stamp, and writes it repeatedly.
 
-A tile is exactly 2^32 cycles long, so its stamps stay unchanged; only the upper halves in TIME events and the sequence
-numbers of the buffers differ from tile to tile, and those are computed by column. At the end of a tile, state events
-restore every thread to its state at the tile's start, so that a reader that tracks states finds no break.
+A repetition, called a tile, is exactly 2^32 cycles long, so that stamps are the same in all tiles. Only the upper half
+of the time in TIME events and the sequence numbers of buffers differ; they are computed as columns. At the end of a
+tile, state events restore every thread's state at the start of the tile, so that the states of a thread are consistent.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ from satview.formats.kev.writer import slot_array
 
 
 class MemorySink:
-    """Takes every buffer at once, like an infinitely fast logger."""
+    """Collects the slots of full buffers in memory without taking simulated time; call it with each buffer."""
 
     def __init__(self) -> None:
         self._words = array("I") if array("I").itemsize == 4 else array("L")
         self.buffers = 0
 
     def __call__(self, buffer: Buffer) -> None:
-        """Copy a full buffer and return it empty."""
+        """Copy the slots of a full buffer, and empty the buffer."""
         self._words.extend(buffer.words)
         self.buffers += 1
         buffer.empty()
@@ -54,21 +54,22 @@ class MemorySink:
 ROLLOVER_CYCLES = 1 << 32
 MAX_EVENTS = 2_000_000_000
 _MARGIN_NS = 400_000  # reserved at the end of a tile for unfinished events and the closing state events
-_STATE_ORDER = ("RUNNING",)  # entered last at the end of a tile: the CPU must be free first
+
 _MAX_TILE_NS = 6_000_000_000
 
 
 @dataclass(frozen=True, slots=True)
 class Tile:
-    """The repeated part of a trace.
+    """The repeated part of a trace, and the part before it.
 
     Attributes:
-        head: Slots of the state dump, shape (h, 4).
+        target: The simulated target.
+        head: Slots of the state dump at the start of the trace, shape (h, 4), uint32.
         slots: Slots of one rollover period, shape (n, 4), uint32.
-        events: Events in `slots`; `head_events` in `head`.
-        buffers: Buffers in `slots`, by CPU; where CPUs share them (up to 7.x), all of them for each CPU.
-        started_cycles: When the capture starts.
-        findings: Mistakes of the workload, one sentence each.
+        events, head_events: Number of events in `slots` and in `head`.
+        buffers: Number of buffers in `slots`, by CPU; up to 7.x, where all CPUs share the buffers, the total for each.
+        started_cycles: Start of the capture.
+        findings: Problems of the workload, one sentence each.
     """
 
     target: Target
@@ -94,11 +95,11 @@ def make_tile(
     is_wide: bool = False,
     cancelled: Callable[[], bool] | None = None,
 ) -> Tile:
-    """Simulate one rollover period of the stamp.
+    """Simulate a workload for one rollover period of the stamp and return the result as a tile.
 
     Raises:
         Cancelled: `cancelled()` returned True.
-        UsageError: No such workload, or a clock so slow that simulating a period takes too long.
+        UsageError: There is no such workload, or the clock is so slow that simulating a period takes too long.
         CaptureError: The simulation made no progress.
     """
     selected = find(workload)
@@ -138,7 +139,7 @@ def make_tile(
 
 
 def _buffers_by_cpu(slots: NDArray[np.uint32], kind: Target) -> NDArray[np.int64]:
-    """Return by how much the buffer numbers of each CPU increase within some slots, int64 (CPUs,)."""
+    """Return for each CPU by how much its buffers' sequence numbers increase within the slots: int64, shape (CPUs,)."""
     begins = slots[slots[:, 0] & wire.CODE_MASK == wire.CONTROL_BUFFER, 0]
     counts = np.bincount(begins >> wire.CPU_SHIFT & wire.CPU_MASK, minlength=kind.cpus)
     return counts if kind.has_buffer_end else np.full(len(counts), counts.sum())
@@ -153,9 +154,9 @@ def _states(kernel: Kernel) -> dict[Thread, tuple[str, int]]:
 
 
 def _seam(kernel: Kernel, before: dict[Thread, tuple[str, int]]) -> None:
-    """Emit the thread states from the start of the tile, those of running threads last."""
+    """Emit the thread states from the start of the tile; RUNNING comes last, when the CPUs are free."""
     changed = [(thread, *state) for thread, state in before.items() if (thread.state, thread.cpu) != state]
-    for thread, state, cpu in sorted(changed, key=lambda entry: entry[1] in _STATE_ORDER):
+    for thread, state, cpu in sorted(changed, key=lambda entry: entry[1] == "RUNNING"):
         thread.state = state
         kernel.emitter.thread_state(max(cpu, 0), kernel.machine.stamp(), thread)
 
@@ -168,12 +169,12 @@ def write_tiles(
     cancelled: Callable[[], bool] | None = None,
     attributes: Sequence[tuple[str, str]] = (),
 ) -> int:
-    """Write a file of at least so many events, up to the end of a buffer; return the actual number.
+    """Write a trace of at least `events` events that ends with a whole buffer; return the actual number of events.
 
-    Memory use does not depend on the number of events: one tile is in memory, and one copy of it.
+    Memory use does not depend on the number of events: only the tile and one copy of it are in memory.
 
     Raises:
-        UsageError: More than 2 * 10^9 events, or fewer than 1.
+        UsageError: `events` is not 1 to 2 * 10^9.
         CaptureError: The file cannot be written.
         Cancelled: `cancelled()` returned True; the file so far can be opened.
     """
@@ -207,10 +208,9 @@ def write_tiles(
 
 
 def _end_of_buffer(slots: NDArray[np.uint32], begins: NDArray[np.intp], events: int) -> int:
-    """Return the number of slots up to the end of the buffer with event number `events`.
+    """Return the number of slots up to the end of the buffer that contains the event with number `events`.
 
-    If that buffer ends within an event that continues in its CPU's next buffer, the first later buffer end that splits
-    no event is used.
+    A buffer end at which an event continues in its CPU's next buffer does not count; the next suitable one is used.
     """
     starts = np.flatnonzero(slots[:, 0] >> wire.STRUCT_SHIFT < wire.Struct.COMBINE_CONTINUE)
     slot = int(starts[events - 1])

@@ -1,4 +1,4 @@
-"""TraceEvent(): the call that controls all of tracing, by a mode and arguments.
+"""Executes TraceEvent(), the call that controls tracing; its first argument is a mode.
 
 Source: capture side, sections 1, 3, 4.3 and 6.
 """
@@ -13,6 +13,7 @@ from satview.base.errors import one_line
 from satview.capture.buffers import Buffer
 from satview.capture.emit import RULE_DATA, Emitter, EventData, KernelHandler, finish
 from satview.capture.gate import ON
+from satview.capture.logger_options import MOST_BUFFERS
 from satview.capture.sim.calls import TraceEvent
 from satview.capture.sim.calls.call import MISSING
 from satview.capture.sim.parts.errors import Errno, QnxError, location_of
@@ -28,13 +29,13 @@ if TYPE_CHECKING:
     from satview.capture.sim.machine.machine import Machine
 
 
-# The state dump of START: all processes and threads and their states, written as if just created; and names alone.
+# Dump of the existing processes, threads and states at START, as if they had just been created; and dump of names.
 
 
 def dump_state(machine: Machine, emitter: Emitter, cpu: int) -> None:
-    """Emit TIME, partitions, processes and threads, in that order; each passes the filters like any event."""
+    """Emit TIME, then the existing partitions, processes and threads; filters apply to these events too."""
     buffers, emitter.origin = emitter.buffers, None
-    emitter.running = [None] * machine.target.cpus  # the trace shows who runs from here on
+    emitter.running = [None] * machine.target.cpus  # set by the RUNNING events of the dump
 
     def stamp(on_cpu: int = cpu) -> int:
         time = machine.stamp()
@@ -42,7 +43,7 @@ def dump_state(machine: Machine, emitter: Emitter, cpu: int) -> None:
         return time
 
     if buffers is not None and (buffers.rings[0].current is not None or machine.target.is_old):
-        buffers.time(cpu, stamp())  # a new buffer begins with one anyway
+        buffers.time(cpu, stamp())  # a new buffer begins with a TIME event anyway
     for partition in machine.partitions:
         emitter.partition(cpu, stamp, partition)
     for process in sorted(machine.processes.values(), key=lambda p: p.pid & 0xFFF):
@@ -60,13 +61,13 @@ def dump_state(machine: Machine, emitter: Emitter, cpu: int) -> None:
 
 
 def dump_names(machine: Machine, emitter: Emitter, cpu: int, start_cycles: int) -> int:
-    """Emit the names of all processes and threads, a microsecond apart; return the time after the last one.
+    """Emit the names of all processes and threads, a microsecond apart; return the time after the last event.
 
     Args:
         machine: The machine with the processes.
         emitter: Writes the events that pass the filters.
         cpu: CPU of the events.
-        start_cycles: Time of the first, by the machine's clock; it may be in the future.
+        start_cycles: Time of the first event, by the machine's clock; it may be in the future.
     """
     time, step = start_cycles, max(1, machine.target.cycles(1000))
     for process in sorted(machine.processes.values(), key=lambda p: p.pid & 0xFFF):
@@ -82,13 +83,12 @@ def dump_names(machine: Machine, emitter: Emitter, cpu: int, start_cycles: int) 
 
 
 def _dump_service_threads(machine: Machine, emitter: Emitter, cpu: int) -> None:
-    """Emit the service threads of interrupts (8.0)."""
+    """Emit the attachments of service threads to interrupts (8.0)."""
     for source in machine.sources.values():
         for attachment in source.attachments:
             emitter.service_thread(cpu, machine.stamp(), attachment.thread, attachment.ident, source.cpu)
 
 
-MAX_BUFFERS = 4096
 _BUFFER_ADDRESS = 0x1F000000
 _FROM_HANDLERS = frozenset((
     Mode.INSERTSUSEREVENT, Mode.INSERTCUSEREVENT, Mode.INSERTUSRSTREVENT, Mode.INSERTEVENT, Mode.START,
@@ -98,7 +98,7 @@ _WAIT_DONE = 1  # result of WAITBUFFER
 
 
 def mode(name: str) -> int:
-    """Return the value of a mode by its name, with or without `_NTO_TRACE_`; raises KeyError."""
+    """Return the value of a mode by name, with or without `_NTO_TRACE_`; raises KeyError for an unknown name."""
     mode = mode_of(name)
     if mode is None:
         raise KeyError(name)
@@ -114,8 +114,8 @@ class TraceControl:
     """Executes TraceEvent() for one kernel.
 
     Attributes:
-        hook: Called with every full buffer, in addition to the hooks of InterruptHookTrace().
-        is_root: Whether the caller may allocate buffers and attach handlers.
+        hook: Called with every full buffer, before the handlers set by InterruptHookTrace(); None = not used.
+        is_root: The caller may allocate buffers and attach handlers.
         was_started: START was executed at least once.
         buffer_address: Physical address at which ALLOCBUFFER allocates the buffers.
     """
@@ -137,23 +137,23 @@ class TraceControl:
         self._actions = self._table()
 
     def hand_over(self, buffer: Buffer) -> None:
-        """Raise the synthetic interrupt for a full buffer; without a handler the buffer stays full."""
+        """Call the handlers of the trace interrupt with a full buffer; without a handler the buffer stays full."""
         if self.hook is not None:
             self.hook(buffer)
         self.machine.interrupts.trace_hooks.call(buffer)
 
     def call(self, value: int, args: Sequence[Any], cpu: int = 0, pid: int = 1, has_io: bool = True) -> int:
-        """Execute one call.
+        """Execute one TraceEvent() call.
 
         Args:
             value: Mode with its argument count in the top four bits.
             args: The arguments after the mode.
             cpu: CPU of the caller.
-            pid: Process of the caller; its handlers are removed when it dies.
-            has_io: Whether the caller has I/O privilege, which handlers need.
+            pid: Process of the caller; event handlers that it attaches are removed when the process ends.
+            has_io: The caller has I/O privilege, which is required to attach handlers.
 
         Returns:
-            0, or a count for the query modes.
+            0, or the result of a query mode.
 
         Raises:
             QnxError: As in the manual: ECANCELED, EFAULT, EEXIST, EINVAL, ENOMEM, ENOTSUP, EPERM.
@@ -178,7 +178,7 @@ class TraceControl:
         return self._actions[known](*args) or 0
 
     def _table(self) -> dict[Mode, Callable[..., int | None]]:
-        """Return the actions of the modes that set no filter; the rule set executes the others."""
+        """Return the function that executes each mode that sets no filter; the rule set executes the other modes."""
         return {
             Mode.INSERTEVENT: self._insert_raw,
             Mode.START: lambda: self._start(True),
@@ -206,7 +206,7 @@ class TraceControl:
     # Filters and handlers
 
     def _set_filter(self, known: Mode, args: Sequence[Any]) -> int:
-        """Execute a mode in the rule set; raise its error if any."""
+        """Execute a mode that sets a filter; raise the error that the rule set reports."""
         if "HANDLER" in known.name and not self.machine.target.has_handlers:
             raise unsupported("this release has no event handlers")
         numbers = [arg for name, arg in zip(known.arguments, args, strict=True) if name not in NOT_NUMBERS]
@@ -219,7 +219,7 @@ class TraceControl:
         return 0
 
     def _handler(self, function: Any, data: Any) -> DynamicRule:
-        """Return the rule to call: a program's handler, or a rule of tracelogger."""
+        """Return the dynamic rule for the arguments of a handler: a rule of tracelogger, or a program's function."""
         if data is RULE_DATA:
             rule: DynamicRule = function
             return rule
@@ -230,8 +230,8 @@ class TraceControl:
         return KernelHandler(function, data, self._caller[1], self.machine.target.release, self)
 
     def call_handler(self, handler: KernelHandler) -> int:
-        """Call a program's handler; if it raises, that is recorded as the program's fault, and the event passes."""
-        if self._in_handler:  # events caused by a handler itself pass, or it could recurse for ever
+        """Call a program's event handler and return its result; an exception is recorded, and lets the event pass."""
+        if self._in_handler:  # events caused by a handler pass, to prevent infinite recursion
             return 1
         self._in_handler, before = True, self._caller
         try:
@@ -287,12 +287,12 @@ class TraceControl:
                 ring.close(now, sequence=1)  # 8.0 hands over the trailing buffer and counts from 1 again
 
     def report_names(self, pause_ns: int, cpu: int = 0) -> None:
-        """Write the names of all processes and threads into a ring that was saved, as 7.x and 8.0 do.
+        """Write the names of all processes and threads into a ring that was saved, as kernels of 7.x and 8.0 do.
 
-        In 8.0 the last of its buffers has number 1 again, like the trailing buffer of a linear capture.
+        In 8.0 the last buffer gets sequence number 1, like the last buffer of a linear capture.
 
         Args:
-            pause_ns: Delay after the machine's current time.
+            pause_ns: Time of the first name, after the machine's current time.
             cpu: CPU of the events.
         """
         buffers, machine = self.emitter.buffers, self.machine
@@ -309,7 +309,7 @@ class TraceControl:
             raise QnxError(Errno.EPERM, "allocating buffers needs root")
         if self.emitter.buffers is not None:
             raise QnxError(Errno.EEXIST, "there are buffers already")
-        if not 1 <= count <= MAX_BUFFERS:
+        if not 1 <= count <= MOST_BUFFERS:
             raise QnxError(Errno.ENOMEM, f"{count} buffers")
         if not isinstance(pointer, list):
             raise QnxError(Errno.EFAULT, "the address goes into a list")
@@ -384,7 +384,7 @@ class TraceControl:
         self.emitter.put(self._caller[0], wire.code(cls, event), time, list(words), by_process)
 
     def _words(self, data: Any, length: int) -> list[int]:
-        """Return the first words of a buffer: a sequence of integers, or bytes in the order of the target."""
+        """Return the first `length` words of a program's buffer: integers, or bytes in the target's byte order."""
         if isinstance(data, (bytes, bytearray, memoryview)):
             data = self._words_of_bytes(bytes(data))
         if not isinstance(data, Sequence) or not 0 <= length <= len(data):

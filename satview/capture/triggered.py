@@ -1,7 +1,8 @@
-"""Triggers on the simulated target, which checks every event that its kernel logs, user events too, and marks the hits.
+"""Triggers on the simulated target: checks every event that its kernel logs, and inserts a mark for each hit.
 
-A real kernel calls no handler for user events, and 8.0 has no handlers at all. Exported C programs say what they cannot
-see (`export.c_program`); a recording over ssh is watched on this side (`target.watching`).
+User events are checked too. On a real target that is impossible: the kernel calls no handler for user events, and 8.0
+has no handlers at all. Exported C programs list the triggers that they cannot check (`export.c_program`); this machine
+checks the events of a capture over ssh (`target.watching`).
 """
 
 from __future__ import annotations
@@ -31,14 +32,14 @@ _MARK_CODE = wire.code(wire.WireClass.USER, MARK_EVENT)
 
 
 class TriggerWatch:
-    """Checks the events that a kernel logs; on a hit it inserts a mark after the event.
+    """Checks the events that a kernel logs against triggers, and inserts a mark after each event that hits.
 
     Args:
         kernel: The kernel to watch from now on.
-        triggers: The triggers in order.
+        triggers: The triggers, in the order in which they are checked.
 
     Attributes:
-        hits: The triggers that hit; each mark contains the index of its hit.
+        hits: The trigger of each hit; a mark in the trace contains the hit's index in this list.
     """
 
     def __init__(self, kernel: Kernel, triggers: Sequence[Trigger]) -> None:
@@ -61,9 +62,7 @@ class TriggerWatch:
         text = mark_text(len(self.hits), trigger.mark).encode()
         self.hits.append(trigger)
         emitter.put(cpu, _MARK_CODE, time, text_words(text, emitter.byte_order))
-        if (
-            trigger.action.stops and not trigger.action.keep
-        ):  # nothing more is kept: the buffer with the mark is flushed now
+        if trigger.action.stops and not trigger.action.keep:  # the buffer with the mark is the last one
             machine.at(machine.now, lambda _: self._flush())
 
     def _flush(self) -> None:
@@ -73,16 +72,16 @@ class TriggerWatch:
 
 @dataclass(slots=True)
 class TriggeredOutput:
-    """Receives the buffers of a logger, and ends the capture when a trigger in them requests it.
+    """Receives the buffers of a logger, and ends the capture after a hit of a trigger with STOP.
 
     Attributes:
         watch: Maps marks to triggers.
         output: The file of a linear capture; None in ring mode.
-        recorder: The ring; None for a linear capture.
-        byte_order: Of the target.
+        recorder: The flight recorder; None for a linear capture.
+        byte_order: Byte order of the target.
         is_cut: No more buffers are accepted.
         written: Bytes received so far.
-        received_marks: Marks in the buffers received.
+        received_marks: Number of marks in the buffers received so far.
     """
 
     watch: TriggerWatch
@@ -92,7 +91,7 @@ class TriggeredOutput:
     is_cut: bool = False
     written: int = 0
     received_marks: int = 0
-    _keeps: int = -1
+    _awaited_buffers: int = -1  # buffers to write before the capture ends; -1 = no trigger has ended it
 
     @property
     def is_waiting(self) -> bool:
@@ -100,7 +99,7 @@ class TriggeredOutput:
         return self.output is not None and self.output.is_waiting
 
     def is_behind(self) -> bool:
-        """Return whether the logger has to wait before it can write more."""
+        """Return whether the logger must wait before it can write more."""
         return self.output is not None and self.output.is_behind()
 
     def __enter__(self) -> Self:
@@ -124,24 +123,24 @@ class TriggeredOutput:
         assert self.output is not None
         self.output.write(slots)
         stops = [trigger.action.keep for trigger in hits if trigger.action.stops]
-        if self._keeps > 0:
-            self._keeps -= 1
-        elif self._keeps < 0 and stops:
-            self._keeps = stops[0]
-        self.is_cut = self.output.is_cut or self._keeps == 0
+        if self._awaited_buffers > 0:
+            self._awaited_buffers -= 1
+        elif self._awaited_buffers < 0 and stops:
+            self._awaited_buffers = stops[0]
+        self.is_cut = self.output.is_cut or self._awaited_buffers == 0
 
     def _hits(self, slots: NDArray[np.uint32]) -> Iterator[Trigger]:
-        """Yield the triggers whose marks are in a buffer."""
+        """Yield the trigger of each mark in a buffer."""
         for slot in slots[is_mark(slots[:, 0])].tolist():
             number = mark_number((slot[2], slot[3]), "big" if self.byte_order == "big" else "little")
             if number is not None and number < len(self.watch.hits):
                 yield self.watch.hits[number]
 
     def finish(self) -> list[str]:
-        """Write what a trigger still waits for; return messages for the user, one sentence each.
+        """Write the file of an incident that has not ended; return messages for the user, one sentence each.
 
         Raises:
-            CaptureError: It cannot be written.
+            CaptureError: The file cannot be written.
         """
         messages = []
         recorder, lost = self.recorder, len(self.watch.hits) - self.received_marks
@@ -160,7 +159,7 @@ class TriggeredOutput:
 def recorder_writer(
     kernel: Kernel, started_cycles: int, attributes: Sequence[tuple[str, str]]
 ) -> Callable[[Path, NDArray[np.uint32], Sequence[Hit]], None]:
-    """Return a function that writes a kernel's ring as a file, with the process names at that time."""
+    """Return a function that writes buffers of a kernel to a file and appends the names of its current processes."""
     target = kernel.target
 
     def write(path: Path, slots: NDArray[np.uint32], _hits: Sequence[Hit]) -> None:

@@ -1,4 +1,4 @@
-"""Runs a control program of the tutorial as the guide describes: `tracelogger -d1 -n 3 -f FILE`, then the program."""
+"""Runs a control program of the tutorial as the QNX guide does: `tracelogger -d1 -n 3 -f FILE`, then the program."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ ITERATIONS = 3
 def run_tutorial(
     main: Body, path: Path | str, cpus: int = 1, sys_release: str = "6.1.0", seed: int = 1
 ) -> CaptureResult:
-    """Run a control program against `tracelogger -d1 -n 3` on a small busy system; write the trace to a file.
+    """Run a control program with `tracelogger -d1 -n 3` on the workload `small-system`, and write the trace to a file.
 
-    Errors are printed on standard error, as by the guide's programs.
+    Errors are printed on standard error, as the guide's programs do.
 
     Args:
-        main: The program.
-        path: The file.
+        main: The function `main` of the program.
+        path: The file to write.
         cpus: Number of CPUs of the target.
         sys_release: Release of the target; the guide's listings come from 6.1.0 and 6.2.1.
         seed: Random seed of the simulation.

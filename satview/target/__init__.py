@@ -1,1 +1,1 @@
-"""Captures a trace from a target over the user's own ssh: addresses of targets, their properties, and the capture."""
+"""Captures traces from targets over the user's own ssh, and runs persistent simulated targets."""

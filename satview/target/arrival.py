@@ -1,7 +1,7 @@
-"""The file of a trace that arrives from a target: complete up to the last slot, with satview's keys in its header.
+"""Writes a trace to a file while a target sends it, and adds satview's keys to its header.
 
-It gets its name once its header is complete, so that it can be followed, and grows by whole slots. The sequence numbers
-of BUFFER events and the DROPPED events of 8.0 show what the target lost (format description, 6.2).
+The file gets its name once its header is complete, so that it can be followed, and always ends with a whole slot. Gaps
+in the sequence numbers of BUFFER events, and the DROPPED events of 8.0, show losses (format description, 6.2).
 """
 
 from __future__ import annotations
@@ -31,23 +31,23 @@ _REVERSED: Final = bytes(int(f"{byte:08b}"[::-1], 2) for byte in range(256))
 
 
 class CutError(TargetError):
-    """The file cannot be written further; what was written can be opened."""
+    """Writing the file failed; the part already written can be opened."""
 
 
 class Arrival:
-    """A `.kev` file that grows while its bytes arrive.
+    """A `.kev` file that grows while its bytes are received.
 
     Args:
-        path: The file; an existing one of that name is replaced once a header has arrived.
-        attributes: Keys and values to add to its header.
+        path: The file; an existing file of that name is replaced once a header has been received.
+        attributes: Keys and values to add to the header.
 
     Attributes:
-        received: Bytes received, including the header.
-        buffers: BUFFER events among them.
-        lost: Number of buffers missing between them.
-        drops: Number of reports by the 8.0 kernel that it dropped events.
+        received: Number of bytes received, including the header.
+        buffers: Number of BUFFER events received.
+        lost: Number of buffers missing between the received ones, by their sequence numbers.
+        drops: Number of DROPPED events received, by which the 8.0 kernel reports that it dropped events.
         began_s: `time.monotonic()` when the header was complete; 0 before.
-        first_buffer_s: The same for the first BUFFER event.
+        first_buffer_s: `time.monotonic()` when the first BUFFER event was received; 0 before.
 
     Raises:
         WriteError: The file cannot be created.
@@ -68,12 +68,12 @@ class Arrival:
 
     @property
     def is_done(self) -> bool:
-        """Whether the capture needs no more data from the target."""
+        """Whether the capture can end because no more data is needed."""
         return False
 
     @property
     def found_so_far(self) -> str:
-        """Status text on results other than the amount of data; empty = none."""
+        """Status text about results other than the amount of data; empty = none."""
         return ""
 
     @property
@@ -85,7 +85,7 @@ class Arrival:
         """Append received bytes.
 
         Raises:
-            TargetError: They are not a trace.
+            TargetError: The bytes are not a trace.
             CutError: The file cannot be written.
         """
         self.received += len(data)
@@ -102,7 +102,7 @@ class Arrival:
         self._take_slots(data[:whole])
 
     def wait(self) -> None:
-        """Called when nothing was received for a moment."""
+        """Do work that is due while no data is received; nothing by default."""
 
     def _create(self) -> None:
         """Create the file."""
@@ -124,7 +124,7 @@ class Arrival:
         self._write(data)
 
     def _without_header(self, data: bytes) -> bytes:
-        """Write the header with the added keys once it is complete; return the bytes after it, else all bytes."""
+        """Write the header with the added keys once it is complete; return the bytes that have not been written."""
         if not data.startswith(BEGIN[: len(data)]):
             raise TargetError(f"what came is no trace, it begins with {byte_text(data[:40])}; "
                               "look at tracelogger there")  # fmt: skip
@@ -193,10 +193,9 @@ class Arrival:
 
 
 class Checksum:
-    """The checksum of POSIX's `cksum`, computed incrementally.
+    """The checksum of the POSIX command `cksum`, computed incrementally.
 
-    Its polynomial is that of zlib with the bits of every byte, and of the result, in reverse order; the length is
-    appended to the bytes.
+    It is zlib's CRC-32 of the bytes followed by their length, with the bits of every byte and of the result reversed.
     """
 
     def __init__(self) -> None:

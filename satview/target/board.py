@@ -1,7 +1,7 @@
-"""Properties of a target before a capture, and the check whether a capture can begin there.
+"""Queries the properties of a target before a capture, and checks whether a capture can begin there.
 
-One script of few, portable commands queries all of them. Each answer is optional: a missing one means unknown, and
-only a known problem stops a capture.
+One script of few, portable commands queries all properties. Each answer is optional: a property without an answer is
+unknown, and only a known problem prevents a capture.
 """
 
 from __future__ import annotations
@@ -47,16 +47,16 @@ class Board:
 
     Attributes:
         system: Name of the operating system, such as `QNX`; empty = unknown.
-        node: Its host name; empty = unknown.
-        sys_release: Such as `7.1.0`; empty = unknown.
-        machine: Such as `aarch64le`; empty = unknown.
+        node: Host name; empty = unknown.
+        sys_release: Exact release, such as `7.1.0`; empty = unknown.
+        machine: Name of the processor type, such as `aarch64le`; empty = unknown.
         user: User id of the ssh login; None = unknown.
         logger: Path of tracelogger; empty = not installed, None = unknown.
         processes: Names of processes by pid; empty = unknown.
         free_bytes: Free memory; None = unknown.
         ssh_pid: Pid of the sshd process that serves this connection; None = unknown.
         options: Options in tracelogger's usage message, such as `-f`; empty = unknown.
-        disk_bytes: Free space where a tracelogger that cannot stream writes its file; None = unknown.
+        disk_bytes: Free space in the folder where a tracelogger that cannot stream writes its file; None = unknown.
     """
 
     system: str = ""
@@ -73,7 +73,7 @@ class Board:
 
     @property
     def release(self) -> Release | None:
-        """The release family; None for an unknown one."""
+        """The release family; None = unknown."""
         return release_of(self.sys_release)
 
     @property
@@ -83,7 +83,7 @@ class Board:
 
     @property
     def has_instrumented_kernel(self) -> bool | None:
-        """Whether the kernel logs events, by the name of process 1; None = unknown. The 8.0 kernel always does."""
+        """Whether the kernel can log events, as the name of process 1 shows; always in 8.0. None = unknown."""
         kernel = self.processes.get(1, "")
         if self.release is Release.QNX_8 or "-instr" in kernel:
             return True
@@ -91,11 +91,11 @@ class Board:
 
     @property
     def loggers(self) -> tuple[int, ...]:
-        """Pids of running loggers."""
+        """Pids of running tracelogger processes."""
         return tuple(pid for pid, name in self.processes.items() if name.rsplit("/", 1)[-1] == LOGGER)
 
     def unknown(self) -> Iterator[str]:
-        """Yield texts for the properties that could not be queried."""
+        """Yield a phrase for each property that is unknown, for a message."""
         if not self.sys_release:
             yield "its release"
         if self.has_instrumented_kernel is None:
@@ -116,7 +116,7 @@ def ask_board(line: TargetLine) -> Board:
     """Return the properties of a target.
 
     Raises:
-        TargetError: The connection broke.
+        TargetError: The connection is broken.
     """
     script = "; ".join(f"echo '{_MARK}{name}'; {{ {command}; }} 2>/dev/null" for name, command in _QUESTIONS.items())
     answer = line.ask(f"{PATHS}; {script.replace('{folder}', line.profile.memory_folder)}; true")
@@ -126,7 +126,7 @@ def ask_board(line: TargetLine) -> Board:
 
 
 def board_of(answers: dict[str, str]) -> Board:
-    """Return the properties from answers, any of which may be missing or have unexpected content."""
+    """Return the properties from the answers to `_QUESTIONS`, any of which may be missing or unusable."""
     # QNX board 7.1.0 2021/05/07-14:19:56EDT x86pc x86_64
     words = visible_line(answers.get("system", "")).split()
     logger = answers.get("logger", "").splitlines()
@@ -134,7 +134,7 @@ def board_of(answers: dict[str, str]) -> Board:
     options = frozenset(f"-{letter}" for letters in _OPTION.findall(answers.get("usage", "")) for letter in letters)
     user, parent = answers.get("user", ""), answers.get("parent", "")
     processes = dict(_processes(answers.get("processes", "")))
-    # Only a process with that name: another parent, such as a shell in between, does not carry the connection.
+    # Only if the parent process is sshd: another parent, such as a shell, does not serve the connection.
     is_sshd = parent.isdecimal() and processes.get(int(parent[:10]), "").rsplit("/", 1)[-1].startswith("sshd")
     return Board(
         system=words[0] if words else "",
@@ -158,15 +158,15 @@ def _processes(text: str) -> Iterator[tuple[int, str]]:
 
 
 def memory_needed(profile: Profile) -> int:
-    """Return the memory in bytes for the buffers of a capture on the target."""
+    """Return the size in bytes of all buffers of a capture on the target."""
     return (profile.kernel_buffers + profile.own_buffers) * BUFFER_BYTES
 
 
 def check_board(board: Board, profile: Profile) -> None:
-    """Reject a capture that cannot work, before anything is started.
+    """Check that a capture on a target can work, before anything is started.
 
     Raises:
-        TargetError: The capture cannot work; the text has the problem and the remedy.
+        TargetError: The capture cannot work; the text states the problem and the remedy.
     """
     name = profile.title
     if board.system and board.system != "QNX":

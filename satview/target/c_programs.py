@@ -1,12 +1,13 @@
-"""C programs on a simulated target: a process of this machine makes kernel calls of a simulated process.
+"""C programs on a simulated target: a process of this machine whose kernel calls a simulated process executes.
 
-Each of its threads has a connection and a simulated thread. A call is a line of text: the processor time in nanoseconds
-that the thread has used since its last call, the name of the call, numbers, and bytes in hexadecimal after an `x`.
-While the simulated thread runs user code the real one may run too; when a call arrives, the simulated thread first
-computes for as long as the real one did. So the trace shows the program's own work, independent of the load of this
-machine. The reply is a line too: 0 and the results, or an error number.
+Each thread of the program has a connection and a simulated thread. A call is a line of text: the processor time in
+nanoseconds that the real thread has used since its last call, the name of the call, numbers, and bytes in hexadecimal
+after an `x`. Before it executes the call, the simulated thread computes for that time, so that the trace shows the
+program's own work, independent of the load of this machine. The reply is a line too: 0 and the results, or an error
+number.
 
-Event handlers also run in the program, over a separate connection; the kernel waits for them only briefly.
+Event handlers run in the program too, and are called over a separate connection; the kernel waits only briefly for
+their results.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ from satview.events.modes import mode_of
 from satview.events.spec import Release
 from satview.target.clients import Client, ClientJob
 
-_LOOK_S: Final = 0.002  # how long the simulation waits for a program's next call, which usually comes at once
+_LOOK_S: Final = 0.002  # how long the simulation waits for a program's next call, which usually arrives at once
 _COMPUTES_NS: Final = 500_000  # step of simulated computing while the next call has not arrived
 _HANDLER_S: Final = 0.5  # time limit of an event handler; a slower one is not called again
 _NUMBER_MAX: Final = 1 << 63
@@ -45,7 +46,7 @@ _OBJECTS_MAX: Final = 10_000
 _THREADS_MAX: Final = 64
 _MESSAGE_MAX: Final = 1 << 14
 _PIDS: Final = 16
-# Error numbers of QNX and of this machine, for which the program is compiled, matched by name.
+# Error numbers of QNX and of this machine, where the program is compiled, matched by name.
 _OF_HOST: Final = {int(number): getattr(errno, number.name, errno.EIO) for number in Errno}
 _OF_QNX: Final = {of_host: number for number, of_host in _OF_HOST.items()}
 _KINDS: Final = {number: kind for kind, number in Sigevent.NOTIFY.items()}
@@ -56,46 +57,46 @@ Name = Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9_./-]{1,100}$")]
 
 
 class ProgramRequest(msgspec.Struct, frozen=True, tag_field="do", tag="program", forbid_unknown_fields=True):
-    """Start a process; the connection is that of its first thread."""
+    """Request to start a process; the connection becomes that of the process's first thread."""
 
     name: Name
 
 
 class ThreadRequest(msgspec.Struct, frozen=True, tag_field="do", tag="thread", forbid_unknown_fields=True):
-    """Announces another thread of a process before it is created."""
+    """Announcement of another thread of a process, sent over the new thread's connection before ThreadCreate()."""
 
     pid: int
     ticket: int
 
 
 class HandlersRequest(msgspec.Struct, frozen=True, tag_field="do", tag="handlers", forbid_unknown_fields=True):
-    """The connection over which event handlers of a process are called."""
+    """Request to call the event handlers of a process over this connection."""
 
     pid: int
 
 
 class _CallWords:
-    """The arguments of a call, removed one by one.
+    """The arguments of a call; each method removes arguments from the front and returns them.
 
     Raises:
-        QnxError: EINVAL; one is missing, there are too many, or one has the wrong type.
+        QnxError: EINVAL; an argument is missing or has the wrong type, or there are too many.
     """
 
     def __init__(self, words: list[bytes]) -> None:
         self._words = words
 
-    def number(self, least: int = -_NUMBER_MAX, most: int = _NUMBER_MAX) -> int:
-        """Remove and return a number."""
+    def number(self, minimum: int = -_NUMBER_MAX, maximum: int = _NUMBER_MAX) -> int:
+        """Remove the next argument and return it as a number from `minimum` to `maximum`."""
         try:
             number = int(self._words.pop(0))
         except (IndexError, ValueError):
             raise QnxError(Errno.EINVAL, "no number") from None
-        if not least <= number <= most:
-            raise QnxError(Errno.EINVAL, f"{number} is not {least} to {most}")
+        if not minimum <= number <= maximum:
+            raise QnxError(Errno.EINVAL, f"{number} is not {minimum} to {maximum}")
         return number
 
     def data(self) -> bytes:
-        """Remove and return bytes."""
+        """Remove the next argument and return it as bytes."""
         try:
             word = self._words.pop(0)
             if not word.startswith(b"x") or len(word) > 2 * _MESSAGE_MAX + 1:
@@ -105,7 +106,7 @@ class _CallWords:
             raise QnxError(Errno.EINVAL, f"no bytes, or more than {_MESSAGE_MAX}") from None
 
     def numbers(self) -> tuple[int, ...]:
-        """Remove and return the remaining numbers."""
+        """Remove all remaining arguments and return them as numbers."""
         return tuple(self.number() for _ in range(len(self._words)))
 
     def end(self) -> None:
@@ -115,7 +116,7 @@ class _CallWords:
 
 
 class _CThread:
-    """A thread of a program: its connection, and the simulated thread that makes its calls."""
+    """A thread of a C program: its connection, and the simulated thread that makes its kernel calls."""
 
     def __init__(self, program: CProgram, client: Client) -> None:
         self._program, self.client = program, client
@@ -123,14 +124,14 @@ class _CThread:
         self._answered_ns = 0
 
     def take(self, line: bytes) -> None:
-        """Queue the line of a call."""
+        """Queue a call, which is one line."""
         self._lines.append(line)
 
     def body(self) -> Program:
-        """Make the received calls until the thread or its connection ends."""
+        """Run the simulated thread: make the received calls until the thread or its connection ends."""
         program, result = self._program, 0
         yield sim.Compute(1)
-        tid = next(thread.tid for thread in program.process.threads.values()  # known only once it runs
+        tid = next(thread.tid for thread in program.process.threads.values()  # only the running thread knows its tid
                    if inspect.getgeneratorstate(thread.generator) == inspect.GEN_RUNNING)  # fmt: skip
         self._answer((program.process.pid, tid))
         while (line := (yield from self._next())) is not None:
@@ -163,15 +164,15 @@ class _CThread:
         return (yield call)
 
     def _next(self) -> Generator[Any, Any, bytes | None]:
-        """Return the next line, after the simulated thread has run as long as the real one; None at the end."""
+        """Compute as long as the real thread did, and return its next call; None if the connection is closed."""
         computed_ns = 0
-        self._look(_LOOK_S)
+        self._receive_calls(_LOOK_S)
         while not self._lines:
             if self.client.is_closed:
                 return None
             yield sim.Compute(_COMPUTES_NS)
             computed_ns += _COMPUTES_NS
-            self._look(0)
+            self._receive_calls(0)
         line = self._lines.pop(0)
         ran, _, _ = line.partition(b" ")
         ran_ns = int(ran) if ran.isdigit() and len(ran) < 16 else 0
@@ -180,13 +181,13 @@ class _CThread:
             yield sim.Compute(left_ns)
         return line
 
-    def _look(self, seconds: float) -> None:
-        """Process received lines, waiting at most `seconds` for them."""
+    def _receive_calls(self, seconds: float) -> None:
+        """Queue the calls received; if none is queued, wait at most `seconds` for one."""
         if seconds and not self._lines:
             self.client.wait(seconds)
         for line in self.client.receive():
             self.take(line)
-        self._program.looked()
+        self._program.on_check()
 
     def _answer(self, value: Any) -> None:
         self._send("0 " + " ".join(_words_of(value)))
@@ -197,7 +198,7 @@ class _CThread:
 
 
 def _number(error: OSError) -> int:
-    """Return the number of a failed call's error on this machine."""
+    """Return the error number of a failed call, translated to this machine's error numbers."""
     number = error.errno or errno.EINVAL
     return _OF_HOST.get(number, number) if isinstance(error, QnxError) else number
 
@@ -219,27 +220,32 @@ def _words_of(value: Any) -> Iterator[str]:
 
 
 class CProgram(ClientJob):
-    """A running process in C.
+    """A running C program: a process whose kernel calls a real process requests.
 
     Args:
-        kernel: Kernel on which it runs.
-        request: Request with its name.
-        client: Connection of its first thread.
-        names: Names of channels on the whole target: name to pid and chid.
-        looked: Called after each check of a connection, during which the simulation stood still.
+        kernel: Kernel on which the process runs.
+        request: Request that contains the name of the process.
+        client: Connection of the first thread.
+        names: Pid and chid of each named channel of the target; shared by all programs.
+        on_check: Called after each check of a connection, during which simulated time stands still.
         say: Called with error messages.
+
+    Attributes:
+        objects: Synchronization objects by kind and address.
+        answers: Functions for requests that are no kernel calls, by name.
+        process: The simulated process.
     """
 
     def __init__(
         self, kernel: Kernel, request: ProgramRequest, client: Client, names: dict[str, tuple[int, int]],
-        looked: Callable[[], None], say: Callable[[str], None],
+        on_check: Callable[[], None], say: Callable[[str], None],
     ) -> None:  # fmt: skip
-        self.kernel, self.looked, self._say, self._names = kernel, looked, say, names
+        self.kernel, self.on_check, self._say, self._names = kernel, on_check, say, names
         self._threads = [_CThread(self, client)]
         self._tickets: dict[int, _CThread] = {}
         self._handlers: Client | None = None
         self._is_handling = True
-        self.objects: dict[tuple[str, int], Any] = {}  # by kind and address
+        self.objects: dict[tuple[str, int], Any] = {}
         self.answers: dict[str, Callable[[_CallWords], Any]] = {
             "cycles": lambda _words: kernel.machine.now,
             "clock_rate": lambda _words: kernel.target.cycles_per_s,
@@ -258,7 +264,7 @@ class CProgram(ClientJob):
         self._threads[0].take(line)
 
     def is_over(self) -> bool:
-        """Return whether the process has ended; its connections are then closed."""
+        """Return whether the process has ended; its connections are then closed. Kill it if its client has gone."""
         clients = [thread.client for thread in (*self._threads, *self._tickets.values())]
         if not self.process.is_dead:
             if clients[0].is_closed:
@@ -271,12 +277,12 @@ class CProgram(ClientJob):
         return True
 
     def abandon(self) -> None:
-        """Kill the simulated process: the real one has ended."""
+        """Kill the simulated process, because the real process has ended."""
         machine = self.kernel.machine
         machine.kernel_entry(machine.cpus[0], lambda cpu: kill(machine, cpu, self.process, _SIGKILL))
 
     def end_others(self, value: int) -> Program:
-        """End the process with its remaining threads, as its first thread returns."""
+        """End the remaining threads of the process with an exit value, because the program calls exit()."""
         machine = self.kernel.machine
         if sum(thread.state != "DEAD" for thread in self.process.threads.values()) > 1:
             cpu = machine.cpus[0]
@@ -284,10 +290,10 @@ class CProgram(ClientJob):
             yield sim.Sleep(1_000_000)
 
     def connect(self, request: ThreadRequest | HandlersRequest, client: Client) -> ClientJob:
-        """Accept another connection: for its event handlers, or for a thread that it is about to create.
+        """Accept another connection of the program: for its event handlers, or for a thread before it is created.
 
         Raises:
-            UsageError: It has too many.
+            UsageError: The program has too many connections of this kind.
         """
         if isinstance(request, HandlersRequest):
             if self._handlers is not None:
@@ -302,10 +308,10 @@ class CProgram(ClientJob):
         return _ThreadLines(thread)
 
     def new_thread(self, ticket: int) -> _CThread:
-        """Return the thread that was announced with a ticket, and that starts now.
+        """Return the thread that was announced with a ticket, and count it as running.
 
         Raises:
-            QnxError: EAGAIN; there is none.
+            QnxError: EAGAIN; no thread was announced with this ticket.
         """
         thread = self._tickets.pop(ticket, None)
         if thread is None:
@@ -333,7 +339,7 @@ class CProgram(ClientJob):
         return pid, chid
 
     def _processes(self, words: _CallWords) -> list[int]:
-        """Return the lowest pids above a given one; the program asks again for more."""
+        """Return the lowest pids above the given pid, at most `_PIDS`; the program repeats the request for more."""
         last = words.number()
         alive = (process.pid for process in self.kernel.machine.processes.values() if not process.is_dead)
         return sorted(pid for pid in alive if pid > last)[:_PIDS]
@@ -345,12 +351,12 @@ class CProgram(ClientJob):
         return process.name.encode("utf-8", "replace")
 
     def sync_object(self, kind: str, words: _CallWords) -> Any:
-        """Return the object at an address, created on first use like a statically initialized one."""
+        """Return the object at an address; it is created on first use, like a statically initialized object."""
         address = words.number(0)
         return self.objects.get((kind, address)) or self._new_object(kind, address, _INITIAL[kind])
 
     def _init(self, words: _CallWords) -> None:
-        """Create an object at an address; the value is a mutex's inheritance or a semaphore's or barrier's count."""
+        """Create the object of a kind at an address; a third argument is its count, or whether a mutex inherits."""
         kind = words.data().decode("ascii", "replace")
         if kind not in _INITIAL:
             raise QnxError(Errno.EINVAL, kind[:40])
@@ -366,18 +372,18 @@ class CProgram(ClientJob):
     # Handlers
 
     def event_handler(self, number: int) -> Callable[[EventData], Program]:
-        """Return the function that the kernel calls for an event handler; it may yield TraceEvent() calls."""
+        """Return a function that calls an event handler of the program by number, and yields its TraceEvent() calls."""
 
         def handle(data: EventData) -> Program:
             pid, tid = data.feature
             values = (number, data.header, data.feature_mask, pid, tid, *data.data_array[: data.el_num])
-            answer = yield from self._ask("event", values)
-            return answer[0] if answer else 1
+            result = yield from self._ask("event", values)
+            return result[0] if result else 1
 
         return handle
 
     def full_buffer_handler(self, number: int) -> Callable[[int], Sigevent | None]:
-        """Return the function that the kernel calls for a handler of the trace interrupt."""
+        """Return a function that calls a handler of the trace interrupt in the program, by number."""
 
         def handle(info: int) -> Sigevent | None:
             asking = self._ask("buffer", (number, info))
@@ -390,7 +396,7 @@ class CProgram(ClientJob):
         return handle
 
     def _ask(self, kind: str, values: tuple[int, ...]) -> Generator[Any, Any, tuple[int, ...]]:
-        """Call a handler; return its result, empty if there is none. Calls by the handler are yielded."""
+        """Call a handler in the program and yield its TraceEvent() calls; return its result, empty without a result."""
         client = self._handlers
         if client is None or client.is_closed or not self._is_handling:
             return ()
@@ -401,9 +407,8 @@ class CProgram(ClientJob):
             for line in client.receive():
                 word, *rest = line.split(b" ")
                 if word == b"answer":
-                    with_numbers = _CallWords(rest)
                     try:
-                        return with_numbers.numbers()
+                        return _CallWords(rest).numbers()
                     except QnxError:
                         return ()
                 try:
@@ -420,7 +425,7 @@ class CProgram(ClientJob):
 
 
 class _ThreadLines(ClientJob):
-    """Connection of an additional thread of a program: its lines are calls."""
+    """Receives the calls of an additional thread of a program."""
 
     def __init__(self, thread: _CThread) -> None:
         self._thread = thread
@@ -430,22 +435,22 @@ class _ThreadLines(ClientJob):
         self._thread.take(line)
 
     def is_over(self) -> bool:
-        """Return True: the program itself checks this connection."""
+        """Return True, because `CProgram` checks this connection."""
         return True
 
     def abandon(self) -> None:
-        """Do nothing: the thread notices at its next call."""
+        """Do nothing, because the thread itself checks for the end of its connection."""
 
 
 class _Silent(ClientJob):
-    """A connection whose lines are read elsewhere."""
+    """The job of a connection for event handlers, which is read only while a handler runs."""
 
     def is_over(self) -> bool:
-        """Return True: nothing is checked here."""
+        """Return True, because this job has no work of its own."""
         return True
 
     def abandon(self) -> None:
-        """Do nothing: without handlers all events pass."""
+        """Do nothing, because all events pass without handlers."""
 
 
 # The calls by name, with their arguments.
@@ -476,10 +481,10 @@ def _sigevent(words: _CallWords) -> Sigevent | None:
 
 
 def _trace_event(program: CProgram, words: _CallWords) -> sim.TraceEvent:
-    """Return a TraceEvent() with the program's pointers replaced: by handlers, bytes, texts."""
+    """Return a TraceEvent() call in which handlers, buffers and texts replace the pointers of the C program."""
     value = words.number()
-    known, arguments = mode_of(value), list[Any]()
-    for name in known.arguments if known is not None else ():
+    trace_mode, arguments = mode_of(value), list[Any]()
+    for name in trace_mode.arguments if trace_mode is not None else ():
         if name == "handler":
             arguments.append(program.event_handler(words.number()))
         elif name == "data":
@@ -570,7 +575,7 @@ CALLS: Final[dict[str, Callable[[CProgram, _CallWords], sim.Call]]] = {
 
 
 def write_sdk(folder: Path, release: Release) -> int:
-    """Write headers, library and examples for programs of a release; return the number of files.
+    """Write headers, library and examples for C programs of a release into a folder; return the number of files.
 
     Raises:
         UsageError: The folder cannot be created.

@@ -1,16 +1,16 @@
-"""Captures on a target, or on several at once: runs tracelogger there by a script, and receives its data.
+"""Captures on one target or on several at once: runs tracelogger there by a script, and receives its data.
 
-A script on the target starts tracelogger and waits for a line on its standard input. Whatever ends the capture appears
-there: a stop line, or end of file when the connection breaks or satview is killed. Then the logger gets SIGTERM, which
-it treats like the user's request, so that it stops the kernel's tracing; leftover files are removed. So the target
-cleans up by itself, even if it cannot be reached any more.
+A script on the target starts tracelogger and waits for a line on its standard input. A line ends the capture, and so
+does end of file, when the connection breaks or satview is killed. The script then sends SIGTERM to tracelogger, which
+stops the kernel's tracing as at the user's request, and removes leftover files. The target thus cleans up by itself,
+even if it cannot be reached any more.
 
-From 6.6 on tracelogger writes to the connection. Before that it writes a file into the target's memory, which the same
-script then sends, with its checksum, and removes.
+From 6.6 on, tracelogger writes the trace to the connection. Before 6.6 it writes a file into the target's memory; the
+script then sends the file with its checksum, and removes it.
 
-Rules that options cannot express can be a program of the target: built here by the user's compiler, copied there, and
-started beside tracelogger. `qcc` in the file of targets is the command, for example
-"/opt/qnx710/host/linux/x86_64/usr/bin/qcc -Vgcc_ntoaarch64le". The shell that starts tracelogger ends the program and
+Rules that tracelogger's options cannot express can run as a program on the target: the user's compiler builds it here,
+it is copied to the target, and the script starts it beside tracelogger. The compiler's command is `qcc` in the file of
+targets, for example "/opt/qnx710/host/linux/x86_64/usr/bin/qcc -Vgcc_ntoaarch64le". The script ends the program and
 removes its file, however the capture ends.
 """
 
@@ -45,8 +45,8 @@ from satview.target.watching import Recording
 _BUILD_S: Final = 120.0
 _PROGRAM_BYTES_MAX: Final = 64 << 20
 _ERROR: Final = re.compile(r"\berror\b|undefined reference", re.IGNORECASE)
-PROGRAM, ENDED = f"{OWN_WORDS}program", f"{OWN_WORDS}program-ended"  # with its pid, and with its status
-# By then tracelogger must be waiting for the trace. If the program ends by itself, only this script ends the logger.
+PROGRAM, ENDED = f"{OWN_WORDS}program", f"{OWN_WORDS}program-ended"  # followed by the program's pid; by its status
+# After `sleep 1` tracelogger waits for tracing to start. If the program ends by itself, this script ends the logger.
 START: Final = f"""( trap exit TERM; sleep 1; {{program}} & child=$!; is_over=; trap 'is_over=1; kill -TERM $child' TERM
 echo {PROGRAM} $child >&2; wait $child; code=$?; wait $child
 [ $is_over ] || {{{{ echo {ENDED} $code >&2; kill -TERM $logger; }}}} ) </dev/null 3<&- >&2 &
@@ -57,15 +57,15 @@ rm -f {program}"""
 
 
 def built_program(source: str, profile: Profile, say: Callable[[str], None]) -> bytes:
-    """Compile a program for the target and return it.
+    """Compile a C program for the target and return the executable.
 
     Args:
         source: C source.
-        profile: Its `qcc` is the command.
-        say: Called with the command.
+        profile: The target; `qcc` is the compiler's command.
+        say: Called with a message that shows the command.
 
     Raises:
-        TargetError: There is no such compiler, or it reports an error; the text has the first one.
+        TargetError: There is no such compiler, or it fails; the text includes its first error.
     """
     try:
         words = shlex.split(profile.qcc)
@@ -97,10 +97,10 @@ def built_program(source: str, profile: Profile, say: Callable[[str], None]) -> 
 
 
 def copy_program(program: bytes, file: str, line: TargetLine) -> None:
-    """Copy a program to the target, executable only by its user.
+    """Copy a program to a file on the target that only the login's user can read and run.
 
     Raises:
-        TargetError: It was not copied completely; nothing is left of it.
+        TargetError: The program was not copied completely; its file is removed.
     """
     checksum = Checksum()
     checksum.add(program)
@@ -113,7 +113,7 @@ def copy_program(program: bytes, file: str, line: TargetLine) -> None:
 
 
 _STARTED, _SUM, _ENDED = (f"{OWN_WORDS}{name}" for name in ("logger", "sum", "end"))
-# SIGPIPE is ignored, by the logger too: it must see the end of the connection as an error, and live until SIGTERM.
+# SIGPIPE is ignored, by the logger too: to the logger a broken connection is a write error, and it lives until SIGTERM.
 # In a shell without job control, background processes ignore SIGINT; SIGTERM ends tracelogger cleanly.
 _SCRIPT: Final = f"""{PATHS}
 trap '' PIPE
@@ -137,31 +137,31 @@ cat {{file}}
 rm -f {{file}}"""
 _WARNING: Final = re.compile("keeping up|dropped|lost", re.IGNORECASE)  # printed by a logger that is too slow
 _LOOK_S: Final = 0.1
-_STOP_S: Final = 30.0  # limit without a byte after the stop
-_STOP_MOST_S: Final = 120.0  # limit for a logger that still sends its buffers over a slow connection
-_GONE_S: Final = 10.0  # limit for a logger that is ended over a second connection
-_LATE_S: Final = 10.0  # limit after the time when a logger should have ended by itself
-_FIRST_S: Final = 30.0  # limit for the header
-_STEP_S: Final = 0.5  # reported step of a clock, beyond the errors of both measurements
+_STOP_SILENT_S: Final = 30.0  # time limit without a byte after the stop
+_STOP_S: Final = 120.0  # time limit after the stop for a logger that still sends its buffers over a slow connection
+_GONE_S: Final = 10.0  # time limit for a logger that is ended over a second connection
+_LATE_S: Final = 10.0  # time limit after the moment when a logger should have ended by itself
+_HEADER_S: Final = 30.0  # time limit for the header
+_STEP_S: Final = 0.5  # minimum step of a clock that is reported, beyond the errors of both measurements
 
 
 @dataclass(slots=True)
 class Captured:
-    """Result of a capture.
+    """Result of a capture on a target.
 
     Attributes:
-        path: The file; not the requested one if rules still have to filter it.
+        path: The file; not the requested file if rules must still filter its events.
         board: Properties that the target reported.
-        command: Command that ran there.
-        offset: Offset of its clock; None = unknown.
+        command: Command line of tracelogger.
+        offset: Offset of the target's clock; None = unknown.
         began_s: `time.monotonic()` when the header was received.
-        seconds: Time from the header to the end.
-        first_buffer_s: Time from the start of the logger to the first full buffer here; 0 = none was received.
-        received: Bytes.
+        seconds: Time from the header to the end of the capture.
+        first_buffer_s: Time from the start of the logger until the first buffer was received; 0 = none was received.
+        received: Number of bytes received.
         buffers, lost, drops: As in `Arrival`.
-        files: Existing files of a flight recorder; empty = `path`.
-        faults: Differences of the trace from the request, one sentence each.
-        notes: Further notes.
+        files: Existing files of a flight recorder; empty = `path` is the only file.
+        faults: Deviations of the trace from the request, one sentence each.
+        notes: Other remarks, one sentence each.
     """
 
     path: Path
@@ -184,18 +184,18 @@ def capture(
     request: TargetRequest, asks_to_stop: Callable[[], bool], tell: Callable[[str], None], say: Callable[[str], None],
     grows: Callable[[Path], None] = lambda _path: None,
 ) -> Captured:  # fmt: skip
-    """Capture on a target until the time is over, the caller stops it, or the connection breaks.
+    """Capture on a target until the requested time is over, the caller stops it, or the connection breaks.
 
     Args:
         request: The request.
         asks_to_stop: Called ten times a second; True stops the capture.
         tell: Called with status texts during the capture: sizes, rate, losses.
-        say: Called with notes before the capture, a sentence each.
-        grows: Called with the file once it has a header and can be followed, unless it arrives only at the end.
+        say: Called with notes before the capture, one sentence each.
+        grows: Called with the file once it has a header and can be followed; not if the target sends it at the end.
 
     Raises:
-        TargetError: Nothing can be captured, and nothing was changed on the target.
-        RuleError, UsageError: As `with_rules`.
+        TargetError: Nothing can be captured; nothing was changed on the target.
+        RuleError, UsageError: As raised by `with_rules`.
         WriteError: The file cannot be created.
     """
     with TargetLine(request.profile, asks_to_stop) as line:
@@ -242,7 +242,7 @@ def capture(
 
 
 def _report(recording: Recording, captured: Captured) -> None:
-    """Add the result of a flight recorder to the capture."""
+    """Add the files, hits and losses of a flight recorder to the result of a capture."""
     captured.files = tuple(recording.recorder.files)
     if not recording.hits:
         captured.faults.append("no trigger has hit" + "; the file has the newest buffers" * bool(captured.files))
@@ -254,7 +254,7 @@ def _report(recording: Recording, captured: Captured) -> None:
 
 
 def _keep_names(line: TargetLine, captured: Captured) -> None:
-    """Store the output of pidin beside a ring, whose initial process names may be overwritten."""
+    """Save pidin's list of processes beside the trace of a ring, which may lack process names."""
     text = ""
     with suppress(TargetError):  # the connection may be gone; the names are optional
         text = line.ask(f"{PATHS}; pidin -F '%a %b %n %h'") if line.is_open else ""
@@ -272,7 +272,7 @@ def _keep_names(line: TargetLine, captured: Captured) -> None:
 
 
 def _check_clock(line: TargetLine, name: str, captured: Captured) -> None:
-    """Add a note if the target's clock was set during the capture."""
+    """Add a note to the result of a capture if the target's clock was set meanwhile."""
     before, after = captured.offset, None
     with suppress(TargetError):  # the connection may be gone; the note is optional
         after = line.clock_offset() if before is not None and line.is_open else None
@@ -285,15 +285,15 @@ def _check_clock(line: TargetLine, name: str, captured: Captured) -> None:
 
 
 class _ScriptRun:
-    """One run of the script on the target.
+    """One run of the script that captures on a target.
 
     Args:
         request: The request.
         line: Connection to the target.
-        captured: Receives the results.
+        captured: The result of the capture, which is filled in.
         arrival: Receives the bytes.
-        file: Tracelogger's output file on the target, `-` for the connection.
-        program: A program on the target that sets the rules and is removed afterwards; empty = none.
+        file: Tracelogger's output file on the target; `-` = the connection.
+        program: File on the target of a program that sets the rules, removed at the end; empty = none.
     """
 
     def __init__(
@@ -319,10 +319,10 @@ class _ScriptRun:
     def receive(
         self, asks_to_stop: Callable[[], bool], tell: Callable[[str], None], grows: Callable[[Path], None]
     ) -> None:
-        """Receive data until the target has sent all, or no more can be expected.
+        """Receive data until the target has sent everything, or no more data can be expected.
 
         Raises:
-            TargetError: The data are not a trace.
+            TargetError: The data is not a trace.
         """
         captured, arrival, session = self._captured, self._arrival, self._session
         is_awaited = self._file == "-" and not self._request.keeps_ring_there
@@ -359,31 +359,31 @@ class _ScriptRun:
             captured.faults.append(advice)
 
     def _is_over(self, now_s: float) -> bool:
-        """Return whether the time is over; for a timed logger, whether it should have ended by itself long ago."""
+        """Return whether the requested time is over, for a logger that limits the time itself `_LATE_S` later."""
         begin_s = self._begin_s()
         late_s = _LATE_S if self._request.is_timed_there else 0.0
         return 0 < self._request.seconds <= now_s - begin_s - late_s if begin_s else False
 
     def _begin_s(self) -> float:
-        """Return when the logger began, as known here; 0 = not yet."""
+        """Return `time.monotonic()` when the capture began, as far as known here; 0 = not yet."""
         if self._file == "-" and not self._request.keeps_ring_there:
             return self._arrival.began_s
         return self._began_s if _STARTED in self._session.stderr_so_far else 0.0
 
     def _why_hopeless(self, now_s: float, heard_s: float, stopped_s: float) -> str:
-        """Return why waiting for more data is pointless; empty = it is not."""
+        """Return a sentence on why no more data can be expected; empty = more data can be expected."""
         ending_s, silent_s = now_s - stopped_s, now_s - max(heard_s, stopped_s)
-        if stopped_s and (silent_s > _STOP_S or (self._file == "-" and ending_s > _STOP_MOST_S)):
+        if stopped_s and (silent_s > _STOP_SILENT_S or (self._file == "-" and ending_s > _STOP_S)):
             return (f"tracelogger on {self._name} did not end within {ending_s:.0f} s; what it had not sent is not in "
                     "the file")  # fmt: skip
         is_awaited = self._file == "-" and not self._request.keeps_ring_there and not self._arrival.began_s
-        if is_awaited and now_s - self._began_s > _FIRST_S:
-            return (f"tracelogger on {self._name} sent nothing within {_FIRST_S:.0f} s; start it there by hand to see "
+        if is_awaited and now_s - self._began_s > _HEADER_S:
+            return (f"tracelogger on {self._name} sent nothing within {_HEADER_S:.0f} s; start it there by hand to see "
                     "what it says")  # fmt: skip
         return ""
 
     def _progress(self, now_s: float, rate: float, *, is_stopping: bool) -> str:
-        """Return the status text of the running capture."""
+        """Return the status text during the capture."""
         arrival = self._arrival
         if not arrival.received:
             doing = "stopping" if is_stopping else "capturing into its memory" if self._file != "-" else "waiting"
@@ -395,7 +395,7 @@ class _ScriptRun:
         return ", ".join(parts)
 
     def _too_much(self, now_s: float) -> str:
-        """Return a text on how far the data rate exceeds the connection, estimated from missing buffers."""
+        """Return a phrase that compares the estimated data rate of the trace with the rate of the connection."""
         arrival = self._arrival
         rate = arrival.received / max(_LOOK_S, now_s - (self._begin_s() or self._began_s))
         needed = rate * (arrival.lost + arrival.buffers) / max(1, arrival.buffers)
@@ -403,7 +403,7 @@ class _ScriptRun:
         return f"{what} is too much for this line: {_megabytes(needed)} of {_megabytes(rate)} MB/s"
 
     def _advice(self) -> str:
-        """Return advice on losses; empty if there were none."""
+        """Return a sentence on lost data and its remedy; empty = nothing was lost."""
         arrival = self._arrival
         if not arrival.lost and not arrival.drops:
             return ""
@@ -413,7 +413,7 @@ class _ScriptRun:
                 "classes with -F or -r, or give the logger more buffers with -b and -k")  # fmt: skip
 
     def leave_clean(self) -> None:
-        """End the logger and remove its files if necessary; add resulting faults and notes to the result."""
+        """End the logger, remove its files and check the file sent; add faults and notes to the result."""
         session = self._session
         session.write("stop\n")
         deadline_s = time.monotonic() + _GONE_S
@@ -439,18 +439,18 @@ class _ScriptRun:
         self._captured.notes.append(self._clean_up_again())
 
     def _check_sum(self) -> None:
-        """Compare the checksum of a file that was copied."""
+        """Compare the received file with the checksum that the target computed, if it sent a file."""
         if self._file == "-" or not self._arrival.received:
             return
-        theirs = re.search(rf"^{_SUM} (\d+) (\d+)", self._stderr, re.MULTILINE)
-        if theirs is None:
+        sent = re.search(rf"^{_SUM} (\d+) (\d+)", self._stderr, re.MULTILINE)
+        if sent is None:
             self._captured.notes.append(f"{self._name} has no cksum, so the copy could not be compared")
-        elif (int(theirs[1]), int(theirs[2])) != (self._arrival.checksum, self._arrival.received):
-            self._captured.faults.append(f"{self._captured.path.name} is not what {self._name} had: {theirs[2]} bytes "
+        elif (int(sent[1]), int(sent[2])) != (self._arrival.checksum, self._arrival.received):
+            self._captured.faults.append(f"{self._captured.path.name} is not what {self._name} had: {sent[2]} bytes "
                                          f"there, {self._arrival.received} came; capture again")  # fmt: skip
 
     def _clean_up_again(self) -> str:
-        """Clean up over a new connection after the first broke; return a text on the result."""
+        """Clean up over a new connection, because the first one broke; return a sentence on the result."""
         started = re.search(rf"^{_STARTED} (\d+)", self._stderr, re.MULTILINE)
         pid = int(started[1]) if started else 0
         files = "" if self._file == "-" else f"rm -f {self._file}; "
@@ -476,12 +476,12 @@ class _ScriptRun:
         return f"{self._name} was left clean: no logger of this capture runs there"
 
     def _words(self) -> list[str]:
-        """Return the lines of the logger's messages."""
+        """Return the lines that the logger wrote to standard error."""
         lines = (visible_line(line)[:200] for line in self._stderr.splitlines() if not line.startswith(OWN_WORDS))
         return [line for line in lines if line.strip()]
 
     def why_nothing(self) -> str:
-        """Return a sentence on why not even a header was received."""
+        """Return a sentence on why no header was received."""
         if self._captured.faults:
             return " ".join(self._captured.faults)
         words = self._words()
@@ -498,10 +498,10 @@ def _megabytes(size: float) -> str:
 
 
 def check_names(requests: Sequence[TargetRequest]) -> None:
-    """Reject targets that have the same name in messages and files.
+    """Check that all targets have different names in messages and files.
 
     Raises:
-        UsageError: Two have the same name.
+        UsageError: Two targets have the same name.
     """
     names = [request.profile.title for request in requests]
     if twice := [name for name in names if names.count(name) > 1]:
@@ -515,13 +515,13 @@ def capture_all(
     """Capture on several targets at once; each capture ends on its own, and all end when `asks_to_stop` returns True.
 
     Args:
-        requests: One per target; the targets have different names.
+        requests: One request per target; the targets have different names.
         asks_to_stop: As for `capture`; called by several threads.
         tell: Called with one status text about all targets.
         say: As for `capture`.
 
     Returns:
-        For each request its capture, or the error that ended it.
+        For each request the result of its capture, or the error that prevented it.
     """
     status_of: dict[str, str] = {}
 
@@ -537,23 +537,23 @@ def capture_all(
         except SatviewError as error:
             return error
 
-    if len(requests) == 1:  # in this thread, which an impatient second Ctrl+C interrupts
+    if len(requests) == 1:  # in this thread, so that a second Ctrl+C interrupts it
         return [capture_one(requests[0])]
     with ThreadPoolExecutor(len(requests)) as pool:
         return list(pool.map(capture_one, requests))
 
 
 def write_captures_axis(path: Path, captures: Sequence[tuple[str, Path, Captured]]) -> None:
-    """Write the file that puts captures on one time axis, by the time at which the header of each was received.
+    """Write an axis file that puts captures on one time axis, by the times at which their headers were received.
 
     A logger sends its header just before it starts tracing, so the offsets are accurate to about a tenth of a second.
 
     Args:
-        path: The file.
-        captures: Name of the target, its trace, and the result of the capture.
+        path: The axis file.
+        captures: For each target its name, its trace file, and the result of the capture.
 
     Raises:
-        UsageError: They cannot be combined, or the file cannot be written.
+        UsageError: The captures cannot be combined, or the file cannot be written.
     """
     began_s = captures[0][2].began_s
     entries = [

@@ -1,4 +1,4 @@
-"""Clients of a simulated target: their connections, which never block it, and their jobs."""
+"""Clients of a simulated target: their connections, which never block the target, and their jobs."""
 
 from __future__ import annotations
 
@@ -13,28 +13,29 @@ _OUTGOING_MAX: Final = 1 << 22  # backlog limit of a client that does not read; 
 
 
 class ClientJob:
-    """A job whose end a client awaits."""
+    """A job of the target for a client, which waits for its end."""
 
     def is_over(self) -> bool:
-        """Return whether the job has ended; if so, the client has been told."""
+        """Return whether the job has ended; the result has then been sent to the client."""
         raise NotImplementedError
 
     def take(self, line: bytes) -> None:
-        """Accept another line of the client; most jobs expect none."""
+        """Process a line that the client sends during the job; ignored by default."""
 
     def abandon(self) -> None:
-        """End the job because its client has disconnected."""
+        """End the job, because its client has disconnected."""
         raise NotImplementedError
 
 
 class Client:
-    """The connection to a program outside the simulation.
+    """The connection to a client: a program outside the simulation.
 
     Attributes:
-        has_asked: It has sent its request.
-        job: The job that it awaits.
-        is_ending: The result has been sent.
-        is_closed: Nothing more is sent to it.
+        has_asked: The client has sent its request.
+        job: The job that the target runs for the client; None = none.
+        came_s: `time.monotonic()` when the client connected.
+        is_ending: The result is queued or sent; the connection is closed when the client has received it.
+        is_closed: The connection is closed.
     """
 
     def __init__(self, line: socket.socket) -> None:
@@ -48,11 +49,11 @@ class Client:
 
     @property
     def backlog(self) -> int:
-        """Bytes that it has not read yet."""
+        """Number of queued bytes that the client has not received yet."""
         return len(self._outgoing)
 
     def receive(self) -> list[bytes]:
-        """Return the complete lines received; a line that is too long closes the connection, as does end of file."""
+        """Return the complete lines received; end of file or a line that is too long closes the connection."""
         try:
             while not self.is_closed and (data := self.line.recv(shell.LINE_BYTES_MAX)):
                 self._incoming += data
@@ -68,7 +69,7 @@ class Client:
         return [bytes(line) for line in lines]
 
     def wait(self, seconds: float) -> None:
-        """Wait for data, at most `seconds`."""
+        """Wait until data is received, at most `seconds`."""
         if not self.is_closed:
             select.select([self.line], [], [], seconds)
 
@@ -77,18 +78,18 @@ class Client:
         self.send(shell.FRAME.pack(kind, len(content)) + content)
 
     def say(self, text: str, kind: bytes = shell.OUTPUT) -> None:
-        """Send lines of text."""
+        """Send text, followed by the end of a line."""
         self.frame(kind, text.encode("utf-8", "replace") + b"\n")
 
     def end(self, code: int, why: str = "") -> None:
-        """Send the exit code, and close the connection once the client has read it."""
+        """Send an error message, if any, and the exit code; close the connection once the client has received both."""
         if why:
             self.say(why, shell.ERROR)
         self.frame(shell.EXIT, bytes((code,)))
         self.is_ending = True
 
     def send(self, data: bytes) -> None:
-        """Send bytes, now or when the client reads; a client with too large a backlog is disconnected."""
+        """Queue bytes and send as many as the client accepts; disconnect a client whose backlog is too large."""
         if self.is_closed:
             return
         self._outgoing += data
@@ -97,7 +98,7 @@ class Client:
             self.is_closed = True
 
     def flush(self) -> None:
-        """Send queued bytes, as far as the client accepts them."""
+        """Send as many queued bytes as the client accepts."""
         try:
             while self._outgoing:
                 del self._outgoing[: self.line.send(self._outgoing)]

@@ -1,10 +1,10 @@
 """The connection to a target: the user's own ssh with its config, keys, agent and jump hosts, never a password.
 
-For a simulated target it is a shell of this machine that has the target's programs: the same scripts run there.
+The connection to a simulated target is a shell on this machine with the target's programs, which runs the same scripts.
 
-One session stays open as long as the connection: a loop on the target that answers each line with its clock time. If
-ssh supports it, the other sessions share its connection, which saves a slow processor a key exchange for each. All of
-them end with this process, however it ends: their standard input is then closed, and they wait for nothing else.
+One session stays open as long as the connection: a loop on the target that answers each line with the time of its
+clock. If ssh supports it, the other sessions share this session's connection, which saves a slow processor the key
+exchanges. All sessions end with this process, however it ends, because their standard input is then closed.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ _OPTIONS: Final = (
     *("-o", "ClearAllForwardings=yes"),
 )
 _FAULTS: Final = (
-    ("IDENTIFICATION HAS CHANGED", "has another host key than before; if the board was set up anew, remove the old key "
-                                   "with `ssh-keygen -R {host}`"),
+    ("IDENTIFICATION HAS CHANGED", "has another host key than before; if the board was set up again, remove the old "
+                                   "key with `ssh-keygen -R {host}`"),
     ("Host key verification failed", "has a host key that you have not confirmed yet; connect once by hand with "
                                      "`ssh {host}`, compare the key, and try again"),
     ("Permission denied", "accepts none of your keys; add one there with `ssh-copy-id {host}`, or name the right one "
@@ -55,7 +55,7 @@ _FAULTS: Final = (
     ("timed out", "does not answer; look whether it is on, and at its IP address"),
 )  # fmt: skip
 _CLOCK: Final = "while read question; do date -u '+%Y %m %d %H %M %S' || echo; done 2>/dev/null"
-OWN_WORDS: Final = "satview-"  # prefix of messages by satview's scripts on standard error
+OWN_WORDS: Final = "satview-"  # prefix of the messages that satview's scripts write to standard error
 _PATIENCE_S: Final = 20.0
 _CLOCK_S: Final = 1.3  # a little over a second: the clock is polled until its second changes
 _CLOCK_GAP_S: Final = 0.015
@@ -63,9 +63,9 @@ _CLOCK_ERROR_S: Final = 0.05  # small enough to stop polling
 _SOCKET_BYTES_MAX: Final = 80  # systems allow about a hundred; ssh appends a suffix while it creates the socket
 _CHUNK: Final = 1 << 16
 _STDERR_MAX: Final = 1 << 20
-_LAST_WORDS_S: Final = 1.0
+_LAST_WORDS_S: Final = 1.0  # time limit for the output of a command that has ended
 _LOOK_S: Final = 0.1  # interval of checks whether the caller gave up
-_CHUNKS: Final = 64  # queued while the disk is slower than the connection; then the connection waits
+_MAX_CHUNKS: Final = 64  # queued while the disk is slower than the connection; then the connection waits
 
 
 _Answer = TypeVar("_Answer", bytes, int)
@@ -73,11 +73,11 @@ _Answer = TypeVar("_Answer", bytes, int)
 
 @dataclass(frozen=True, slots=True)
 class ClockOffset:
-    """Offset of a target's clock from this machine's.
+    """Offset of a target's clock from the clock of this machine.
 
     Attributes:
-        seconds: Negative if it is behind.
-        error_s: Maximum error of the offset, plus or minus.
+        seconds: The offset; negative = the target's clock is behind.
+        error_s: Maximum error of the offset in either direction.
     """
 
     seconds: float
@@ -91,7 +91,7 @@ class ClockOffset:
 class LineSession:
     """A command that runs on a target.
 
-    Background threads collect its output, which is queued for `read`, and its standard error.
+    Background threads collect the command's output, which is queued for `read`, and its standard error.
     """
 
     def __init__(self, words: list[str], environment: Mapping[str, str] | None = None) -> None:
@@ -101,7 +101,7 @@ class LineSession:
             start_new_session=True, env=environment, creationflags=getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0),
         )  # fmt: skip
         self._stderr = bytearray()
-        self._chunks: queue.Queue[bytes] = queue.Queue(_CHUNKS)
+        self._chunks: queue.Queue[bytes] = queue.Queue(_MAX_CHUNKS)
         self._is_over = False
         self._is_closed = threading.Event()
         self._threads = [threading.Thread(target=run, daemon=True) for run in (self._read, self._listen)]
@@ -128,7 +128,7 @@ class LineSession:
                 self._stderr += data
 
     def read(self, timeout_s: float) -> bytes | None:
-        """Return the next output; None if nothing was received in time, empty at the end and from then on."""
+        """Return the next output of the command; None if nothing was received in time, empty after its end."""
         if self._is_over:
             return b""
         try:
@@ -139,12 +139,12 @@ class LineSession:
         return data
 
     def write(self, text: str) -> None:
-        """Send text to the command; ignored if it has ended."""
+        """Send text to the command's standard input; ignored if the command has ended."""
         with contextlib.suppress(OSError, ValueError):
             self._input.write(text.encode())
 
     def send(self, data: bytes) -> None:
-        """Send bytes to the command, then end of file; data for a broken connection is lost."""
+        """Send bytes to the command's standard input, then end of file; ignored if the connection is broken."""
         with contextlib.suppress(OSError, ValueError):
             left = memoryview(data)
             while left:
@@ -152,7 +152,7 @@ class LineSession:
             self._input.close()
 
     def exit_code(self, timeout_s: float) -> int | None:
-        """Return the exit code of the command; None if it does not end in time."""
+        """Return the exit code of the command; None if the command does not end in time."""
         with contextlib.suppress(subprocess.TimeoutExpired):
             return self.process.wait(timeout_s)
         return None
@@ -164,11 +164,11 @@ class LineSession:
 
     @property
     def stderr_so_far(self) -> str:
-        """Standard error output received so far."""
+        """Output on standard error received so far."""
         return self._stderr.decode("utf-8", "replace")
 
     def stderr(self) -> str:
-        """Return the standard error output; all of it once the process has ended."""
+        """Return the output on standard error; wait for all of it if the command has ended."""
         if self._is_over or self.process.poll() is not None:
             with contextlib.suppress(subprocess.TimeoutExpired):
                 self.process.wait(_LAST_WORDS_S)
@@ -181,10 +181,10 @@ class LineSession:
             if os.name == "nt":
                 self.process.kill()
             elif self.process.poll() is None:
-                os.killpg(self.process.pid, signal.SIGKILL)  # it has its own process group, see above
+                os.killpg(self.process.pid, signal.SIGKILL)  # `start_new_session` created a process group
 
     def close(self, patience_s: float = 2.0) -> None:
-        """End the command by closing its input, or kill it if that does not suffice."""
+        """End the command by closing its standard input; kill it if it does not end in time."""
         with contextlib.suppress(OSError):
             self._input.close()
         try:
@@ -203,11 +203,11 @@ class TargetLine:
     """The connection to a target, open in a `with` block.
 
     Args:
-        profile: Where the target is.
+        profile: The target.
         is_given_up: Called ten times a second while an answer is awaited; True ends all sessions at once.
 
     Attributes:
-        is_given_up: The same; can be replaced.
+        is_given_up: The function passed as argument; can be replaced.
     """
 
     def __init__(self, profile: Profile, is_given_up: Callable[[], bool] = lambda: False) -> None:
@@ -229,7 +229,7 @@ class TargetLine:
         return [program, *self.profile.ssh_options, *_OPTIONS]
 
     def _simulated_words(self) -> list[str]:
-        """Return the command of a shell on the simulated target, whose programs come first in its PATH."""
+        """Return the command for a shell whose PATH begins with the programs of the simulated target."""
         try:
             folder = shell.folder_of(self.profile.simulated)
             shell.connect(folder).close()
@@ -264,11 +264,11 @@ class TargetLine:
 
     @property
     def is_open(self) -> bool:
-        """Whether the connection still exists, as far as known here."""
+        """Whether the connection still exists, as far as known on this machine."""
         return self._clock is not None and self._clock.process.poll() is None
 
     def start(self, script: str) -> LineSession:
-        """Start a command on the target."""
+        """Start a shell script on the target and return its session."""
         return self._session(script, ["-o", "ControlMaster=no"] if self._shares else [])
 
     def _session(self, script: str, more: list[str]) -> LineSession:
@@ -278,15 +278,15 @@ class TargetLine:
         return session
 
     def ask(self, script: str, timeout_s: float = _PATIENCE_S, data: bytes = b"") -> str:
-        """Return the output of a command.
+        """Run a shell script on the target and return its output.
 
         Args:
-            script: The command.
-            timeout_s: Time limit, counted from when it has its input.
-            data: Its standard input, followed by end of file; empty = none.
+            script: The script.
+            timeout_s: Time limit, counted from when all of `data` is sent.
+            data: Standard input of the script, followed by end of file; empty = none.
 
         Raises:
-            TargetError: The connection broke, the command did not end in time, or the caller gave up.
+            TargetError: The connection broke, the script did not end in time, or the caller gave up.
         """
         session, parts = self.start(script), []
         try:
@@ -295,17 +295,17 @@ class TargetLine:
             deadline_s = time.monotonic() + timeout_s
             while answer := self._awaited(session.read, deadline_s, timeout_s):
                 parts.append(answer)
-            if self._awaited(session.exit_code, deadline_s, timeout_s) == 255:  # ssh's own
+            if self._awaited(session.exit_code, deadline_s, timeout_s) == 255:  # an error of ssh itself
                 raise TargetError(self.fault(session))
         finally:
             session.close()
         return b"".join(parts).decode("utf-8", "replace")
 
     def _awaited(self, look: Callable[[float], _Answer | None], deadline_s: float, timeout_s: float) -> _Answer:
-        """Return the result of a function that is polled with a timeout and returns None while there is no result.
+        """Call `look` with a timeout until it returns a result other than None, and return the result.
 
         Raises:
-            TargetError: No result in time, or the caller gave up.
+            TargetError: There was no result in time, or the caller gave up.
         """
         while (left_s := deadline_s - time.monotonic()) > 0:
             if self.is_given_up():
@@ -318,7 +318,7 @@ class TargetLine:
                           "try again")  # fmt: skip
 
     def fault(self, session: LineSession) -> str:
-        """Return a sentence on why a session could not start or continue."""
+        """Return a sentence on why a session could not start or continue, with a remedy."""
         messages = session.stderr()
         if self._clock is not None and not self.is_open:  # the session that owns the shared connection
             messages = self._clock.stderr() + messages
@@ -330,12 +330,12 @@ class TargetLine:
         return f"the line to {self.profile.title} broke{why}; look at the cable and at the board, and try again"
 
     def clock_offset(self) -> ClockOffset | None:
-        """Return how far the target's clock is ahead; None if it is not available, or was set meanwhile.
+        """Return the offset of the target's clock; None if the clock cannot be read, or was set meanwhile.
 
-        The target reports whole seconds only. Each answer narrows the offset to a second plus the duration of the
-        query; the answers before and after a change of the second narrow it to the time between them.
+        The target reports whole seconds. Each answer limits the offset to a range of one second plus the duration of
+        the query; the answers before and after a change of the second limit it to the time between these queries.
         """
-        least, most = float("-inf"), float("inf")
+        minimum, maximum = float("-inf"), float("inf")
         deadline_s = time.monotonic() + _CLOCK_S
         while time.monotonic() < deadline_s:
             before = time.time()
@@ -343,14 +343,14 @@ class TargetLine:
             after = time.time()
             if second is None:
                 return None
-            least, most = max(least, second - after), min(most, second + 1 - before)
-            if most - least < _CLOCK_ERROR_S:
+            minimum, maximum = max(minimum, second - after), min(maximum, second + 1 - before)
+            if maximum - minimum < _CLOCK_ERROR_S:
                 break
             time.sleep(_CLOCK_GAP_S)
-        return ClockOffset((least + most) / 2, (most - least) / 2) if least <= most else None
+        return ClockOffset((minimum + maximum) / 2, (maximum - minimum) / 2) if minimum <= maximum else None
 
     def _tick(self) -> int | None:
-        """Query the target's time; return it in seconds since 1970, None if it is not available.
+        """Return the time of the target's clock in seconds since 1970; None if the clock cannot be read.
 
         Raises:
             TargetError: The connection is broken, or there was no answer in time.

@@ -1,6 +1,6 @@
-"""Addresses of targets: an address such as `ssh://root@board:2222`, or a name in the user's file of targets.
+"""Addresses and settings of targets, given as an address such as `ssh://root@board:2222` or a name in the user's file.
 
-`sim://` is the simulated target that `satview target` runs on this machine, `sim://NAME` one with another name.
+`sim://` is the simulated target that `satview target` runs on this machine, `sim://NAME` the simulated target NAME.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ Buffers = Annotated[int, msgspec.Meta(ge=1, le=MOST_BUFFERS)]
 
 
 class TargetError(SatviewError):
-    """A target or the connection to it does not support a capture; the text has the problem and the remedy."""
+    """A target, or the connection to it, cannot be used for a capture; the text states the problem and the remedy."""
 
 
 class GivenUpError(TargetError):
@@ -44,16 +44,16 @@ class Profile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A target, and default settings for its captures.
 
     Attributes:
-        address: `ssh://[user@]host[:port]`; the host may be a name in the user's ssh config. Or `sim://[name]`.
-        ssh_options: More options for ssh, such as `["-F", "board.config"]`.
+        address: `ssh://[user@]host[:port]`, where the host may be a name in the user's ssh config; or `sim://[name]`.
+        ssh_options: Additional options for ssh, such as `["-F", "board.config"]`.
         rules: File with rules; empty = all events.
-        is_wide: Wide events, unless rules decide.
+        is_wide: Log wide events, unless the rules specify the form.
         kernel_buffers: `-k` of tracelogger.
         own_buffers: `-b` of tracelogger.
         memory_folder: Folder for the trace file on a target before 6.6, whose tracelogger cannot stream.
-        qcc: Command of the C compiler for the target, to run rules there that options cannot express; empty = none, and
-            such rules filter here.
-        name: Name in files and messages; empty = the host.
+        qcc: Command of the C compiler for the target; it builds a program from rules that tracelogger's options cannot
+            express. Empty = no compiler, such rules filter the trace on this machine.
+        name: Name in files and messages; empty = the host name.
     """
 
     address: str
@@ -68,13 +68,13 @@ class Profile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def simulated(self) -> str:
-        """The name of a simulated target of this machine; empty for a target over ssh."""
+        """Name of the simulated target on this machine; empty for a target reached by ssh."""
         match = _SIMULATED.fullmatch(self.address)
         return (match["name"] or shell.DEFAULT_NAME) if match is not None else ""
 
     @property
     def host(self) -> str:
-        """The host in the form that ssh accepts."""
+        """The host in the form that ssh accepts, or the name of a simulated target."""
         return self.simulated or self._parts()["host"].strip("[]")
 
     @property
@@ -83,7 +83,7 @@ class Profile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return self.name or self.host
 
     def ssh_words(self) -> list[str]:
-        """Return the ssh arguments for the login; the command for the target follows them.
+        """Return the ssh arguments for user, port and host; the command for the target follows them.
 
         Raises:
             UsageError: The address is invalid.
@@ -105,10 +105,10 @@ class Profile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def check_profile(profile: Profile) -> Profile:
-    """Return a modified profile if its values are within bounds.
+    """Return the profile unchanged if all of its values are valid.
 
     Raises:
-        UsageError: A value is not.
+        UsageError: A value is not valid.
     """
     try:
         as_declared(msgspec.to_builtins(profile), Profile)
@@ -118,15 +118,15 @@ def check_profile(profile: Profile) -> Profile:
 
 
 def targets_file() -> Path:
-    """Return the path of the user's file of targets, which may not exist."""
+    """Return the path of the user's file of targets; the file may not exist."""
     return user_config_path("satview", appauthor=False) / "targets.toml"
 
 
 def read_profiles(path: Path) -> dict[str, Profile]:
-    """Return the targets of a file by name; none if there is no file.
+    """Return the targets in a file by name; an empty dict if the file does not exist.
 
     Raises:
-        UsageError: It cannot be read or has invalid content; names the place.
+        UsageError: The file cannot be read, or has invalid content; the text states where.
     """
     try:
         data = read_shared(path, _FILE_BYTES_MAX) or b""
@@ -145,10 +145,10 @@ def read_profiles(path: Path) -> dict[str, Profile]:
 
 
 def find_profile(text: str, path: Path) -> Profile:
-    """Return the target for an address or a name in a file of targets.
+    """Return the target that `text` specifies: by an address, or by a name in a file of targets.
 
     Raises:
-        UsageError: There is none; the text lists the known ones.
+        UsageError: The address is invalid, or the file has no such name; the text lists the names in the file.
     """
     if "://" in text:
         profile = Profile(text)
@@ -163,10 +163,10 @@ def find_profile(text: str, path: Path) -> Profile:
 
 
 def _on_this_machine(profile: Profile) -> Profile:
-    """Return the profile of a simulated target with the folder that represents its memory.
+    """Return the profile of a simulated target with `memory_folder` set to a folder on this machine.
 
     Raises:
-        UsageError: Not supported on this system.
+        UsageError: This system does not support simulated targets.
     """
     try:
         folder = shell.folder_of(profile.simulated)

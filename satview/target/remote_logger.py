@@ -1,4 +1,4 @@
-"""Runs tracelogger on a persistent simulated target: the data it sends are written to a file."""
+"""Runs tracelogger on a persistent simulated target, and writes the received trace to a file."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ _LOOK_S: Final = 0.1
 
 
 @contextmanager
-def told_as_target_error() -> Iterator[None]:
-    """Convert connection errors of a simulated target to TargetError."""
+def as_target_error() -> Iterator[None]:
+    """Convert NoTargetError to TargetError."""
     try:
         yield
     except shell.NoTargetError as error:
@@ -32,12 +32,12 @@ def told_as_target_error() -> Iterator[None]:
 
 
 def release_there(name: str) -> Release:
-    """Return the release of a persistent target.
+    """Return the release of a persistent simulated target.
 
     Raises:
-        TargetError: There is none of that name.
+        TargetError: No target of that name runs, or it does not report its release.
     """
-    with told_as_target_error():
+    with as_target_error():
         _, text, _ = shell.answer(shell.folder_of(name), ["uname", "-r"])
     release = release_of(text.strip())
     if release is None:
@@ -49,34 +49,34 @@ def log_there(
     name: str, request: LoggerRun, path: Path, stream: BinaryIO | None, stops: Callable[[], bool],
     say: Callable[[int, str], None],
 ) -> CaptureResult:  # fmt: skip
-    """Run a logger on a persistent target until it has ended.
+    """Run a logger on a persistent simulated target until it has ended, and return its result.
 
     Args:
         name: Name of the target.
         request: Options and rules of the logger.
-        path: The file; it gets its name as soon as its header is complete, or in ring mode when it is finished.
-        stream: Write to this stream instead.
+        path: The file; it gets its name as soon as its header is complete, or in ring mode when the file is complete.
+        stream: Write to this stream instead of `path`; None = write to `path`.
         stops: Called ten times a second; True stops the logger.
         say: Called with level and text of each message.
 
     Raises:
-        TargetError: There is no such target, or it ended before the logger.
+        TargetError: No target of that name runs, or the target ended before the logger.
         UsageError: The target rejects the request; nothing was written.
         WriteError: The file cannot be written.
     """
-    with told_as_target_error(), shell.connect(shell.folder_of(name)) as line:
+    with as_target_error(), shell.connect(shell.folder_of(name)) as line:
         line.sendall(msgspec.json.encode(request) + b"\n")
         answers = _answers(line, stops)
-        refused: list[str] = []
-        for kind, content in answers:  # before the file is touched
+        messages: list[str] = []
+        for kind, content in answers:  # before the file is created
             if kind == shell.DATA:
                 break
-            refused.append(_text(content))
             if kind == shell.EXIT:
-                raise UsageError("; ".join(refused[:-1]) or "refused without a reason")
+                raise UsageError("; ".join(messages) or "refused without a reason")
+            messages.append(_text(content))
         else:
             raise TargetError(f"the simulated target {name} has ended")
-        for text in refused:
+        for text in messages:
             say(0, text)
         with nullcontext() if stream else NewFile(path, streams=True, keeps_part=True, is_buffered=False) as new:
             output: BinaryIO = stream if stream is not None else new.stream  # type: ignore[union-attr]
@@ -91,7 +91,7 @@ def log_there(
 
 
 def _answers(line: Any, stops: Callable[[], bool]) -> Iterator[tuple[bytes, bytes]]:
-    """Yield the received frames; send a stop request when the caller asks for it."""
+    """Yield the kind and the content of each received frame; send a stop line once `stops()` returns True."""
     coming, is_stopping = shell.frames(line), False
     while True:
         if not is_stopping and stops():
@@ -107,7 +107,7 @@ def _answers(line: Any, stops: Callable[[], bool]) -> Iterator[tuple[bytes, byte
 def _take(
     answers: Iterator[tuple[bytes, bytes]], output: BinaryIO, say: Callable[[int, str], None]
 ) -> LogReport | None:
-    """Write the received data; return the logger's final report, None if it sends none."""
+    """Write the received data and pass messages to `say`; return the logger's final report, None if none was sent."""
     report = None
     for kind, content in answers:
         if kind == shell.DATA:

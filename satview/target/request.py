@@ -1,4 +1,4 @@
-"""The request for a capture: as tracelogger options, in the header, and as a filter of the result."""
+"""The request for a capture on a target, and its conversion to tracelogger options, header keys and a filter."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ from satview.target.line import ClockOffset
 from satview.target.profiles import Profile, TargetError
 
 _RING_AND_SIZE, _CONTINUOUS, _ALL_OPTIONS = 3, 4, 6  # 6.3 brought `-r` and `-S`, 6.4 `-c`
-_MEMORY_SHARE: Final = 4  # of the free memory, a quarter is for the file of a target that cannot stream
-_MEMORY_BYTES: Final = 16 << 20  # if the free memory is unknown
-_DISPENSABLE: Final = {  # options that a capture can do without, and the consequence
+_MEMORY_SHARE: Final = 4  # a quarter of the free memory is the size limit for the file of a target that cannot stream
+_MEMORY_BYTES: Final = 16 << 20  # that size limit if the free memory is unknown
+_DISPENSABLE: Final = {  # options that may be left out, and the consequence for a message
     "-D": "triggers are noticed only when a buffer is full",
     "-b": "it decides how many buffers of its own there are",
     "-k": "it decides how many kernel buffers there are",
@@ -49,27 +49,28 @@ _ASKED_BY: Final = {
     "-s": "--for, or write a part of a second, which is counted here",
 }
 _NO_TRIGGER: Final = "--every needs rules with a trigger (-r): WHEN ... THEN STOP"
-_RULES_MAX: Final = 2000  # characters of rules in a header
+_RULES_MAX: Final = 2000  # maximum number of characters of rules in a header
 FLUSH_S: Final = 1
-"""How often a target that is watched hands over buffers that are not full (`-D`), so that its events come soon."""
+"""Interval at which a target flushes buffers that are not full (`-D`) while its events are checked for triggers."""
 
 
 @dataclass(frozen=True, slots=True)
 class TargetRequest:
-    """A request for a capture.
+    """A request for a capture on a target.
 
     Attributes:
         profile: The target.
-        path: The file here.
+        path: The file to write on this machine.
         filters: Options of tracelogger that select events: `-w`, `-F`, `-a`.
-        rules: Text of rules, instead of `filters`; empty = none.
+        rules: Text of rules, which replace `filters`; empty = no rules.
         rules_name: Name of the rule file.
-        functions_of: Returns, for a release, the loader of Python functions in rules; None = they are not allowed.
-        seconds: Duration; 0 = until the caller ends it.
-        is_ring: Keep the newest events in the target's buffers, and fetch them at the end.
+        functions_of: Returns the loader of Python functions in rules for a release; None = functions are not allowed.
+        seconds: Duration; 0 = until the caller ends the capture.
+        is_ring: Capture the newest events only, from a ring of buffers.
         bounds: Limits for the files of a flight recorder; None = one file, of as many buffers as `-k`.
-        source: The rules as a C program that sets them on the target; empty = as options, or filtered here.
-        built: The rules once the release is known, if they have triggers: ring and triggers are then on this side.
+        source: C program that sets the rules on the target; empty = options set them, or this machine filters.
+        built: The rules built for the target's release if they have triggers, else None. The ring is then on this
+            machine, which checks the triggers.
     """
 
     profile: Profile
@@ -86,26 +87,27 @@ class TargetRequest:
 
     @property
     def keeps_ring_there(self) -> bool:
-        """Whether the ring is on the target."""
+        """Whether the ring consists of the target's kernel buffers."""
         return self.is_ring and self.built is None
 
     @property
     def is_timed_there(self) -> bool:
-        """Whether tracelogger itself limits the time: it supports whole seconds, and a ring ends at a signal."""
-        if self.source:  # its time begins when the program has started the trace
+        """Whether tracelogger itself limits the time: only whole seconds, and not for a ring, which a signal ends."""
+        if self.source:  # the time begins later, when the program starts tracing
             return False
         return self.seconds > 0 and self.seconds == math.ceil(self.seconds) and not self.keeps_ring_there
 
 
 def with_rules(request: TargetRequest, board: Board) -> tuple[TargetRequest, tuple[str, ...]]:
-    """Return a request with rules as tracelogger options, and the parts that no option expresses, a sentence each.
+    """Return a request whose rules are converted to options of tracelogger, and notes on what options cannot express.
 
-    The options pass all events of the rules; if they pass more, the data go to another file, which is filtered
-    afterwards.
+    The options pass all events that the rules select. If they pass more, the trace goes to another file, which is
+    filtered afterwards. Each note is one sentence.
 
     Raises:
-        RuleError: Faults in the rules.
-        UsageError: They call a function that is not allowed.
+        RuleError: The rules have faults.
+        UsageError: The rules call a function that is not allowed, or triggers and options contradict each other.
+        TargetError: The triggers cannot be checked, because the target sends nothing during the capture.
     """
     if not request.rules.strip():
         if request.bounds is not None:
@@ -138,10 +140,10 @@ def with_rules(request: TargetRequest, board: Board) -> tuple[TargetRequest, tup
 
 
 def _check_recording(request: TargetRequest, board: Board, built: BuiltRules) -> None:
-    """Reject triggers that cannot be watched from here.
+    """Check that this machine can check the triggers of the rules during the capture.
 
     Raises:
-        TargetError, UsageError: A sentence with the remedy.
+        TargetError, UsageError: It cannot; the text includes the remedy.
     """
     title = request.profile.title
     if not board.can_stream:
@@ -161,8 +163,8 @@ def logger_command(
 
     Args:
         request: The requested capture.
-        board: Determines the available options.
-        file: Output file on the target; `-` for the connection.
+        board: Properties of the target, which include the available options.
+        file: Output file on the target; `-` = the connection.
         say: Called with a sentence about each option that is omitted because the target's tracelogger lacks it.
 
     Raises:
@@ -190,10 +192,10 @@ def logger_command(
 
 
 def _without_missing(words: Sequence[str], board: Board, name: str, say: Callable[[str], None]) -> Iterator[str]:
-    """Yield the words of the options that the target's tracelogger has, as far as its usage message is known.
+    """Yield the words of a command line, except options that the usage message of the target's tracelogger lacks.
 
     Raises:
-        TargetError: It lacks an option that the request cannot do without.
+        TargetError: A missing option cannot be left out.
     """
     keeps = True
     for word in words:
@@ -209,10 +211,10 @@ def _without_missing(words: Sequence[str], board: Board, name: str, say: Callabl
 
 
 def check_disk(request: TargetRequest) -> None:
-    """Reject a disk here without room even for the target's buffers.
+    """Check that the disk of this machine has enough free space for the content of the target's buffers.
 
     Raises:
-        TargetError: There is not enough room.
+        TargetError: There is not enough free space.
     """
     free, needed = shutil.disk_usage(request.path.absolute().parent).free, memory_needed(request.profile)
     if free < needed:
@@ -221,7 +223,7 @@ def check_disk(request: TargetRequest) -> None:
 
 
 def attributes(request: TargetRequest, board: Board, command: str, offset: ClockOffset | None) -> list[tuple[str, str]]:
-    """Return the keys and values to add to a header: never a user's name, a key or another secret."""
+    """Return the keys and values to add to the header of a trace; they contain no user names, ssh keys or secrets."""
     pairs = [
         ("CAPTURE_HOST", request.profile.host),
         ("CAPTURE_NODE", board.node),
@@ -241,11 +243,11 @@ def filter_capture(
     """Write the events that pass the rules of a request to its file; return whether any event passed.
 
     Args:
-        captured: File with the received data.
-        request: Its rules and its path are used.
-        progress: Called with 0 to 1.
-        cancelled: Polled during the work; True stops it, and no file is left behind.
-        tell: Called with the report, and with the reason if no event passed, else an empty text.
+        captured: File with the received trace.
+        request: The request, which specifies the rules and the file to write.
+        progress: Called with the fraction done, 0 to 1.
+        cancelled: Polled; True stops the filtering, and no file is left behind.
+        tell: Called with the report, and with the reason if no event passed, otherwise with an empty text.
 
     Raises:
         SatviewError: The trace or the rules cannot be read, or the file cannot be written.

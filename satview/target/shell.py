@@ -1,8 +1,8 @@
-"""Folders and sockets of simulated targets on this machine, and the programs of their shells, which query the target.
+"""Folders and sockets of simulated targets on this machine, and the programs of their shells.
 
-A target has a folder that only its user can enter, with its socket. A request is one line of JSON; the answer is a
-sequence of frames: a letter for the kind, the length in four bytes, and the content. This module also runs by itself,
-without the rest of satview, so that a program of the shell starts as quickly as on a board.
+A target has a folder with a socket; only its user can enter the folder. A request is one line of JSON; the answer is a
+sequence of frames: a letter for the kind, the length in four bytes, and the content. The programs of a target's shell
+run this module alone, without the rest of satview, so that they start as quickly as on a board.
 """
 
 import json
@@ -30,11 +30,11 @@ GONE: Final = 1
 
 
 class NoTargetError(Exception):
-    """There is no simulated target with a name, or its folder is not safe; the text has the problem and the remedy."""
+    """A simulated target does not run, or its folder is not private; the text states the problem and the remedy."""
 
 
 def folder_of(name: str) -> Path:
-    """Return the folder of a simulated target, which may not exist.
+    """Return the path of the folder of a simulated target; the folder may not exist.
 
     Raises:
         NoTargetError: This system has no sockets that only one user can reach.
@@ -51,7 +51,7 @@ def make_private(folder: Path) -> None:
     """Create a folder that only this user can enter, or check that an existing one is private.
 
     Raises:
-        NoTargetError: It cannot be created, or others have access to it.
+        NoTargetError: The folder cannot be created, or other users have access to it.
     """
     for level in (folder.parent, folder):
         try:
@@ -69,10 +69,10 @@ def _check_private(folder: Path) -> None:
 
 
 def connect(folder: Path) -> socket.socket:
-    """Return a connection to the target of a folder.
+    """Return a connection to the simulated target that has this folder.
 
     Raises:
-        NoTargetError: No target runs there, or others have access to its folder.
+        NoTargetError: The target does not run, or other users have access to its folder.
     """
     try:
         _check_private(folder.parent)
@@ -90,28 +90,28 @@ def connect(folder: Path) -> socket.socket:
 
 
 def named(name: str) -> str:
-    """Return the option that names a target, with a leading space; empty for the default name."""
+    """Return the command-line option for a target's name, with a leading space; empty for the default name."""
     return "" if name == DEFAULT_NAME else f" --name {name}"
 
 
 def address(name: str) -> str:
-    """Return the address of a target for captures."""
+    """Return the address of a simulated target: `sim://` or `sim://NAME`."""
     return "sim://" if name == DEFAULT_NAME else f"sim://{name}"
 
 
 def variables(folder: Path) -> dict[str, str]:
-    """Return the environment variables that a target's shell sets or changes."""
+    """Return the environment variables for a shell of a target that differ from those of this process."""
     path = os.environ.get("PATH", "/usr/bin:/bin")
     return {"PATH": f"{folder / 'bin'}:{path}", "SATVIEW_TARGET": str(folder), "PS1": "# "}
 
 
 def ask(line: socket.socket, request: dict[str, Any]) -> None:
-    """Send a request."""
+    """Send a request to a target, as one line of JSON."""
     line.sendall(json.dumps(request).encode() + b"\n")
 
 
 def frames(line: socket.socket) -> Iterator[tuple[bytes, bytes]]:
-    """Yield kind and content of each frame that the target sends, until the connection ends."""
+    """Yield the kind and the content of each frame that the target sends, until the connection ends."""
     while head := _exactly(line, FRAME.size):
         kind, length = FRAME.unpack(head)
         content = _exactly(line, length) if length <= _FRAME_BYTES_MAX else b""
@@ -121,7 +121,7 @@ def frames(line: socket.socket) -> Iterator[tuple[bytes, bytes]]:
 
 
 def _exactly(line: socket.socket, count: int) -> bytes:
-    """Return `count` bytes, or nothing if the connection ends before."""
+    """Receive and return exactly `count` bytes; return no bytes if the connection ends earlier."""
     parts = []
     while count:
         try:
@@ -139,7 +139,7 @@ def answer(folder: Path, words: list[str]) -> tuple[int, str, str]:
     """Run a program of a target's shell; return its exit code, standard output and standard error.
 
     Raises:
-        NoTargetError: No target runs there, or it does not answer.
+        NoTargetError: The target does not run, or does not answer.
     """
     texts, code = {OUTPUT: b"", ERROR: b""}, GONE
     with connect(folder) as line:
@@ -157,8 +157,8 @@ def answer(folder: Path, words: list[str]) -> tuple[int, str, str]:
 
 
 def main(folder: Path, words: list[str]) -> int:
-    """Run a program of a target's shell with the streams of this process; return its exit code."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)  # when this process ends, the target ends its job
+    """Run a program of a target's shell, print its output, and return its exit code."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # when this process ends, the target ends the job
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)
     try:
         with connect(folder) as line:

@@ -1,10 +1,10 @@
-"""A persistent simulated target: its kernel boots once, and shells, loggers and programs connect over a socket.
+"""A persistent simulated target: its kernel boots once; shells, loggers and programs connect to it over a socket.
 
-Its clock follows real time, like that of a board: in steps of 20 ms, and at every request. If the simulation is slower
-than real time its clock falls behind, and `pidin info` reports by how much.
+The target's clock follows real time, like the clock of a board: it advances in steps of 20 ms and at every request. If
+the simulation is slower than real time, the clock falls behind, and `pidin info` reports by how much.
 
-A single thread does everything. Sockets never block it: data that a client does not read waits in a bounded buffer, and
-a client that sends garbage, stalls or dies does not affect the others.
+A single thread runs the simulation and serves all clients. Sockets never block it: data that a client does not read is
+queued in a bounded buffer, and a client that sends invalid data, stalls or dies does not affect the others.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ _REQUEST_S: Final = 10.0  # time limit for a client to send its request
 _BEHIND_BYTES: Final = 1 << 18
 _STEP_S: Final = 0.05  # maximum real time between checks of the sockets
 _C_PACE_S: Final = 0.002  # instead of PACE_S while there are programs in C
-_SLIP_S: Final = 0.5  # lag behind real time above which the clock no longer catches up
+_SLIP_S: Final = 0.5  # lag behind real time above which the clock does not catch up
 _REMEMBERED_NS: Final = 5 * NS_PER_S  # simulated time for which a dead process is kept
 _MEMORY_MB: Final = (1800, 2048)
 _FORM: Final = "%a %b %n %h %p %J %B"
@@ -73,14 +73,14 @@ Pair = tuple[Annotated[str, msgspec.Meta(max_length=200)], Annotated[str, msgspe
 
 
 class ShellCommand(msgspec.Struct, frozen=True, tag_field="do", tag="command", forbid_unknown_fields=True):
-    """A program of the shell, and its working folder."""
+    """Request to run a program of the shell in a working folder."""
 
     words: Words
     folder: Annotated[str, msgspec.Meta(max_length=4096)]
 
 
 class LoggerRun(msgspec.Struct, frozen=True, tag_field="do", tag="log", forbid_unknown_fields=True):
-    """A run of tracelogger: its options, the name of its file, and its rules."""
+    """Request to run tracelogger: its options, the name of the client's file, and the rules."""
 
     options: LoggerOptions
     name: Annotated[str, msgspec.Meta(max_length=4096)]
@@ -90,7 +90,7 @@ class LoggerRun(msgspec.Struct, frozen=True, tag_field="do", tag="log", forbid_u
 
 
 class LogReport(msgspec.Struct, frozen=True):
-    """Result of a logger, with the fields of `CaptureResult`."""
+    """Result of a logger for the client; the fields are those of `CaptureResult`."""
 
     logger: LoggerReport
     lost_buffers: int
@@ -100,7 +100,7 @@ class LogReport(msgspec.Struct, frozen=True):
 
 
 class End(msgspec.Struct, frozen=True, tag_field="do", tag="end", forbid_unknown_fields=True):
-    """End the target."""
+    """Request to end the target."""
 
 
 _REQUESTS: Final = msgspec.json.Decoder(
@@ -109,10 +109,10 @@ _REQUESTS: Final = msgspec.json.Decoder(
 
 
 def checked_name(name: str) -> str:
-    """Return a valid name of a simulated target.
+    """Return the name unchanged if it is valid for a simulated target.
 
     Raises:
-        UsageError: It is not valid.
+        UsageError: The name is not valid.
     """
     if not shell.NAME.fullmatch(name):
         raise UsageError(f"{name[:60]!a} is no name of a target; it has letters, digits, -, _ and ., 40 at most")
@@ -120,23 +120,23 @@ def checked_name(name: str) -> str:
 
 
 class _Stream:
-    """A binary stream that sends the bytes of a file as frames."""
+    """A binary stream that sends the bytes written to it to a client, as frames."""
 
     def __init__(self, client: Client) -> None:
         self._client = client
 
     def write(self, data: memoryview) -> int:
-        """Send bytes; those for a disconnected client are dropped."""
+        """Send bytes to the client and return their number; bytes for a disconnected client are dropped."""
         self._client.frame(shell.DATA, bytes(data))
         return len(data)
 
     def flush(self) -> None:
-        """Send buffered frames."""
+        """Send as many queued frames as the client accepts."""
         self._client.flush()
 
 
 class _LineFile(KevFile):
-    """The file of a logger, which the client writes."""
+    """A logger's output that sends the content of the .kev file to the client, which writes the file."""
 
     def __init__(self, client: Client, request: LoggerRun, kernel: Kernel) -> None:
         self._client = client
@@ -146,7 +146,7 @@ class _LineFile(KevFile):
         )  # fmt: skip
 
     def is_behind(self) -> bool:
-        """Return whether the logger has to wait until its client has read more."""
+        """Return whether the logger must wait until its client has received more data."""
         return not self._client.is_closed and self._client.backlog > _BEHIND_BYTES
 
 
@@ -166,17 +166,17 @@ class LogJob(ClientJob):
         self._client.frame(shell.SAID, bytes((level,)) + text.encode("utf-8", "replace"))
 
     def take(self, line: bytes) -> None:
-        """Stop the logger, whatever the line: it is the only request."""
+        """Stop the logger; a client sends a line only for that."""
         del line
         self._is_asked_to_stop = True
 
     def abandon(self) -> None:
-        """Stop the logger: nobody receives its output."""
+        """Stop the logger, because its client has disconnected."""
         self._file.is_cut = True
         self._is_asked_to_stop = True
 
     def is_over(self) -> bool:
-        """Return whether it has written everything, or was killed; stop it if that was requested."""
+        """Return whether the logger has written everything or was killed; send it SIGINT if a stop was requested."""
         logger, kernel = self.logger, self._kernel
         self._buffers = kernel.emitter.buffers or self._buffers
         if self._is_asked_to_stop and logger.is_ready and not self._is_told:
@@ -184,20 +184,20 @@ class LogJob(ClientJob):
             logger.stop()
         if logger.is_done or logger.failure is not None:
             self._report()
-            end_process(kernel, logger.process, 0)  # or its threads for signals and time would stay
+            end_process(kernel, logger.process, 0)  # else its threads for signals and time would remain
             if logger.failure is not None:
-                self._tidy()
+                self._clean_up()
             return True
         if logger.process.is_dead:
-            self._tidy()
+            self._clean_up()
             self._client.end(1, "tracelogger was ended; what it had not written is lost")
             return True
         if not logger.report.events and logger.is_ready:
             self._why_nothing = why_nothing(kernel, logger.options)
         return False
 
-    def _tidy(self) -> None:
-        """Do the cleanup that a killed logger did not do itself."""
+    def _clean_up(self) -> None:
+        """Stop tracing, and reset the filters and free the buffers that a killed logger left."""
         for mode in ("STOP", "DELALLCLASSES", "DEALLOCBUFFER"):
             with suppress(OSError):
                 self._kernel.trace_event(mode_of_name(mode))
@@ -222,7 +222,7 @@ class LogJob(ClientJob):
 
 
 class WorkloadJob(ClientJob):
-    """A workload that runs as a program of the shell: its processes and devices end with it."""
+    """A workload that runs as a program of the shell; ending the job ends the workload's processes and devices."""
 
     def __init__(self, client: Client | None, kernel: Kernel) -> None:
         self._client, self._kernel = client, kernel
@@ -233,7 +233,7 @@ class WorkloadJob(ClientJob):
         """Start a workload.
 
         Raises:
-            UsageError: There is none of that name, or it cannot run on this target now.
+            UsageError: There is no such workload, or it cannot run on this target now.
         """
         machine = self._kernel.machine
         pids, sources = set(machine.processes), dict(machine.sources)
@@ -242,7 +242,7 @@ class WorkloadJob(ClientJob):
             registry.find(name).setup(self._kernel)
         except SatviewError as error:
             fault = error
-        except Exception as error:  # noqa: BLE001  -- a set-up that expects a target of its own
+        except Exception as error:  # noqa: BLE001  -- e.g. a set-up that expects a target on which nothing runs
             fault = UsageError(f"{name} cannot run on this target: {one_line(error)}")
         self._pids = set(machine.processes) - pids
         self._sources = [source for vector, source in machine.sources.items() if sources.get(vector) is not source]
@@ -251,13 +251,13 @@ class WorkloadJob(ClientJob):
             raise fault
 
     def _alive(self) -> list[Process]:
-        """Return its living processes, including those that they started."""
+        """Return the workload's processes that have not ended, including processes that they started."""
         processes = self._kernel.machine.processes.values()
         self._pids |= {process.pid for process in processes if process.parent in self._pids}
         return [process for process in processes if process.pid in self._pids and not process.is_dead]
 
     def is_over(self) -> bool:
-        """Return whether all of its processes have ended."""
+        """Return whether all processes of the workload have ended; if so, report that to the client."""
         if self._alive():
             return False
         self._silence()
@@ -267,37 +267,33 @@ class WorkloadJob(ClientJob):
 
     def _silence(self) -> None:
         for source in self._sources:
-            source.is_silent, source.gap_ns = True, _never
+            source.is_silent, source.gap_ns = True, lambda: None
 
     def abandon(self) -> None:
-        """End its processes, like a terminal that is closed."""
+        """End the workload's processes with SIGHUP, as when a terminal is closed."""
         self._silence()
         while alive := self._alive():
             for process in alive:
                 end_process(self._kernel, process, SIGHUP)
 
 
-def _never() -> None:
-    """Return None: a removed device raises no more interrupts."""
-
-
 def end_process(kernel: Kernel, process: Process, signo: int) -> None:
-    """End a process from outside, as a signal without a handler does."""
+    """End a process from outside the simulation, as a signal without a handler does."""
     machine = kernel.machine
     machine.kernel_entry(machine.cpus[0], lambda cpu: kill(machine, cpu, process, signo))
 
 
 class SimulatedTarget:
-    """The target with its socket.
+    """A simulated target that serves clients over a socket.
 
     Args:
-        name: Name by which clients find it.
-        kind: Type of target.
+        name: Name by which clients find the target.
+        kind: Properties of the target.
         seed: Random seed.
-        say: Called with console messages: mistakes of programs, a sentence each.
+        say: Called with console messages: faults of programs, one sentence each.
 
     Raises:
-        TargetError: One of that name runs already, or its folder is not safe.
+        TargetError: A target of that name runs already, or its folder or socket cannot be used.
     """
 
     def __init__(self, name: str, kind: Target, seed: int, say: Callable[[str], None]) -> None:
@@ -311,7 +307,7 @@ class SimulatedTarget:
         self._selector.register(self._listener, selectors.EVENT_READ)
         self._clients: list[Client] = []
         self._jobs: list[ClientJob] = []
-        self._died: dict[int, int] = {}  # pid to when its process was first seen dead, in cycles
+        self._died: dict[int, int] = {}  # by pid of a dead process: time when it was noticed, in cycles
         self._is_ending = False
         self._began_s, self._began_cycles = time.monotonic(), self.kernel.machine.now
         self._slipped_s = self._step_ends_s = 0.0
@@ -319,13 +315,13 @@ class SimulatedTarget:
 
     @property
     def logs(self) -> list[LogJob]:
-        """The running loggers: none or one."""
+        """The jobs of running loggers: none or one."""
         return [job for job in self._jobs if isinstance(job, LogJob)]
 
     # The folder
 
     def _locked(self) -> int:
-        """Lock the folder, which only one target may use at a time; return the lock's file descriptor."""
+        """Lock the folder, which only one target may use at a time; return the file descriptor of the lock file."""
         import fcntl  # not on Windows, which `folder_of` has refused
 
         shell.make_private(self.folder)
@@ -353,7 +349,7 @@ class SimulatedTarget:
         return listener
 
     def _write_programs(self, name: str) -> None:
-        """Write the programs of the shell: each queries the target; tracelogger runs satview's command of that name."""
+        """Write the shell's programs: scripts that send a request to the target, or run `satview tracelogger`."""
         programs = self.folder / "bin"
         for folder in (programs, self.folder / "shmem"):
             folder.mkdir(mode=0o700, exist_ok=True)
@@ -369,7 +365,7 @@ class SimulatedTarget:
         """Run until a client ends the target or `is_over` returns True.
 
         Args:
-            is_over: Called fifty times a second.
+            is_over: Called fifty times a second; True ends the target.
 
         Raises:
             CaptureError: The simulation made no progress.
@@ -381,24 +377,24 @@ class SimulatedTarget:
                         self._accept()
                 self._listen()
                 self._advance()
-                self._look()
+                self._update_jobs()
 
     def _pace_s(self) -> float:
-        """Return the real time between two steps: short while programs in C may make calls."""
+        """Return the real time between two steps of the simulation, which is short while C programs run."""
         return _C_PACE_S if any(isinstance(job, CProgram) for job in self._jobs) else PACE_S
 
     def start_workload(self, name: str) -> None:
         """Start a workload that runs as long as the target.
 
         Raises:
-            UsageError: It cannot be started.
+            UsageError: The workload cannot be started.
         """
         job = WorkloadJob(None, self.kernel)
         job.start(name)
         self._jobs.append(job)
 
     def close(self) -> None:
-        """End the target; the connections of its clients are closed."""
+        """End the target, and close the connections of its clients."""
         for client in self._clients:
             client.line.close()
         self._listener.close()
@@ -436,7 +432,7 @@ class SimulatedTarget:
             self._clients.remove(client)
 
     def _begin(self, client: Client, line: bytes) -> None:
-        """Execute the request of a client."""
+        """Execute a client's request, which is its first line; an error is sent to the client."""
         try:
             request = _REQUESTS.decode(line)
             if isinstance(request, LoggerRun):
@@ -446,7 +442,7 @@ class SimulatedTarget:
                 self._is_ending = True
                 client.end(0)
             elif isinstance(request, ProgramRequest):
-                client.job = CProgram(self.kernel, request, client, self._names, self._looked, self._say)
+                client.job = CProgram(self.kernel, request, client, self._names, self._pause_if_late, self._say)
                 self._jobs.append(client.job)
             elif isinstance(request, (ThreadRequest, HandlersRequest)):
                 client.job = self._program(request.pid).connect(request, client)
@@ -460,22 +456,22 @@ class SimulatedTarget:
             client.end(BAD_USE, "nothing was captured because the rules have errors")
         except SatviewError as error:
             client.end(BAD_USE, visible_line(str(error)))
-        except Exception as error:  # noqa: BLE001  -- no request may end the target, not even one that finds a fault in it
+        except Exception as error:  # noqa: BLE001  -- no request may end the target
             client.end(BAD_USE, f"the target could not do this: {visible_line(one_line(error))}")
 
     def _program(self, pid: int) -> CProgram:
-        """Return a running program in C.
+        """Return the running C program with this pid.
 
         Raises:
-            UsageError: There is none with this pid.
+            UsageError: There is no such program.
         """
         for job in self._jobs:
             if isinstance(job, CProgram) and job.process.pid == pid:
                 return job
         raise UsageError(f"no program in C has the pid {pid}")
 
-    def _looked(self) -> None:
-        """Pause the simulation for the other clients if programs in C have held it for long."""
+    def _pause_if_late(self) -> None:
+        """Pause the simulation to serve other clients if waiting for C programs has taken too long."""
         if time.monotonic() > self._step_ends_s:
             self.kernel.machine.stop()
 
@@ -495,7 +491,7 @@ class SimulatedTarget:
         return LogJob(client, self.kernel, request, options)
 
     def _advance(self) -> None:
-        """Let the simulated clock catch up with real time."""
+        """Run the simulation until its clock has caught up with real time, but not longer than `_STEP_S`."""
         machine, now_s = self.kernel.machine, time.monotonic()
         cycles_per_s = machine.target.cycles_per_s
         due = self._began_cycles + int((now_s - self._began_s) * cycles_per_s)
@@ -508,8 +504,8 @@ class SimulatedTarget:
             self._began_s += behind_s
         machine.truth.forget()
 
-    def _look(self) -> None:
-        """Remove jobs that have ended, report mistakes of programs, and forget dead processes."""
+    def _update_jobs(self) -> None:
+        """Remove jobs that have ended, report faults of programs, and delete processes that died a while ago."""
         self._jobs = [job for job in self._jobs if not job.is_over()]
         machine = self.kernel.machine
         for fault in machine.faults:
@@ -519,7 +515,7 @@ class SimulatedTarget:
             if process.is_dead:
                 self._died.setdefault(pid, machine.now)
         due = machine.now - machine.target.cycles(_REMEMBERED_NS)
-        if not machine.processes[1].channels[1].pulses:  # else the process manager has not cleaned up yet
+        if not machine.processes[1].channels[1].pulses:  # else the process manager still has to clean up
             for pid in [pid for pid, died in self._died.items() if died < due]:
                 del self._died[pid], machine.processes[pid]
 
@@ -566,11 +562,11 @@ class SimulatedTarget:
         return " ".join(text for letter, text in fields.items() if letter in letters or "a" in letters)
 
     def _processes(self) -> list[Process]:
-        """Return the living processes."""
+        """Return the processes that have not ended."""
         return [process for process in self.kernel.machine.processes.values() if not process.is_dead]
 
     def _slay(self, words: Sequence[str]) -> None:
-        """Send a signal to processes, by pid or name."""
+        """Execute the command `slay`: send a signal to processes, by pid or name."""
         number = re.fullmatch(r"-([1-9]|[1-5][0-9])", words[0]) if words else None
         who, signo = words[1 if number else 0 :], int(number[1]) if number else SIGTERM
         if len(who) != 1:
@@ -587,7 +583,7 @@ class SimulatedTarget:
                 machine.kernel_entry(machine.cpus[0], partial(_signal, machine, process, signo))
 
     def _pidin(self, words: Sequence[str]) -> str:
-        """Return a list of processes, or information on the machine."""
+        """Return the output of the command `pidin`: a list of processes, or information on the machine."""
         if words == ["info"]:
             return self._info()
         form = _FORM
@@ -627,7 +623,7 @@ def _signal(machine: Machine, process: Process, signo: int, cpu: Cpu) -> None:
 
 
 def _cell(thread: Thread, letter: str) -> str:
-    """Return the text of a column of pidin for a thread."""
+    """Return the text of a thread in a column of pidin."""
     process = thread.process
     blocked = describe(thread.waiting_on) if thread.waiting_on is not None else ""
     values = {"a": process.pid, "b": thread.tid, "n": process.name, "h": thread.name or "-",
@@ -636,6 +632,6 @@ def _cell(thread: Thread, letter: str) -> str:
 
 
 def _write_program(path: Path, words: Sequence[str]) -> None:
-    """Write a shell program that runs a command with its own arguments appended."""
+    """Write a shell script that runs a command and appends the script's own arguments."""
     write_file(path, f'#!/bin/sh\nexec {shlex.join(words)} "$@"\n')
     path.chmod(0o700)

@@ -1,8 +1,8 @@
-"""A flight recorder on this side of the connection: the target sends all events, and ring and triggers are here.
+"""A flight recorder for a target over ssh: the target sends all events, and this machine keeps the ring of buffers.
 
-So it needs no handlers on the target, and tracing continues while a file is written. Buffers are decoded as they
-arrive, each once or twice: a decision at an event depends on earlier ones, of which a little state is carried along:
-running threads, names, and open spans. A buffer goes to the ring once all its events have been examined.
+This machine also checks the triggers, so the target needs no event handlers, and tracing continues while a file is
+written. Buffers are decoded when they are received, once or twice each. As a trigger can depend on earlier events, some
+state is kept: running threads, names and open spans. A buffer goes to the ring once all its events have been checked.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ from satview.target.profiles import TargetError
 from satview.target.request import FLUSH_S
 
 _LATE_S: Final = 2 * FLUSH_S  # a CPU that sends nothing for so long had no events
-_LOOK_S: Final = 0.05  # between examinations, each of which takes at least some milliseconds
-_MOST_UNSEEN: Final = 64  # unexamined buffers that trigger an examination at once
+_LOOK_S: Final = 0.05  # minimum time between checks, each of which takes at least some milliseconds
+_MAX_UNCHECKED: Final = 64  # number of unchecked buffers at which they are checked at once
 _NAMES_MAX: Final = 4096
 Slots = NDArray[np.uint32]
 _Ints = NDArray[np.int64]
@@ -43,26 +43,26 @@ _Ints = NDArray[np.int64]
 
 @dataclass(slots=True)
 class _Buffer:
-    """A received buffer, and the hits found in it so far."""
+    """A received buffer, and the trigger hits found in it so far."""
 
     slots: Slots
     hits: list[Hit] = field(default_factory=list)
 
 
 class Recording(Arrival):
-    """Puts arriving buffers into a ring, which triggers write to files.
+    """Puts received buffers into a ring, and writes the ring to a file after a trigger with STOP hits.
 
     Args:
         path: As for `FlightRecorder`.
         attributes: Keys and values to add to the headers.
-        built: The rules; events that they filter out trigger nothing.
+        built: The rules, which include the triggers; events that the rules filter out are no hits.
         bounds: Limits of the ring and its files.
         tell: Called with a sentence for each file.
 
     Attributes:
         recorder: The ring and its files.
-        hits: Hits so far.
-        delay_s: The longest time from an event that hit until that was noticed here, as far as the clocks show.
+        hits: Number of hits so far.
+        delay_s: Maximum time from an event that hit until the hit was noticed on this machine, by the clocks of both.
     """
 
     def __init__(
@@ -77,15 +77,15 @@ class Recording(Arrival):
         self._pairs: Sequence[tuple[str, str]] = ()
         self._page = b""
         self._part = np.empty((0, 4), np.uint32)  # slots of an incomplete buffer
-        self._open: list[_Buffer] = []  # buffers with unexamined events
-        self._next = self._first = -1  # times in cycles: of the first unexamined event; of the first event
+        self._open: list[_Buffer] = []  # buffers with unchecked events
+        self._next = self._first = -1  # times in cycles: of the first unchecked event; of the first event
         self._open_from = -1  # start time of the open buffers in cycles
         self._last_of_cpu: dict[int, int] = {}
         self._running: dict[int, tuple[int, int]] = {}  # pid and tid by CPU
         self._names: dict[tuple[int, int], str] = {}
         self._losses_seen = 0
-        self._heard_s = self._examined_s = 0.0
-        self._unseen = 0  # buffers received since the last examination
+        self._heard_s = self._checked_s = 0.0
+        self._unchecked = 0  # buffers received since the last check
 
     @property
     def is_done(self) -> bool:
@@ -99,16 +99,16 @@ class Recording(Arrival):
 
     @property
     def forgotten(self) -> int:
-        """Threads whose spans were dropped."""
+        """Number of threads whose open spans were dropped because there were too many."""
         return sum(scan.forgotten for scan in self._scans)
 
     @property
     def byte_order(self) -> str:
-        """Of the target."""
+        """Byte order of the target."""
         return "big" if self._order == ">u4" else "little"
 
     def _create(self) -> None:
-        """Create no file: triggers do that."""
+        """Create no file, because hits of triggers do that."""
 
     def _take_header(self, pairs: Sequence[tuple[str, str]]) -> None:
         self._pairs = pairs
@@ -126,32 +126,32 @@ class Recording(Arrival):
         self._part = np.concatenate([self._part, slots])
         count = len(self._open)
         self._split_buffers()
-        self._unseen += len(self._open) - count
-        if self._unseen and (self._unseen >= _MOST_UNSEEN or self._heard_s - self._examined_s > _LOOK_S):
-            self._examine()
+        self._unchecked += len(self._open) - count
+        if self._unchecked and (self._unchecked >= _MAX_UNCHECKED or self._heard_s - self._checked_s > _LOOK_S):
+            self._check()
 
     def wait(self) -> None:
-        """Examine received buffers, and held-back ones if no earlier buffers can be expected."""
-        if self._unseen:
-            self._examine()
+        """Check received buffers; after `_LATE_S` without data, check events that were held back too."""
+        if self._unchecked:
+            self._check()
         elif self._open and time.monotonic() - self._heard_s > _LATE_S:
-            self._examine(is_all=True)
+            self._check(is_all=True)
 
     def finish(self) -> None:
-        """Examine the remaining buffers; write the files of pending triggers, or the ring if no trigger hit."""
+        """Check the remaining buffers; write the file of an incident that has not ended, or the ring without a hit."""
         if not self.began_s:
             return
         if len(self._part):
             self._open.append(_Buffer(self._part))
         if self._open:
-            self._examine(is_all=True)
+            self._check(is_all=True)
         if self.recorder.is_ending:
             self.recorder.hand_over()
         elif not self.hits:
             self.recorder.save_untriggered()
 
     def _split_buffers(self) -> None:
-        """Move complete buffers from the received slots to the open ones; a buffer states its number of slots."""
+        """Move complete buffers from `_part` to `_open`; a buffer's first slot contains its number of slots."""
         slots = self._part
         codes = slots[:, 0] & (wire.CODE_MASK | 3 << wire.STRUCT_SHIFT)
         starts = np.flatnonzero(codes == wire.CONTROL_BUFFER).tolist()
@@ -169,9 +169,9 @@ class Recording(Arrival):
 
     # ---- triggers ------------------------------------------------------------------------------------------------
 
-    def _examine(self, *, is_all: bool = False) -> None:
-        """Find the hits among the events that no earlier event can precede any more."""
-        self._unseen, self._examined_s = 0, time.monotonic()
+    def _check(self, *, is_all: bool = False) -> None:
+        """Check triggers at the unchecked events, up to `_complete_until`, or with `is_all` at all of them."""
+        self._unchecked, self._checked_s = 0, time.monotonic()
         head = self._head()
         slots = np.concatenate([head, *(buffer.slots for buffer in self._open)])
         trace = trace_from_slots(
@@ -193,7 +193,7 @@ class Recording(Arrival):
         self._pass_to_ring(cycles[is_new], slot[is_new] - len(head), stop)
 
     def _complete_until(self, trace: Trace, slots: Slots, head: int) -> int:
-        """Return the time in cycles before which no more events can arrive and all events are complete."""
+        """Return the time in cycles before which all events have been received completely."""
         events = trace.events
         is_new = events.slot >= head
         newest = int(events.time_cycles[is_new].max())
@@ -209,11 +209,11 @@ class Recording(Arrival):
         return stop
 
     def _ends(self, head: int) -> _Ints:
-        """Return the ends of the open buffers, in slots."""
+        """Return the end of each open buffer as a slot number; `head` is the start of the first."""
         return head + np.cumsum([len(buffer.slots) for buffer in self._open])
 
     def _find(self, trace: Trace, rows: _Ints, ends: _Ints) -> None:
-        """Record the hits among some events with the buffers that contain them."""
+        """Find the hits of triggers in rows of a trace, and add them to the buffers that contain the events."""
         if self.lost > self._losses_seen:
             self._losses_seen = self.lost
             for scan in self._scans:
@@ -231,7 +231,7 @@ class Recording(Arrival):
             self.delay_s = max(self.delay_s, now_s - self.began_s - since_s)
 
     def _store_state(self, trace: Trace, rows: NDArray[np.intp]) -> None:
-        """Store running threads and names for the next pass."""
+        """Store running threads and names for the next check."""
         events, threads, processes = trace.events, trace.threads, trace.processes
         runs = rows[(events.code[rows] == wire.THREAD_RUNNING) & (threads.pid[events.thread[rows]] >= 0)]
         cpus, last = np.unique(events.cpu[runs][::-1], return_index=True)
@@ -248,7 +248,7 @@ class Recording(Arrival):
             del self._names[next(iter(self._names))]
 
     def _pass_to_ring(self, cycles: _Ints, slot: _Ints, stop: int) -> None:
-        """Pass fully examined buffers to the ring, in order of arrival."""
+        """Pass buffers whose events are all checked to the ring, in the order in which they were received."""
         is_open = cycles >= stop
         first_open = int(slot[is_open].min()) if is_open.any() else None
         ends = self._ends(0).tolist()
@@ -260,7 +260,7 @@ class Recording(Arrival):
         self._open = self._open[count:]
 
     def _head(self) -> Slots:
-        """Return slots to put before the open buffers: events with the time, known names and running threads."""
+        """Return slots to decode before the open buffers: events with the time, known names and running threads."""
         writer = SlotWriter(self.byte_order)
         if self._next < 0:
             return writer.slots()
@@ -275,7 +275,7 @@ class Recording(Arrival):
         return writer.slots()
 
     def _known_names(self) -> list[TargetName]:
-        """Return the names, processes before their threads."""
+        """Return the known names, each process before its threads."""
         return [TargetName(pid, tid, text, 1) for (pid, tid), text in sorted(self._names.items())]
 
     # ---- files ---------------------------------------------------------------------------------------------------
@@ -285,7 +285,7 @@ class Recording(Arrival):
         sequence = int(starts[-1, 2]) if len(starts) else None
         rate = int(dict(self._pairs).get("CYCLES_PER_SEC", "0") or 0) or 1
         tail = names_tail(self._known_names(), self._next, rate, sequence, self.byte_order)
-        noted = sorted(hits, key=lambda hit: not hit.trigger.action.stops)[:HEADER_MARKS_MAX]  # those that end it first
+        noted = sorted(hits, key=lambda hit: not hit.trigger.action.stops)[:HEADER_MARKS_MAX]  # hits with STOP first
         if len(noted) < len(hits):
             self._tell(
                 f"{path.name}: a header holds {HEADER_MARKS_MAX} marks, so {len(hits) - len(noted)} are left out"

@@ -189,7 +189,7 @@ def test_host_keys_are_the_users_to_confirm(board):
     with pytest.raises(TargetError, match="has a host key that you have not confirmed yet; connect once by hand"):
         TargetLine(board.profile).__enter__()
     known.write_text(before.replace(before.split()[2], (board.folder / "user_key.pub").read_text().split()[1]))
-    with pytest.raises(TargetError, match="has another host key than before; if the board was set up anew"):
+    with pytest.raises(TargetError, match="has another host key than before; if the board was set up again"):
         TargetLine(board.profile).__enter__()
 
 

@@ -205,7 +205,7 @@ def test_a_clock_that_is_set_meanwhile_is_noted(board, tmp_path):
 
 @pytest.mark.thorough
 def test_a_logger_that_does_not_end_is_not_waited_for_for_ever(board, tmp_path, monkeypatch):
-    monkeypatch.setattr("satview.target.capture._STOP_MOST_S", 1.0)
+    monkeypatch.setattr("satview.target.capture._STOP_S", 1.0)
     monkeypatch.setattr("satview.target.capture._GONE_S", 1.0)
     make_stubborn(board, "trap '' TERM; ")
     path = tmp_path / "run.kev"

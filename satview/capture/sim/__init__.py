@@ -1,1 +1,1 @@
-"""The simulated machine: clock, CPUs, scheduler and kernel objects. Knows what happens, not how it is recorded."""
+"""The simulated machine: clock, CPUs, scheduler and kernel objects; a recorder outside of it writes the events."""

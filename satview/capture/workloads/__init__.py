@@ -1,1 +1,1 @@
-"""Named, seeded programs for the simulated machine, one module per group of lessons."""
+"""Workloads: named sets of programs for the simulated machine, one module per group of lessons."""

@@ -1,4 +1,4 @@
-"""An assistance system of a car on several CPUs: drivers, servers, periodic control, display, logging, all at once."""
+"""A driver assistance system on several CPUs: device drivers, servers, periodic control, display and logging."""
 
 from __future__ import annotations
 
@@ -58,15 +58,15 @@ class Car:
         self.finished = Semaphore("disk-done")
 
     def vary(self, low: int, high: int) -> int:
-        """Return a time between the bounds, mostly near the lower one."""
+        """Return a random time between the bounds; short times are more frequent."""
         return low + int((high - low) * self.random.random() ** 2)
 
     def gaps(self, mean_ns: int, spread: float = 0.4) -> int:
-        """Return the time to the next interrupt of a device."""
+        """Return a random time to the next interrupt of a device, in nanoseconds."""
         return int(mean_ns * (1 + spread * (2 * self.random.random() - 1)))
 
     def pid_of(self, name: str) -> int:
-        """Return the pid of a program by its short name."""
+        """Return the pid of a process by its name without directories."""
         return next(p.pid for p in self.kernel.machine.processes.values() if p.short_name == name)
 
 
@@ -110,7 +110,7 @@ def audio(car: Car) -> Program:
 
 
 def logger(car: Car) -> Program:
-    """Write the log to disk; holds the configuration now and then."""
+    """Write the log to disk, and lock the configuration from time to time."""
     disk = yield from car.disk.connect()
     log = yield from car.slog.connect()
     yield ThreadCreate(_log_rotate, (car,), 10, Policy.RR, "rotate")
@@ -133,7 +133,7 @@ def _log_rotate(car: Car) -> Program:
 
 
 def map_update(car: Car) -> Program:
-    """Run three CPU-bound threads of equal priority, which show time slices."""
+    """Run three CPU-bound threads of equal priority, so that time slices end."""
     yield ThreadCreate(_tiles, (car,), 8, Policy.RR, "tiles-2")
     yield ThreadCreate(_tiles, (car,), 8, Policy.RR, "tiles-3")
     yield from _tiles(car)
@@ -150,7 +150,7 @@ def _tiles(car: Car) -> Program:
 
 
 def watchdog(car: Car) -> Program:
-    """Kick the watchdog, under sporadic scheduling."""
+    """Reset the watchdog timer every 100 ms, under sporadic scheduling."""
     yield SchedSet(60, Policy.SPORADIC, low_priority=11, budget_ns=2 * MS, period_ns=50 * MS)
     while True:
         yield Sleep(100 * MS)
@@ -158,7 +158,7 @@ def watchdog(car: Car) -> Program:
 
 
 def diag(car: Car) -> Program:
-    """Read the trouble codes with a new process each time."""
+    """Read the diagnostic trouble codes, each time in a new process."""
     yield Sleep(1200 * MS)
     while True:
         pid = yield Spawn("usr/bin/dtc_dump", _dtc_dump, (car,))
@@ -248,7 +248,7 @@ def _can_receive(car: Car) -> Program:
 
     def handler() -> Sigevent | None:
         seen[0] += 1
-        return Sigevent("pulse", coid, 31, code=2, value=seen[0]) if seen[0] % 2 else None  # every other frame is ours
+        return Sigevent("pulse", coid, 31, code=2, value=seen[0]) if seen[0] % 2 else None  # for every second frame
 
     if car.kernel.target.has_handlers:
         yield ThreadCtl()
@@ -287,7 +287,7 @@ def _disk_driver(car: Car) -> Program:
 def _disk_completion(car: Car) -> Program:
     while True:
         yield SemWait(car.blocks)
-        yield Sleep(car.vary(2 * MS, 5 * MS))  # the medium
+        yield Sleep(car.vary(2 * MS, 5 * MS))  # time of the disk itself
         yield Compute(15 * US)
         yield SemPost(car.finished)
 
@@ -376,7 +376,7 @@ def _control(car: Car) -> Program:
         nonlocal late
         yield Compute(car.vary(120 * US, 420 * US))
         yield MsgSend(can, b"TORQ" + count.to_bytes(4, "little"))
-        yield MutexLock(car.config_lock)  # held by the logger now and then: priority inversion
+        yield MutexLock(car.config_lock)  # priority inversion while the logger holds it
         yield Compute(15 * US)
         yield MutexUnlock(car.config_lock)
         if count % 100 == 99:

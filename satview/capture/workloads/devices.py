@@ -1,4 +1,4 @@
-"""Devices: interrupts so frequent that nothing else runs."""
+"""A workload with a device whose interrupts are so frequent that nothing else runs."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ FLOOD_BEGINS_MS, FLOOD_ENDS_MS = 60, 130
 
 
 def setup_interrupt_flood(kernel: Kernel) -> None:
-    """A device goes wild between 60 and 130 ms; the driver's handler eats CPU 0."""
+    """Start a device that floods CPU 0 with interrupts between 60 and 130 ms, its driver, and a program on CPU 0."""
     machine = kernel.machine
     begin, ms = machine.now, machine.target.cycles(MS)
 

@@ -1,4 +1,4 @@
-"""Every kernel call of the release at least once: with its result, and if it can fail, with an error."""
+"""A workload that makes every kernel call of the release: successfully, and with an error if the call can fail."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ _VALUES: Mapping[str, Mapping[str, int]] = {
 
 
 def setup_every_call(kernel: Kernel) -> None:
-    """Start one program for calls that need no partner, and others for messages, objects, queues and interrupts."""
+    """Start a program for calls that need no second thread, and others for messages, objects, queues, interrupts."""
     [share] = kernel.partitions(("Share", 50, 0))
     kernel.device(VECTOR, lambda: 3 * MS)
     kernel.spawn("usr/bin/rows", _rows, kernel, priority=9, thread_name="rows")
@@ -141,7 +141,7 @@ def setup_every_call(kernel: Kernel) -> None:
 
 
 def _tried(call: Call) -> Program:
-    """Make a call that may fail; return its result, or None."""
+    """Make a call that may fail; return its result, or None if it fails."""
     try:
         return (yield call)
     except QnxError:
@@ -149,7 +149,7 @@ def _tried(call: Call) -> Program:
 
 
 def _rows(kernel: Kernel) -> Program:
-    """Make every call of `PLAIN_CALLS`, once successfully and once with an error."""
+    """Make every call in `PLAIN_CALLS`, once successfully and once with an error."""
     yield ChannelCreate()
     yield ThreadCtl()
     for name in PLAIN_CALLS:
@@ -196,7 +196,7 @@ def _prompt(share: int) -> Program:
 
 
 def _pulses(chid: int) -> Program:
-    """Receive two pulses that were sent, and the one that the channel gets when its last connection is closed."""
+    """Receive two pulses from `_prompt`, and the kernel's pulse after the last connection to the channel is closed."""
     for _ in range(3):
         yield MsgReceivePulse(chid)
 
@@ -248,7 +248,7 @@ def _waiting() -> Program:
 
 
 def _objects() -> Program:
-    """Synchronize at a mutex, a condition variable, a semaphore, a barrier and a lock."""
+    """Synchronize with a second thread by a mutex, condition variable, semaphore, barrier and readers/writer lock."""
     mutex, condvar, semaphore = Mutex("m"), Condvar("c"), Semaphore("s")
     barrier, lock = Barrier("b", 2), RwLock("l")
     orphan = Mutex("orphan")
@@ -286,7 +286,7 @@ def _partner(mutex: Mutex, condvar: Condvar, semaphore: Semaphore, barrier: Barr
 
 
 def _server(kernel: Kernel) -> Program:
-    """Apply all server calls to the messages of three clients."""
+    """Make all calls of a server for the messages of three clients."""
     yield SignalAction(SIGUSR1, None)
     chid = yield ChannelCreate()
     clients = []
@@ -346,7 +346,7 @@ def _handler() -> Sigevent | None:
 
 
 def _queues() -> Program:
-    """Fill and empty a message queue and a pipe, waiting at either end (8.0)."""
+    """Send to and receive from a message queue and a pipe; sender and receiver have to wait (8.0)."""
     queue, pipe = BoundedQueue("/mq", 2), BoundedQueue("pipe", 1)
     yield from _both_ends(MsgQueueOpen(queue), MsgQueueSend, MsgQueueReceive, MsgQueueClose)
     yield from _both_ends(PipeOpen(pipe), PipeWrite, PipeRead, PipeClose)

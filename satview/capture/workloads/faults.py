@@ -1,4 +1,4 @@
-"""Threads that need a page, a stack or registers first; faults that are signals; an impatient client."""
+"""A workload with page faults, a missing stack, processor exceptions that become signals, and unblock pulses."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from satview.capture.workloads.parts import MS, US, Address
 
 
 def setup_faults(kernel: Kernel) -> None:
-    """Threads wait for pages, a stack and registers; one repairs its faults, one dies of them; a client is hasty."""
+    """Start programs that wait for pages, stacks and registers, cause exceptions, and time out at a server."""
     kernel.spawn("usr/bin/pager", _pager, priority=9, thread_name="pager")
     kernel.spawn("usr/bin/repair", _repair, priority=11, thread_name="repair")
     kernel.spawn("usr/bin/watch", _watch, priority=10, thread_name="watch")
@@ -38,7 +38,7 @@ def setup_faults(kernel: Kernel) -> None:
 
 
 def _pager() -> Program:
-    """Use memory page by page, then the floating point unit, and start a thread that has no stack yet."""
+    """Access missing pages, use the floating point unit, and start a thread whose stack does not exist yet."""
     for i in range(6):
         yield Touch(0x3029000000 + i * 0x1000)
         yield Compute(300 * US)
@@ -53,7 +53,7 @@ def _brief() -> Program:
 
 
 def _repair() -> Program:
-    """Fault now and then, and repair the cause in the signal handler."""
+    """Cause a processor exception from time to time, which a signal handler handles."""
     yield SignalAction(SIGSEGV, _on_fault)
     for i in range(4):
         yield Compute(500 * US)
@@ -66,7 +66,7 @@ def _on_fault(_signo: int) -> Program:
 
 
 def _watch() -> Program:
-    """Restart a program that dies of its faults."""
+    """Restart a program that a processor exception ends."""
     for _ in range(3):
         pid = yield Spawn("usr/bin/crash", _crash)
         yield WaitPid(pid)
@@ -78,7 +78,7 @@ def _crash() -> Program:
 
 
 def _slow_server(address: Address) -> Program:
-    """Take long for each message; a pulse arrives when the client does not want to wait any longer."""
+    """Serve each message slowly; an unblock pulse is received when the client's timeout expires."""
     chid = yield ChannelCreate(flags=CHF_UNBLOCK)
     yield ThreadCreate(_unblocker, (chid,), 14, Policy.RR, "unblocker")
     address.chid = chid
@@ -98,7 +98,7 @@ def _unblocker(chid: int) -> Program:
 
 
 def _hasty(address: Address) -> Program:
-    """Send with a timeout that is shorter than the service."""
+    """Send messages with a timeout shorter than the time that the server needs."""
     coid = yield from address.connect()
     for _ in range(5):
         yield TimerTimeout(("SEND", "REPLY"), 3 * MS)

@@ -1,7 +1,7 @@
-"""Programs that log what they do: functions, counters, phases; a guest; power, page faults, log lines and checks.
+"""A workload whose programs log functions, counters and phases, a guest, power modes, page faults and log lines.
 
-Events that the kernel or a library logs on a target are inserted here by the programs themselves, with
-TraceEvent(), as those libraries do.
+Events that the kernel or a library logs on a real target are inserted here by the programs with
+TraceEvent(), which such libraries call too.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ _FUNC_ENTER, _FUNC_EXIT, _SLOG, _POWER, _PAGEWAIT = 10, 11, 12, 15, 17
 _GUEST_ENTER, _GUEST_EXIT, _RAISE = 0, 1, 3
 _ABLE, _PATH_ATTACH = 0, 2
 _IDLE, _BEGINS = 0x10000, 0x20000
-Calls = Sequence[tuple[int, int, Sequence[Any]]]  # address, microseconds, what they call
+Calls = Sequence[tuple[int, int, Sequence[Any]]]  # address and duration in us of functions, and the calls they make
 _CHECKS: Calls = ((CHECK, 80, ()), (CHECK, 60, ()))
 GUEST_IP = 0xFFFFFF8008081000
 
 
 def setup_instrumented(kernel: Kernel) -> None:
-    """Start a planner and a reader of a file, and where the release has them a power manager and a hypervisor."""
+    """Start a planner and a file reader; in 7.x and 8.0 also a power manager and a hypervisor."""
     is_wide = kernel.target.release in (Release.QNX_7, Release.QNX_8)
     kernel.spawn("usr/bin/planner", _planner, is_wide, priority=12, thread_name="plan")
     kernel.spawn("usr/bin/reader", _reader, kernel, priority=11, thread_name="read")
@@ -40,7 +40,7 @@ def setup_instrumented(kernel: Kernel) -> None:
 
 
 def _planner(is_wide: bool) -> Program:
-    """Plan every 10 ms: the queue fills, each request is a phase, its functions call each other."""
+    """Log the depth of a queue, each request as a phase, and nested functions, about every 10 ms."""
     yield Sleep(6 * MS)
     yield TraceEvent(Mode.INSERTUSRSTREVENT, NOTE, "planner is up")
     for i in range(1, 100):
@@ -56,7 +56,7 @@ def _planner(is_wide: bool) -> Program:
 
 
 def _function(is_wide: bool, address: int, length_us: int, calls: Calls) -> Program:
-    """Run an instrumented function for a given time; it calls others halfway."""
+    """Run a function that logs its entry and exit; after half of its time it makes the given calls."""
     words, flag = ([address, 0, address - 8, 0], KER_64BIT) if is_wide else ([address, address - 8], 0)
     yield _system(_FUNC_ENTER | flag, words)
     yield Compute(length_us * US // 2)
@@ -67,7 +67,7 @@ def _function(is_wide: bool, address: int, length_us: int, calls: Calls) -> Prog
 
 
 def _reader(kernel: Kernel) -> Program:
-    """Map a file and touch it page by page; log problems."""
+    """Map memory or a file and access its pages; write log lines."""
     pid = next(process.pid for process in kernel.machine.processes.values() if process.name.endswith("reader"))
     for i in range(50):
         address = yield Mmap(0x10000, "/data/map.bin" if i % 2 else "")
@@ -85,7 +85,7 @@ def _reader(kernel: Kernel) -> Program:
 
 
 def _power(kernel: Kernel) -> Program:
-    """Log the power modes of CPUs, slow them down and let them sleep."""
+    """Log changes of the power mode and sleep phases of CPUs."""
     cpus = kernel.target.cpus
     for cpu in range(cpus):
         yield _system(_POWER, [cpu, 3])
@@ -101,7 +101,7 @@ def _power(kernel: Kernel) -> Program:
 
 
 def _guest(kernel: Kernel) -> Program:
-    """Run a guest, and interrupt it now and then."""
+    """Log entries and exits of a guest, and interrupts raised for it."""
     address = split64(GUEST_IP, order_of(kernel))
     for i in range(100):
         yield inserted(WireClass["QVM"], _GUEST_ENTER, address)

@@ -1,4 +1,4 @@
-"""Events that kernel, libraries and hypervisor log besides calls and states, inserted here by programs.
+"""Workloads whose programs insert events that the kernel, libraries or a hypervisor log on a real target.
 
 Payload words without a documented meaning are 0.
 """
@@ -19,11 +19,11 @@ from satview.events.words import split64, text_words
 GUEST_IP = 0xFFFFFF8008081000
 PROGRAM_IP = 0x3D50001240
 VCPUS = 2
-_ABLE, _UNREGISTERED = 14, 1  # an ability of the process manager; the event was refused
+_ABLE, _UNREGISTERED = 14, 1  # number of a process manager ability; result "refused"
 
 
 class Notes:
-    """Inserts events by name, if the release of a kernel has them."""
+    """Inserts events by name; skips events that the kernel's release does not have."""
 
     def __init__(self, kernel: Kernel) -> None:
         self._book = catalogue(kernel.target.release)
@@ -35,18 +35,18 @@ class Notes:
         return [word for value in values for word in split64(value, self._order)]
 
     def text(self, text: str) -> list[int]:
-        """Return a text as payload words."""
+        """Return payload words that contain a text."""
         return text_words(text.encode(), self._order)
 
     def insert(self, name: str, words: Sequence[int] = (0, 0)) -> Program:
-        """Insert an event, `class/name`; skipped if the release does not have it."""
+        """Insert an event by `class/name`; skip it if the release does not have the event."""
         codes = self._book.find(name)
         if codes:
             yield inserted(WireClass[name.partition("/")[0]], codes[0] & EVENT_MASK, words)
 
 
 def setup_kernel_notes(kernel: Kernel) -> None:
-    """CPUs are slowed down and taken off line, memory is defragmented, a profiler runs, security is checked."""
+    """Start programs that log CPU speeds and run states, defragmentation, profiler samples and security checks."""
     notes = Notes(kernel)
     kernel.spawn("sbin/cpu-manager", _cpus, notes, priority=20, thread_name="cpus")
     kernel.spawn("usr/bin/profiled", _profiled, notes, priority=10, thread_name="work")
@@ -56,7 +56,7 @@ def setup_kernel_notes(kernel: Kernel) -> None:
 
 
 def _cpus(notes: Notes) -> Program:
-    """Change speed and run state of the second CPU, and let memory be defragmented now and then."""
+    """Log changes of speed and run state of the second CPU, and defragmentations of memory."""
     for i in range(8):
         yield Sleep(5 * MS)
         yield from notes.insert("SYSTEM/POWER", (0x20001, 1 + i % 2))
@@ -72,7 +72,7 @@ def _cpus(notes: Notes) -> Program:
 
 
 def _profiled(notes: Notes) -> Program:
-    """Get sampled while computing, pass a traced address, and load a library."""
+    """Load a library, and log profiler samples and traced addresses while computing."""
     yield Dlopen(file="libtrace.so.1")
     for i in range(20):
         yield Compute(MS)
@@ -84,7 +84,7 @@ def _profiled(notes: Notes) -> Program:
 
 
 def _samples(notes: Notes, is_wide: bool, address: int) -> Program:
-    """Log a sample, a traced address and a function in 64-bit or 32-bit form."""
+    """Log a profiler sample, a traced address and a function call as 64-bit or 32-bit events."""
     if is_wide:
         yield from notes.insert("SYSTEM/PROFILE_64", [*notes.wide(address), 1, 2])
         yield from notes.insert("SYSTEM/ADDRESS_64", notes.wide(address))
@@ -107,7 +107,7 @@ def _old_tool(notes: Notes) -> Program:
 
 
 def _security(notes: Notes) -> Program:
-    """Check abilities, paths and permissions, and refuse what the policy does not allow (7.x, 8.0)."""
+    """Log checks of abilities, paths and permissions, some of them refused (7.x, 8.0)."""
     for i in range(8):
         yield Sleep(4 * MS)
         yield from notes.insert("SEC/ABLE", [2, _ABLE, i % 2, 7, *notes.wide(0, 0xFFFF)])
@@ -122,7 +122,7 @@ def _security(notes: Notes) -> Program:
 
 
 def setup_virtual_machine(kernel: Kernel) -> None:
-    """A hypervisor runs a guest on two virtual CPUs, with a timer and a network device that interrupt it."""
+    """Start a hypervisor that runs a guest with a timer on two virtual CPUs, and another program."""
     kernel.spawn("sbin/qvm", _hypervisor, Notes(kernel), priority=12, thread_name="qvm")
     kernel.spawn("usr/bin/host", _host, priority=10, thread_name="host")
 
@@ -137,7 +137,7 @@ def _hypervisor(notes: Notes) -> Program:
 
 
 def _timer(notes: Notes, count: int) -> Program:
-    """Fire the guest's timer: its interrupt is raised, and withdrawn once the guest has seen it."""
+    """Log an expiry of the guest's timer: its interrupt is raised, and lowered 50 us later."""
     vcpu = count % VCPUS
     yield from notes.insert("QVM/TIMER_FIRE", (0x1A, 0))
     yield from notes.insert("QVM/RAISE_INTR", (vcpu, 27))
@@ -146,7 +146,7 @@ def _timer(notes: Notes, count: int) -> Program:
 
 
 def _vcpu(notes: Notes, vcpu: int) -> Program:
-    """Run the guest until it exits: for an interrupt, for a device, or because it is idle."""
+    """Run the guest on a virtual CPU, and log each entry and exit; after every third exit it is idle."""
     for i in range(60):
         yield from notes.insert("QVM/GUEST_ENTER", notes.wide(GUEST_IP + 0x100 * vcpu))
         yield Compute((400 + 300 * vcpu) * US)

@@ -1,4 +1,4 @@
-"""Locks and what goes wrong with them: inversion, inheritance, deadlock, a lost wake-up; barriers and rwlocks."""
+"""Workloads with locks: priority inversion and inheritance, deadlock, lost wake-up, barriers, readers/writer locks."""
 
 from __future__ import annotations
 
@@ -28,17 +28,17 @@ PERIOD_NS = 70 * MS
 
 
 def setup_inversion(kernel: Kernel) -> None:
-    """The high thread waits for the low one, which the middle one keeps from running."""
+    """Start three threads: high waits for a mutex of low, and middle keeps low from running (priority inversion)."""
     _three_threads(kernel, Mutex("shared", inherit=False))
 
 
 def setup_inheritance(kernel: Kernel) -> None:
-    """The low thread inherits the high priority while it holds the mutex, so the middle one has to wait."""
+    """Start three threads: low inherits the priority of high while it holds a mutex, so that middle must wait."""
     _three_threads(kernel, Mutex("shared"))
 
 
 def _three_threads(kernel: Kernel, mutex: Mutex) -> None:
-    """Every 70 ms: low locks, 2 ms later high locks the same mutex, another 2 ms later middle becomes ready."""
+    """Start periodic threads: low locks a mutex, high locks it 2 ms later, and middle becomes ready 4 ms later."""
     for name, priority, offset_ms, task in (
         ("low", LOW, 0, (_holder, mutex)),
         ("high", HIGH, 2, (_needs, mutex)),
@@ -65,7 +65,7 @@ def _needs(mutex: Mutex, _count: int) -> Program:
 
 
 def setup_deadlock(kernel: Kernel) -> None:
-    """One thread takes first then second, the other second then first."""
+    """Start two threads that lock two mutexes in opposite order."""
     first, second = Mutex("first"), Mutex("second")
 
     def main() -> Program:
@@ -78,7 +78,7 @@ def setup_deadlock(kernel: Kernel) -> None:
 def _take_both(outer: Mutex, inner: Mutex) -> Program:
     for _ in range(100):
         yield MutexLock(outer)
-        yield Sleep(2 * MS)  # time enough for the other to take its first
+        yield Sleep(2 * MS)  # meanwhile the other thread locks its first mutex
         yield MutexLock(inner)
         yield Compute(100 * US)
         yield MutexUnlock(inner)
@@ -86,12 +86,12 @@ def _take_both(outer: Mutex, inner: Mutex) -> Program:
 
 
 def setup_lost_wakeup(kernel: Kernel) -> None:
-    """The consumer tests the flag without the mutex; the signal comes between the test and the wait."""
+    """Start a consumer that tests a flag without the mutex, and a producer that signals between test and wait."""
     lock, ready = Mutex("flag"), Condvar("ready")
     flag = [False]
 
     def consumer() -> Program:
-        if not flag[0]:  # the fault: tested outside the mutex
+        if not flag[0]:  # the mistake: the mutex is not locked during the test
             yield Compute(3 * MS)  # here the producer sets the flag and signals
             yield MutexLock(lock)
             yield CondWait(ready, lock)
@@ -113,7 +113,7 @@ def setup_lost_wakeup(kernel: Kernel) -> None:
 
 
 def setup_meeting_points(kernel: Kernel) -> None:
-    """Three threads meet at a barrier after computing for different times; readers and a writer share a table."""
+    """Start three threads that meet at a barrier, and readers and a writer that share a table."""
     barrier, table = Barrier("end-of-phase", 3), RwLock("table")
 
     def phase(number: int) -> Program:

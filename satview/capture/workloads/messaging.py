@@ -1,4 +1,4 @@
-"""Messages and queues: clients of a slow server; producers and consumers around a bounded queue."""
+"""Workloads with messages and queues: clients of slow servers; producers and consumers with a bounded queue."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ CAPACITY = 5
 
 
 def setup_client_server(kernel: Kernel) -> None:
-    """One server thread, four clients: most of the time is spent SEND-blocked, not REPLY-blocked."""
+    """Start a server with one thread, and four clients, which are longer SEND-blocked than REPLY-blocked."""
     address = Address()
     machine = kernel.machine
 
     def serve(received: Received) -> Program:
-        yield Sleep(machine.random.randint(2 * MS, 5 * MS))  # the disk behind it
+        yield Sleep(machine.random.randint(2 * MS, 5 * MS))  # access to a disk
         yield MsgReply(received.rcvid, 0, b"done")
 
     def pid() -> int:
@@ -57,7 +57,7 @@ def _client(address: Address, number: int, kernel: Kernel) -> Program:
 
 
 def setup_nested_servers(kernel: Kernel) -> None:
-    """Two clients of a server that is itself a client, on two CPUs: the servers spend most of the time."""
+    """Start two clients of a server that is itself a client of another server; most time is spent in the servers."""
     front, store = Address(), Address()
 
     def keep(received: Received) -> Program:
@@ -65,7 +65,7 @@ def setup_nested_servers(kernel: Kernel) -> None:
         yield MsgReply(received.rcvid, 0, b"kept")
 
     def answer() -> Callable[[Received], Program]:
-        coids: list[int] = []  # of this thread
+        coids: list[int] = []  # the server's connection to `store`, once it exists
 
         def serve(received: Received) -> Program:
             if not coids:
@@ -91,7 +91,7 @@ def setup_nested_servers(kernel: Kernel) -> None:
 
 
 def _asking_client(address: Address, requested_us: int, own_ns: int, pause_ns: int) -> Program:
-    """Compute, request a computation from the servers, pause; repeat."""
+    """Repeatedly compute, request a computation from the servers, and pause."""
     coid = yield from address.connect()
     while True:
         yield Compute(own_ns)
@@ -107,7 +107,7 @@ class _Queue:
 
 
 def setup_producer_consumer(kernel: Kernel) -> None:
-    """Two producers and three consumers share a queue of five positions; a semaphore counts what was consumed."""
+    """Start two producers and three consumers with a queue of capacity 5; a semaphore counts consumed items."""
     queue = _Queue()
 
     def main() -> Program:

@@ -1,4 +1,4 @@
-"""A network manager between a local server and the threads of another node."""
+"""A workload with a network manager that forwards messages between a local server and threads of another node."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ from satview.capture.sim.parts.errors import QnxError
 from satview.capture.sim.parts.threads import Policy, Program
 from satview.capture.workloads.parts import MS, US, Address
 
-GIVEN_UP = 99  # value of the pulse that the manager is slow to send on
+GIVEN_UP = 99  # value of the pulse that the manager forwards too late
 
 
 def setup_network(kernel: Kernel) -> None:
-    """A network manager brings messages of another node to a local server and takes pulses there (up to 7.x)."""
+    """Start a network manager between this node and another (up to 7.x), and programs that send messages and pulses."""
     local, remote = Address(), Address()
     server = kernel.spawn("usr/sbin/files", _files, local, priority=11, thread_name="server")
     local.pid = server.pid
@@ -49,7 +49,7 @@ def _files(address: Address) -> Program:
 
 
 def _network(kernel: Kernel, local: Address, remote: Address) -> Program:
-    """Answer pulses for the other node by forwarding them; one thread represents the clients there."""
+    """Forward pulses to the other node; a second thread represents threads of the other node."""
     chid = yield ChannelCreate()
     coid = yield from local.connect()
     if kernel.target.has_call("NET_VTID"):
@@ -64,7 +64,7 @@ def _network(kernel: Kernel, local: Address, remote: Address) -> Program:
 
 
 def _editor(address: Address) -> Program:
-    """Keep the server busy, so that messages of the other node have to wait."""
+    """Keep the server busy, so that messages from the other node must wait."""
     coid = yield from address.connect()
     for _ in range(40):
         yield MsgSend(coid, b"mine")
@@ -72,7 +72,7 @@ def _editor(address: Address) -> Program:
 
 
 def _stand_in(coid: int) -> Program:
-    """Send messages on behalf of threads of the other node, and forward the replies."""
+    """Send messages for threads of the other node, and forward the replies."""
     yield KernelCall("NET_INFOSCOID", {"scoid": coid, "infoscoid": 1})
     for i in range(1, 6):
         yield NetVtid(i, tid=1, coid=coid, srcnd=2, srcmsglen=4)
@@ -85,7 +85,7 @@ def _stand_in(coid: int) -> Program:
 
 
 def _notifier(remote: Address) -> Program:
-    """Send pulses to the other node; the last one times out before it is forwarded."""
+    """Send pulses to the other node; the last pulse times out before it is forwarded."""
     while not remote.chid:
         yield Sleep(MS)
     coid = yield ConnectAttach(remote.pid, remote.chid, nd=2)

@@ -1,4 +1,4 @@
-"""Adaptive partitions: the share each gets when together they need more than there is."""
+"""Workloads with adaptive partitions that together need more CPU time than exists."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ SHARES = (("Drivers", 30, 10), ("Multimedia", 20, 0))  # name, percent, critical
 
 
 def setup_partitions(kernel: Kernel) -> None:
-    """A hog in Multimedia gets its 20 % and no more; a critical driver overdraws and goes bankrupt."""
+    """Start a CPU-bound thread limited to 20 % in Multimedia, and a driver that exceeds its critical budget."""
     drivers, multimedia = kernel.partitions(*SHARES)
     kernel.spawn("opt/media/player", _hog, multimedia.ident, priority=30, policy=Policy.FIFO, thread_name="hog")
     kernel.spawn(
@@ -44,7 +44,7 @@ def _background() -> Program:
 
 
 def setup_partition_starvation(kernel: Kernel) -> None:
-    """One thread uses up the budget of its partition; another one there starves, though lower priorities run."""
+    """Start a thread that uses up the budget of its partition, so that another thread of the partition starves."""
     [telemetry] = kernel.partitions(("Telemetry", 20, 0))
 
     def main() -> Program:
@@ -58,9 +58,9 @@ def setup_partition_starvation(kernel: Kernel) -> None:
 
 def _sampler(partition: int) -> Program:
     yield SchedJoinPartition(partition)
-    yield Sleep(30 * MS)  # all is well up to here
+    yield Sleep(30 * MS)  # no problem until now
     while True:
-        yield Compute(2 * MS)  # the fault: it samples as fast as it can
+        yield Compute(2 * MS)  # the mistake: it samples without a pause
 
 
 def _uploader(partition: int) -> Program:

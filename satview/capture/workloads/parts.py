@@ -1,4 +1,4 @@
-"""Building blocks of workloads: periodic threads, servers, clients."""
+"""Building blocks of workloads: periodic threads and servers."""
 
 from __future__ import annotations
 
@@ -29,24 +29,24 @@ PeriodicTask = Callable[..., Program]
 
 
 def inserted(wire_class: int, event: int, words: Sequence[int]) -> TraceEvent:
-    """Return the call that inserts an event into the trace, as libraries and drivers do."""
+    """Return the TraceEvent() call with which libraries and drivers insert an event of any class into the trace."""
     return TraceEvent(Mode.INSERTCCLASSEVENT, wire_class, event, list(words), len(words))
 
 
 def order_of(kernel: Kernel) -> str:
-    """Return the byte order of a target in the form that `split64` and `text_words` accept."""
+    """Return the byte order of a target, "big" or "little", for `split64` and `text_words`."""
     return "big" if kernel.target.big_endian else "little"
 
 
 class Address:
-    """The address of a server, known once it runs."""
+    """The address of a server: pid and chid, 0 until the server runs."""
 
     def __init__(self) -> None:
         self.pid = 0
         self.chid = 0
 
     def connect(self) -> Generator[Any, Any, int]:
-        """Return a connection to the server; waits while it is still starting."""
+        """Wait until the server runs, connect to it, and return the coid."""
         while not self.chid:
             yield Sleep(MS)
         coid: int = yield ConnectAttach(self.pid, self.chid)
@@ -54,7 +54,7 @@ class Address:
 
 
 def periodic(period_ns: int, task: PeriodicTask, *args: Any, offset_ns: int = 0, priority: int = 20) -> Program:
-    """Run `task(*args, count)` on every pulse of a timer."""
+    """Run `task(*args, count)` at every expiry of a periodic timer; `count` begins with 0."""
     chid = yield ChannelCreate()
     coid = yield ConnectAttach(0, chid)
     timer = yield TimerCreate(Sigevent("pulse", coid, priority, code=1))
@@ -74,7 +74,7 @@ def server(
     priority: int = 15,
     name: str = "worker",
 ) -> Program:
-    """Run a server: a channel, worker threads, and `serve(received)` for each message, which replies itself."""
+    """Run a server with a channel and worker threads, which run `serve(received)` for each message or pulse."""
     chid = yield ChannelCreate()
     for i in range(workers - 1):
         yield ThreadCreate(_serve_loop, (chid, serve), priority, Policy.RR, f"{name}-{i + 2}")
@@ -92,7 +92,7 @@ def _serve_loop(chid: int, serve: Callable[[Received], Program]) -> Program:
 def replying(
     low_ns: int, high_ns: int, vary: Callable[[int, int], int], answer: bytes = b"OK"
 ) -> Callable[[Received], Program]:
-    """Return a `serve` function that computes for a time between the bounds, then replies."""
+    """Return a function `serve` for `server` that computes for a random time between the bounds, then replies."""
 
     def serve(received: Received) -> Program:
         yield Compute(vary(low_ns, high_ns))

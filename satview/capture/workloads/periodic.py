@@ -1,4 +1,4 @@
-"""Periodic tasks: rate monotonic priorities, jitter, and one deadline that is missed."""
+"""A workload with periodic tasks: rate-monotonic priorities, jitter, and a missed deadline."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _INSERT = mode("INSERTSUSEREVENT")
 
 
 def setup_periodic(kernel: Kernel) -> None:
-    """Three tasks use 72 % of the CPU; in its cycle 12 the middle one works four times as long."""
+    """Start three tasks that use 72 % of the CPU; in cycle 12 the middle task runs four times as long."""
     machine = kernel.machine
 
     def cycle(number: int, period_ms: int, compute_ms: int, count: int) -> Program:
@@ -44,7 +44,7 @@ def setup_periodic(kernel: Kernel) -> None:
 
 
 def _sporadic() -> Program:
-    """Run aperiodic load at high priority, limited to 2 ms in 40 by sporadic scheduling."""
+    """Run aperiodic load at high priority; sporadic scheduling limits it to 2 ms in 40 ms."""
     yield SchedSet(25, Policy.SPORADIC, low_priority=5, budget_ns=2 * MS, period_ns=40 * MS)
     while True:
         yield Sleep(33 * MS)

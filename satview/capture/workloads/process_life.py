@@ -1,4 +1,4 @@
-"""Processes that fork, execute other programs, are stopped and continued, and are told of each other's end."""
+"""A workload with fork, exec, SIGSTOP and SIGCONT, SIGCHLD, and pulses about closed connections."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from satview.capture.workloads.parts import MS, US, Address
 
 
 def setup_process_life(kernel: Kernel) -> None:
-    """A parent forks children that run other programs, stops each and lets it go on; a server they share ends."""
+    """Start a parent that forks, stops and continues children, which run other programs; and a server."""
     registry = Address()
 
     def server() -> Program:
@@ -40,14 +40,14 @@ def setup_process_life(kernel: Kernel) -> None:
             yield Compute(100 * US)
             if not received.is_pulse:
                 yield MsgReply(received.rcvid)
-        # It ends: its clients are notified that their connections are broken.
+        # The server ends, and its clients get pulses about their connections.
 
     server_process = kernel.spawn("usr/sbin/registry", server, priority=12, thread_name="server")
     kernel.spawn("bin/parent", _parent, registry, priority=10, thread_name="parent")
 
 
 def _parent(registry: Address) -> Program:
-    """Fork three children one after the other and wait for each; SIGCHLD reports each end."""
+    """Fork three children one after the other, stop and continue each of them, and wait for its end."""
     yield SignalAction(SIGCHLD, _on_child)
     chid = yield ChannelCreate(flags=CHF_COID_DISCONNECT)
     yield ThreadCreate(_listener, (chid,), 11, Policy.RR, "listener")
@@ -81,7 +81,7 @@ def _listener(chid: int) -> Program:
 
 
 def _child(registry: Address, number: int) -> Program:
-    """Work a little as a copy of the parent, then run another program."""
+    """Compute for a short time as a copy of the parent, then run another program."""
     yield ThreadCreate(_helper, (), 10, Policy.RR, "helper")
     yield Compute(500 * US)
     yield Exec(f"bin/tool-{number}", _tool, (registry,))
@@ -93,7 +93,7 @@ def _helper() -> Program:
 
 
 def _tool(registry: Address) -> Program:
-    """Load a library, tell the registry, and compute; the connection ends with the process."""
+    """Load a library, send a message to the registry, and compute; the end of the process closes the connection."""
     yield Dlopen(file="libtool.so.1")
     coid = yield from registry.connect()
     try:

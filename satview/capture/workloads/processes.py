@@ -1,4 +1,4 @@
-"""Processes and signals: a storm of short-lived children; handlers, interrupted calls and timeouts."""
+"""Workloads with processes and signals: many short-lived children; handlers, interrupted calls and timeouts."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ CHILDREN = 25
 
 
 def setup_fork_storm(kernel: Kernel) -> None:
-    """A shell starts one short command after the other, four at a time."""
+    """Start a shell that runs many short commands, five at a time."""
     kernel.spawn("bin/sh", _shell, kernel, priority=10)
 
 
@@ -47,7 +47,7 @@ def _command(kernel: Kernel) -> Program:
 
 
 def setup_signals(kernel: Kernel) -> None:
-    """A receiver is interrupted by a signal and times out; another waits for signals; SIGTERM ends a third."""
+    """Start a thread whose calls signals and timeouts end, a thread that waits for signals, and a process to kill."""
 
     def main() -> Program:
         receiver = yield ThreadCreate(_receiver, (), 12, Policy.RR, "receiver")

@@ -1,4 +1,4 @@
-"""The workloads by name, and workloads from files."""
+"""Finds workloads by name, and loads workloads from Python files."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from satview.base.errors import UsageError
-from satview.capture.control import blaming, run_file
+from satview.capture.control import locating_errors, run_file
 from satview.events.wire import MAX_CPUS
 
 if TYPE_CHECKING:
@@ -25,13 +25,13 @@ class Workload:
     """Programs to run on a simulated target.
 
     Attributes:
-        name: As given on the command line.
-        summary: One line.
+        name: Name on the command line.
+        summary: Description in one line.
         setup: Starts the programs on a kernel.
         cpus: Default number of CPUs.
-        duration_ns: Simulated time that suffices to show the effect.
-        lead_in_ns: Simulated time before the capture, 0 if the start matters.
-        is_wide: The effect is visible only in wide events: priorities, owners of mutexes.
+        duration_ns: Default simulated time, which is long enough to show the effect.
+        lead_in_ns: Default simulated time before the capture; 0 = the start of the programs is captured.
+        is_wide: The effect is visible only in wide events, which contain priorities and owners of mutexes.
     """
 
     name: str
@@ -87,7 +87,7 @@ _WIDE = frozenset(("inversion", "inheritance", "nested-inversion", "deadlock", "
 
 
 def is_wide(name: str) -> bool:
-    """Return whether a workload needs wide events to show its effect; False for one from a file."""
+    """Return whether the effect of a workload is visible only in wide events; False for a workload from a file."""
     return name in _WIDE
 
 
@@ -97,13 +97,13 @@ def names() -> list[tuple[str, str]]:
 
 
 def find(name: str) -> Workload:
-    """Return a workload by name, or one from a Python file.
+    """Return a workload by its name or by the path of a Python file.
 
     A file defines `setup(kernel)`, or `main()` as the program of a single process; it may set CPUS, DURATION_MS and
     LEAD_IN_MS.
 
     Raises:
-        UsageError: No such workload, or a file that defines none.
+        UsageError: There is no such workload, or the file defines no workload.
     """
     if name.endswith(".py"):
         return _from_file(Path(name))
@@ -130,13 +130,13 @@ def _from_file(path: Path) -> Workload:
             kernel.spawn(f"usr/bin/{path.stem}", program)
 
     def guarded(kernel: Kernel) -> None:
-        with blaming(path, lambda: kernel.machine.now):
+        with locating_errors(path, lambda: kernel.machine.now):
             setup(kernel)
 
-    def number(name: str, default: int, least: int, most: int) -> float:
+    def number(name: str, default: int, minimum: int, maximum: int) -> float:
         value = values.get(name, default)
-        if not isinstance(value, (int, float)) or not least <= value <= most:
-            raise UsageError(f"{path.name}: {name} is {value!r:.40}, not a number from {least} to {most}")
+        if not isinstance(value, (int, float)) or not minimum <= value <= maximum:
+            raise UsageError(f"{path.name}: {name} is {value!r:.40}, not a number from {minimum} to {maximum}")
         return value
 
     summary = str(values.get("__doc__") or "").strip().split("\n")[0]

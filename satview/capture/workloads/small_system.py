@@ -1,4 +1,4 @@
-"""A development target with light load: the background for the tutorial's programs."""
+"""A workload like a development target with light load, on which the tutorial's programs run."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ DISK_VECTOR = 10
 
 
 def setup_small_system(kernel: Kernel) -> None:
-    """Start slogger, a disk driver with a file system, a terminal, a screen that refreshes, a shell."""
+    """Start slogger, a disk driver with a file system, a terminal driver, a graphics driver, and a shell."""
     disk, terminal = Address(), Address()
     kernel.device(DISK_VECTOR, lambda: kernel.machine.random.randint(4 * MS, 30 * MS))
     _start(kernel, "proc/boot/slogger", Address(), 1, 15)

@@ -1,4 +1,4 @@
-"""More concurrency problems: a deadlock over messages, inversion through servers, a convoy, starvation."""
+"""Workloads with concurrency problems: message deadlock, priority inversion through servers, convoy, starvation."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from satview.capture.workloads.parts import MS, US, Address
 
 
 def setup_message_deadlock(kernel: Kernel) -> None:
-    """Two servers send to each other; a client of one of them waits behind."""
+    """Start two servers that send messages to each other, and a client that waits for one of them."""
     left, right = Address(), Address()
 
     def partner(own: Address, other: Address, number: int) -> Program:
@@ -44,7 +44,7 @@ def setup_message_deadlock(kernel: Kernel) -> None:
 
 
 def setup_nested_inversion(kernel: Kernel) -> None:
-    """High sends to front, front to store; both keep their own low priority, and middle preempts store."""
+    """Start two servers, front and store, that do not inherit the priority of client high; middle preempts store."""
     front, store = Address(), Address()
 
     def keeper() -> Program:
@@ -80,7 +80,7 @@ def setup_nested_inversion(kernel: Kernel) -> None:
 
 
 def setup_convoy(kernel: Kernel) -> None:
-    """Five threads sleep with one mutex locked, one after the other."""
+    """Start five threads that each sleep while they hold the same mutex."""
     mutex = Mutex("log")
 
     def writer() -> Program:
@@ -98,7 +98,7 @@ def setup_convoy(kernel: Kernel) -> None:
 
 
 def setup_starvation(kernel: Kernel) -> None:
-    """A thread polls the clock at high priority; one of low priority never runs meanwhile."""
+    """Start a thread that polls the clock, so that a thread of lower priority never runs."""
 
     def poller() -> Program:
         yield Sleep(20 * MS)

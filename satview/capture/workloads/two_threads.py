@@ -1,4 +1,4 @@
-"""Two threads: the guide's scenario of a high and a low one, and two polite ones of equal priority."""
+"""Workloads with two threads: of high and low priority, as in the guide, and of equal priority."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ DEVICE_VECTOR = 5
 
 
 def setup_two_threads(kernel: Kernel) -> None:
-    """Thread A waits for I/O, thread B works; the I/O completes while B is in the middle of it."""
+    """Start thread A, which waits for I/O, and thread B, which computes and is preempted when the I/O completes."""
     gaps = iter((12 * MS, None))
     kernel.device(DEVICE_VECTOR, lambda: next(gaps, None))
     kernel.spawn("usr/bin/two_threads", _main, priority=30, thread_name="main")
 
 
 def _main() -> Program:
-    yield Compute(2 * MS)  # the logger starts meanwhile
+    yield Compute(2 * MS)  # meanwhile the logger starts
     yield ThreadCreate(_a, (), HIGH, Policy.FIFO, "A")
     yield ThreadCreate(_b, (), LOW, Policy.FIFO, "B")
 
 
 def _a() -> Program:
-    """Created (t1), blocks for I/O (t2); resumes (t6) when it completes, and dies (t7)."""
+    """Run thread A: created (t1), blocks for I/O (t2), resumes when the I/O completes (t6), ends (t7)."""
     yield ThreadCtl()
     ident = yield InterruptAttachEvent(DEVICE_VECTOR)
     yield InterruptWait()
@@ -43,7 +43,7 @@ def _a() -> Program:
 
 
 def _b() -> Program:
-    """Created (t3), makes kernel calls (t4); preempted (t5), continues (t8)."""
+    """Run thread B: created (t3), makes kernel calls (t4), preempted (t5), continues (t8)."""
     for _ in range(6):
         yield Compute(1500 * US)
         yield ClockTime()
@@ -51,7 +51,7 @@ def _b() -> Program:
 
 
 def setup_polite(kernel: Kernel) -> None:
-    """Two threads of equal priority yield the CPU to each other."""
+    """Start two threads of equal priority that yield the CPU to each other."""
     kernel.spawn("usr/bin/polite", _polite_main, priority=30)
 
 

@@ -1,4 +1,4 @@
-"""Everything that a simulated thread may yield: all kernel calls, for programs (`from ... import *`)."""
+"""All kernel calls and other objects that the program of a simulated thread may yield (`from ... import *`)."""
 
 from satview.capture.sim.calls.call import *  # noqa: F403
 from satview.capture.sim.calls.channels import *  # noqa: F403

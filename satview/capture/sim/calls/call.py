@@ -1,4 +1,4 @@
-"""Base of all kernel calls: name, arguments, and how the kernel carries a call out; priority inheritance."""
+"""Base class of all kernel calls; priority inheritance; I/O privilege."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = [
 
 
 def effective_priority(thread: Thread) -> int:
-    """Return the effective priority of a thread: its own, or that of the most urgent thread it keeps waiting."""
+    """Return the effective priority of a thread: its base priority, or a higher priority that it inherits."""
     waiting = [waiter.priority for lock in thread.held if lock.inherit for waiter in lock.waiters]
     waiting += [lock.ceiling for lock in thread.held]
     channel = thread.received_from
@@ -31,7 +31,7 @@ def effective_priority(thread: Thread) -> int:
 
 
 def pass_on_priority(kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
-    """Set the effective priority of a thread, and of the owners in the chain of mutexes it waits for."""
+    """Update the effective priority of a thread, and of the owners in the chain of mutexes for which it waits."""
     for _ in range(64):  # limited, as a deadlock is a cycle
         due = effective_priority(thread)
         if due == thread.priority:
@@ -43,7 +43,7 @@ def pass_on_priority(kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
         thread = owner
 
 
-# I/O privilege, which a thread needs for handlers, as on a target where root alone is not enough.
+# I/O privilege, which a thread needs to attach handlers, as on a real target, where root alone is not enough.
 
 
 TCTL_IO = 1  # _NTO_TCTL_IO
@@ -56,10 +56,10 @@ def has_io(kernel: KernelServices, thread: Thread) -> bool:
 
 
 def check_io(kernel: KernelServices, thread: Thread) -> None:
-    """Raise an error if a thread lacks a required I/O privilege.
+    """Check that a thread has I/O privilege if the target requires it.
 
     Raises:
-        QnxError: EPERM; it has none, and the target requires it.
+        QnxError: EPERM; the thread lacks the privilege.
     """
     if not has_io(kernel, thread):
         raise QnxError(Errno.EPERM, MISSING)
@@ -76,31 +76,31 @@ _CANCELLATION_POINTS = frozenset((
 
 @dataclass(slots=True)
 class Compute:
-    """Run user code for some time; not a kernel call."""
+    """User code that runs for `ns` nanoseconds; not a kernel call."""
 
     ns: int
 
 
 @dataclass(slots=True)
 class Call:
-    """A kernel call: what a thread may yield.
+    """A kernel call, which the program of a thread yields.
 
-    A subclass has the arguments as fields and implements the call. A field with the name of an argument in the event
-    table is logged automatically; for arguments that are not Python names, override `arguments`.
+    A subclass has the arguments as fields and implements `carry_out`. Integer fields are logged under their names,
+    which must be those of the event table; override `arguments` for names that are not Python identifiers.
 
     Attributes:
-        name: The kernel's name of the call.
+        name: Name of the call in the event table.
     """
 
     name = "NOP"  # without annotation, so that it is not a dataclass field unless a subclass annotates it
 
     def arguments(self, _thread: Thread) -> dict[str, int]:
-        """Return the arguments of the entry event under their event table names: by default all integer fields."""
+        """Return the arguments of the entry event by their names in the event table: by default all integer fields."""
         values = {entry.name: getattr(self, entry.name) for entry in fields(self)}
         return {name: int(value) for name, value in values.items() if isinstance(value, int)}
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:  # noqa: ARG002
-        """Carry out the call: enter the kernel, then complete the call or block the thread.
+        """Execute the call: enter the kernel, then complete the call or block the thread.
 
         Args:
             kernel: The kernel.
@@ -108,33 +108,33 @@ class Call:
             thread: The caller.
 
         Raises:
-            QnxError: The call fails; the program gets the error at its `yield`.
+            QnxError: The call fails; the error is raised in the program at the `yield`.
         """
         kernel.fault(thread, f"yielded {type(self).__name__}, which this kernel does not know", thread.location())
         raise QnxError(Errno.ENOSYS)
 
     @property
     def is_cancellation_point(self) -> bool:
-        """True if a thread may be cancelled in it."""
+        """Whether a thread can be cancelled during the call."""
         return self.name in _CANCELLATION_POINTS
 
     def older(self) -> Call | None:
-        """Return the call that the library makes instead on kernels without this one; None = there is none."""
+        """Return the call that the library makes instead on kernels without this call; None = no such call."""
         return None
 
     def is_silent(self, _target: Target) -> bool:
-        """Return whether a kernel that has the call does not log it."""
+        """Return whether the target's kernel has this call but does not log it."""
         return False
 
 
 def message_words(message: bytes, prefix: str) -> dict[str, int]:
-    """Return the first three words of message data under the names of the event table."""
+    """Return the first three words of a message by their names in the event table: `prefix[0]` to `prefix[2]`."""
     padded = message[:12].ljust(12, b"\0")
     return {f"{prefix}[{i}]": int.from_bytes(padded[4 * i : 4 * i + 4], "little") for i in range(3)}
 
 
 def code_address(function: Any, thread: Thread | None) -> int:
-    """Return a made-up but stable code address of a function, derived from its line."""
+    """Return an invented code address of a function, computed from its line number."""
     code = getattr(function, "__code__", None)
     line = code.co_firstlineno if code is not None else 1
     base = 0x8048000 if thread is None or thread.process.bits == 32 else 0x3D5000_0000

@@ -1,4 +1,4 @@
-"""Kernel calls for channels and connections: create, connect, query, close."""
+"""Kernel calls that create, connect, query and close channels and connections."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ __all__ = [
 
 
 def close_channel(kernel: KernelServices, cpu: Cpu, channel: Channel) -> None:
-    """Unblock all threads that wait at a channel with ESRCH."""
+    """Let the calls of all threads blocked on a channel fail with ESRCH, and notify processes connected to it."""
     for envelope in list(channel.senders):
-        _dismiss(kernel, cpu, envelope, Errno.ESRCH)
+        _fail_sender(kernel, cpu, envelope, Errno.ESRCH)
     channel.senders.clear()
     for receiver in list(channel.receivers):
         kernel.fail(receiver, Errno.ESRCH)
@@ -38,15 +38,15 @@ def close_channel(kernel: KernelServices, cpu: Cpu, channel: Channel) -> None:
     channel.receivers.clear()
     for process in kernel.processes.values():
         if process is not channel.process and not process.is_dead:
-            _tell_of_loss(kernel, cpu, process, channel)
+            _notify_of_closed_channel(kernel, cpu, process, channel)
         for thread in process.threads.values():
             if isinstance(thread.waiting_on, NetWait) and thread.waiting_on.link.channel is channel:
                 kernel.fail(thread, Errno.ESRCH)
                 kernel.wake(cpu, thread, outcome="dead")
 
 
-def _tell_of_loss(kernel: KernelServices, cpu: Cpu, process: Process, lost: Channel) -> None:
-    """Send a process that requested it a pulse for each of its connections to a lost channel."""
+def _notify_of_closed_channel(kernel: KernelServices, cpu: Cpu, process: Process, lost: Channel) -> None:
+    """Send a pulse to a process for each of its connections to a closed channel, if it requested such pulses."""
     listener = next((c for c in process.channels.values() if c.flags & CHF_COID_DISCONNECT), None)
     for connection in process.connections.values() if listener is not None else ():
         if connection.channel is lost and listener is not None:
@@ -55,14 +55,14 @@ def _tell_of_loss(kernel: KernelServices, cpu: Cpu, process: Process, lost: Chan
 
 
 def disconnect(kernel: KernelServices, cpu: Cpu, connection: Connection) -> None:
-    """Close the last connection of a client to a channel: send the server a pulse if it requested that."""
+    """Send the server of a closed connection a pulse, if requested and if the client has no other connection to it."""
     channel, client = connection.channel, connection.owner
     others = any(c.channel is channel for c in client.connections.values() if c is not connection)
     if channel.flags & CHF_DISCONNECT and not others and not channel.process.is_dead:
         send_pulse(kernel, cpu, connection, "SPULSE_DIS", PULSE_PRIORITY, CODE_DISCONNECT, 0)
 
 
-def _dismiss(kernel: KernelServices, cpu: Cpu, envelope: Envelope, error: Errno) -> None:
+def _fail_sender(kernel: KernelServices, cpu: Cpu, envelope: Envelope, error: Errno) -> None:
     client = envelope.client
     envelope.dropped = True
     envelope.truth.status = -int(error)
@@ -71,7 +71,7 @@ def _dismiss(kernel: KernelServices, cpu: Cpu, envelope: Envelope, error: Errno)
 
 
 def connect(process: Process, channel: Channel, side_channel: bool = True) -> Connection:
-    """Connect a process to a channel."""
+    """Connect a process to a channel and return the connection."""
     coid = process.next_coid | (SIDE_CHANNEL if side_channel else 0)
     process.next_coid += 1
     channel.process.scoids += 1
@@ -82,18 +82,18 @@ def connect(process: Process, channel: Channel, side_channel: bool = True) -> Co
 
 @dataclass(slots=True)
 class ChannelCreate(Call):
-    """Create a channel; result: chid."""
+    """Create a channel; result: its chid."""
 
     name = "CHANNEL_CREATE"
     fixed_priority: bool = False
     flags: int = 0  # CHF_UNBLOCK, CHF_DISCONNECT, CHF_COID_DISCONNECT
 
     def all_flags(self) -> int:
-        """Return the flags as the kernel gets them."""
+        """Return the flags that are passed to the kernel."""
         return self.flags | (CHF_FIXED_PRIORITY if self.fixed_priority else 0)
 
     def arguments(self, _thread: Thread) -> dict[str, int]:
-        """Return the flags."""
+        """Return the logged arguments: the flags."""
         return {"flags": self.all_flags()}
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
@@ -108,20 +108,16 @@ class ChannelCreate(Call):
 
 @dataclass(slots=True)
 class ChannelDestroy(Call):
-    """Remove a channel; those waiting on it get ESRCH."""
+    """Remove a channel; calls of threads that are blocked on it fail with ESRCH."""
 
     name = "CHANNEL_DESTROY"
     chid: int
 
-    def arguments(self, _thread: Thread) -> dict[str, int]:
-        """Return chid."""
-        return {"chid": self.chid}
-
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
-        """Remove a channel and everything that waits at it.
+        """Remove the channel, and unblock the threads that are blocked on it.
 
         Raises:
-            QnxError: EINVAL (no channel).
+            QnxError: EINVAL (no such channel).
         """
         kernel.enter(cpu, thread, self)
         channel = thread.process.channels.pop(self.chid, None)
@@ -133,21 +129,21 @@ class ChannelDestroy(Call):
 
 @dataclass(slots=True)
 class ConnectAttach(Call):
-    """Connect to a channel; result: coid."""
+    """Connect to a channel; result: the coid of the connection."""
 
     name = "CONNECT_ATTACH"
     pid: int
     chid: int
     side_channel: bool = True
-    nd: int = 0  # another node: pid and chid are then those of the network manager for it
+    nd: int = 0  # node of the server; if not 0, `pid` and `chid` are those of the network manager
 
     def arguments(self, _thread: Thread) -> dict[str, int]:
-        """Return node, pid, chid and index."""
+        """Return the logged arguments: node, pid, chid and index."""
         index = SIDE_CHANNEL if self.side_channel else 0
         return {"nd": self.nd, "pid": self.pid, "chid": self.chid, "index": index}
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
-        """Connect the caller's process to a channel of another process, or of its own (pid 0).
+        """Connect the caller's process to a channel of another process, or of the same process (pid 0).
 
         Raises:
             QnxError: ESRCH (no such channel in the process).
@@ -169,15 +165,11 @@ class ConnectDetach(Call):
     name = "CONNECT_DETACH"
     coid: int
 
-    def arguments(self, _thread: Thread) -> dict[str, int]:
-        """Return coid."""
-        return {"coid": self.coid}
-
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
         """Close a connection.
 
         Raises:
-            QnxError: EINVAL (no connection).
+            QnxError: EINVAL (no such connection).
         """
         kernel.enter(cpu, thread, self)
         connection = thread.process.connections.pop(self.coid, None)
@@ -189,17 +181,17 @@ class ConnectDetach(Call):
 
 @dataclass(slots=True)
 class ConnectServerInfo(Call):
-    """Query the server of a connection, or of the next existing one; result: its coid."""
+    """Query the server of the first connection with at least this coid; result: the connection's coid."""
 
     name = "CONNECT_SERVER_INFO"
     pid: int
     coid: int
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
-        """Return the server's ids.
+        """Return the coid of the connection, and log the ids of the server.
 
         Raises:
-            QnxError: ESRCH (no process); EINVAL (no connection from that number on).
+            QnxError: ESRCH (no such process); EINVAL (no connection with at least this coid).
         """
         kernel.enter(cpu, thread, self)
         process = kernel.processes.get(self.pid) if self.pid else thread.process
@@ -220,17 +212,17 @@ class ConnectServerInfo(Call):
 
 @dataclass(slots=True)
 class ConnectClientInfo(Call):
-    """Query a client; result: its pid. All users are root."""
+    """Query a client by the scoid of its connection; result: the client's pid. All users are root."""
 
     name = "CONNECT_CLIENT_INFO"
     scoid: int
     ngroups: int = 0
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
-        """Look the client up by its scoid.
+        """Return the pid of the client.
 
         Raises:
-            QnxError: EINVAL (no client).
+            QnxError: EINVAL (no such client).
         """
         kernel.enter(cpu, thread, self)
         for process in kernel.processes.values():
@@ -244,7 +236,7 @@ class ConnectClientInfo(Call):
 
 @dataclass(slots=True)
 class ConnectFlags(Call):
-    """Change the flags of a connection; result: the old ones."""
+    """Change the flags of a connection; result: the old flags."""
 
     name = "CONNECT_FLAGS"
     coid: int
@@ -253,10 +245,10 @@ class ConnectFlags(Call):
     pid: int = 0
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
-        """Set the bits under the mask.
+        """Set those flags of the connection that are in `masks` to `bits`.
 
         Raises:
-            QnxError: EBADF (no connection).
+            QnxError: EBADF (no such connection).
         """
         kernel.enter(cpu, thread, self)
         connection: Connection | None = thread.process.connections.get(self.coid)

@@ -1,4 +1,4 @@
-"""Faults: access to missing memory, stacks and register sets, and faults that become signals."""
+"""Page faults, first use of the floating point unit, and processor exceptions that become signals."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from satview.capture.sim.parts.threads import Cpu, Thread
 
 __all__ = ["SignalFault", "Touch"]
 
-_RETRY_CYCLES = 40  # to repeat the instruction that faulted
+_RETRY_CYCLES = 40  # time to repeat the instruction that faulted
 
 
 @dataclass(slots=True)
 class Touch(Call):
-    """Access missing memory, or use registers that need memory to be saved; not a kernel call.
+    """An access to a missing page, or the first use of the floating point unit; not a kernel call.
 
     Attributes:
         address: Address of the memory.
-        is_context: It is the first use of the floating point unit.
+        is_context: This is the first use of the floating point unit, whose registers need memory to be saved.
     """
 
     address: int = 0x8050000
@@ -41,20 +41,20 @@ class Touch(Call):
             kernel.record.system(cpu.index, kernel.stamp(), "PAGEWAIT", values)
         resource = "register set" if self.is_context else "page"
         kernel.block(cpu, thread, "WAITCTX" if self.is_context else "WAITPAGE", resource)
-        kernel.history.cause = -1  # no event of a call, a timer or an interrupt
+        kernel.history.cause = -1  # a fault has no event of a call, a timer or an interrupt
         request(kernel, cpu, thread)
 
 
 @dataclass(slots=True)
 class SignalFault(Call):
-    """Cause a processor exception, which the kernel turns into a signal, up to 7.x by a call of its own.
+    """A processor exception, which the kernel converts to a signal; up to 7.x the trace shows a kernel call for it.
 
     Without a handler the signal ends the process.
 
     Attributes:
-        signo: SIGILL 4, SIGTRAP 5, SIGFPE 8, SIGBUS 10, SIGSEGV 11.
-        code: Reason, `si_code`.
-        addr: Address.
+        signo: Number of the signal: SIGILL 4, SIGTRAP 5, SIGFPE 8, SIGBUS 10, SIGSEGV 11.
+        code: Reason, the signal's `si_code`.
+        addr: Address at which the exception occurred.
     """
 
     name = "SIGNAL_FAULT"
@@ -63,15 +63,15 @@ class SignalFault(Call):
     addr: int = 0
 
     def arguments(self, _thread: Thread) -> dict[str, int]:
-        """Return signal and code in one word, and the address."""
+        """Return the logged arguments: signal and code in one word, and the address."""
         return {"sigcode": self.signo | self.code << 8, "addr": self.addr}
 
     def older(self) -> Call:
-        """Return the call itself, which such kernels do not log."""
+        """Return this call: kernels that do not log it send the signal too."""
         return self
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
-        """Send the thread its signal."""
+        """Send the signal to the thread."""
         kernel.enter(cpu, thread, self)
         kernel.complete(thread, None, ret_val=self.signo)
         post(kernel, cpu, thread.process, thread, self.signo, self.code)

@@ -1,4 +1,4 @@
-"""Kernel calls that attach, mask and wait for interrupts, and those of the trace interface."""
+"""Kernel calls that attach, mask and wait for interrupts, and kernel calls of the trace interface."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ Handler = Callable[[], Sigevent | None]
 
 @dataclass(slots=True)
 class InterruptAttach(Call):
-    """Attach a handler that runs in the interrupt and may return an event; not in 8.0 (ENOTSUP). Result: id.
+    """Attach a handler that runs during the interrupt and may return an event; result: the attachment's id.
 
-    EPERM without I/O privilege.
+    Fails with EPERM without I/O privilege, and with ENOTSUP in 8.0.
     """
 
     name = "INTERRUPT_ATTACH"
@@ -37,7 +37,7 @@ class InterruptAttach(Call):
     handler_ns: int = 1500
 
     def arguments(self, thread: Thread) -> dict[str, int]:
-        """Return vector and addresses."""
+        """Return the logged arguments: vector and addresses."""
         return {
             "intr": self.vector,
             "handler_p": code_address(self.handler, thread),
@@ -50,7 +50,7 @@ class InterruptAttach(Call):
         """Attach a handler.
 
         Raises:
-            QnxError: ENOTSUP (this release has no interrupt handlers).
+            QnxError: ENOTSUP (this release has no interrupt handlers); EPERM (no I/O privilege).
         """
         kernel.enter(cpu, thread, self)
         if not kernel.target.has_handlers:
@@ -62,9 +62,9 @@ class InterruptAttach(Call):
 
 @dataclass(slots=True)
 class InterruptAttachEvent(Call):
-    """Attach an event without a handler; in 8.0 the caller becomes the interrupt's service thread. Result: id.
+    """Attach an event without a handler; in 8.0 the caller becomes the service thread. Result: the attachment's id.
 
-    EPERM without I/O privilege, up to 7.x.
+    Up to 7.x fails with EPERM without I/O privilege.
     """
 
     name = "INTERRUPT_ATTACH"
@@ -72,11 +72,11 @@ class InterruptAttachEvent(Call):
     event: Sigevent = field(default_factory=Sigevent)
 
     def arguments(self, _thread: Thread) -> dict[str, int]:
-        """Return vector and flags."""
+        """Return the logged arguments: vector and flags."""
         return {"intr": self.vector, "flags": 0x8}
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
-        """Attach an event."""
+        """Attach the event; in 8.0 log the caller as the service thread."""
         kernel.enter(cpu, thread, self)
         if kernel.target.has_handlers:
             check_io(kernel, thread)
@@ -94,14 +94,14 @@ class InterruptDetach(Call):
     ident: int
 
     def arguments(self, _thread: Thread) -> dict[str, int]:
-        """Return id."""
+        """Return the logged arguments: the attachment's id."""
         return {"id": self.ident}
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
         """Detach a handler or event.
 
         Raises:
-            QnxError: EINVAL (no attachment).
+            QnxError: EINVAL (no such attachment of the process).
         """
         kernel.enter(cpu, thread, self)
         if not kernel.interrupts.detach(self.ident, thread.process):
@@ -122,14 +122,14 @@ class InterruptDetachFunc(Call):
     handler: Handler
 
     def arguments(self, thread: Thread) -> dict[str, int]:
-        """Return vector and address."""
+        """Return the logged arguments: vector and address."""
         return {"intr": self.vector, "handler_p": code_address(self.handler, thread)}
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
         """Detach a handler.
 
         Raises:
-            QnxError: EINVAL (the process has not attached that function there).
+            QnxError: EINVAL (the process has not attached this function to this vector).
         """
         kernel.enter(cpu, thread, self)
         source = kernel.sources.get(self.vector)
@@ -147,7 +147,7 @@ class InterruptWait(Call):
     name = "INTERRUPT_WAIT"
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
-        """Wait for an event of kind `intr`, unless one came already."""
+        """Wait for an event of kind `intr`; return at once if one has been delivered already."""
         kernel.enter(cpu, thread, self)
         kernel.complete(thread)
         if thread.unmasked_intr:
@@ -158,13 +158,13 @@ class InterruptWait(Call):
 
 @dataclass(slots=True)
 class _MaskCall(Call):
-    """Base of calls with a vector and the id of an attachment."""
+    """Base class of calls whose arguments are a vector and the id of an attachment."""
 
     vector: int
     ident: int = 0
 
     def arguments(self, _thread: Thread) -> dict[str, int]:
-        """Return vector and id."""
+        """Return the logged arguments: vector and id."""
         return {"intr": self.vector, "id": self.ident}
 
 
@@ -175,7 +175,7 @@ class InterruptUnmask(_MaskCall):
     name = "INTERRUPT_UNMASK"
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
-        """Unmask the interrupt; one that came meanwhile is delivered now."""
+        """Unmask the interrupt; if it occurred while masked, deliver its event now."""
         kernel.enter(cpu, thread, self)
         kernel.complete(thread, 0, mask_level=0)
         source = kernel.sources.get(self.vector)
@@ -196,10 +196,10 @@ class InterruptMask(_MaskCall):
     ident: int = -1
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
-        """Mask the attachments of the process.
+        """Mask the attachments of the caller's process.
 
         Raises:
-            QnxError: EINVAL (nothing attached to interrupt).
+            QnxError: EINVAL (the process has nothing attached to the interrupt).
         """
         kernel.enter(cpu, thread, self)
         source = kernel.sources.get(self.vector)
@@ -216,10 +216,11 @@ _INSERTS = frozenset((9, 30, 31, 32, 42, 43))  # modes of TraceEvent() that inse
 
 @dataclass(slots=True)
 class TraceEvent(Call):
-    """The call of the trace interface; see `capture.trace_event`.
+    """The kernel call TraceEvent(); see `capture.trace_event`.
 
     Attributes:
-        location: Where a program created it, until the kernel gets it: an object deleted before was not yielded.
+        location: File and line where a program created the object; empty once it was yielded. An object that is deleted
+            with a location was never yielded.
     """
 
     name = "TRACE_EVENT"
@@ -235,15 +236,15 @@ class TraceEvent(Call):
         self.location = WATCH.location()
 
     def __del__(self) -> None:
-        if getattr(self, "location", ""):  # none if the mode was no number
-            WATCH.thrown_away(self.location)
+        if getattr(self, "location", ""):  # not set if the mode was no number
+            WATCH.record_unused(self.location)
 
     def is_silent(self, target: Target) -> bool:
-        """Return True for calls that insert an event, as from 6.4 on only that event is logged."""
+        """Return whether the call only inserts an event: from 6.4 on, the event is logged instead of the call."""
         return self.mode & 0x0FFFFFFF in _INSERTS and not target.is_old
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
-        """Pass the call to the trace control."""
+        """Execute the call by `kernel.trace_event`."""
         self.location = ""  # it was yielded
         kernel.enter(cpu, thread, self)
         kernel.history.caller = (thread.pid, thread.tid)
@@ -256,7 +257,7 @@ class TraceEvent(Call):
             kernel.complete(thread, value, ret_val=value)
 
     def arguments(self, _thread: Thread) -> dict[str, int]:
-        """Return the mode and the first arguments."""
+        """Return the logged arguments: the mode and the first arguments."""
         numbers = [arg if isinstance(arg, int) else 0x8047B00 for arg in self.args[:4]]
         names = ("class", "event", "data_1", "data_2")
         values = {"mode": self.mode, **dict(zip(names, numbers, strict=False))}
@@ -266,11 +267,10 @@ class TraceEvent(Call):
 
 @dataclass(slots=True)
 class InterruptHookTrace(Call):
-    """Attach a handler for full trace buffers; it returns an event or None.
+    """Attach a handler to the trace interrupt, which full trace buffers raise; result: an id for InterruptDetach().
 
-    Its argument is `buffer index << 13 | sequence & 0x7ff`. Several handlers may hook the interrupt; all are called. A
-    new one is called first, with `_NTO_INTR_FLAGS_END` last. Result: an id for InterruptDetach(); EPERM without I/O
-    privilege.
+    The handler's argument is `buffer index << 13 | sequence & 0x7ff`; it returns a sigevent or None. All attached
+    handlers are called: the newest first, those with `_NTO_INTR_FLAGS_END` last. Without I/O privilege: EPERM.
     """
 
     name = "INTERRUPT_ATTACH"
@@ -278,11 +278,11 @@ class InterruptHookTrace(Call):
     flags: int = 0
 
     def arguments(self, thread: Thread) -> dict[str, int]:
-        """Return the synthetic interrupt, the address and the flags."""
+        """Return the logged arguments: the vector of the trace interrupt, the handler's address and the flags."""
         return {"intr": 0x80000000, "handler_p": code_address(self.handler, thread), "flags": self.flags}
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
-        """Hook the synthetic interrupt; its event is delivered once the kernel has left its current operation."""
+        """Attach the handler; its event is delivered once the current kernel operation has ended."""
         kernel.enter(cpu, thread, self)
         check_io(kernel, thread)
         ident = kernel.interrupts.new_ident()

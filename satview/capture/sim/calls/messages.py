@@ -1,4 +1,4 @@
-"""Kernel calls for messages: send, receive, reply, and other operations on a received message."""
+"""Kernel calls that send, receive and reply to messages, and other calls for a received message."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _COPY_NS_PER_KIB = 120
 
 @dataclass(slots=True)
 class Received:
-    """Result of MsgReceive. A pulse has rcvid 0, `code` and `value`; a message has `message` and `payload`."""
+    """Result of MsgReceive: a message with `message` and `payload`, or a pulse with rcvid 0, `code` and `value`."""
 
     rcvid: int
     message: bytes = b""
@@ -40,12 +40,12 @@ class Received:
 
     @property
     def is_pulse(self) -> bool:
-        """True for a pulse."""
+        """Whether this is a pulse."""
         return self.rcvid == 0
 
 
 class SentMessage(Protocol):
-    """The kernel call that sent a message."""
+    """The part of `MsgSend` that an `Envelope` uses: the kernel call that sent a message."""
 
     coid: int
     message: bytes
@@ -55,7 +55,14 @@ class SentMessage(Protocol):
 
 @dataclass(slots=True)
 class Envelope:
-    """A message being sent; `server` is the thread that received it."""
+    """A message between send and reply.
+
+    Attributes:
+        rcvid: Id of the message for the server.
+        server: Thread that received the message; None = not received yet.
+        dropped: The client no longer waits for a reply.
+        written: Data that MsgWrite has put into the reply.
+    """
 
     client: Thread
     connection: Connection
@@ -64,19 +71,19 @@ class Envelope:
     truth: TrueMessage
     server: Thread | None = None
     dropped: bool = False
-    written: bytes = b""  # by MsgWrite, into the reply
+    written: bytes = b""
 
     @property
     def label(self) -> str:
-        """Description of what the client waits for."""
+        """Description of the reply for which the client waits."""
         return f"reply of {self.connection.channel.process.short_name}"
 
     def holder(self) -> tuple[Thread, ...]:
-        """Return the thread that must reply."""
+        """Return the thread that must reply; empty if no thread has received the message."""
         return (self.server,) if self.server is not None else ()
 
     def info(self) -> dict[str, int]:
-        """Return the kernel's information about the message for the server, under the names of the event table."""
+        """Return the kernel's information about the message for the server, by names in the event table."""
         size = len(self.call.message)
         return {
             "info->pid": self.client.pid,
@@ -119,8 +126,8 @@ class NetWait:
     """The wait of a thread whose reply, pulse or signal is being sent to another node.
 
     Attributes:
-        link: Connection to the channel of the network manager that sends it.
-        client: Thread of that manager it is for; None for a pulse.
+        link: Connection to the channel of the network manager that sends the data.
+        client: Thread of the network manager that gets the reply; None for a pulse.
     """
 
     link: Connection
@@ -128,19 +135,19 @@ class NetWait:
 
     @property
     def label(self) -> str:
-        """Description of what the network manager must do."""
+        """Description of the transmission for which the thread waits."""
         return f"transmission by {self.link.channel.process.short_name}"
 
     def holder(self) -> tuple[Thread, ...]:
-        """Return the thread that transmits it, if known."""
+        """Return the thread of the network manager that transmits the data; empty if unknown."""
         return (self.client,) if self.client is not None else ()
 
 
 def live_connection(thread: Thread, coid: int) -> Connection:
-    """Return a connection of a thread's process whose server is still alive.
+    """Return a connection of a thread's process by coid.
 
     Raises:
-        QnxError: EBADF or ESRCH; there is no such connection, or its server is gone.
+        QnxError: EBADF (no such connection); ESRCH (the server has ended or closed the channel).
     """
     connection = thread.process.connections.get(coid)
     if connection is None:
@@ -152,10 +159,10 @@ def live_connection(thread: Thread, coid: int) -> Connection:
 
 
 def received_message(thread: Thread, rcvid: int) -> Envelope:
-    """Return the message that a thread of the caller's process has received under an rcvid.
+    """Return the message with an rcvid that a thread of the caller's process has received.
 
     Raises:
-        QnxError: ESRCH; no thread has it.
+        QnxError: ESRCH; no thread of the process serves such a message.
     """
     for server in thread.process.threads.values():
         if rcvid in server.serving:
@@ -165,10 +172,10 @@ def received_message(thread: Thread, rcvid: int) -> Envelope:
 
 
 def take_message(thread: Thread, rcvid: int) -> Envelope:
-    """Return the message with an rcvid, and remove it from the thread that received it, as it is being replied to.
+    """Return the message with an rcvid in order to reply to it, and remove it from the thread that received it.
 
     Raises:
-        QnxError: ESRCH; no thread has it, or its client is gone.
+        QnxError: ESRCH; no thread of the process serves such a message, or its client no longer waits.
     """
     envelope = received_message(thread, rcvid)
     for server in thread.process.threads.values():
@@ -180,25 +187,25 @@ def take_message(thread: Thread, rcvid: int) -> Envelope:
 
 
 def spend_copying(kernel: KernelServices, length: int) -> None:
-    """Spend the time that the kernel needs to copy that many bytes."""
+    """Advance the clock by the time that the kernel needs to copy `length` bytes."""
     kernel.spend(length * _COPY_NS_PER_KIB >> 10)
 
 
 def busy_servers(channel: Channel) -> list[Thread]:
-    """Return the threads that serve a channel and are not waiting at it."""
+    """Return the threads that received from a channel last and are not waiting to receive."""
     threads = channel.process.threads.values()
     return [t for t in threads if t.received_from is channel and t.state not in ("RECEIVE", "DEAD")]
 
 
-def hurry(kernel: KernelServices, cpu: Cpu, channel: Channel) -> None:
-    """Raise the busy servers of a channel to the priority of what waits there."""
+def raise_servers(kernel: KernelServices, cpu: Cpu, channel: Channel) -> None:
+    """Raise the busy servers of a channel to the highest priority of its queued messages and pulses."""
     if not channel.fixed_priority:
         for server in busy_servers(channel):
             pass_on_priority(kernel, cpu, server)
 
 
 def take_receiver(channel: Channel) -> Thread:
-    """Remove and return the receiver with the highest priority that has waited longest."""
+    """Remove and return the waiting receiver with the highest priority; of equal priorities, the first to wait."""
     best = max(channel.receivers, key=lambda t: t.base_priority)
     channel.receivers.remove(best)
     return best
@@ -212,8 +219,8 @@ def adopt_priority(kernel: KernelServices, cpu: Cpu, server: Thread, channel: Ch
     kernel.scheduler.set_priority(cpu, server, max(priority, effective_priority(server)))
 
 
-def task_for(kernel: KernelServices, cpu: Cpu, server: Thread, envelope: Envelope) -> None:
-    """Give a server the priority and the partition of the client whose message it received."""
+def inherit_from_client(kernel: KernelServices, cpu: Cpu, server: Thread, envelope: Envelope) -> None:
+    """Set a server to the priority and the partition of the client whose message it received."""
     channel = envelope.connection.channel
     if not channel.fixed_priority:
         kernel.scheduler.serve(cpu, server, envelope.client, envelope)
@@ -221,7 +228,7 @@ def task_for(kernel: KernelServices, cpu: Cpu, server: Thread, envelope: Envelop
 
 
 def hand_over(kernel: KernelServices, server: Thread, envelope: Envelope) -> None:
-    """Give a message to its receiver, on that thread's own CPU, just before its call ends."""
+    """Complete the receiving call of a server with a message; runs on the server's CPU."""
     if envelope.dropped:
         return
     call, client = envelope.call, envelope.client
@@ -240,13 +247,13 @@ def hand_over(kernel: KernelServices, server: Thread, envelope: Envelope) -> Non
 
 
 def end_service(kernel: KernelServices, cpu: Cpu, envelope: Envelope) -> None:
-    """End the service for a client in the thread that received its message; another thread may have replied."""
+    """Move the thread that received a message back to its own partition, whichever thread replied."""
     if envelope.server is not None:
         kernel.scheduler.end_service(cpu, envelope.server, envelope)
 
 
 def receive_pulse(kernel: KernelServices, server: Thread, channel: Channel, pulse: PulseInFlight) -> None:
-    """Give a pulse to its receiver, which is running."""
+    """Complete the receiving call of a running server with a pulse."""
     time = kernel.stamp()
     pulse.truth.received = time
     kernel.record.comm(server.cpu, time, "RPULSE", (pulse.scoid, channel.process.pid), server.pid, server.tid)
@@ -254,12 +261,12 @@ def receive_pulse(kernel: KernelServices, server: Thread, channel: Channel, puls
     kernel.complete(server, received, rcvid=0, **{"rmsg[1]": pulse.code & 0xFF, "rmsg[2]": pulse.value})
 
 
-def send_on(kernel: KernelServices, cpu: Cpu, thread: Thread, client: Thread) -> None:
-    """Block a server until its reply is sent to another node, if its client represents a thread there."""
+def wait_for_transmission(kernel: KernelServices, cpu: Cpu, thread: Thread, client: Thread) -> None:
+    """Block a server until its reply is sent to another node, if the client represents a thread of another node."""
     channel = next(iter(client.process.channels.values()), None)
     if client.vtid and channel is not None:
-        way = NetWait(Connection(client.process, 0, channel, 0), client)
-        kernel.block(cpu, thread, "NET_REPLY", way, way.holder())
+        wait = NetWait(Connection(client.process, 0, channel, 0), client)
+        kernel.block(cpu, thread, "NET_REPLY", wait, wait.holder())
 
 
 _INFO_ADDRESS = 0x8047C40
@@ -267,7 +274,7 @@ _INFO_ADDRESS = 0x8047C40
 
 @dataclass(slots=True)
 class MsgSend(Call):
-    """Send a message and wait for the reply; result `(status, reply bytes)`."""
+    """Send a message and wait for the reply; result: `(status, reply bytes)`, or the payload of the reply."""
 
     name = "MSG_SENDV"
     coid: int
@@ -276,11 +283,11 @@ class MsgSend(Call):
     payload: Any = None  # passed to the server unchanged; stands for the content of the message
 
     def arguments(self, _thread: Thread) -> dict[str, int]:
-        """Return coid, parts and the first words."""
+        """Return the logged arguments: coid, number of parts, and the first words of the message."""
         return {"coid": self.coid, "sparts": 1, "rparts": 1, **message_words(self.message, "msg")}
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
-        """Send: directly to a waiting server, which takes over the CPU if it can, or else into the channel's queue."""
+        """Send the message directly to a waiting server, which takes the CPU if it can; else put it into the queue."""
         kernel.enter(cpu, thread, self)
         connection = live_connection(thread, self.coid)
         channel = connection.channel
@@ -299,18 +306,18 @@ class MsgSend(Call):
             server = take_receiver(channel)
             envelope.server = server
             kernel.block(cpu, thread, "REPLY", envelope, (server,))
-            task_for(kernel, cpu, server, envelope)
+            inherit_from_client(kernel, cpu, server, envelope)
             server.finish = lambda: hand_over(kernel, server, envelope)
             kernel.wake(cpu, server, waker=thread, handoff=True)
             return
         channel.senders.append(envelope)
         kernel.block(cpu, thread, "SEND", envelope, tuple(t for t in busy_servers(channel) if t.serving))
-        hurry(kernel, cpu, channel)
+        raise_servers(kernel, cpu, channel)
 
 
 @dataclass(slots=True)
 class MsgSendnc(MsgSend):
-    """Send a message as `MsgSend`, but the thread cannot be cancelled in it."""
+    """Send a message like `MsgSend`, but the thread cannot be cancelled during the call."""
 
     name = "MSG_SENDVNC"
 
@@ -325,14 +332,14 @@ class MsgReceive(Call):
     pulses_only: bool = False
 
     def arguments(self, _thread: Thread) -> dict[str, int]:
-        """Return chid and parts."""
+        """Return the logged arguments: chid and number of parts."""
         return {"chid": self.chid, "rparts": self.parts}
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
         """Receive the most urgent message or pulse, or wait for one.
 
         Raises:
-            QnxError: ESRCH (no channel).
+            QnxError: ESRCH (no such channel).
         """
         kernel.enter(cpu, thread, self)
         channel = thread.process.channels.get(self.chid)
@@ -348,7 +355,7 @@ class MsgReceive(Call):
             thread.finish = lambda: receive_pulse(kernel, thread, channel, pulse)
         elif envelope is not None:
             channel.senders.remove(envelope)
-            task_for(kernel, cpu, thread, envelope)
+            inherit_from_client(kernel, cpu, thread, envelope)
             envelope.server = thread
             thread.finish = lambda: _take_queued(kernel, cpu, thread, envelope)
         else:
@@ -358,7 +365,7 @@ class MsgReceive(Call):
 
 @dataclass(slots=True)
 class MsgReceivePulse(MsgReceive):
-    """Wait for a pulse only."""
+    """Wait for a pulse; messages stay in the queue."""
 
     name = "MSG_RECEIVEPULSEV"
     pulses_only: bool = True
@@ -384,7 +391,7 @@ class MsgReply(Call):
     payload: Any = None
 
     def arguments(self, _thread: Thread) -> dict[str, int]:
-        """Return rcvid, status and the first words."""
+        """Return the logged arguments: rcvid, number of parts, status, and the first words of the reply."""
         return {
             "rcvid": self.rcvid,
             "sparts": 1 if self.message else 0,
@@ -408,7 +415,7 @@ class MsgReply(Call):
         kernel.wake(cpu, client, waker=thread)
         kernel.complete(thread)
         pass_on_priority(kernel, cpu, thread)
-        send_on(kernel, cpu, thread, client)
+        wait_for_transmission(kernel, cpu, thread, client)
 
 
 @dataclass(slots=True)
@@ -420,7 +427,7 @@ class MsgError(Call):
     error: int
 
     def arguments(self, _thread: Thread) -> dict[str, int]:
-        """Return rcvid and error."""
+        """Return the logged arguments: rcvid and error."""
         return {"rcvid": self.rcvid, "err": self.error}
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
@@ -435,7 +442,7 @@ class MsgError(Call):
         end_service(kernel, cpu, envelope)
         kernel.wake(cpu, client, waker=thread)
         kernel.complete(thread)
-        send_on(kernel, cpu, thread, client)
+        wait_for_transmission(kernel, cpu, thread, client)
 
 
 @dataclass(slots=True)
@@ -448,7 +455,7 @@ class MsgRead(Call):
     offset: int = 0
 
     def arguments(self, _thread: Thread) -> dict[str, int]:
-        """Return rcvid, parts and offset."""
+        """Return the logged arguments: rcvid, number of parts and offset."""
         return {"rcvid": self.rcvid, "rmsg_p": 0x8047A10, "rparts": 1, "offset": self.offset}
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
@@ -462,12 +469,12 @@ class MsgRead(Call):
 
 @dataclass(slots=True)
 class MsgReadIov(MsgRead):
-    """Read the addresses of a client's message parts (up to 7.x); here the bytes, as simulated parts lack addresses."""
+    """Read a client's message (up to 7.x); a real kernel returns the addresses of its parts instead."""
 
     name = "MSG_READIOV"
 
     def arguments(self, _thread: Thread) -> dict[str, int]:
-        """Return rcvid, parts and offset; releases with an unknown list log the first two words."""
+        """Return the logged arguments, also as raw words for releases whose argument list is unknown."""
         return {"rcvid": self.rcvid, "parts": 1, "offset": self.offset, "word 0": self.rcvid, "word 1": 1}
 
 
@@ -480,12 +487,12 @@ class MsgReadWrite(Call):
     destination: int
 
     def arguments(self, _thread: Thread) -> dict[str, int]:
-        """Return both rcvids; releases with an unknown list log them as raw words."""
+        """Return the logged arguments: both rcvids, also as raw words for releases whose argument list is unknown."""
         words = {"word 0": self.source, "word 1": self.destination}
         return {"src_rcvid": self.source, "dst_rcvid": self.destination, **words}
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
-        """Copy as much as fits."""
+        """Copy as many bytes as fit into the reply."""
         kernel.enter(cpu, thread, self)
         data = received_message(thread, self.source).call.message
         destination = received_message(thread, self.destination)
@@ -505,7 +512,7 @@ class MsgWrite(Call):
     offset: int = 0
 
     def arguments(self, _thread: Thread) -> dict[str, int]:
-        """Return rcvid, parts, offset and the first words."""
+        """Return the logged arguments: rcvid, number of parts, offset, and the first words of the data."""
         return {"rcvid": self.rcvid, "sparts": 1, "offset": self.offset, **message_words(self.message, "msg")}
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
@@ -536,13 +543,13 @@ class MsgInfo(Call):
 
 @dataclass(slots=True)
 class MsgCurrent(Call):
-    """Continue at the priority of the client of another message."""
+    """Set the caller's priority to that of the client of a received message."""
 
     name = "MSG_CURRENT"
     rcvid: int
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
-        """Adopt the client's priority."""
+        """Set the caller's priority to the client's priority."""
         kernel.enter(cpu, thread, self)
         thread.base_priority = received_message(thread, self.rcvid).client.priority
         kernel.scheduler.set_priority(cpu, thread, thread.base_priority)
@@ -551,7 +558,7 @@ class MsgCurrent(Call):
 
 @dataclass(slots=True)
 class MsgKeyData(Call):
-    """Create or check a key for data that a client passes on; result: the new key (up to 7.x)."""
+    """Create or check a key for the data of a client's message (up to 7.x); result: the new key, or 0."""
 
     name = "MSG_KEYDATA"
     rcvid: int
@@ -559,9 +566,9 @@ class MsgKeyData(Call):
     key: int = 0
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
-        """Return a key that depends on client and rcvid; 0 if the given key is right."""
+        """Return a key computed from client and rcvid; 0 if the given key is checked and correct."""
         kernel.enter(cpu, thread, self)
         client = received_message(thread, self.rcvid).client
-        right = zlib.crc32(f"{client.pid} {client.tid} {self.rcvid}".encode()) & 0x7FFFFFFF
-        new = 0 if self.op and self.key == right else right
-        kernel.complete(thread, new, newkey=new)
+        key = zlib.crc32(f"{client.pid} {client.tid} {self.rcvid}".encode()) & 0x7FFFFFFF
+        result = 0 if self.op and self.key == key else key
+        kernel.complete(thread, result, newkey=result)

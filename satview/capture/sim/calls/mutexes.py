@@ -1,4 +1,4 @@
-"""Kernel calls for synchronization objects: mutexes with inheritance, condition variables, semaphores, locks."""
+"""Kernel calls for mutexes, condition variables, semaphores, barriers and readers/writer locks."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ __all__ = [
     "SemWait", "SyncCreate", "SyncDestroy", "SyncMutexRevive", "SyncTypeDestroy",
 ]  # fmt: skip
 
-LIBRARY_CYCLES = 40  # user code to take or release an object without contention, without entering the kernel
+LIBRARY_CYCLES = 40  # user code that acquires or releases a free object without entering the kernel
 
 
 def check_exists(kernel: KernelServices, cpu: Cpu, thread: Thread, call: Call, thing: SyncObject) -> None:
-    """Raise an error for a call on an object that SyncDestroy() has removed.
+    """Check that SyncDestroy() has not destroyed the object of a call.
 
     Raises:
-        QnxError: EINVAL; it is removed.
+        QnxError: EINVAL; the object is destroyed.
     """
     if thing.is_destroyed:
         kernel.enter(cpu, thread, call)
@@ -33,13 +33,13 @@ def check_exists(kernel: KernelServices, cpu: Cpu, thread: Thread, call: Call, t
 def _acquire(kernel: KernelServices, thread: Thread, mutex: Mutex) -> None:
     mutex.owner = thread
     thread.held.append(mutex)
-    kernel.history.got_mutex(kernel.now, thread, mutex.address)
+    kernel.history.mutex_acquired(kernel.now, thread, mutex.address)
 
 
 def _release(kernel: KernelServices, thread: Thread, mutex: Mutex) -> None:
     mutex.owner = None
     thread.held.remove(mutex)
-    kernel.history.gave_mutex_up(kernel.now, thread, mutex.address)
+    kernel.history.mutex_released(kernel.now, thread, mutex.address)
 
 
 def _wait_for(kernel: KernelServices, cpu: Cpu, thread: Thread, mutex: Mutex) -> None:
@@ -50,8 +50,8 @@ def _wait_for(kernel: KernelServices, cpu: Cpu, thread: Thread, mutex: Mutex) ->
         pass_on_priority(kernel, cpu, owner)
 
 
-def hand_on(kernel: KernelServices, cpu: Cpu, mutex: Mutex) -> None:
-    """Give a mutex to its most urgent waiter, if any; the old owner falls back to its own priority."""
+def release_mutex(kernel: KernelServices, cpu: Cpu, mutex: Mutex) -> None:
+    """Release a mutex and give it to the waiter with the highest priority, if any; update inherited priorities."""
     old = mutex.owner
     if old is not None:
         _release(kernel, old, mutex)
@@ -66,7 +66,7 @@ def hand_on(kernel: KernelServices, cpu: Cpu, mutex: Mutex) -> None:
 
 
 def forget_waiter(kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
-    """Remove a thread from the object it waits for: after a timeout, a signal or its death."""
+    """Remove a thread from the waiters of an object, because the wait ends by a timeout, a signal or a cancellation."""
     thing = thread.waiting_on
     if isinstance(thing, SyncObject) and thread in thing.waiters:
         thing.waiters.remove(thread)
@@ -78,10 +78,10 @@ def forget_waiter(kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
         thing.queue = deque(entry for entry in thing.queue if entry[0] is not thread)
 
 
-def retake(
+def reacquire_mutex(
     kernel: KernelServices, cpu: Cpu, condvar: Condvar, waiter: Thread, waker: Thread | None, outcome: str = "ok"
 ) -> None:
-    """Let a thread that waited on a condition variable take its mutex, or wait for it."""
+    """End a thread's wait on a condition variable: give it the mutex, or let it wait for the mutex."""
     mutex = condvar.mutex_of.pop(waiter)
     if mutex.owner is None:
         _acquire(kernel, waiter, mutex)
@@ -94,21 +94,27 @@ def retake(
 
 
 @dataclass(slots=True)
-class MutexLock(Call):
-    """Lock a mutex; enters the kernel only to wait, as the library takes a free mutex itself."""
+class _MutexCall(Call):
+    """Base class of calls whose argument is a mutex."""
 
-    name = "SYNC_MUTEX_LOCK"
     mutex: Mutex
 
     def arguments(self, _thread: Thread) -> dict[str, int]:
-        """Return the mutex."""
+        """Return the logged arguments: the mutex."""
         return self.mutex.values()
 
+
+@dataclass(slots=True)
+class MutexLock(_MutexCall):
+    """Lock a mutex; enters the kernel only to wait, because the library locks a free mutex itself."""
+
+    name = "SYNC_MUTEX_LOCK"
+
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
-        """Take a free mutex in user code; else enter the kernel and wait.
+        """Lock a free mutex in user code; otherwise enter the kernel and wait.
 
         Raises:
-            QnxError: EDEADLK (the caller holds it already).
+            QnxError: EDEADLK (the caller has locked the mutex already).
         """
         mutex = self.mutex
         check_exists(kernel, cpu, thread, self, mutex)
@@ -130,18 +136,13 @@ class MutexLock(Call):
 
 
 @dataclass(slots=True)
-class MutexUnlock(Call):
-    """Unlock a mutex; enters the kernel only if a thread waits for it."""
+class MutexUnlock(_MutexCall):
+    """Unlock a mutex; enters the kernel only if a thread waits for the mutex."""
 
     name = "SYNC_MUTEX_UNLOCK"
-    mutex: Mutex
-
-    def arguments(self, _thread: Thread) -> dict[str, int]:
-        """Return the mutex."""
-        return self.mutex.values()
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
-        """Release a mutex; if threads wait, the kernel gives it to one.
+        """Unlock the mutex; if threads wait, the kernel gives the mutex to one of them.
 
         Raises:
             QnxError: EPERM (the mutex belongs to another thread).
@@ -157,19 +158,19 @@ class MutexUnlock(Call):
             return
         kernel.enter(cpu, thread, self)
         kernel.complete(thread)
-        hand_on(kernel, cpu, mutex)
+        release_mutex(kernel, cpu, mutex)
 
 
 @dataclass(slots=True)
 class CondWait(Call):
-    """Release the mutex, wait for a signal, take the mutex again."""
+    """Unlock a mutex, wait on a condition variable, and lock the mutex again."""
 
     name = "SYNC_CONDVAR_WAIT"
     condvar: Condvar
     mutex: Mutex
 
     def arguments(self, _thread: Thread) -> dict[str, int]:
-        """Return both objects."""
+        """Return the logged arguments: the condition variable and the mutex."""
         return {
             **self.condvar.values("sync->"),
             "mutex_p": self.mutex.address,
@@ -178,7 +179,7 @@ class CondWait(Call):
         }
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
-        """Release the mutex and wait.
+        """Unlock the mutex and wait.
 
         Raises:
             QnxError: EPERM (the mutex is not locked by the caller).
@@ -191,45 +192,45 @@ class CondWait(Call):
         self.condvar.waiters.append(thread)
         self.condvar.mutex_of[thread] = self.mutex
         kernel.block(cpu, thread, "CONDVAR", self.condvar)
-        hand_on(kernel, cpu, self.mutex)
+        release_mutex(kernel, cpu, self.mutex)
 
 
 @dataclass(slots=True)
 class CondSignal(Call):
-    """Wake one waiter, or all of them."""
+    """Wake one thread that waits on a condition variable, or all threads with `everybody`."""
 
     name = "SYNC_CONDVAR_SIGNAL"
     condvar: Condvar
     everybody: bool = False
 
     def arguments(self, _thread: Thread) -> dict[str, int]:
-        """Return the condition variable."""
+        """Return the logged arguments: the condition variable, and whether all waiters are woken."""
         return {**self.condvar.values("sync->"), "all": int(self.everybody)}
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
-        """Wake one waiter or all; each needs its mutex first. Without a waiter the signal is lost, as in POSIX."""
+        """Let one waiter or all lock their mutex again. Without a waiter the signal is lost, as in POSIX."""
         kernel.enter(cpu, thread, self)
         kernel.complete(thread)
         condvar = self.condvar
         while condvar.waiters:
-            retake(kernel, cpu, condvar, condvar.take_best(), thread)
+            reacquire_mutex(kernel, cpu, condvar, condvar.take_best(), thread)
             if not self.everybody:
                 return
 
 
 @dataclass(slots=True)
 class SyncCreate(Call):
-    """Register an object with the kernel; only needed for objects with attributes."""
+    """Register a synchronization object with the kernel; required only for objects with attributes."""
 
     name = "SYNC_CREATE"
     sync: SyncObject
 
     def arguments(self, _thread: Thread) -> dict[str, int]:
-        """Return the object."""
+        """Return the logged arguments: the object."""
         return {**self.sync.values(), "clockid": CLOCK_MONOTONIC}
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
-        """Make the object usable (again)."""
+        """Make the object usable, also after SyncDestroy()."""
         kernel.enter(cpu, thread, self)
         self.sync.is_destroyed = False
         kernel.complete(thread)
@@ -237,20 +238,20 @@ class SyncCreate(Call):
 
 @dataclass(slots=True)
 class SyncDestroy(Call):
-    """Destroy a synchronization object; refused while a thread holds it or waits for it."""
+    """Destroy a synchronization object; fails while a thread holds the object or waits for it."""
 
     name = "SYNC_DESTROY"
     sync: SyncObject
 
     def arguments(self, _thread: Thread) -> dict[str, int]:
-        """Return the object."""
+        """Return the logged arguments: the object."""
         return self.sync.values()
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
-        """Destroy the object if it is not in use.
+        """Destroy the object unless a thread uses it.
 
         Raises:
-            QnxError: EINVAL (the object is destroyed already); EBUSY (threads wait for it, or hold it).
+            QnxError: EINVAL (the object is destroyed already); EBUSY (a thread holds the object or waits for it).
         """
         kernel.enter(cpu, thread, self)
         if self.sync.is_destroyed:
@@ -263,31 +264,26 @@ class SyncDestroy(Call):
 
 @dataclass(slots=True)
 class SyncTypeDestroy(SyncDestroy):
-    """Destroy an object by type; in 8.0 this is a call of its own."""
+    """Destroy a synchronization object by a call that exists from 8.0 on."""
 
     name = "SYNC_TYPE_DESTROY"
 
     def older(self) -> Call:
-        """Return the call of all releases."""
+        """Return `SyncDestroy`, which exists in all releases."""
         return SyncDestroy(self.sync)
 
 
 @dataclass(slots=True)
-class SyncMutexRevive(Call):
-    """Take over a mutex whose owner has died (up to 7.x)."""
+class SyncMutexRevive(_MutexCall):
+    """Lock a mutex whose owner has ended without unlocking it (up to 7.x)."""
 
     name = "SYNC_MUTEX_REVIVE"
-    mutex: Mutex
-
-    def arguments(self, _thread: Thread) -> dict[str, int]:
-        """Return the mutex."""
-        return self.mutex.values()
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
-        """Give the mutex to the caller.
+        """Make the caller the owner of the mutex.
 
         Raises:
-            QnxError: EINVAL (the owner of the mutex is alive).
+            QnxError: EINVAL (the mutex has no owner, or the owner has not ended).
         """
         kernel.enter(cpu, thread, self)
         owner = self.mutex.owner
@@ -303,17 +299,17 @@ class SyncMutexRevive(Call):
 
 @dataclass(slots=True)
 class SemWait(Call):
-    """Decrement a semaphore; enters the kernel only if it is 0."""
+    """Decrement a semaphore; enters the kernel only to wait, if the count is 0."""
 
     name = "SYNC_SEM_WAIT"
     semaphore: Semaphore
 
     def arguments(self, _thread: Thread) -> dict[str, int]:
-        """Return the semaphore."""
+        """Return the logged arguments: the semaphore."""
         return self.semaphore.values()
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
-        """Decrement the semaphore, or wait until it is above 0."""
+        """Decrement the semaphore, or wait until another thread posts it."""
         semaphore = self.semaphore
         check_exists(kernel, cpu, thread, self, semaphore)
         if semaphore.count > 0:
@@ -329,17 +325,17 @@ class SemWait(Call):
 
 @dataclass(slots=True)
 class SemPost(Call):
-    """Increment a semaphore."""
+    """Increment a semaphore, or wake a thread that waits for it."""
 
     name = "SYNC_SEM_POST"
     semaphore: Semaphore
 
     def arguments(self, _thread: Thread) -> dict[str, int]:
-        """Return the semaphore."""
+        """Return the logged arguments: the semaphore."""
         return self.semaphore.values()
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
-        """Increment the semaphore, or wake the most urgent waiter."""
+        """Wake the waiter with the highest priority; increment the semaphore if there is no waiter."""
         check_exists(kernel, cpu, thread, self, self.semaphore)
         kernel.enter(cpu, thread, self)
         kernel.complete(thread)
@@ -351,30 +347,30 @@ class SemPost(Call):
 
 @dataclass(slots=True)
 class LibraryWait(Call):
-    """Wait at an object that the kernel does not know: the library waits on a condition variable."""
+    """Wait on a barrier or lock that is no kernel object: the library waits on a condition variable instead."""
 
     name = "SYNC_CONDVAR_WAIT"
     thing: SyncObject
 
     @property
     def is_cancellation_point(self) -> bool:
-        """Always False: threads are not cancelled at a barrier or a lock."""
+        """Always False: threads are not cancelled during a wait on a barrier or lock."""
         return False
 
     def arguments(self, _thread: Thread) -> dict[str, int]:
-        """Return the object."""
+        """Return the logged arguments: the object."""
         return self.thing.values("sync->")
 
 
 @dataclass(slots=True)
 class LibraryWake(Call):
-    """Wake the threads that wait at such an object."""
+    """Wake the threads that wait on a barrier or lock that is no kernel object."""
 
     name = "SYNC_CONDVAR_SIGNAL"
     thing: SyncObject
 
     def arguments(self, _thread: Thread) -> dict[str, int]:
-        """Return the object."""
+        """Return the logged arguments: the object."""
         return {**self.thing.values("sync->"), "all": 1}
 
 
@@ -384,17 +380,17 @@ def _native(kernel: KernelServices, state: str) -> str:
 
 @dataclass(slots=True)
 class BarrierWait(Call):
-    """Wait until as many threads have arrived as the barrier counts. A kernel object from 8.0 on."""
+    """Wait until all threads that a barrier requires have arrived; barriers are kernel objects from 8.0 on."""
 
     name = "SYNC_BARRIER_WAIT"
     barrier: Barrier
 
     def arguments(self, _thread: Thread) -> dict[str, int]:
-        """Return the barrier."""
+        """Return the logged arguments: the barrier."""
         return self.barrier.values("sync->")
 
     def older(self) -> Call:
-        """Return a wait, or for the last thread a call that wakes the others."""
+        """Return a call that waits, or for the last thread a call that wakes the others."""
         return LibraryWake(self.barrier) if self.barrier.lacks_one else LibraryWait(self.barrier)
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
@@ -421,22 +417,22 @@ def _admit(lock: RwLock, thread: Thread, write: bool) -> None:
 
 @dataclass(slots=True)
 class RwLockAcquire(Call):
-    """Lock for reading (`write=False`) or writing. A kernel object from 8.0 on."""
+    """Acquire a readers/writer lock for reading or writing; these locks are kernel objects from 8.0 on."""
 
     name = "SYNC_RWLOCK"
     lock: RwLock
     write: bool = False
 
     def arguments(self, _thread: Thread) -> dict[str, int]:
-        """Return the lock and the operation."""
+        """Return the logged arguments: the lock and the operation."""
         return {**self.lock.values("sync->"), "op": 1 + self.write}
 
     def older(self) -> Call:
-        """Return a wait."""
+        """Return a call that waits on a condition variable."""
         return LibraryWait(self.lock)
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
-        """Lock for reading or writing, or wait in the queue."""
+        """Acquire the lock for reading or writing, or wait in its queue."""
         lock = self.lock
         is_free = lock.writer is None and not lock.queue and not (self.write and lock.readers)
         if is_free:
@@ -454,13 +450,13 @@ class RwLockAcquire(Call):
 
 @dataclass(slots=True)
 class RwLockRelease(Call):
-    """Release a reader/writer lock."""
+    """Release a readers/writer lock."""
 
     name = "SYNC_RWLOCK"
     lock: RwLock
 
     def arguments(self, _thread: Thread) -> dict[str, int]:
-        """Return the lock and the operation."""
+        """Return the logged arguments: the lock and the operation."""
         return {**self.lock.values("sync->"), "op": 3}
 
     def older(self) -> Call:
@@ -468,10 +464,10 @@ class RwLockRelease(Call):
         return LibraryWake(self.lock)
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
-        """Release the lock and admit the next in the queue.
+        """Release the lock, and give it to the next threads in the queue.
 
         Raises:
-            QnxError: EPERM (the lock is not held by the caller).
+            QnxError: EPERM (the caller does not hold the lock).
         """
         lock = self.lock
         if lock.writer is not thread and thread not in lock.readers:

@@ -1,8 +1,8 @@
 """Kernel calls of a network manager, whose threads represent threads of other nodes (up to 7.x).
 
-While a manager thread sends a message that came over the network, its virtual thread shows what the thread of the other
-node waits for. A server that replies to it waits in NET_REPLY, and a thread that sends a pulse to another node in
-NET_SEND, until the manager has sent it on: `Ring0(transmitted)`.
+While a manager thread forwards a message from another node to a local server, the state of its virtual thread shows the
+state of the sender on the other node. A server that replies to a manager thread is blocked in NET_REPLY, and a thread
+that sends a pulse to another node in NET_SEND, until the manager has transmitted the data: `Ring0(transmitted)`.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _LAST_TID = 0x7FFFFFFF
 
 @dataclass(slots=True)
 class NetVtid(Call):
-    """Let the caller represent a thread of another node from now on; `vtid` 0 = no thread any more."""
+    """Let the caller represent a virtual thread, which is a thread of another node; `vtid` 0 = no virtual thread."""
 
     name = "NET_VTID"
     vtid: int
@@ -39,10 +39,10 @@ class NetVtid(Call):
     info_p: int = 0x8047C00
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
-        """Create the virtual thread, or remove it.
+        """Remove the caller's old virtual thread, if any, and create the new one.
 
         Raises:
-            QnxError: EINVAL (not a thread number); EBUSY (another thread of the process represents it).
+            QnxError: EINVAL (`vtid` is no thread number); EBUSY (another thread of the process represents it).
         """
         kernel.enter(cpu, thread, self)
         if not isinstance(self.vtid, int) or not 0 <= self.vtid <= _LAST_TID:
@@ -67,13 +67,13 @@ def show_virtual(kernel: KernelServices, cpu: Cpu, thread: Thread, state: str) -
 
 @dataclass(slots=True)
 class NetUnblock(Call):
-    """Ask the server that has the message of a thread of another node to unblock it."""
+    """Send an unblock pulse to the server that has received the message of a virtual thread."""
 
     name = "NET_UNBLOCK"
     vtid: int
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
-        """Send the server an unblock pulse if its channel requested them.
+        """Send the unblock pulse if the server's channel requests such pulses.
 
         Raises:
             QnxError: ESRCH (no such virtual thread).
@@ -88,19 +88,19 @@ class NetUnblock(Call):
 
 @dataclass(slots=True)
 class NetSignalKill(SignalKill):
-    """Pass on a signal from a process of another node."""
+    """Deliver a signal that a process of another node sent."""
 
     name = "NET_SIGNAL_KILL"
 
 
 def transmitted(kernel: KernelServices, cpu: Cpu) -> int:
-    """Wake all threads that wait for the running process to send something; return their number. For `Ring0`."""
+    """Wake all threads that wait for a transmission by the running process; return their number. For `Ring0`."""
     manager = cpu.thread
     count = 0
     for process in kernel.processes.values():
         for thread in process.threads.values():
-            way = thread.waiting_on
-            if manager is not None and isinstance(way, NetWait) and way.link.channel.process is manager.process:
+            wait = thread.waiting_on
+            if manager is not None and isinstance(wait, NetWait) and wait.link.channel.process is manager.process:
                 kernel.wake(cpu, thread, waker=manager)
                 count += 1
     return count

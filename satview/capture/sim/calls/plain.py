@@ -1,4 +1,4 @@
-"""Kernel calls that change no state of a thread: rows of a table, by their names in the event table."""
+"""Kernel calls that do not change the state of a thread, as a table of their names and preconditions."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from satview.events.wire import WireClass
 __all__ = ["PLAIN_CALLS", "KernelCall"]
 
 _Values = Mapping[str, int]
-_RAW = ("word 0", "word 1")  # arguments of a call with an unknown list
+_RAW = ("word 0", "word 1")  # arguments of a call whose argument list is unknown
 
 
 def _channel(_kernel: KernelServices, thread: Thread, values: _Values) -> None:
@@ -51,7 +51,7 @@ def _unused(_kernel: KernelServices, _thread: Thread, _values: _Values) -> None:
 
 
 def _nothing(_kernel: KernelServices, _thread: Thread, _values: _Values) -> None:
-    """Check nothing, as the sources name no error conditions."""
+    """Check nothing, because the documentation describes no error conditions."""
 
 
 # Calls by their precondition.
@@ -80,7 +80,7 @@ PLAIN_CALLS = {name: check for check, names in _ROWS for name in names.split()}
 
 @cache
 def _argument_names(release: Release, call: str, event: int) -> frozenset[str]:
-    """Return the argument names of a release for the entry of a call, or with `KER_EXIT_OFFSET` for its exit."""
+    """Return the argument names of a call's entry (event 0) or exit (event `KER_EXIT_OFFSET`) in a release."""
     book = catalogue(release)
     code = wire.code(WireClass.KER_CALL, (book.kernel_call_number(call) or 0) + event)
     specs = (book.spec(code), book.spec(code | wire.KER_64BIT))
@@ -90,14 +90,14 @@ def _argument_names(release: Release, call: str, event: int) -> frozenset[str]:
 
 @dataclass(slots=True)
 class KernelCall(Call):
-    """A kernel call by its name in the event table, for those of `PLAIN_CALLS`; result: the first value it returns.
+    """A kernel call in `PLAIN_CALLS`; result: the first value of `returns`.
 
     Attributes:
-        name: `CLOCK_ID`.
-        values: Arguments by their names in the event table, others are 0: `{"pid": 1}`. A call with an unknown list
-            takes `word 0` and `word 1`.
-        returns: Values of its exit, by name; only `ret_val` for a call with an unknown list.
-        error: Error number with which the kernel rejects it; 0 = none.
+        name: Name of the call in the event table, such as `CLOCK_ID`.
+        values: Arguments by their names in the event table, such as `{"pid": 1}`; others are 0. A call whose argument
+            list is unknown has `word 0` and `word 1`.
+        returns: Arguments of the exit by name; only `ret_val` for a call whose argument list is unknown.
+        error: Error number with which the call fails; 0 = success.
     """
 
     name: str
@@ -106,15 +106,15 @@ class KernelCall(Call):
     error: int = 0
 
     def arguments(self, _thread: Thread) -> dict[str, int]:
-        """Return the given arguments."""
+        """Return the logged arguments: those in `values`."""
         return {canonical(name): value for name, value in self.values.items()}
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
-        """Enter the kernel and leave it.
+        """Check the call's arguments and precondition, and complete the call.
 
         Raises:
-            QnxError: EINVAL (an argument that the call does not have, or a call that is not in the table); ENOSYS (a
-                number that no call has); or an error of its precondition.
+            QnxError: EINVAL (the call is not in the table, or does not have an argument); ENOSYS (a spare call number);
+                the error of its precondition, or `error`.
         """
         check = PLAIN_CALLS.get(self.name)
         if check is None:

@@ -1,4 +1,4 @@
-"""Kernel calls for threads and processes: create, join, name, set CPUs, cancel, and I/O privilege."""
+"""Kernel calls and library functions that create, control and end threads and processes."""
 
 from __future__ import annotations
 
@@ -20,30 +20,30 @@ __all__ = [
 ]  # fmt: skip
 
 
-# Calls of the process manager: library functions that are messages to it, and Ring0().
+# Library functions that send a message to the process manager, and Ring0(), with which it runs kernel code.
 
 
 @dataclass(slots=True)
 class ManagerCall(Call):
-    """A library function that is a message to the process manager, with the call itself as its payload.
+    """Base class of library functions that send a message to the process manager; the payload is this object.
 
     Attributes:
         message_type: First byte of the message.
-        send: The kernel call that sends it.
+        send: The kernel call that sends the message.
     """
 
     message_type: ClassVar[int] = 0
     send: ClassVar[type[MsgSend]] = MsgSend
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
-        """Send the message."""
+        """Send the message to the process manager."""
         message = bytes((self.message_type,)).ljust(64, b"\0")
         self.send(SIDE_CHANNEL, message, payload=self).carry_out(kernel, cpu, thread)
 
 
 @dataclass(slots=True)
 class Spawn(ManagerCall):
-    """Start a process, by a message to the process manager. Result: pid."""
+    """Start a process by a message to the process manager; result: its pid."""
 
     name = "MSG_SENDV"
     message_type = 0x0E
@@ -56,9 +56,9 @@ class Spawn(ManagerCall):
 
 @dataclass(slots=True)
 class Fork(ManagerCall):
-    """Start a process with the caller's name, whose only thread runs `body`, as a program cannot be copied half-way.
+    """Start a process with the caller's name; result: its pid.
 
-    Result: pid.
+    The new process runs `body`, because the state of a running Python generator cannot be copied.
     """
 
     name = "MSG_SENDV"
@@ -69,7 +69,7 @@ class Fork(ManagerCall):
 
 @dataclass(slots=True)
 class Exec(ManagerCall):
-    """Run another program in the caller's process. Its other threads end; the call never returns."""
+    """Run another program in the caller's process; all other threads of the process end, and the call never returns."""
 
     name = "MSG_SENDV"
     message_type = 0x0E
@@ -80,7 +80,7 @@ class Exec(ManagerCall):
 
 @dataclass(slots=True)
 class WaitPid(ManagerCall):
-    """Wait for a child process to end; result: its exit value."""
+    """Wait for the end of a child process; result: its exit value."""
 
     name = "MSG_SENDV"
     message_type = 0x0F
@@ -89,20 +89,20 @@ class WaitPid(ManagerCall):
 
 @dataclass(slots=True)
 class Mmap(ManagerCall):
-    """Map memory, or a file if `file` names one, by a message to the process manager. Result: the address."""
+    """Map memory, or a file if `file` is not empty, by a message to the process manager; result: the address."""
 
     name = "MSG_SENDVNC"
     message_type = 0x40
     send = MsgSendnc
     length: int
     file: str = ""
-    flags: int = 0x000800A2  # as a 7.1 listing shows for the text of a library
+    flags: int = 0x000800A2  # value for the text of a library in a 7.1 listing
     prot: int = 0x500  # read and execute
 
 
 @dataclass(slots=True)
 class Dlopen(Mmap):
-    """Map a library and log its name, like dlopen(). Result: the address."""
+    """Map a library and log its name, like dlopen(); result: the address."""
 
     length: int = 0x11000
     file: str = "libm.so.2"
@@ -121,13 +121,13 @@ class Munmap(ManagerCall):
 
 @dataclass(slots=True)
 class Ring0(Call):
-    """Run a function of the process manager in kernel mode; the function gets kernel and CPU."""
+    """Call `function(kernel, cpu)` in kernel mode; used by the process manager. Result: the function's result."""
 
     name = "RING0"
     function: Callable[[KernelServices, Cpu], Any]
 
     def arguments(self, thread: Thread) -> dict[str, int]:
-        """Return the addresses."""
+        """Return the logged arguments: the addresses of function and argument."""
         return {"func_p": code_address(self.function, thread), "arg_p": 0}
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
@@ -143,29 +143,29 @@ class Ring0(Call):
 MANAGER_PRIORITY = 10
 _HIGHEST_PRIORITY = 255
 _THREADS_HOLD, _THREADS_CONT, _ONE_THREAD_HOLD, _ONE_THREAD_CONT = 2, 3, 8, 9  # _NTO_TCTL_*
-_DEATH = 2  # code of the pulse that tells the process manager that a process has no threads left
+_CODE_DEATH = 2  # code of the pulse that informs the process manager of a process without threads
 
 
 @dataclass(slots=True)
 class ThreadDestroy(Call):
-    """End of a thread by itself."""
+    """The call with which a thread ends itself."""
 
     name = "THREAD_DESTROY"
 
     def arguments(self, _thread: Thread) -> dict[str, int]:
-        """Return -1 for the caller."""
+        """Return the logged arguments; tid -1 means the caller."""
         return {"tid": -1, "priority": -1, "status_p": 0}
 
 
 @dataclass(slots=True)
 class ThreadDestroyAll(Call):
-    """End of the last thread of a process; up to 7.x."""
+    """The call with which the last thread of a process ends (up to 7.x)."""
 
     name = "THREAD_DESTROYALL"
 
 
 def add_process(kernel: KernelServices, name: str, parent: int = 0, bits: int = 0, pid: int = 0) -> Process:
-    """Add a process without threads."""
+    """Add a process without threads and return it; pid 0 = choose a pid."""
     pid = pid or _new_pid(kernel)
     bits = bits or (64 if kernel.target.is_64bit else 32)
     process = Process(pid, parent, name, bits, kernel.partitions[0] if kernel.partitions else None)
@@ -174,12 +174,12 @@ def add_process(kernel: KernelServices, name: str, parent: int = 0, bits: int = 
 
 
 def _new_pid(kernel: KernelServices) -> int:
-    """Return a pid as QNX creates them: index in the low bits, a growing count above, so that none is reused soon."""
+    """Return an unused pid as QNX does: index in the low bits, count above, so that pids are not reused soon."""
     index = len(kernel.processes) + 1
     if index < 4 and index not in kernel.processes:
         return index
     while (pid := index + 4096 * (index + kernel.random.randrange(1, 30))) in kernel.processes:
-        index += 1  # on a target that keeps running, pids of ended processes are reused
+        index += 1  # a persistent target reuses the indices of ended processes
     return pid
 
 
@@ -191,7 +191,7 @@ def add_thread(
     name: str = "",
     runmask: int = ANY_CPU,
 ) -> Thread:
-    """Add a thread to a process; it has no state until it is started."""
+    """Add a thread to a process and return it; `start` makes it ready."""
     thread = Thread(process, process.next_tid, program, priority, policy, name, runmask)
     process.next_tid += 1
     process.threads[thread.tid] = thread
@@ -199,7 +199,7 @@ def add_thread(
 
 
 def new_process(kernel: KernelServices, name: str, parent: int = 1, bits: int = 0) -> Process:
-    """Create a process without threads that is connected to the process manager."""
+    """Add a process without threads, connect it to the process manager, and return it."""
     process = add_process(kernel, name, parent, bits)
     manager = kernel.processes[1].channels[1]
     manager.process.scoids += 1
@@ -209,7 +209,7 @@ def new_process(kernel: KernelServices, name: str, parent: int = 1, bits: int = 
 
 
 def create(kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
-    """Report a new thread; its first state follows."""
+    """Emit the creation of a thread; the caller sets its first state."""
     _report(kernel, cpu, thread, "CREATE")
 
 
@@ -222,7 +222,7 @@ def _report(kernel: KernelServices, cpu: Cpu, thread: Thread, event: str) -> Non
 
 
 def start(kernel: KernelServices, cpu: Cpu, thread: Thread, is_boot: bool = False) -> None:
-    """Start a new thread: create and name it, and make it ready."""
+    """Start a new thread: emit its creation and its name, and make it ready."""
     create(kernel, cpu, thread)
     if thread.name and not is_boot:
         kernel.record.thread_name(cpu.index, kernel.stamp(), thread)
@@ -230,7 +230,7 @@ def start(kernel: KernelServices, cpu: Cpu, thread: Thread, is_boot: bool = Fals
 
 
 def _start_without_stack(kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
-    """Start a new thread that waits in STACK until the process manager has created its stack."""
+    """Start a new thread in state STACK, where it waits until the process manager has created its stack."""
     create(kernel, cpu, thread)
     if thread.name:
         kernel.record.thread_name(cpu.index, kernel.stamp(), thread)
@@ -242,18 +242,18 @@ def _start_without_stack(kernel: KernelServices, cpu: Cpu, thread: Thread) -> No
 
 # Pages, register sets and stacks that the process manager provides on demand.
 
-CODE_FAULT = 3  # code of the pulse by which the kernel requests them
+CODE_FAULT = 3  # code of the pulse with which the kernel requests them
 _PROVIDED = ("WAITPAGE", "WAITCTX", "STACK")
 
 
 def request(kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
-    """Request from the process manager what a thread lacks."""
+    """Send a pulse to the process manager: a thread waits for a page, a register set or a stack."""
     link = Connection(thread.process, 0, kernel.processes[1].channels[1], 0)
     send_pulse(kernel, cpu, link, "SPULSE_EXE", MANAGER_PRIORITY, CODE_FAULT, thread.pid)
 
 
-def provide(pid: int, kernel: KernelServices, cpu: Cpu) -> int:
-    """Wake the threads of a process that lacked something; return their number. Run by the process manager."""
+def provide_resources(pid: int, kernel: KernelServices, cpu: Cpu) -> int:
+    """Wake the threads of a process that wait for a page, register set or stack; return their number. For `Ring0`."""
     kernel.spend(8_000)
     process = kernel.processes.get(pid)
     lacking = [t for t in process.threads.values() if t.state in _PROVIDED] if process is not None else []
@@ -263,7 +263,7 @@ def provide(pid: int, kernel: KernelServices, cpu: Cpu) -> int:
 
 
 def end_of_program(kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
-    """End a thread whose program has ended, and its process with the last thread."""
+    """End a thread whose program has ended; if it is the last thread, end its process too."""
     process = thread.process
     kernel.enter(cpu, thread, ThreadDestroy())
     is_last = all(t is thread or t.state == "DEAD" for t in process.threads.values())
@@ -272,13 +272,13 @@ def end_of_program(kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
         kernel.finish_silently(thread)
         kernel.enter(cpu, thread, ThreadDestroyAll())
     cause = kernel.history.cause
-    bury(kernel, cpu, thread)
+    destroy_thread(kernel, cpu, thread)
     if is_last:
         _end_process(kernel, cpu, process, cause)
 
 
-def bury(kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
-    """End a thread, in whatever state it is."""
+def destroy_thread(kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
+    """Destroy a thread in any state; fail the calls of its clients and wake the thread that joins it."""
     _report(kernel, cpu, thread, "DESTROY")
     if thread.cpu >= 0:
         other = kernel.cpus[thread.cpu]
@@ -301,7 +301,7 @@ def bury(kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
 
 
 def _end_process(kernel: KernelServices, cpu: Cpu, process: Process, cause: int) -> None:
-    """Close everything of a process without threads; `cause` is the time of the event that ended it."""
+    """End a process without threads: release its resources; `cause` is the time of the event that ended the process."""
     process.is_dead = True
     main = min(process.threads)
     process.exit_value = process.threads[main].exit_value
@@ -315,11 +315,11 @@ def _end_process(kernel: KernelServices, cpu: Cpu, process: Process, cause: int)
         notify(process)
     manager = kernel.processes[1]
     link = Connection(process, 0, manager.channels[1], 0)
-    send_pulse(kernel, cpu, link, "SPULSE_DEA", MANAGER_PRIORITY, _DEATH, process.pid)
+    send_pulse(kernel, cpu, link, "SPULSE_DEA", MANAGER_PRIORITY, _CODE_DEATH, process.pid)
 
 
 def close_all(kernel: KernelServices, cpu: Cpu, process: Process) -> None:
-    """Close the channels, stop the timers and detach the interrupts of a process that ends or runs another program."""
+    """Close the channels, stop the timers and detach the interrupts of a process, before it ends or at exec."""
     for channel in process.channels.values():
         close_channel(kernel, cpu, channel)
     for timer in process.timers.values():
@@ -328,7 +328,7 @@ def close_all(kernel: KernelServices, cpu: Cpu, process: Process) -> None:
 
 
 def kill(kernel: KernelServices, cpu: Cpu, process: Process, signo: int) -> None:
-    """End a process with all its threads by a signal without a handler."""
+    """End a process and all of its threads, as by a signal without a handler; `signo` gives the exit value."""
     if process.pid == 1 or process.is_dead:
         return
     cause = kernel.history.cause
@@ -337,12 +337,12 @@ def kill(kernel: KernelServices, cpu: Cpu, process: Process, signo: int) -> None
             thread.exit_value = -signo
             kernel.history.cause = cause
             kernel.stop_waiting(cpu, thread)
-            bury(kernel, cpu, thread)
+            destroy_thread(kernel, cpu, thread)
     _end_process(kernel, cpu, process, cause)
 
 
-def hold(kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
-    """Stop a thread until `let_go`: at once if it could run, else as soon as it can. Kernel threads never stop."""
+def stop_thread(kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
+    """Stop a thread until `continue_thread`; a blocked thread stops when its wait ends, a kernel thread never."""
     if thread.is_held or thread.state == "DEAD" or thread.pid == 1:
         return
     thread.is_held = True
@@ -360,8 +360,8 @@ def hold(kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
     kernel.history.wait_begins(time, thread, "STOPPED", "SIGCONT", ())
 
 
-def let_go(kernel: KernelServices, cpu: Cpu, thread: Thread, waker: Thread | None) -> None:
-    """Continue a thread that is held."""
+def continue_thread(kernel: KernelServices, cpu: Cpu, thread: Thread, waker: Thread | None) -> None:
+    """Continue a thread stopped by `stop_thread`; other threads are unchanged."""
     if thread.is_held:
         thread.is_held = False
         if thread.state == "STOPPED":
@@ -372,7 +372,7 @@ def find_thread(kernel: KernelServices, thread: Thread, pid: int, tid: int) -> T
     """Return a thread by its ids; pid 0 = the caller's process, tid 0 = the caller, or any thread of another process.
 
     Raises:
-        QnxError: ESRCH; there is none, or it is dead.
+        QnxError: ESRCH; there is no such thread, or it has ended.
     """
     process = kernel.processes.get(pid) if pid else thread.process
     other = process.threads.get(tid) if process is not None and tid else thread if not pid else None
@@ -394,10 +394,10 @@ class ThreadCreate(Call):
     policy: Policy = Policy.RR
     thread_name: str = ""
     runmask: int = ANY_CPU
-    has_stack: bool = True  # False: the process manager creates it while the new thread waits in STACK (up to 7.x)
+    has_stack: bool = True  # False: the new thread waits in STACK while the process manager creates its stack (to 7.x)
 
     def arguments(self, thread: Thread) -> dict[str, int]:
-        """Return addresses, policy and priority."""
+        """Return the logged arguments: addresses, policy and priority."""
         priority = self.priority if self.priority >= 0 else thread.base_priority
         return {
             "func_p": code_address(self.body, thread),
@@ -436,21 +436,21 @@ class ThreadCreate(Call):
 
 @dataclass(slots=True)
 class ThreadJoin(Call):
-    """Wait for a thread of this process to end; result: its exit value."""
+    """Wait for the end of a thread of the caller's process; result: its exit value."""
 
     name = "THREAD_JOIN"
     tid: int
 
     def arguments(self, _thread: Thread) -> dict[str, int]:
-        """Return tid."""
+        """Return the logged arguments: tid and an address."""
         return {"tid": self.tid, "status_p": 0x8047E40}
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
-        """Wait for another thread's end.
+        """Wait for the end of the thread; return at once if it has ended.
 
         Raises:
-            QnxError: ESRCH (no such thread); EDEADLK (it is the caller); EINVAL (it is detached, or joined by another
-                thread).
+            QnxError: ESRCH (no such thread); EDEADLK (the thread is the caller); EINVAL (the thread is detached, or
+                another thread joins it).
         """
         kernel.enter(cpu, thread, self)
         other = thread.process.threads.get(self.tid)
@@ -474,11 +474,11 @@ class ThreadName(Call):
     text: str
 
     def arguments(self, _thread: Thread) -> dict[str, int]:
-        """Return the command."""
+        """Return the logged arguments: the command and an address."""
         return {"cmd": 11, "data_p": 0x8047D90}
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
-        """Name the caller."""
+        """Set the caller's name and log it."""
         kernel.enter(cpu, thread, self)
         thread.name = self.text[:100]
         kernel.record.thread_name(cpu.index, kernel.stamp(), thread)
@@ -487,20 +487,20 @@ class ThreadName(Call):
 
 @dataclass(slots=True)
 class ThreadRunmask(Call):
-    """Restrict the calling thread to some CPUs, one bit each."""
+    """Restrict the calling thread to the CPUs in a bit mask."""
 
     name = "THREAD_CTL"
     mask: int
 
     def arguments(self, _thread: Thread) -> dict[str, int]:
-        """Return the command and the mask."""
+        """Return the logged arguments: the command and the mask."""
         return {"cmd": 4, "data_p": self.mask & 0xFFFFFFFF}
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
-        """Restrict the caller to some CPUs.
+        """Set the caller's runmask; if it excludes the current CPU, move the caller to another CPU.
 
         Raises:
-            QnxError: EINVAL (runmask names no CPU of this machine).
+            QnxError: EINVAL (the mask contains no CPU of this machine).
         """
         kernel.enter(cpu, thread, self)
         mask = self.mask & (1 << len(kernel.cpus)) - 1
@@ -524,7 +524,7 @@ class ThreadDetach(Call):
         """Mark the thread as detached.
 
         Raises:
-            QnxError: EINVAL (it is detached already).
+            QnxError: EINVAL (the thread is detached already).
         """
         kernel.enter(cpu, thread, self)
         other = find_thread(kernel, thread, 0, self.tid)
@@ -540,14 +540,14 @@ class ThreadDetach(Call):
 
 @dataclass(slots=True)
 class ThreadCancel(Call):
-    """Cancel a thread as soon as it waits; its program gets `ThreadCancelled` at the `yield`."""
+    """Cancel a thread at its next cancellation point; `ThreadCancelled` is raised in its program at the `yield`."""
 
     name = "THREAD_CANCEL"
     tid: int
     canstub_p: int = 0x78120
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
-        """End the thread's wait, or mark it for its next one."""
+        """Cancel the thread now if it is blocked at a cancellation point; otherwise mark it as cancelled."""
         kernel.enter(cpu, thread, self)
         kernel.cancel(cpu, find_thread(kernel, thread, 0, self.tid))
         kernel.complete(thread)
@@ -555,10 +555,11 @@ class ThreadCancel(Call):
 
 @dataclass(slots=True)
 class ThreadCtl(Call):
-    """Control a thread. `_NTO_TCTL_IO`, the default, gives the caller I/O privilege.
+    """Control threads by a command; `_NTO_TCTL_IO`, the default, gives the caller I/O privilege.
 
     `_NTO_TCTL_ONE_THREAD_HOLD` and `_CONT` stop and continue the thread `data_p`, `_NTO_TCTL_THREADS_HOLD` and `_CONT`
-    all other threads of the process. Names and CPUs have calls of their own; other commands have no effect.
+    all other threads of the process. `ThreadName` and `ThreadRunmask` are the commands for name and CPUs; other
+    commands have no effect.
     """
 
     name = "THREAD_CTL"
@@ -566,7 +567,7 @@ class ThreadCtl(Call):
     data_p: int = 0
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
-        """Grant I/O privilege (all users are root), or stop and continue threads.
+        """Grant I/O privilege (all users are root), or stop or continue threads.
 
         Raises:
             QnxError: ESRCH (no such thread).
@@ -575,7 +576,7 @@ class ThreadCtl(Call):
         self.apply(kernel, cpu, thread, thread)
 
     def apply(self, kernel: KernelServices, cpu: Cpu, thread: Thread, subject: Thread) -> None:
-        """Apply the command of a caller to a thread, or to threads of its process."""
+        """Complete the caller's command for the thread `subject`, or for other threads of that thread's process."""
         kernel.complete(thread)
         if self.cmd == TCTL_IO:
             subject.has_io = True
@@ -583,15 +584,15 @@ class ThreadCtl(Call):
             tid = self.data_p if subject is thread else 0
             other = find_thread(kernel, subject, 0, tid)
             if self.cmd == _ONE_THREAD_HOLD:
-                hold(kernel, cpu, other)
+                stop_thread(kernel, cpu, other)
             else:
-                let_go(kernel, cpu, other, thread)
+                continue_thread(kernel, cpu, other, thread)
         elif self.cmd in (_THREADS_HOLD, _THREADS_CONT):
             for other in list(subject.process.threads.values()):
                 if self.cmd == _THREADS_CONT:
-                    let_go(kernel, cpu, other, thread)
+                    continue_thread(kernel, cpu, other, thread)
                 elif other is not subject:
-                    hold(kernel, cpu, other)
+                    stop_thread(kernel, cpu, other)
 
 
 @dataclass(slots=True)
@@ -603,7 +604,7 @@ class ThreadCtlExt(ThreadCtl):
     tid: int = 0
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
-        """Apply the command to that thread.
+        """Apply the command to the thread `tid` of process `pid`.
 
         Raises:
             QnxError: ESRCH (no such thread).

@@ -1,4 +1,4 @@
-"""Pulses and sigevents: sent without waiting by threads, timers, interrupts and the kernel itself."""
+"""Pulses and sigevents, which threads, timers, interrupts and the kernel send without waiting."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from satview.capture.sim.calls.messages import (
     NetWait,
     PulseInFlight,
     adopt_priority,
-    hurry,
     live_connection,
+    raise_servers,
     receive_pulse,
     received_message,
     take_receiver,
@@ -40,7 +40,7 @@ def send_pulse(
     value: int,
     sender: Thread | None = None,
 ) -> None:
-    """Put a pulse into a channel, or give it to a waiting thread; `event` is the kind of event to log."""
+    """Give a pulse to a thread that waits at the channel, or queue it; `event` is the name of the event to log."""
     channel = connection.channel
     scoid = SIDE_CHANNEL | connection.scoid
     time = kernel.stamp()
@@ -54,7 +54,7 @@ def send_pulse(
     kernel.record.comm(cpu.index, time, event, words, pid, tid)
     if not channel.receivers:
         channel.pulses.append(pulse)
-        hurry(kernel, cpu, channel)
+        raise_servers(kernel, cpu, channel)
         return
     server = take_receiver(channel)
     adopt_priority(kernel, cpu, server, channel, priority)
@@ -65,7 +65,7 @@ def send_pulse(
 def deliver(
     kernel: KernelServices, cpu: Cpu, process: Process, target: Thread | None, event: Sigevent, pulse: str
 ) -> None:
-    """Carry out a sigevent that a process has set up."""
+    """Deliver a sigevent that a process has set up; `pulse` is the name of the event to log for a pulse."""
     if process.is_dead:
         return
     if event.kind == "pulse":
@@ -79,7 +79,7 @@ def deliver(
 
 
 def wake_for_interrupt(kernel: KernelServices, cpu: Cpu, target: Thread) -> None:
-    """Wake a thread from InterruptWait, or let its next one return at once."""
+    """Wake a thread that is blocked in InterruptWait, or let its next InterruptWait return at once."""
     if target.state == "INTR":
         kernel.complete(target)
         kernel.wake(cpu, target)
@@ -89,16 +89,16 @@ def wake_for_interrupt(kernel: KernelServices, cpu: Cpu, target: Thread) -> None
 
 @dataclass(slots=True)
 class MsgSendPulse(Call):
-    """Send a pulse; never waits."""
+    """Send a pulse without waiting; only a pulse to another node blocks the caller in NET_SEND."""
 
     name = "MSG_SEND_PULSE"
     coid: int
-    priority: int = -1  # -1 = as the sender
+    priority: int = -1  # -1 = the sender's priority
     code: int = 1
     value: int = 0
 
     def arguments(self, thread: Thread) -> dict[str, int]:
-        """Return coid, priority, code and value."""
+        """Return the logged arguments: coid, priority, code and value."""
         priority = self.priority if self.priority >= 0 else thread.priority
         return {"coid": self.coid, "priority": priority, "code": self.code, "value": self.value}
 
@@ -120,24 +120,24 @@ class MsgSendPulsePtr(MsgSendPulse):
     name = "MSG_SEND_PULSEPTR"
 
     def older(self) -> Call:
-        """Return a call that sends a pulse with a number."""
+        """Return a call that sends the value as a number."""
         return MsgSendPulse(self.coid, self.priority, self.code, self.value)
 
 
 @dataclass(slots=True)
 class MsgDeliverEvent(Call):
-    """Deliver an event to a client."""
+    """Deliver a sigevent to the client of a received message."""
 
     name = "MSG_DELIVER_EVENT"
     rcvid: int
     event: Sigevent = field(default_factory=Sigevent)
 
     def arguments(self, _thread: Thread) -> dict[str, int]:
-        """Return rcvid and the event."""
+        """Return the logged arguments: rcvid and the event."""
         return {"rcvid": self.rcvid, **event_values(self.event)}
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
-        """Deliver an event to the client with a rcvid."""
+        """Deliver the event to the client."""
         kernel.enter(cpu, thread, self)
         envelope = received_message(thread, self.rcvid)
         kernel.complete(thread)
@@ -146,15 +146,15 @@ class MsgDeliverEvent(Call):
 
 @dataclass(slots=True)
 class MsgVerifyEvent(MsgDeliverEvent):
-    """Check that an event could be delivered to a client."""
+    """Check that a sigevent can be delivered to the client of a received message."""
 
     name = "MSG_VERIFY_EVENT"
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
-        """Raise an error for a pulse to a connection that the client does not have.
+        """Check that the client has the connection for a pulse; other events are always valid.
 
         Raises:
-            QnxError: EBADF (the client has no connection).
+            QnxError: EBADF (the client has no such connection).
         """
         kernel.enter(cpu, thread, self)
         client = received_message(thread, self.rcvid).client

@@ -1,4 +1,4 @@
-"""Message queues and pipes, which are kernel objects from 8.0 on."""
+"""Kernel calls for message queues and pipes, which are kernel objects from 8.0 on."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ def _open_queue(thread: Thread, fd: int) -> BoundedQueue:
 
 @dataclass(slots=True)
 class MsgQueueOpen(Call):
-    """Open a message queue; result: its descriptor. The arguments of the call are unknown."""
+    """Open a message queue; result: its file descriptor. The logged arguments of the call are unknown."""
 
     name = "MSG_QUEUE_OPEN"
     queue: BoundedQueue
 
     def arguments(self, _thread: Thread) -> dict[str, int]:
-        """Return no arguments."""
+        """Return no logged arguments."""
         return {}
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
-        """Give the process a descriptor."""
+        """Create a file descriptor for the queue in the caller's process."""
         kernel.enter(cpu, thread, self)
         process = thread.process
         fd = process.next_file
@@ -53,11 +53,11 @@ class MsgQueueClose(Call):
     fd: int
 
     def arguments(self, _thread: Thread) -> dict[str, int]:
-        """Return the queue, as a raw word if the call's list is unknown."""
+        """Return the logged arguments: the descriptor, also as a raw word for an unknown argument list."""
         return {"queueid": self.fd, "word 0": self.fd}
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
-        """Release the descriptor; messages stay in the queue.
+        """Remove the descriptor; messages stay in the queue.
 
         Raises:
             QnxError: EBADF (no such queue).
@@ -70,7 +70,7 @@ class MsgQueueClose(Call):
 
 @dataclass(slots=True)
 class MsgQueueCtl(Call):
-    """Query a message queue; result: its number of messages."""
+    """Query a message queue; result: number of messages in the queue."""
 
     name = "MSG_QUEUE_CTL"
     fd: int
@@ -89,21 +89,21 @@ class MsgQueueCtl(Call):
 
 @dataclass(slots=True)
 class MsgQueueSend(Call):
-    """Put a message into a queue; waits in MQ_SEND while it is full."""
+    """Put a message into a queue; waits in state MQ_SEND while the queue is full."""
 
     name = "MSG_QUEUE_SEND"
-    waits_in = "MQ_SEND"  # while there is no room
+    waits_in = "MQ_SEND"  # thread state while the queue is full
     fd: int
     message: bytes = b""
     priority: int = 0
 
     def arguments(self, _thread: Thread) -> dict[str, int]:
-        """Return descriptor, first word, length and priority."""
+        """Return the logged arguments: descriptor, first words, length and priority."""
         words = message_words(self.message, "msg")
         return {"fd": self.fd, "msglen": len(self.message), "priority": self.priority, **words, "word 0": self.fd}
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
-        """Give the message to a waiting receiver, or put it into the queue, or wait for room.
+        """Give the message to a waiting receiver, or queue it, or wait until the queue has room.
 
         Raises:
             QnxError: EBADF (no such queue).
@@ -125,7 +125,7 @@ class MsgQueueSend(Call):
 
 
 def _receive(kernel: KernelServices, thread: Thread, entry: tuple[int, bytes]) -> None:
-    """Complete a receiving call with a message."""
+    """Complete the receiving call of a thread with a message."""
     priority, message = entry
     size = len(message)
     words: dict[str, Any] = message_words(message, "msg")
@@ -134,18 +134,18 @@ def _receive(kernel: KernelServices, thread: Thread, entry: tuple[int, bytes]) -
 
 @dataclass(slots=True)
 class MsgQueueReceive(Call):
-    """Take the most urgent message from a queue; waits in MQ_RECEIVE while it is empty. Result: the message."""
+    """Receive the message with the highest priority; waits in MQ_RECEIVE while the queue is empty."""
 
     name = "MSG_QUEUE_RECEIVE"
-    waits_in = "MQ_RECEIVE"  # while there is nothing
+    waits_in = "MQ_RECEIVE"  # thread state while the queue is empty
     fd: int
 
     def arguments(self, _thread: Thread) -> dict[str, int]:
-        """Return the descriptor, as a raw word if the call's list is unknown."""
+        """Return the logged arguments: the descriptor, also as a raw word for an unknown argument list."""
         return {"fd": self.fd, "word 0": self.fd}
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
-        """Take a message and admit a thread that waits for room, or wait.
+        """Receive a message and let a waiting sender queue its message; wait if the queue is empty.
 
         Raises:
             QnxError: EBADF (no such queue).
@@ -163,13 +163,13 @@ class MsgQueueReceive(Call):
             kernel.wake(cpu, sender, waker=thread)
 
 
-# Pipes. It is unknown which call a thread in PIPE is in, and what the arguments of these calls are: here they wait in
-# PIPE_CTL, and the first word is the descriptor.
+# Pipes. Which call blocks a thread in state PIPE, and the arguments of these calls, are unknown: here PIPE_CTL blocks,
+# and its first word is the descriptor.
 
 
 @dataclass(slots=True)
 class PipeOpen(MsgQueueOpen):
-    """Open a pipe; result: its descriptor."""
+    """Open a pipe; result: its file descriptor."""
 
     name = "PIPE_OPEN"
 
@@ -183,7 +183,7 @@ class PipeClose(MsgQueueClose):
 
 @dataclass(slots=True)
 class PipeWrite(MsgQueueSend):
-    """Write into a pipe; waits in PIPE while it is full."""
+    """Write into a pipe; waits in state PIPE while the pipe is full."""
 
     name = "PIPE_CTL"
     waits_in = "PIPE"
@@ -191,7 +191,7 @@ class PipeWrite(MsgQueueSend):
 
 @dataclass(slots=True)
 class PipeRead(MsgQueueReceive):
-    """Read from a pipe; waits in PIPE while it is empty. Result: the bytes."""
+    """Read from a pipe; waits in state PIPE while the pipe is empty. Result: the bytes."""
 
     name = "PIPE_CTL"
     waits_in = "PIPE"

@@ -1,4 +1,4 @@
-"""Kernel calls that set how threads are scheduled, or query it."""
+"""Kernel calls that set or query priority, scheduling policy and partition of threads."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from satview.capture.sim.parts.threads import WINDOW_MS, Cpu, Partition, Policy,
 
 __all__ = ["SchedCtl", "SchedGet", "SchedInfo", "SchedJoinPartition", "SchedSet", "SchedYield"]
 
-_PRIVILEGED = 64  # lowest priority for which a program needs privileges
+_PRIVILEGED = 64  # lowest priority that requires privileges
 
 
 @dataclass(slots=True)
 class SchedYield(Call):
-    """Let other threads of the same priority run."""
+    """Yield the CPU to ready threads of the same priority."""
 
     name = "SCHED_YIELD"
 
@@ -43,7 +43,7 @@ class SchedSet(Call):
     max_replenishments: int = 8
 
     def arguments(self, _thread: Thread) -> dict[str, int]:
-        """Return policy, priorities and budget."""
+        """Return the logged arguments: policy, priorities and sporadic budget."""
         return {
             "policy": self.policy,
             "sched_priority": self.priority,
@@ -59,7 +59,7 @@ class SchedSet(Call):
         """Set priority and policy of the caller.
 
         Raises:
-            QnxError: EINVAL (no such priority; sporadic scheduling needs low priority < priority, budget <= period).
+            QnxError: EINVAL (the priority is not 1 to 255; sporadic: not low priority < priority, or budget > period).
         """
         kernel.enter(cpu, thread, self)
         if not 1 <= self.priority <= 255:
@@ -92,14 +92,14 @@ class SchedJoinPartition(Call):
     is_critical: bool = False
 
     def arguments(self, _thread: Thread) -> dict[str, int]:
-        """Return the command."""
+        """Return the logged arguments: the command and an address."""
         return {"cmd": 4, "data_p": 0x8047D00}
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
-        """Move the caller to another partition.
+        """Move the caller to the partition.
 
         Raises:
-            QnxError: EINVAL (no partition).
+            QnxError: EINVAL (no such partition).
         """
         kernel.enter(cpu, thread, self)
         partition = next((p for p in kernel.partitions if p.ident == self.partition), None)
@@ -116,7 +116,7 @@ def _parameters(kernel: KernelServices, _thread: Thread, _partition: Partition |
     return {
         "window_size_ms": WINDOW_MS,
         "number_of_partitions": len(kernel.partitions),
-        "maximum_number_of_partitions": _MOST_PARTITIONS,
+        "maximum_number_of_partitions": _MAX_PARTITIONS,
         "cycles_per_ms": target.cycles(1_000_000),
     }
 
@@ -137,7 +137,7 @@ def _last_bankruptcy(kernel: KernelServices, _thread: Thread, _partition: Partit
     return {f"pid_{ends}": pid, f"tid_{ends}": tid, f"partition_id_{ends}": ident}
 
 
-def _whose(_kernel: KernelServices, thread: Thread, _partition: Partition | None) -> dict[str, int]:
+def _partitions_of_thread(_kernel: KernelServices, thread: Thread, _partition: Partition | None) -> dict[str, int]:
     own, current = thread.own_partition, thread.partition
     idents = {
         "original_partition_id": own.ident if own else 0,
@@ -146,7 +146,7 @@ def _whose(_kernel: KernelServices, thread: Thread, _partition: Partition | None
     return {"pid": thread.pid, "tid": thread.tid, **idents, "flags": int(thread.is_critical)}
 
 
-def _of_process(_kernel: KernelServices, thread: Thread, _partition: Partition | None) -> dict[str, int]:
+def _partition_of_process(_kernel: KernelServices, thread: Thread, _partition: Partition | None) -> dict[str, int]:
     partition = thread.process.partition
     return {"pid": thread.pid, "partition_id": partition.ident if partition else 0}
 
@@ -165,7 +165,7 @@ def _budgets(_kernel: KernelServices, _thread: Thread, partition: Partition | No
     }
 
 
-def _joined(_kernel: KernelServices, thread: Thread, partition: Partition | None) -> dict[str, int]:
+def _thread_in_partition(_kernel: KernelServices, thread: Thread, partition: Partition | None) -> dict[str, int]:
     assert partition is not None
     return {"partition_id": partition.ident, "pid": thread.pid, "tid": thread.tid}
 
@@ -175,32 +175,32 @@ def _priorities(_kernel: KernelServices, _thread: Thread, _partition: Partition 
     return {old: _LOW_LATENCY, new: _LOW_LATENCY, "old_migrate_priority": 0, "new_migrate_priority": 0}
 
 
-_MOST_PARTITIONS = 32
+_MAX_PARTITIONS = 32
 _LOW_LATENCY = 63
-# Queries of SchedCtl(): the event that logs the answer, its arguments, and whether it is about a partition.
+# Queries of SchedCtl(): name of the event that logs the answer, its arguments, and whether `partition` is required.
 _Answer = Callable[[KernelServices, Thread, Partition | None], dict[str, int]]
 _QUERIES: dict[str, tuple[str, _Answer, bool]] = {
     "parameters": ("APS_INFO", _parameters, False),
     "partition": ("APS_NEW_BUDGET", _budgets, True),
     "partition statistics": ("APS_PSTATS", _usage, True),
     "overall statistics": ("APS_OSTATS", _last_bankruptcy, False),
-    "thread": ("APS_THREAD", _whose, False),
-    "process": ("APS_PROCESS", _of_process, False),
-    "join": ("APS_JOIN", _joined, True),
+    "thread": ("APS_THREAD", _partitions_of_thread, False),
+    "process": ("APS_PROCESS", _partition_of_process, False),
+    "join": ("APS_JOIN", _thread_in_partition, True),
     "configure": ("SCHED_CONF", _priorities, False),
 }
 
 
 @dataclass(slots=True)
 class SchedCtl(Call):
-    """Query the partition scheduler, which logs the answer as an event of its own (7.x on).
+    """Query the partition scheduler, which logs the answer as a separate event (7.x on).
 
     Result: the arguments of that event. The numbers of the commands are unknown: the word is logged as 0.
 
     Attributes:
         query: `parameters`, `partition`, `partition statistics`, `overall statistics`, `thread`, `process`,
             `configure`; `join` moves the caller into the partition.
-        partition: Its number, if the query is about a partition.
+        partition: Number of the partition, for queries about a partition.
     """
 
     name = "SCHED_CTL"
@@ -208,11 +208,11 @@ class SchedCtl(Call):
     partition: int = 0
 
     def arguments(self, _thread: Thread) -> dict[str, int]:
-        """Return the address of the answer."""
+        """Return the logged arguments: the address of the answer."""
         return {"data_p": 0x8047D00}
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
-        """Answer the query.
+        """Log and return the answer to the query.
 
         Raises:
             QnxError: ENOSYS (no partition scheduler); EINVAL (no such query or partition).
@@ -235,14 +235,14 @@ class SchedCtl(Call):
 
 @dataclass(slots=True)
 class SchedGet(Call):
-    """Query a thread's scheduling; result `(policy, own priority, effective priority)`."""
+    """Query a thread's scheduling; result: `(policy, base priority, effective priority)`."""
 
     name = "SCHED_GET"
     pid: int = 0
     tid: int = 0
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
-        """Return policy and priorities."""
+        """Return policy and priorities of the thread."""
         kernel.enter(cpu, thread, self)
         other = find_thread(kernel, thread, self.pid, self.tid)
         kernel.complete(
@@ -256,14 +256,14 @@ class SchedGet(Call):
 
 @dataclass(slots=True)
 class SchedInfo(Call):
-    """Query the limits of a policy; result `(lowest, highest priority, time slice in ns)`."""
+    """Query the limits of a policy; result: `(lowest priority, highest priority, time slice in ns)`."""
 
     name = "SCHED_INFO"
     pid: int = 0
     policy: int = Policy.RR
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
-        """Return the limits.
+        """Return the limits of the policy.
 
         Raises:
             QnxError: EINVAL (no such policy).

@@ -1,11 +1,11 @@
-"""Signals: sending, waiting, handlers that run as programs of their own, and interrupted calls."""
+"""Kernel calls for signals, delivery of signals, and signal handlers, which are generators like programs."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 from satview.capture.sim.calls.call import SIGCONT, SIGSTOP, Call, code_address
-from satview.capture.sim.calls.processes import hold, kill, let_go
+from satview.capture.sim.calls.processes import continue_thread, kill, stop_thread
 from satview.capture.sim.calls.timers import unblock
 from satview.capture.sim.parts.errors import Errno, QnxError
 from satview.capture.sim.parts.services import KernelServices
@@ -19,13 +19,13 @@ __all__ = [
 SIG_BLOCK, SIG_UNBLOCK, SIG_SETMASK = 0, 1, 2
 _STOP_BY_DEFAULT = frozenset({24, 26, 27})  # SIGTSTP, SIGTTIN, SIGTTOU
 IGNORED_BY_DEFAULT = frozenset({18, 20, 21})  # SIGCHLD, SIGWINCH, SIGURG
-# States in which a signal stays pending until the thread runs again; the thread did not choose the last four.
+# States in which a signal stays pending until the thread runs again.
 _NOT_BLOCKED = ("READY", "RUNNING", "DEAD", "STOPPED", "WAITPAGE", "WAITCTX", "STACK")
 _SIGKILL = 9
 
 
 def post(kernel: KernelServices, cpu: Cpu, process: Process, target: Thread | None, signo: int, code: int) -> None:
-    """Send a signal to a process, or to one of its threads."""
+    """Send a signal to a process, or to its thread `target`, and log it."""
     thread = target or _receiver_of(process, signo)
     if thread is None:
         return
@@ -35,15 +35,15 @@ def post(kernel: KernelServices, cpu: Cpu, process: Process, target: Thread | No
 
 
 def route(kernel: KernelServices, cpu: Cpu, thread: Thread, signo: int, code: int) -> None:
-    """Process a signal as its thread and process have set up."""
+    """Deliver a signal to a thread: handler, SignalWaitinfo, pending while blocked, or the default action."""
     process = thread.process
     is_stop = signo == SIGSTOP or (signo in _STOP_BY_DEFAULT and signo not in process.handlers)
     if is_stop or signo == SIGCONT:
         for other in list(process.threads.values()):
             if is_stop:
-                hold(kernel, cpu, other)
+                stop_thread(kernel, cpu, other)
             else:
-                let_go(kernel, cpu, other, cpu.thread)
+                continue_thread(kernel, cpu, other, cpu.thread)
         if is_stop or signo not in process.handlers:
             return
     if thread.state == "SIGWAITINFO" and signo in thread.wait_signals:
@@ -71,7 +71,7 @@ def _receiver_of(process: Process, signo: int) -> Thread | None:
 
 
 def start_handler(kernel: KernelServices, thread: Thread) -> None:
-    """Start the handler of the oldest pending signal, on top of the thread's program."""
+    """Start the handler of the oldest pending signal; the thread's program continues after the handler."""
     signo, _ = thread.pending_signals.pop(0)
     body = thread.process.handlers.get(signo)
     if body is None:
@@ -89,16 +89,16 @@ def _signal_bits(signals: tuple[int, ...], prefix: str) -> dict[str, int]:
 
 @dataclass(slots=True)
 class HandlerEnd(Call):
-    """Return from a signal handler."""
+    """The call with which a signal handler returns."""
 
     name = "SIGNAL_RETURN"
 
     def arguments(self, _thread: Thread) -> dict[str, int]:
-        """Return the address of the saved context."""
+        """Return the logged arguments: the address of the saved context."""
         return {"s_p": 0x8047AC0}
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
-        """Continue what the signal interrupted."""
+        """Continue the program or handler that the signal interrupted."""
         kernel.enter(cpu, thread, self)
         kernel.complete(thread)
 
@@ -111,7 +111,7 @@ class HandlerEnd(Call):
 
 @dataclass(slots=True)
 class SignalKill(Call):
-    """Send a signal to a process (tid 0) or a thread."""
+    """Send a signal to a process (tid 0) or to one thread."""
 
     name = "SIGNAL_KILL"
     pid: int
@@ -120,12 +120,8 @@ class SignalKill(Call):
     code: int = 0
     value: int = 0
 
-    def arguments(self, _thread: Thread) -> dict[str, int]:
-        """Return target and signal."""
-        return {"pid": self.pid, "tid": self.tid, "signo": self.signo, "code": self.code, "value": self.value}
-
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
-        """Send a signal; 0 only tests whether the target exists.
+        """Send the signal; signal 0 only checks that the target exists.
 
         Raises:
             QnxError: ESRCH (no such process or thread).
@@ -146,13 +142,13 @@ class SignalKillSigval(SignalKill):
     name = "SIGNAL_KILL_SIGVAL"
 
     def older(self) -> Call:
-        """Return a call that sends the signal without the type of its value."""
+        """Return `SignalKill`, which sends the signal without the type of its value."""
         return SignalKill(self.pid, self.tid, self.signo, self.code, self.value)
 
 
 @dataclass(slots=True)
 class SignalAction(Call):
-    """Set the handler of a signal: a program of its own, None to ignore, `default=True` to end the process."""
+    """Set a signal's handler: a generator function, or None = ignore; `default=True` restores the default action."""
 
     name = "SIGNAL_ACTION"
     signo: int
@@ -160,7 +156,7 @@ class SignalAction(Call):
     default: bool = False
 
     def arguments(self, thread: Thread) -> dict[str, int]:
-        """Return signal and address."""
+        """Return the logged arguments: signal and address of the handler."""
         return {
             "signo": self.signo,
             "sigstub_p": 0x78010,
@@ -186,18 +182,18 @@ class SignalAction(Call):
 
 @dataclass(slots=True)
 class SignalWaitinfo(Call):
-    """Wait for one of these signals; result: its number."""
+    """Wait for one of several signals; result: the number of the signal received."""
 
     name = "SIGNAL_WAITINFO"
     signals: tuple[int, ...]
 
     def arguments(self, _thread: Thread) -> dict[str, int]:
-        """Return the set as bits."""
+        """Return the logged arguments: the signals as a bit mask."""
         bits = sum(1 << (signo - 1) for signo in self.signals)
         return {"sig_wait->bits[0]": bits & 0xFFFFFFFF, "sig_wait->bits[1]": bits >> 32}
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
-        """Wait for one of some signals."""
+        """Wait for one of the signals."""
         kernel.enter(cpu, thread, self)
         thread.wait_signals = frozenset(self.signals)
         kernel.block(cpu, thread, "SIGWAITINFO", "signal")
@@ -205,7 +201,7 @@ class SignalWaitinfo(Call):
 
 @dataclass(slots=True)
 class SignalSuspend(Call):
-    """Wait until a signal handler has run; always ends with EINTR."""
+    """Wait until a signal handler has run; always fails with EINTR."""
 
     name = "SIGNAL_SUSPEND"
 
@@ -224,11 +220,11 @@ class SignalProcmask(Call):
     signals: tuple[int, ...] = ()
 
     def arguments(self, _thread: Thread) -> dict[str, int]:
-        """Return operation and signals; pid and tid 0 stand for the caller."""
+        """Return the logged arguments: operation and signals; pid and tid 0 stand for the caller."""
         return {"how": self.how, **_signal_bits(self.signals, "sig_blocked")}
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
-        """Change the mask, and deliver signals that are no longer blocked.
+        """Change the mask, and deliver pending signals that are no longer blocked.
 
         Raises:
             QnxError: EINVAL (no such operation).

@@ -1,4 +1,4 @@
-"""Kernel calls that wait for a time, limit a wait, or set up timers."""
+"""Kernel calls for the clock, sleeps, timeouts and timers."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from satview.base.time import NS_PER_S
 from satview.capture.sim.calls.call import CLOCK_MONOTONIC, SIGALRM, Call
 from satview.capture.sim.calls.messages import ChannelWait, Envelope, NetWait
-from satview.capture.sim.calls.mutexes import forget_waiter, retake
+from satview.capture.sim.calls.mutexes import forget_waiter, reacquire_mutex
 from satview.capture.sim.calls.pulses import CODE_NET_UNBLOCK, CODE_UNBLOCK, PULSE_PRIORITY, deliver, send_pulse
 from satview.capture.sim.parts.errors import Errno, QnxError
 from satview.capture.sim.parts.interrupt_sources import CLOCK_VECTOR
@@ -32,12 +32,12 @@ _MIN_TICK_NS = 10_000
 
 @dataclass(slots=True)
 class ClockTime(Call):
-    """Query the time; result: nanoseconds since boot."""
+    """Query the clock; result: nanoseconds since boot."""
 
     name = "CLOCK_TIME"
 
     def arguments(self, _thread: Thread) -> dict[str, int]:
-        """Return the clock."""
+        """Return the logged arguments: the clock's id."""
         return {"id": CLOCK_MONOTONIC}
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
@@ -49,20 +49,20 @@ class ClockTime(Call):
 
 @dataclass(slots=True)
 class ClockPeriod(Call):
-    """Query or set the period of the clock tick in nanoseconds; result: the old one. 8.0 has no tick: 1 ms."""
+    """Query or set the period of the clock tick in ns; result: the old period. 8.0 has no tick and returns 1 ms."""
 
     name = "CLOCK_PERIOD"
     new_ns: int = 0
 
     def arguments(self, _thread: Thread) -> dict[str, int]:
-        """Return clock and period."""
+        """Return the logged arguments: the new period."""
         return {"new->nsec": self.new_ns}
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
-        """Change the period from the tick after the next on.
+        """Set the period, which applies from the tick after the next one; 0 = only query.
 
         Raises:
-            QnxError: EINVAL (an impossible period).
+            QnxError: EINVAL (the period is less than 10 us).
         """
         kernel.enter(cpu, thread, self)
         clock = kernel.sources[CLOCK_VECTOR]
@@ -76,18 +76,18 @@ class ClockPeriod(Call):
 
 @dataclass(slots=True)
 class ClockAdjust(Call):
-    """Query the current adjustment of the time of day, or begin one: an increment per tick, and a number of ticks."""
+    """Set a gradual adjustment of the time of day (number of ticks, increment per tick); result: the old adjustment."""
 
     name = "CLOCK_ADJUST"
     tick_count: int = 0
     tick_nsec_inc: int = 0
 
     def arguments(self, _thread: Thread) -> dict[str, int]:
-        """Return ticks and increment."""
+        """Return the logged arguments: number of ticks and increment."""
         return {"new->tick_count": self.tick_count, "new->tick_nsec_inc": self.tick_nsec_inc}
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
-        """Store the new adjustment, which has no effect, as no program reads the time of day."""
+        """Store the new adjustment, which has no effect because no program reads the time of day."""
         kernel.enter(cpu, thread, self)
         old, kernel.clock_adjust = kernel.clock_adjust, (self.tick_count, self.tick_nsec_inc)
         kernel.complete(thread, old, **{"old->tick_count": old[0], "old->tick_nsec_inc": old[1]})
@@ -102,17 +102,17 @@ FLAGS_THREAD, FLAGS_PROCESS = 0x110, 0x111
 
 
 class Timers:
-    """Everything that waits for a time. With a clock tick (up to 7.x) it expires on ticks, else at the exact time."""
+    """Runs functions when their deadlines have passed: at a clock tick (up to 7.x), or at the exact time (8.0)."""
 
     def __init__(self, kernel: KernelServices) -> None:
         self.kernel = kernel
         self._due: list[tuple[int, int, Fire]] = []
         self._sequence = 0
-        self.pending = 0  # number started and not yet fired
-        self.clock_interrupt = -1  # time of the last one
+        self.pending = 0  # number of functions started and not yet called
+        self.clock_interrupt = -1  # time of the last clock interrupt
 
     def set_off(self, timer: Timer, ns: int) -> None:
-        """Start a timer that expires after a time, and then at its interval."""
+        """Start a timer that expires after `ns`, and then periodically at its interval."""
         _start(self.kernel, timer, self.kernel.now + self.kernel.target.cycles(ns))
 
     def start(self, deadline: int, fire: Fire) -> None:
@@ -130,7 +130,7 @@ class Timers:
         self.kernel.kernel_entry(self.kernel.cpus[0], fire)
 
     def expire(self, cpu: Cpu) -> None:
-        """Fire everything that is due; called after the clock interrupt."""
+        """Call all functions that are due; called after the clock interrupt."""
         now = self.kernel.now
         while self._due and self._due[0][0] <= now:
             self.pending -= 1
@@ -153,17 +153,17 @@ class Timers:
 
 
 def log_expiry(kernel: KernelServices, cpu: Cpu, thread: Thread, ident: int, flags: int) -> None:
-    """Log an expiry; on kernels without an event for it, the cause is the clock interrupt."""
+    """Log the expiry of a timer as the cause of what follows; before 6.6, the cause is the clock interrupt instead."""
     time = kernel.stamp()
     kernel.record.timer(cpu.index, time, thread, ident, flags)
     kernel.history.cause = time if kernel.target.logs_timers else kernel.timers.clock_interrupt
 
 
 def ask_to_unblock(kernel: KernelServices, cpu: Cpu, thread: Thread) -> bool:
-    """Send an unblock pulse to the server that has received a thread's message, if its channel requested them.
+    """Send an unblock pulse to the server that has received a thread's message, if its channel requests such pulses.
 
     Returns:
-        Whether the thread must wait for the server's reply.
+        Whether a pulse was sent, so that the thread stays blocked until the server replies.
     """
     thing = thread.waiting_on
     if not isinstance(thing, Envelope) or thing.server is None:
@@ -175,10 +175,10 @@ def ask_to_unblock(kernel: KernelServices, cpu: Cpu, thread: Thread) -> bool:
 
 
 def unblock(kernel: KernelServices, cpu: Cpu, thread: Thread, error: Errno, outcome: str) -> bool:
-    """End a wait from outside: the call fails with `error`. A waiter on a condition variable must get its mutex first.
+    """End a thread's wait, so that its call fails with `error`; after CondWait the thread needs its mutex first.
 
     Returns:
-        Whether the wait has ended: a server may have to be asked first.
+        Whether the wait has ended; False = the thread stays blocked until the server replies to an unblock pulse.
     """
     if outcome in ("signal", "timeout") and ask_to_unblock(kernel, cpu, thread):
         return False
@@ -195,7 +195,7 @@ def unblock(kernel: KernelServices, cpu: Cpu, thread: Thread, error: Errno, outc
         thing.channel.receivers.remove(thread)
     kernel.fail(thread, error)
     if isinstance(thing, Condvar):
-        retake(kernel, cpu, thing, thread, None, outcome)
+        reacquire_mutex(kernel, cpu, thing, thread, None, outcome)
         return True
     if isinstance(thing, NetWait):
         cause = kernel.history.cause
@@ -225,13 +225,13 @@ _INFO_ADDRESS = 0x8047C80
 
 @dataclass(slots=True)
 class Sleep(Call):
-    """Sleep for at least this time."""
+    """Sleep for at least `ns` nanoseconds."""
 
     name = "TIMER_TIMEOUT"
     ns: int
 
     def arguments(self, _thread: Thread) -> dict[str, int]:
-        """Return clock, states and time."""
+        """Return the logged arguments: clock, states and time."""
         seconds, rest = divmod(self.ns, NS_PER_S)
         return {
             "clock_id": CLOCK_MONOTONIC,
@@ -242,7 +242,7 @@ class Sleep(Call):
         }
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
-        """Sleep; the time runs from now."""
+        """Sleep; the time begins at the entry of the call."""
         kernel.enter(cpu, thread, self)
         kernel.complete(thread)
         thread.timeout_token += 1
@@ -260,14 +260,14 @@ class Sleep(Call):
 
 @dataclass(slots=True)
 class TimerTimeout(Call):
-    """Limit the next blocking call: in one of these states it ends with ETIMEDOUT after this time."""
+    """Set a timeout for the next blocking call: in one of `states` the call fails with ETIMEDOUT after `ns`."""
 
     name = "TIMER_TIMEOUT"
     states: tuple[str, ...]
     ns: int
 
     def arguments(self, thread: Thread) -> dict[str, int]:
-        """Return clock, states and time."""
+        """Return the logged arguments: clock, states and time."""
         numbers = {
             "SEND": 4, "RECEIVE": 5, "REPLY": 6, "NANOSLEEP": 12, "MUTEX": 13, "CONDVAR": 14, "JOIN": 15, "INTR": 16,
             "SEM": 17,
@@ -276,7 +276,7 @@ class TimerTimeout(Call):
         return {**Sleep(self.ns).arguments(thread), "timeout_flags": flags}
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
-        """Set the limit of the next blocking call."""
+        """Set the timeout of the next blocking call."""
         kernel.enter(cpu, thread, self)
         thread.timeout_ns = self.ns
         thread.timeout_states = frozenset(self.states)
@@ -285,17 +285,17 @@ class TimerTimeout(Call):
 
 @dataclass(slots=True)
 class TimerCreate(Call):
-    """Create a timer that delivers an event; result: its number."""
+    """Create a timer that delivers an event at each expiry; result: the timer's id."""
 
     name = "TIMER_CREATE"
     event: Sigevent
 
     def arguments(self, _thread: Thread) -> dict[str, int]:
-        """Return clock and event."""
+        """Return the logged arguments: clock and event."""
         return {"timer_id": CLOCK_MONOTONIC, "id": CLOCK_MONOTONIC, **event_values(self.event)}
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
-        """Create a timer of the caller's process."""
+        """Create the timer in the caller's process."""
         kernel.enter(cpu, thread, self)
         process = thread.process
         timer = Timer(process.next_timer, process, thread, self.event)
@@ -306,7 +306,7 @@ class TimerCreate(Call):
 
 @dataclass(slots=True)
 class TimerSettime(Call):
-    """Start a timer (0 stops it)."""
+    """Start a timer that expires after `ns`, and then every `interval_ns`; `ns` 0 stops the timer."""
 
     name = "TIMER_SETTIME"
     timer: int
@@ -314,7 +314,7 @@ class TimerSettime(Call):
     interval_ns: int = 0
 
     def arguments(self, _thread: Thread) -> dict[str, int]:
-        """Return number, first and further periods."""
+        """Return the logged arguments: the timer's id, first period and interval."""
         return {
             "clock_id": self.timer,
             "id": self.timer,
@@ -328,7 +328,7 @@ class TimerSettime(Call):
         """Start or stop a timer.
 
         Raises:
-            QnxError: EINVAL (no timer).
+            QnxError: EINVAL (no such timer).
         """
         kernel.enter(cpu, thread, self)
         timer = thread.process.timers.get(self.timer)
@@ -349,14 +349,14 @@ class TimerDestroy(Call):
     timer: int
 
     def arguments(self, _thread: Thread) -> dict[str, int]:
-        """Return its number."""
+        """Return the logged arguments: the timer's id."""
         return {"id": self.timer}
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
         """Remove a timer.
 
         Raises:
-            QnxError: EINVAL (no timer).
+            QnxError: EINVAL (no such timer).
         """
         kernel.enter(cpu, thread, self)
         timer = thread.process.timers.pop(self.timer, None)
@@ -373,7 +373,7 @@ def _left_ns(kernel: KernelServices, timer: Timer | None) -> int:
 
 @dataclass(slots=True)
 class TimerInfo(Call):
-    """Query a timer, or the next existing one; result `(number, ns left, interval ns)`."""
+    """Query the first timer with at least this id; result: `(id, remaining ns, interval in ns)`."""
 
     name = "TIMER_INFO"
     id: int
@@ -381,10 +381,10 @@ class TimerInfo(Call):
     info_p: int = _INFO_ADDRESS
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
-        """Return the remaining time.
+        """Return the remaining time of the timer.
 
         Raises:
-            QnxError: EINVAL (no timer from that number on).
+            QnxError: EINVAL (no timer with at least this id).
         """
         kernel.enter(cpu, thread, self)
         idents = [ident for ident in sorted(thread.process.timers) if ident >= self.id]
@@ -415,7 +415,7 @@ class TimerAlarm(Call):
     interval_ns: int = 0
 
     def arguments(self, _thread: Thread) -> dict[str, int]:
-        """Return clock and times."""
+        """Return the logged arguments: clock and times."""
         return {
             "id": CLOCK_MONOTONIC,
             "clock_id": CLOCK_MONOTONIC,
@@ -426,7 +426,7 @@ class TimerAlarm(Call):
         }
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
-        """Restart the alarm of the process."""
+        """Cancel the alarm of the caller's process, and start a new one if `ns` is not 0."""
         kernel.enter(cpu, thread, self)
         process = thread.process
         left = _left_ns(kernel, process.alarm)

@@ -1,1 +1,1 @@
-"""The simulated machine: CPUs, the scheduler, programs, and the loop that runs them."""
+"""The simulated machine: kernel operations, interrupts, the scheduler, and the programs of threads."""

@@ -1,8 +1,8 @@
-"""The machine: clock, CPUs, event heap, and how threads enter and leave the kernel.
+"""The simulated machine: executes kernel calls, changes thread states and takes interrupts.
 
 One kernel operation runs at a time (QNX up to 7.x has one kernel lock), so the clock that stamps events only moves
-forward; CPUs overlap in user code. The cost of an event does not depend on whether it is recorded: the same seed gives
-the same history under every filter.
+forward; only user code runs on several CPUs at the same time. An event takes the same time whether it is logged or not:
+the same seed gives the same history under every filter.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ from satview.capture.sim.parts.truth import Delivery, HandlerSpan, InterruptSpan
 
 
 _ENTRY_NS = 250
-_LONGEST_NS = 1 << 62
+_MAX_NS = 1 << 62
 _NOW_UNI, _NOW_SMP = 0x80, 0x800  # flag "inside the kernel", combined with the nesting depth
-# Attachment, event to deliver, time when the interrupt was logged, and the handler that returned the event.
+# Attachment, event to deliver, time when the interrupt was logged, and span of the handler that returned the event.
 _Due = tuple[Attachment, Sigevent, int, HandlerSpan | None]
 
 
 class InterruptController:
-    """The interrupt controller of a machine."""
+    """The interrupt controller of a machine: raises interrupts, runs handlers and delivers their events."""
 
     def __init__(self, kernel: KernelServices) -> None:
         self.kernel = kernel
@@ -49,7 +49,7 @@ class InterruptController:
         kernel.due = self._due
 
     def add(self, source: InterruptSource) -> None:
-        """Connect a source; handlers attached to its vector before are kept."""
+        """Add an interrupt source; handlers already attached to its vector are kept."""
         known = self.kernel.sources.get(source.vector)
         if known is not None:
             source.attachments = known.attachments
@@ -57,7 +57,7 @@ class InterruptController:
         self._schedule(source, self.kernel.now)
 
     def start_clock(self) -> None:
-        """Start the tick."""
+        """Start the clock tick."""
         tick_ns = self.kernel.target.tick_ns
         self.add(InterruptSource(CLOCK_VECTOR, 0, lambda: tick_ns or 1_000_000, is_clock=True, is_silent=not tick_ns))
 
@@ -68,32 +68,32 @@ class InterruptController:
             self.kernel.at(after + max(1, self.kernel.target.cycles(gap_ns)), self._due, (source, after, gap_ns))
 
     def _gap_of(self, source: InterruptSource) -> int | None:
-        """Return the time to the next interrupt of a source; a source that returns no valid time becomes silent."""
+        """Return the time to the next interrupt of a source; None = no more, or the workload's function failed."""
         fault, location = "", ""
         try:
             gap_ns = source.gap_ns()
         except KeyboardInterrupt:
             raise
-        except BaseException as error:  # noqa: BLE001  -- the workload's fault, not the simulation's
+        except BaseException as error:  # noqa: BLE001  -- a fault of the workload
             fault, location = f"raised {one_line(error)}", location_of(error)
         else:
             if gap_ns is None:
                 return None
-            if isinstance(gap_ns, (int, float)) and 0 <= gap_ns < _LONGEST_NS:
+            if isinstance(gap_ns, (int, float)) and 0 <= gap_ns < _MAX_NS:
                 return int(gap_ns)
             fault = f"gave {gap_ns!r:.40}, which is no time in nanoseconds"
         self.kernel.fault(f"of device {source.vector}", fault, location)
         return None
 
     def _due(self, argument: tuple[InterruptSource, int, int]) -> None:
-        # Two steps, so that the heap entry at the time of the interrupt is `service` with only the source.
+        # In two steps, so that the heap entry at the time of the interrupt is `service` with only the source.
         source, after, gap_ns = argument
-        # Interrupts that come while the last one is being served count as one.
+        # Interrupts that occur while the previous interrupt is served count as one.
         self._schedule(source, max(after + self.kernel.target.cycles(int(gap_ns)), self.kernel.now))
         self.kernel.at(self.kernel.now, self.service, source)
 
     def service(self, source: InterruptSource) -> None:
-        """Take one interrupt: on a CPU in user code, or (nested) between two slots of an event."""
+        """Execute one interrupt: on a CPU in user code, or (nested) between two slots of an event."""
         kernel = self.kernel
         cpu = kernel.cpus[source.cpu % len(kernel.cpus)]
         if kernel.is_polling:
@@ -105,7 +105,7 @@ class InterruptController:
         kernel.leave(cpu)
 
     def _take(self, cpu: Cpu, source: InterruptSource) -> list[_Due]:
-        """Run the interrupt itself: entry, handlers, exit. Return the events that the kernel must deliver."""
+        """Execute entry, handlers and exit of an interrupt; return the events that the kernel must deliver."""
         kernel = self.kernel
         if source.is_silent:
             return []
@@ -141,7 +141,7 @@ class InterruptController:
         return events
 
     def _handle(self, cpu: Cpu, attachment: Attachment, interrupt: int, handlers: list[HandlerSpan]) -> Sigevent | None:
-        """Run the handler of an attachment and record its time; return the event to deliver."""
+        """Run the handler of an attachment, if any, and record its span; return the event to deliver, None = none."""
         kernel = self.kernel
         if attachment.handler is None:
             return self._event_of(attachment)
@@ -167,7 +167,7 @@ class InterruptController:
 
     @staticmethod
     def _event_of(attachment: Attachment) -> Sigevent | None:
-        """Return the event of an attachment without handler; None if it is masked, which is remembered."""
+        """Return the event of an attachment and mask it; if it is masked, note the interrupt and return None."""
         if attachment.is_masked:
             attachment.is_latched = True
             return None
@@ -175,7 +175,7 @@ class InterruptController:
         return attachment.event
 
     def _deliver_all(self, cpu: Cpu, source: InterruptSource) -> list[_Due]:
-        """Return the events of all attachments for their service threads (8.0, which has no handlers)."""
+        """Log the deliveries of an interrupt to its service threads, and return their events (8.0)."""
         kernel = self.kernel
         events: list[_Due] = []
         for attachment in source.attachments:
@@ -208,7 +208,7 @@ class InterruptController:
         handler: Callable[[], Sigevent | None] | None,
         handler_ns: int = 0,
     ) -> Attachment:
-        """Attach to a vector; a vector without a device never fires."""
+        """Attach an event or a handler to a vector; a vector without a device never raises interrupts."""
         source = self.kernel.sources.get(vector)
         if source is None:
             source = self.kernel.sources[vector] = InterruptSource(vector, 0, lambda: None)
@@ -217,13 +217,13 @@ class InterruptController:
         return attachment
 
     def new_ident(self) -> int:
-        """Return a new attachment id for InterruptDetach()."""
+        """Return an unused attachment id, for InterruptDetach()."""
         ident = self._next_ident
         self._next_ident += 1
         return ident
 
     def detach(self, ident: int, process: Process) -> bool:
-        """Detach by id; return False if the process has no such attachment."""
+        """Remove an attachment by id; return False if the process has no such attachment."""
         for source in self.kernel.sources.values():
             for attachment in source.attachments:
                 if attachment.ident == ident and attachment.process is process:
@@ -232,26 +232,26 @@ class InterruptController:
         return self.trace_hooks.detach(ident, process)
 
     def detach_all(self, process: Process) -> None:
-        """Remove all attachments of a process that dies."""
+        """Remove all attachments of a process."""
         for source in self.kernel.sources.values():
             source.attachments[:] = [a for a in source.attachments if a.process is not process]
         self.trace_hooks.detach_all(process)
 
 
-# Costs in nanoseconds, similar to a 2.5 GHz machine.
+# Lowest and highest costs in nanoseconds, about as on a 2.5 GHz machine.
 SWITCH_NS = (300, 900)
 USER_NS = (150, 900)
 IPI_NS = (900, 2200)
 
 
 class Machine(ProgramRunner):
-    """A target that runs programs.
+    """A simulated target that runs programs.
 
     Args:
-        target: Release, CPUs, clock.
-        seed: Seed of everything that varies.
+        target: Properties of the target.
+        seed: Random seed.
         recorder: Receives every event.
-        start_cycles: Counter value at which the simulation begins.
+        start_cycles: Value of the clock at which the simulation begins.
     """
 
     def __init__(self, target: Target, seed: int, recorder: Recorder, start_cycles: int = 0) -> None:
@@ -276,7 +276,7 @@ class Machine(ProgramRunner):
 
     @property
     def slice_ns(self) -> int:
-        """Length of a round robin time slice."""
+        """Length of a round-robin time slice."""
         return SLICE_TICKS * (self.target.tick_ns or 1_000_000)
 
     @property
@@ -285,17 +285,17 @@ class Machine(ProgramRunner):
         return self.history.truth
 
     def post_signal(self, cpu: Cpu, process: Process, target: Thread | None, signo: int, code: int) -> None:
-        """Send a signal; a method, so that message code does not depend on signals."""
+        """Send a signal; modules that `signals` imports call this method to avoid an import cycle."""
         signals.post(self, cpu, process, target, signo, code)
 
     def stop_waiting(self, cpu: Cpu, thread: Thread) -> None:
-        """End the wait of a thread that is about to die."""
+        """End the wait of a thread that is about to be destroyed."""
         thread.is_held = False
         if thread.state not in ("READY", "RUNNING", "DEAD"):
             unblock(self, cpu, thread, Errno.EINTR, "dead")
 
     def finish_silently(self, thread: Thread) -> None:
-        """End a thread's call with its exit event, but without returning to its program."""
+        """End a thread's current call with an exit event, but without resuming the thread's program."""
         call, thread.call = thread.call, None
         time = self.stamp()
         self.history.call_ends(time, thread, thread.exit_error)
@@ -305,20 +305,20 @@ class Machine(ProgramRunner):
     # Into the kernel and out
 
     def kernel_entry(self, cpu: Cpu, function: Callable[[Cpu], None]) -> None:
-        """Interrupt the user code of a CPU, run kernel code there, and continue with the thread that is due."""
+        """Interrupt the user code of a CPU, run kernel code there, and continue with the thread that should run."""
         self.hold(cpu)
         function(cpu)
         self.leave(cpu)
 
     def hold(self, cpu: Cpu) -> None:
-        """Stop the user code of a CPU and record its remaining time."""
+        """Stop the user code of a CPU and store its remaining time."""
         cpu.token += 1
         thread = cpu.thread
         if thread is not None and cpu.until is not None:
             thread.remaining = max(0, cpu.until - self.now)
 
     def leave(self, cpu: Cpu) -> None:
-        """Give the CPU to the thread that is due and continue its user code."""
+        """Give the CPU to the thread that should run and continue its user code."""
         self.scheduler.dispatch(cpu)
         thread = cpu.thread
         if thread is None:
@@ -334,7 +334,7 @@ class Machine(ProgramRunner):
         self.at(cpu.until, self._step, (cpu, cpu.token))
 
     def _finish(self, cpu: Cpu, thread: Thread) -> None:
-        """Complete a thread's call: the work that must run on its own CPU, then the exit event."""
+        """Complete a thread's current call on the thread's CPU: run `finish`, and emit the exit event."""
         if thread.finish is not None:
             finish, thread.finish = thread.finish, None
             finish()
@@ -348,7 +348,7 @@ class Machine(ProgramRunner):
         thread.remaining = self.vary(self._user_cost)
 
     def _step(self, argument: tuple[Cpu, int]) -> None:
-        """Process the next call of the user code on a CPU."""
+        """Resume the program on a CPU whose user code has ended, and process the item that it yields."""
         cpu, token = argument
         thread = cpu.thread
         if token != cpu.token or thread is None:
@@ -369,7 +369,7 @@ class Machine(ProgramRunner):
         self.leave(cpu)
 
     def call(self, cpu: Cpu, thread: Thread, call: Call) -> None:
-        """Carry out a kernel call of the thread that runs on a CPU."""
+        """Execute a kernel call of the thread that runs on a CPU."""
         thread.exit_values = {}
         thread.exit_error = 0
         if thread.is_cancelled and call.is_cancellation_point:
@@ -379,15 +379,15 @@ class Machine(ProgramRunner):
             call.carry_out(self, cpu, thread)
         except QnxError as error:
             self.fail(thread, Errno(error.errno or 0), error.detail)
-        except Exception as error:  # noqa: BLE001  -- arguments of the wrong type show wherever they are first used
+        except Exception as error:  # noqa: BLE001  -- arguments of the wrong type can raise any error
             self.fault(thread, f"called {type(call).__name__} with bad arguments: {error}", thread.location())
             self.fail(thread, Errno.EFAULT)
 
     def enter(self, cpu: Cpu, thread: Thread, call: PendingCall) -> None:
-        """Emit the entry of a call. Each call does this itself, as some never reach the kernel.
+        """Emit the entry of a kernel call; used by `Call.carry_out`, because the library completes some calls itself.
 
         Raises:
-            QnxError: ENOSYS; the release has no such call, and its library has no older one to call instead.
+            QnxError: ENOSYS; the release has no such call, and its library has no older call to make instead.
         """
         if not self.target.has_call(call.name):
             older = call.older()
@@ -401,7 +401,7 @@ class Machine(ProgramRunner):
         self.record.kernel_enter(cpu.index, time, thread, call)
 
     def interrupted(self, cpu: Cpu, thread: Thread) -> None:
-        """End the call a thread is in without an exit event: its exit arguments are lost."""
+        """End a thread's current call with the event that replaces the exit: the exit arguments are lost."""
         call, thread.call = thread.call, None
         thread.finish = None
         if call is None:
@@ -412,7 +412,7 @@ class Machine(ProgramRunner):
 
     @staticmethod
     def complete(thread: Thread, value: Any = 0, **values: int) -> None:
-        """Set the outcome of the call a thread is in; `values` are the arguments of the exit event."""
+        """Set the result of a thread's current call; `values` are the arguments of the exit event."""
         thread.value = value
         thread.error = None
         thread.exit_error = 0
@@ -420,7 +420,7 @@ class Machine(ProgramRunner):
 
     @staticmethod
     def fail(thread: Thread, number: Errno, detail: str = "") -> None:
-        """Set an error as the outcome of the call a thread is in."""
+        """Set an error as the result of a thread's current call."""
         thread.value = None
         thread.error = QnxError(number, detail)
         thread.exit_error = int(number)
@@ -428,14 +428,14 @@ class Machine(ProgramRunner):
     # States
 
     def set_state(self, cpu: Cpu, thread: Thread, state: str, on_cpu: int | None = None) -> int:
-        """Set and emit the state of a thread; return the time of the event."""
+        """Change the state of a thread and emit the event; return the time of the event."""
         thread.state = state
         index = cpu.index if on_cpu is None else on_cpu
         time = self.stamp()
         self.history.state(time, thread, state, index)
         self.record.thread_state(index, time, thread)
         if thread.vtid and (state in ("SEND", "REPLY") or (state == "READY" and thread.virtual_state)):
-            thread.virtual_state = state if state != "READY" else ""  # READY only as a wait ends
+            thread.virtual_state = state if state != "READY" else ""  # READY is shown only at the end of a wait
             show_virtual(self, cpu, thread, state)
         return time
 
@@ -453,7 +453,7 @@ class Machine(ProgramRunner):
     def change_wait(
         self, cpu: Cpu, thread: Thread, state: str, on: Any, owners: tuple[Thread, ...], waker: Thread | None = None
     ) -> None:
-        """Move a blocked thread from one wait directly to another (SEND to REPLY, CONDVAR to MUTEX)."""
+        """End a wait and begin another one without making the thread ready (SEND to REPLY, CONDVAR to MUTEX)."""
         thread.waiting_on = on
         time = self.set_state(cpu, thread, state)
         self.history.wait_ends(time, thread, "ok", waker)
@@ -462,7 +462,7 @@ class Machine(ProgramRunner):
     def wake(
         self, cpu: Cpu, thread: Thread, waker: Thread | None = None, outcome: str = "ok", handoff: bool = False
     ) -> None:
-        """Make a blocked thread ready; the outcome of its call is already set."""
+        """Make a blocked thread ready; the result of its call is already set."""
         thread.waiting_on = None
         thread.timeout_ns = None
         thread.timeout_token += 1
@@ -477,7 +477,7 @@ class Machine(ProgramRunner):
             self.history.wait_begins(time, thread, "STOPPED", "SIGCONT", ())
 
     def cancel(self, cpu: Cpu, thread: Thread) -> None:
-        """Cancel a thread: now if it is blocked at a cancellation point, else at the next such call."""
+        """Cancel a thread: now if it is blocked at a cancellation point, else at its next cancellation point."""
         thread.is_cancelled = True
         if thread.call is not None and thread.call.is_cancellation_point and thread.waiting_on is not None:
             unblock(self, cpu, thread, Errno.EINTR, "cancelled")
@@ -488,7 +488,7 @@ class Machine(ProgramRunner):
         self.now += self.vary(self._switch_cost)
 
     def send_ipi(self, cpu: Cpu, priority: int) -> None:
-        """Make another CPU check the ready queue."""
+        """Send an inter-processor interrupt, so that another CPU checks the ready queue."""
         cpu.claimed = max(cpu.claimed, priority)
         if not cpu.ipi_pending:
             cpu.ipi_pending = True
@@ -503,7 +503,7 @@ class Machine(ProgramRunner):
         self.leave(cpu)
 
     def close(self) -> None:
-        """Record the runs of the threads that are still running at the end."""
+        """Record in the history that the running threads ran until now, the end of the simulation."""
         for cpu in self.cpus:
             if cpu.thread is not None:
                 self.history.ran(cpu, cpu.thread, cpu.thread.run_since, self.now)
@@ -511,5 +511,5 @@ class Machine(ProgramRunner):
 
 
 def _no_trace_control(*_: Any) -> int:
-    """Refuse TraceEvent() on a machine without a trace control."""
+    """Raise ENOSYS for TraceEvent() on a machine without a trace control."""
     raise QnxError(Errno.ENOSYS)

@@ -1,4 +1,4 @@
-"""The programs of threads: fetching what they yield, and recording their mistakes."""
+"""Runs the programs of threads and records their faults; also contains the programs of the process manager."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ from satview.capture.sim.calls.processes import (
     WaitPid,
     add_process,
     add_thread,
-    bury,
     close_all,
     create,
+    destroy_thread,
     new_process,
-    provide,
+    provide_resources,
     start,
 )
 from satview.capture.sim.parts.errors import Errno, QnxError, ThreadCancelled, WorkloadError, location_of
@@ -51,7 +51,7 @@ _MAP_NS, _SET_UP_NS = 4_000, 6_000
 
 
 def boot(kernel: KernelServices, name: str) -> Process:
-    """Start the process manager: one idle thread per CPU, and a pool of workers at its channel."""
+    """Start the process manager, with an idle thread for each CPU and a pool of worker threads; return its process."""
     manager = add_process(kernel, name, pid=1)
     for cpu in kernel.cpus:
         idle = add_thread(manager, _idle(), 0, Policy.FIFO, "idle", runmask=1 << cpu.index)
@@ -75,17 +75,17 @@ def _idle() -> Program:
 
 
 def _worker() -> Program:
-    """Serve the process manager's channel: start processes, clean up dead ones, reply to threads that wait for them."""
+    """Run a worker thread: serve the requests that the process manager's channel receives."""
     while True:
         received = yield MsgReceive(1)
         if received.is_pulse and received.code == CODE_FAULT:
-            yield Ring0(partial(provide, received.value))
+            yield Ring0(partial(provide_resources, received.value))
         elif received.is_pulse:
             dead = yield Ring0(partial(_reap, received.value))
             for rcvid, value in dead.waiters:
                 yield from _answer(rcvid, value)
             if dead.is_awaited:
-                yield Ring0(partial(_tell_parent, received.value))
+                yield Ring0(partial(_notify_parent, received.value))
         elif isinstance(received.payload, (Spawn, Fork)):
             yield Compute(40_000)
             pid = yield Ring0(partial(_create, received.payload, received.pid))
@@ -107,7 +107,7 @@ def _worker() -> Program:
 
 
 def _answer(rcvid: int, payload: Any) -> Program:
-    """Reply to a client, unless a signal has ended its wait meanwhile."""
+    """Reply to a client; ignore the error if a signal has ended the client's wait meanwhile."""
     try:
         yield MsgReply(rcvid, payload=payload)
     except QnxError as error:
@@ -134,7 +134,7 @@ def _note_waiter(pid: int, rcvid: int, kernel: KernelServices, cpu: Cpu) -> tupl
 
 
 def _create(call: Spawn | Fork, parent: int, kernel: KernelServices, cpu: Cpu) -> int:
-    """Create a process with its first thread."""
+    """Create a process with its first thread, for spawn or fork, and return its pid."""
     spawn = call if isinstance(call, Spawn) else Spawn(kernel.processes[parent].name, call.body, call.args)
     bits = spawn.bits or kernel.processes[parent].bits
     process = new_process(kernel, spawn.program, parent, bits)
@@ -162,7 +162,7 @@ def _create(call: Spawn | Fork, parent: int, kernel: KernelServices, cpu: Cpu) -
 
 
 def _wait_for_thread(kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
-    """Let a new thread set itself up while the worker that created it waits; the new thread is never READY."""
+    """Run a new thread's set-up while the worker that created it waits; the thread is not READY before it runs."""
     worker = cpu.thread
     if worker is None:
         raise AssertionError("the worker runs this")
@@ -182,16 +182,16 @@ def _wait_for_thread(kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
 
 
 def _replace(call: Exec, pid: int, tid: int, kernel: KernelServices, cpu: Cpu) -> int:
-    """Replace the program of a process (exec): only the caller survives, and its call ends without an exit event."""
+    """Replace the program of a process (exec): other threads end, and the caller's call has no exit event."""
     process = kernel.processes[pid]
     caller = process.threads[tid]
-    if caller.state != "REPLY":  # a signal has ended its wait, or the thread
+    if caller.state != "REPLY":  # a signal has ended the wait or the thread
         return int(Errno.ESRCH)
     cause = kernel.history.cause
     for thread in list(process.threads.values()):
         if thread is not caller and thread.state != "DEAD":
             kernel.stop_waiting(cpu, thread)
-            bury(kernel, cpu, thread)
+            destroy_thread(kernel, cpu, thread)
             kernel.history.cause = cause
     close_all(kernel, cpu, process)
     process.channels.clear()
@@ -215,7 +215,7 @@ def _replace(call: Exec, pid: int, tid: int, kernel: KernelServices, cpu: Cpu) -
 
 
 def _load(kernel: KernelServices, body: Body, args: tuple[Any, ...]) -> Program:
-    """Map the C library, as the loader does, then run the program."""
+    """Map the C library as the loader does, then run a program."""
     library = "libc.so.3" if not kernel.target.is_64bit else "libc.so.5"
     yield Mmap(_LIBRARY_TEXT, file=library)
     yield Mmap(_LIBRARY_DATA, file=library, flags=0x00100071, prot=0x300)
@@ -223,7 +223,7 @@ def _load(kernel: KernelServices, body: Body, args: tuple[Any, ...]) -> Program:
 
 
 def _begin(body: Body, args: tuple[Any, ...]) -> Program:
-    """Run a program; this frame makes its errors count as its own, not as those of the thread that started it."""
+    """Run a program; this frame attributes errors to the program, not to the thread that started it."""
     return (yield from body(*args))
 
 
@@ -248,14 +248,14 @@ def _unmap(call: Munmap, pid: int, kernel: KernelServices, cpu: Cpu) -> int:
 
 
 class _Dead(NamedTuple):
-    """A dead process: rcvids and replies of the threads that wait for it, and whether its parent wants SIGCHLD."""
+    """Threads to inform of the end of a process: rcvid and reply of waiters, and whether the parent gets SIGCHLD."""
 
     waiters: list[tuple[int, Any]]
     is_awaited: bool
 
 
 def _reap(pid: int, kernel: KernelServices, cpu: Cpu) -> _Dead:
-    """Remove the remains of a dead process."""
+    """Log the end of a dead process and the release of its memory; return the threads to inform."""
     process = kernel.processes[pid]
     kernel.spend(30_000)
     kernel.record.unmapped(cpu.index, kernel.stamp(), process, 0, _EVERYTHING)
@@ -264,12 +264,12 @@ def _reap(pid: int, kernel: KernelServices, cpu: Cpu) -> _Dead:
     kernel.record.process_life(cpu.index, kernel.stamp(), process, "DESTROY")
     kernel.truth.processes.append((time, "destroyed", pid, process.name))
     parent = kernel.processes.get(process.parent)
-    is_awaited = parent is not None and _has_use_for(parent, SIGCHLD)
+    is_awaited = parent is not None and _reacts_to(parent, SIGCHLD)
     return _Dead([(rcvid, process.exit_value) for rcvid in process.waiters], is_awaited)
 
 
-def _has_use_for(process: Process, signo: int) -> bool:
-    """Return whether a signal with the default action "ignore" has an effect on a process; otherwise it is not sent."""
+def _reacts_to(process: Process, signo: int) -> bool:
+    """Return whether a process handles, blocks or waits for a signal whose default action is "ignore"."""
     threads = process.threads.values()
     return not process.is_dead and (
         process.handlers.get(signo) is not None
@@ -277,33 +277,33 @@ def _has_use_for(process: Process, signo: int) -> bool:
     )
 
 
-def _tell_parent(pid: int, kernel: KernelServices, cpu: Cpu) -> int:
+def _notify_parent(pid: int, kernel: KernelServices, cpu: Cpu) -> int:
     """Send SIGCHLD to the parent of a dead process."""
     parent = kernel.processes[kernel.processes[pid].parent]
     kernel.post_signal(cpu, parent, None, SIGCHLD, CLD_EXITED)
     return 0
 
 
-LEAST_NS = 150  # minimum user code between two calls, so that time passes even in an empty loop
+MIN_NS = 150  # minimum time of user code between two calls, so that time passes even in an empty loop
 MAX_FAULTS = 1000
-_LONGEST = 1 << 62
+_MAX_CYCLES = 1 << 62
 
 
 class ProgramRunner(EventLoop):
     """The part of a machine that runs user code.
 
     Attributes:
-        faults: Mistakes of programs.
+        faults: Faults of programs, at most `MAX_FAULTS`.
     """
 
     def __init__(self, target: Target, seed: int, start_cycles: int) -> None:
         super().__init__(target, seed, start_cycles)
         self.faults: list[WorkloadError] = []
-        self._forgotten: set[str] = set()  # positions of calls that were never yielded
-        self._least = target.cycles(LEAST_NS)
+        self._forgotten: set[str] = set()  # locations of calls that were never yielded
+        self._min_cycles = target.cycles(MIN_NS)
 
     def next_item(self, thread: Thread) -> Any:
-        """Return what a program yields next, None when it has ended; report calls that it created but did not yield."""
+        """Resume a thread's program and return the item that it yields, None at its end; report calls not yielded."""
         faults, WATCH.is_on = len(self.faults), True
         try:
             item = self._resume(thread)
@@ -314,14 +314,14 @@ class ProgramRunner(EventLoop):
         return item
 
     def report_forgotten(self, culprit: Thread | str, is_reported: bool = True) -> None:
-        """Record the calls that a program or a handler created but did not yield, each location once."""
+        """Record a fault for each new location of calls that a program or handler created but did not yield."""
         for location in WATCH.take():
             if is_reported and location not in self._forgotten:
                 self._forgotten.add(location)
                 self.fault(culprit, ADVICE, location)
 
     def _resume(self, thread: Thread) -> Any:
-        """Return the next item the program yields; None when it has ended, normally or by an exception."""
+        """Resume a thread's program and return the item that it yields; None at its end, normal or by an exception."""
         value, error = thread.value, thread.error
         thread.value = thread.error = None
         try:
@@ -349,17 +349,17 @@ class ProgramRunner(EventLoop):
         return None
 
     def compute_cycles(self, thread: Thread, item: Compute) -> int:
-        """Return how long user code runs, in cycles; an invalid time is recorded as the program's fault."""
+        """Return the duration of a Compute in cycles; record an invalid duration as a fault of the program."""
         try:
             if item.ns < 0:
                 raise ValueError
-            return max(self._least, min(self.target.cycles(int(item.ns)), _LONGEST))
+            return max(self._min_cycles, min(self.target.cycles(int(item.ns)), _MAX_CYCLES))
         except (TypeError, ValueError, OverflowError):
             self.fault(thread, f"yielded Compute({item.ns!r:.40}), which is no time", thread.location())
-            return self._least
+            return self._min_cycles
 
     def guard(self, thread: Thread, what: str, function: Callable[[], Any]) -> Any:
-        """Call a function that a program passed to the kernel; an exception is recorded as that program's fault."""
+        """Call a function that a program passed to the kernel; record an exception as the program's fault."""
         try:
             return function()
         except KeyboardInterrupt:
@@ -369,7 +369,7 @@ class ProgramRunner(EventLoop):
             return None
 
     def fault(self, culprit: Thread | str, what: str, location: str) -> None:
-        """Record a mistake of a program, up to `MAX_FAULTS` in all."""
+        """Record a fault of a program, up to `MAX_FAULTS` faults."""
         if len(self.faults) < MAX_FAULTS:
             label = culprit if isinstance(culprit, str) else culprit.label
             self.faults.append(WorkloadError(label, location, what))

@@ -1,4 +1,4 @@
-"""The scheduler: ready queues, preemption, hand-off, time slices, sporadic budgets, CPU affinity, partitions."""
+"""The scheduler: ready queues, preemption, direct hand-off, time slices, sporadic budgets, CPU affinity, partitions."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from collections import deque
 from satview.capture.sim.parts.services import KernelServices
 from satview.capture.sim.parts.threads import WINDOW_MS, Cpu, Partition, Policy, Thread
 
-# Adaptive partitions: each has a share of CPU time over a sliding window, to be used up before others get theirs.
+# Adaptive partitions: each has a guaranteed share of CPU time over a sliding window.
 
 
 class PartitionScheduler:
-    """Accounts for the CPU time of a kernel's partitions."""
+    """Accounts for the CPU time of a kernel's partitions, and decides which threads have budget."""
 
     def __init__(self, kernel: KernelServices) -> None:
         self.kernel = kernel
@@ -31,7 +31,7 @@ class PartitionScheduler:
         return self.window * len(self.kernel.cpus) * partition.budget_percent // 100
 
     def may_run(self, thread: Thread) -> bool:
-        """Return whether a thread's partition has budget left, or the thread may draw on the critical budget."""
+        """Return whether a thread's partition has budget left, or critical budget if the thread is critical."""
         partition = thread.partition
         if partition is None or thread.is_idle:
             return True
@@ -41,7 +41,7 @@ class PartitionScheduler:
         return thread.is_critical and partition.critical_used < limit
 
     def charge(self, cpu: Cpu, thread: Thread, start: int, end: int) -> None:
-        """Charge CPU time to a thread's partition, or without budget, if it is critical, to the critical budget."""
+        """Charge CPU time to a partition; beyond its budget, charge a critical thread to the critical budget too."""
         partition = thread.partition
         if partition is None:
             return
@@ -61,8 +61,8 @@ class PartitionScheduler:
         """Move a server to the partition of a client until `take_back`; return whether that changes anything.
 
         Args:
-            server: The thread that received.
-            client: The thread that waits for it; it may itself run in a borrowed partition.
+            server: The thread that received the client's message.
+            client: The sender of the message; may itself run in another client's partition.
             lender: The message.
         """
         server.lender = lender
@@ -72,8 +72,8 @@ class PartitionScheduler:
         """Move a server back to its own partition; return whether that changes anything.
 
         Args:
-            server: The thread that served.
-            lender: The message that is replied to; no change if the server works for another. None = for any message.
+            server: The thread that received a message.
+            lender: The message that is replied to; no change if the server serves another message. None = any message.
         """
         if server.lender is None or (lender is not None and server.lender is not lender):
             return False
@@ -81,7 +81,7 @@ class PartitionScheduler:
         return self._move(server, server.own_partition, server.is_critical_itself)
 
     def _move(self, thread: Thread, partition: Partition | None, is_critical: bool) -> bool:
-        """Change the partition of a thread; its CPU time until now is charged to the old one."""
+        """Change the partition of a thread, and charge its CPU time until now to the old partition."""
         if thread.partition is partition and thread.is_critical == is_critical:
             return False
         if thread.state == "RUNNING" and thread.cpu >= 0:
@@ -103,7 +103,7 @@ class PartitionScheduler:
         self.kernel.record.partition_bankrupt(cpu.index, time, thread, partition)
 
     def forget_old(self) -> None:
-        """Drop the CPU time from before the window in all partitions."""
+        """Discard CPU time used before the current window, in all partitions."""
         for partition in self.kernel.partitions:
             self._forget_old(partition)
 
@@ -113,14 +113,14 @@ SLICE_TICKS = 4
 
 
 class ReadyQueue:
-    """Ready threads: one queue per priority, and a bit set of the queues that are not empty."""
+    """The ready threads, in one queue per priority, with a bit set of the queues that are not empty."""
 
     def __init__(self) -> None:
         self._queues: list[deque[Thread]] = [deque() for _ in range(PRIORITIES)]
         self._bits = 0
 
     def push(self, thread: Thread, in_front: bool = False) -> None:
-        """Append a thread to the queue of its priority, or put it in front if it was preempted."""
+        """Add a thread at the end of the queue of its priority, or in front if it was preempted."""
         queue = self._queues[thread.priority]
         if in_front:
             queue.appendleft(thread)
@@ -129,7 +129,7 @@ class ReadyQueue:
         self._bits |= 1 << thread.priority
 
     def remove(self, thread: Thread) -> None:
-        """Remove a thread."""
+        """Remove a thread from the queue of its priority."""
         queue = self._queues[thread.priority]
         queue.remove(thread)
         if not queue:
@@ -140,7 +140,7 @@ class ReadyQueue:
         return [thread for queue in reversed(self._queues) for thread in queue if not thread.is_idle]
 
     def best(self, cpu: int, partitions: PartitionScheduler | None = None, above: int = -1) -> Thread | None:
-        """Return the thread that should get a CPU next; None if no thread above the given priority may run there."""
+        """Return the thread to run next on a CPU; None if no thread of a priority above `above` may run there."""
         bits = self._bits >> (above + 1) << (above + 1)
         while bits:
             priority = bits.bit_length() - 1
@@ -152,7 +152,7 @@ class ReadyQueue:
 
 
 class Scheduler:
-    """Decides for a machine which thread has which CPU."""
+    """Decides which thread runs on each CPU of a machine."""
 
     def __init__(self, kernel: KernelServices) -> None:
         self.kernel = kernel
@@ -164,7 +164,7 @@ class Scheduler:
             return self.ready.best(cpu.index)
         selected = self.ready.best(cpu.index, self.partitions)
         if selected is None or selected.is_idle:
-            return self.ready.best(cpu.index)  # free time: budgets do not matter while no thread with budget is ready
+            return self.ready.best(cpu.index)  # no ready thread has budget left, so that any thread may run
         return selected
 
     def _beats(self, new: Thread, old: Thread, is_yielding: bool) -> bool:
@@ -178,7 +178,7 @@ class Scheduler:
         """Switch a CPU to the thread that should run there, unless it already does."""
         expected, cpu.expected = cpu.expected, 0
         self._switch(cpu)
-        if expected > 1:  # the switch took only one of them
+        if expected > 1:  # the switch took only one of the expected threads
             for thread in self.ready.waiting():
                 self._find_cpu(cpu, thread)
 
@@ -219,7 +219,7 @@ class Scheduler:
             thread.sporadic.active_since = thread.run_since
 
     def release(self, cpu: Cpu, thread: Thread) -> None:
-        """Take the CPU from its thread; the caller sets the thread's new state at once."""
+        """Take the CPU from the thread that runs on it; the caller sets the thread's new state at once."""
         kernel = self.kernel
         cpu.thread = None
         thread.cpu = -1
@@ -227,7 +227,7 @@ class Scheduler:
         self.charge(cpu, thread, is_leaving=True)
 
     def make_ready(self, cpu: Cpu, thread: Thread) -> int:
-        """Make a thread ready and find a CPU for it, unless it is held; return the time of the event."""
+        """Make a thread ready and find a CPU for it, or STOPPED if it is held; return the time of the event."""
         if thread.is_held:
             return self.kernel.set_state(cpu, thread, "STOPPED")
         time = self.kernel.set_state(cpu, thread, "READY")
@@ -236,7 +236,7 @@ class Scheduler:
         return time
 
     def forget(self, thread: Thread) -> None:
-        """Remove a ready thread from its queue, as it dies."""
+        """Remove a ready thread from its queue, because it is stopped or destroyed."""
         for cpu in self.kernel.cpus:
             if cpu.handoff is thread:
                 cpu.handoff = None
@@ -244,7 +244,7 @@ class Scheduler:
         self.ready.remove(thread)
 
     def _find_cpu(self, here: Cpu, thread: Thread) -> None:
-        """Interrupt another CPU that runs at lower priority, unless this CPU will take the thread itself."""
+        """Find a CPU for a ready thread: this CPU if it is free, else the CPU with the lowest priority, by an IPI."""
         if here.thread is None and thread.runmask >> here.index & 1 and here.handoff is None:
             here.expected += 1
             return
@@ -264,7 +264,7 @@ class Scheduler:
             self.kernel.send_ipi(best, thread.priority)
 
     def set_priority(self, cpu: Cpu, thread: Thread, priority: int) -> None:
-        """Change an effective priority; a ready or running thread logs a new state event, a blocked one does not."""
+        """Change the effective priority of a thread; log the state of a ready or running thread again."""
         priority = max(1, min(PRIORITIES - 1, priority))
         if priority == thread.priority:
             return
@@ -281,17 +281,17 @@ class Scheduler:
                 self.kernel.send_ipi(self.kernel.cpus[thread.cpu], -1)
 
     def serve(self, cpu: Cpu, server: Thread, client: Thread, message: object) -> None:
-        """Run a server that received a message in the partition of its client."""
+        """Move a server to the partition of the client whose message it received."""
         if self.partitions is not None and self.partitions.lend(server, client, message):
             self._show(cpu, server)
 
     def end_service(self, cpu: Cpu, server: Thread, message: object = None) -> None:
-        """Move a server back to its own partition, if it works for the given message; None = for any message."""
+        """Move a server back to its own partition if it serves this message; None = any message."""
         if self.partitions is not None and self.partitions.take_back(server, message):
             self._show(cpu, server)
 
     def _show(self, cpu: Cpu, thread: Thread) -> None:
-        """Log the new partition of a running thread, like a new priority; a blocked thread shows it when it runs."""
+        """Log RUNNING again for a running thread whose partition has changed."""
         if thread.state == "RUNNING" and thread.cpu >= 0:
             self.kernel.set_state(cpu, thread, "RUNNING", on_cpu=thread.cpu)
             if thread.cpu != cpu.index:
@@ -322,7 +322,7 @@ class Scheduler:
                 kernel.send_ipi(cpu, -1)
 
     def charge(self, cpu: Cpu, thread: Thread, is_leaving: bool = False) -> None:
-        """Charge a thread for its CPU time since the last charge; `is_leaving` if it gives up the CPU."""
+        """Charge a thread for its CPU time since the last charge; `is_leaving` = the thread leaves the CPU."""
         since, now = thread.charged_until, self.kernel.now
         thread.charged_until = now
         self._charge_sporadic(thread, now - since, is_leaving)
@@ -332,12 +332,12 @@ class Scheduler:
     # Sporadic scheduling
 
     def _take_priority(self, cpu: Cpu, thread: Thread) -> None:
-        """Lower a thread to its low priority once its sporadic budget is used up."""
+        """Set a thread to its low priority if its sporadic budget is used up."""
         if thread.sporadic is not None and thread.sporadic.left <= 0 and thread.priority > thread.sporadic.low:
             self.set_priority(cpu, thread, thread.sporadic.low)
 
     def _charge_sporadic(self, thread: Thread, used: int, is_leaving: bool) -> None:
-        """Charge time to the sporadic budget; an activation's use is replenished one period after its start."""
+        """Charge CPU time to a sporadic budget; schedule its replenishment one period after the activation began."""
         account = thread.sporadic
         if account is None or thread.priority <= account.low:
             return
@@ -367,7 +367,7 @@ class Scheduler:
         self.kernel.kernel_entry(self.kernel.cpus[max(thread.last_cpu, 0)], lambda cpu: self._raise(cpu, thread))
 
     def _raise(self, cpu: Cpu, thread: Thread) -> None:
-        """Restore the high priority of a thread; its time is charged to the budget again from now on."""
+        """Restore the high priority of a thread; from now on CPU time is charged to the sporadic budget again."""
         account = thread.sporadic
         if account is None:
             return

@@ -1,1 +1,1 @@
-"""The parts of the simulated kernel: threads, objects, time, and the history of events."""
+"""Data records of the simulated kernel, properties of targets, the event loop, and the true history."""

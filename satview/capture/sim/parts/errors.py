@@ -1,4 +1,4 @@
-"""Errors of the simulated machine: QNX error numbers, and mistakes of workloads."""
+"""Errors of the simulated machine: QNX error numbers, and faults of workloads."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Errno(IntEnum):
     ETIMEDOUT = 260
 
 
-_OUR_CODE = ("satview.capture.sim.", "satview.capture.kernel", "satview.capture.trace_event")
+_SIMULATION_MODULES = ("satview.capture.sim.", "satview.capture.kernel", "satview.capture.trace_event")
 _MEANING = {
     Errno.EPERM: "Operation not permitted",
     Errno.ESRCH: "No such process or thread",
@@ -54,7 +54,7 @@ _MEANING = {
 
 
 class QnxError(OSError):
-    """A kernel call failed; `errno` is the QNX number. A subclass, so that Python does not map it to host errors."""
+    """A kernel call failed; `errno` is QNX's error number, which can differ from the host's number."""
 
     def __init__(self, number: Errno, detail: str = "") -> None:
         text = _MEANING[number] + (f": {detail}" if detail else "")
@@ -64,15 +64,15 @@ class QnxError(OSError):
 
 
 class ThreadCancelled(BaseException):
-    """Raised at the `yield` of a cancelled thread so that its `finally` blocks run; `except Exception` ignores it."""
+    """Raised at the `yield` of a cancelled thread, so that `finally` blocks run; not caught by `except Exception`."""
 
 
 class WorkloadError(SatviewError):
-    """A workload did something that a program cannot do; names the thread and the line.
+    """A fault of a workload's program; the text names the thread and the line.
 
     Attributes:
-        thread: `process tid` of the culprit.
-        location: File and line of its program, `name.py:12`; empty if unknown.
+        thread: Process name and tid of the thread at fault.
+        location: File and line of the thread's program, such as `name.py:12`; empty = unknown.
     """
 
     def __init__(self, thread: str, location: str, what: str) -> None:
@@ -83,13 +83,13 @@ class WorkloadError(SatviewError):
 
 
 def location_of(fault: BaseException) -> str:
-    """Return where an exception began, as `name.py:12`, in the program's code rather than the simulation's."""
-    trace, ours, theirs = fault.__traceback__, "", ""
+    """Return the innermost location of an exception in a program's code, else in the simulation's: `name.py:12`."""
+    trace, simulation_location, program_location = fault.__traceback__, "", ""
     while trace is not None:
         location = f"{trace.tb_frame.f_code.co_filename.replace(chr(92), '/').rsplit('/', 1)[-1]}:{trace.tb_lineno}"
-        if str(trace.tb_frame.f_globals.get("__name__")).startswith(_OUR_CODE):
-            ours = location
+        if str(trace.tb_frame.f_globals.get("__name__")).startswith(_SIMULATION_MODULES):
+            simulation_location = location
         else:
-            theirs = location
+            program_location = location
         trace = trace.tb_next
-    return theirs or ours
+    return program_location or simulation_location

@@ -1,4 +1,4 @@
-"""Sources of interrupts, and what is attached to them: handlers, events, hooks of the trace interrupt."""
+"""Sources of interrupts, the handlers and events attached to them, and the hooks of the trace interrupt."""
 
 from __future__ import annotations
 
@@ -13,7 +13,12 @@ CLOCK_VECTOR = 0
 
 
 class Attachment:
-    """A handler or an event attached to an interrupt."""
+    """A handler or an event attached to an interrupt.
+
+    Attributes:
+        is_masked: The interrupt is masked for this attachment.
+        is_latched: An interrupt occurred while masked; it is delivered at the unmask.
+    """
 
     __slots__ = ("event", "handler", "handler_ns", "ident", "is_latched", "is_masked", "process", "thread", "vector")
 
@@ -41,8 +46,10 @@ class InterruptSource:
     """A device that raises interrupts.
 
     Attributes:
-        gap_ns: Returns the time to the next interrupt; None ends them.
-        is_clock: True for the tick, or in 8.0 the silent beat that only ends time slices.
+        gap_ns: Returns the time to the next interrupt; None = no more interrupts.
+        is_clock: This is the clock tick, or in 8.0 the silent timer that only ends time slices.
+        is_silent: The interrupts are not logged, and no handlers are called.
+        is_active: The device will raise another interrupt.
     """
 
     __slots__ = ("attachments", "cpu", "gap_ns", "is_active", "is_clock", "is_silent", "vector")
@@ -55,7 +62,7 @@ class InterruptSource:
         self.gap_ns = gap_ns
         self.is_clock = is_clock
         self.is_silent = is_silent
-        self.is_active = False  # a further interrupt of a device is due
+        self.is_active = False
         self.attachments: list[Attachment] = []
 
 
@@ -63,7 +70,7 @@ FLAGS_END = 0x1  # _NTO_INTR_FLAGS_END
 
 
 class FullBuffer(Protocol):
-    """A full trace buffer as its hooks see it."""
+    """The attributes of a full trace buffer that hooks use."""
 
     index: int
     sequence: int
@@ -77,7 +84,7 @@ class _TraceHook:
 
 
 class TraceHooks:
-    """The trace hooks in the order in which they are called: newest first, unless the flags say otherwise.
+    """The handlers of the trace interrupt, in calling order: the newest first, those with FLAGS_END last.
 
     Source: manual of InterruptHookTrace().
     """
@@ -94,17 +101,17 @@ class TraceHooks:
             self._hooks.insert(0, hook)
 
     def detach(self, ident: int, process: Process) -> bool:
-        """Remove a handler by its id; return whether the process had one with that id."""
+        """Remove a handler by its id; return whether the process had a handler with that id."""
         others = [hook for hook in self._hooks if hook.ident != ident or hook.process is not process]
         was_there = len(others) < len(self._hooks)
         self._hooks = others
         return was_there
 
     def detach_all(self, process: Process) -> None:
-        """Remove the handlers of a dying process."""
+        """Remove all handlers of a process."""
         self._hooks = [hook for hook in self._hooks if hook.process is not process]
 
     def call(self, buffer: FullBuffer) -> None:
-        """Call all handlers in order."""
+        """Call all handlers with a full buffer, in calling order."""
         for hook in tuple(self._hooks):
             hook.handler(buffer)

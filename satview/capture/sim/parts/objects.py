@@ -1,4 +1,4 @@
-"""Synchronization objects as the kernel stores them: mutex, condition variable, semaphore, barrier, lock."""
+"""State of synchronization objects: mutex, condition variable, semaphore, barrier, readers/writer lock, queue."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ class SyncObject:
     """A synchronization object in user memory; `name` identifies it in reports and determines its address.
 
     Attributes:
-        waiters: Threads blocked on it, in order of arrival.
-        is_destroyed: By SyncDestroy().
+        waiters: Threads blocked on the object, in order of arrival.
+        is_destroyed: SyncDestroy() has destroyed the object.
     """
 
     def __init__(self, name: str) -> None:
@@ -26,24 +26,26 @@ class SyncObject:
 
     @property
     def label(self) -> str:
-        """Type and name."""
+        """Type and name of the object, for reports."""
         return f"{type(self).__name__.lower()} {self.name}"
 
     def values(self, prefix: str = "") -> dict[str, int]:
-        """Return address, count and owner under the names of the event table."""
+        """Return address, count and owner by their names in the event table."""
         return {"sync_p": self.address, f"{prefix}count": 0, f"{prefix}owner": 0}
 
     def take_best(self) -> Thread:
-        """Remove and return the waiter with the highest priority, the oldest of equal ones."""
+        """Remove and return the waiter with the highest priority; of equal priorities, the first to wait."""
         best = max(range(len(self.waiters)), key=lambda i: (self.waiters[i].priority, -i))
         return self.waiters.pop(best)
 
 
 class Mutex(SyncObject):
-    """A mutex; `inherit=False` makes one without priority inheritance.
+    """A mutex.
 
     Attributes:
-        ceiling: Minimum priority at which its holder runs; the kernel then locks and unlocks it. 0 = none.
+        inherit: The owner inherits the priority of waiting threads.
+        ceiling: Minimum priority of the owner; 0 = none. Locking and unlocking a mutex with a ceiling enter the kernel.
+        owner: Thread that has locked the mutex; None = unlocked.
     """
 
     def __init__(self, name: str, inherit: bool = True, ceiling: int = 0) -> None:
@@ -53,14 +55,14 @@ class Mutex(SyncObject):
         self.owner: Thread | None = None
 
     def owner_word(self) -> int:
-        """Return owner and waiters flag as stored in memory."""
+        """Return the word in memory that contains the owner and the flag for waiting threads."""
         if self.owner is None:
             return 0
         word = (self.owner.tid << 16 | self.owner.pid & 0xFFFF) & 0x7FFFFFFF
         return word | (0x80000000 if self.waiters else 0)
 
     def values(self, prefix: str = "") -> dict[str, int]:
-        """Return address, count and owner."""
+        """Return address, count and owner by their names in the event table."""
         return {
             "sync_p": self.address,
             f"{prefix}count": 0x80000000,
@@ -70,7 +72,7 @@ class Mutex(SyncObject):
 
 
 class Condvar(SyncObject):
-    """A condition variable."""
+    """A condition variable; `mutex_of` contains the mutex of each waiting thread."""
 
     def __init__(self, name: str) -> None:
         super().__init__(name)
@@ -85,12 +87,12 @@ class Semaphore(SyncObject):
         self.count = count
 
     def values(self, prefix: str = "") -> dict[str, int]:
-        """Return address and count."""
+        """Return address, count and owner by their names in the event table."""
         return {"sync_p": self.address, f"{prefix}count": self.count, f"{prefix}owner": 0xFFFFFFFE}
 
 
 class Barrier(SyncObject):
-    """Blocks threads until `count` of them have arrived."""
+    """A barrier, which blocks threads until `count` threads have arrived."""
 
     def __init__(self, name: str, count: int) -> None:
         super().__init__(name)
@@ -98,12 +100,16 @@ class Barrier(SyncObject):
 
     @property
     def lacks_one(self) -> bool:
-        """True if only one thread is missing."""
+        """Whether the next thread to arrive is the last one needed."""
         return len(self.waiters) + 1 >= self.count
 
 
 class RwLock(SyncObject):
-    """A readers/writer lock; waiting writers go first."""
+    """A readers/writer lock, which waiting threads get in order of arrival.
+
+    Attributes:
+        queue: Each waiting thread, and whether the thread waits to write.
+    """
 
     def __init__(self, name: str) -> None:
         super().__init__(name)
@@ -116,8 +122,8 @@ class BoundedQueue(SyncObject):
     """A message queue or pipe with limited capacity, ordered by priority.
 
     Attributes:
-        items: (priority, message) of each entry.
-        waiting_entries: The entries that threads in `waiters` want to add; empty while these wait for an entry.
+        items: Priority and message of each entry.
+        waiting_entries: The entry that each thread in `waiters` wants to add; empty if the waiters want to receive.
     """
 
     def __init__(self, name: str, capacity: int) -> None:
@@ -127,13 +133,13 @@ class BoundedQueue(SyncObject):
         self.waiting_entries: dict[Thread, tuple[int, bytes]] = {}
 
     def put(self, entry: tuple[int, bytes]) -> None:
-        """Add an entry behind those of the same priority."""
+        """Add an entry behind the entries of the same priority."""
         position = next((i for i, (priority, _) in enumerate(self.items) if priority < entry[0]), len(self.items))
         self.items.insert(position, entry)
 
 
 def lock_state(thing: Any) -> tuple[Thread, ...]:
-    """Return the threads that hold an object that another thread waits for; empty if there is no holder."""
+    """Return the threads that hold the object on which a thread is blocked; empty if no thread holds it."""
     if isinstance(thing, Mutex):
         return (thing.owner,) if thing.owner is not None else ()
     if isinstance(thing, RwLock):

@@ -1,4 +1,4 @@
-"""The interface of the recorder of a machine's events, and the event loop."""
+"""The event loop of a simulated machine, and the interface of the recorder to which it reports events."""
 
 from __future__ import annotations
 
@@ -14,25 +14,25 @@ from satview.capture.sim.parts.sigevent import Sigevent
 from satview.capture.sim.parts.target import Target
 from satview.capture.sim.parts.threads import Cpu, Partition, PendingCall, Process, Thread
 
-# Simulated time: a clock that only moves forward, a heap of future actions, and durations that vary by seed.
+# Simulated time: a clock that only moves forward, a heap of future actions, and random durations.
 
 
 Action = Callable[[Any], None]
 _JITTER = 4096
-EVENT_NS = (60, 260)  # cost of one event, about as on a 2.5 GHz machine
+EVENT_NS = (60, 260)  # lowest and highest cost of one event, about as on a 2.5 GHz machine
 _POLL = 0x3FF
 _NESTED_AT_MOST = 16
 
 
 class EventLoop:
-    """Clock and action heap of a machine.
+    """Clock of a machine, and heap of its future actions.
 
     Attributes:
-        now: Cycles; the stamp of the last event, or later.
-        deferred: Kernel code scheduled by interrupts, to run once the kernel is free.
-        nesting: Above 0 inside an interrupt.
-        is_polling: The interrupt came while the kernel was running.
-        service, due: The actions of hardware interrupts, which may come between two slots.
+        now: Time in cycles: the stamp of the last event, or later.
+        deferred: Functions to run in the kernel, with their CPU, once the current operation has ended.
+        nesting: Greater than 0 during an interrupt.
+        is_polling: The current interrupt occurred while the kernel was running.
+        service, due: The actions of hardware interrupts, which may occur between two slots of an event.
         events_due: Heap of future actions: (time, number, action, argument).
     """
 
@@ -53,35 +53,34 @@ class EventLoop:
         self._event_cost = self.bounds(EVENT_NS)
 
     def bounds(self, ns: tuple[int, int]) -> tuple[int, int]:
-        """Return a range in nanoseconds as (lowest, spread) in cycles."""
+        """Convert a range (lowest, highest) in nanoseconds to (lowest, spread) in cycles, for `vary`."""
         low = max(1, self.target.cycles(ns[0]))
         return low, max(1, self.target.cycles(ns[1]) - low)
 
     def vary(self, cost: tuple[int, int]) -> int:
-        """Return a duration between the bounds (lowest, spread) in cycles."""
+        """Return a random duration in cycles; `cost` contains the lowest duration and the spread above it."""
         self._jitter_at = position = (self._jitter_at + 1) % _JITTER
         return cost[0] + int(cost[1] * self._jitter[position])
 
     def stamp(self) -> int:
-        """Move the clock past one event and return its time; no two are equal.
+        """Advance the clock by the cost of one event and return the event's time; all times differ.
 
-        Interrupts that are due come first: the kernel allows them at every event, recorded or not.
+        Interrupts that are due occur first: the kernel allows interrupts before every event, logged or not.
         """
         if not self.nesting and self.events_due and self.events_due[0][0] <= self.now:
             self.poll_nested()
-        self._jitter_at = position = (
-            self._jitter_at + 1
-        ) % _JITTER  # `vary`, without the call: this is the hottest line
+        # `vary` inline, because this is the hottest line.
+        self._jitter_at = position = (self._jitter_at + 1) % _JITTER
         low, spread = self._event_cost
         self.now += low + int(spread * self._jitter[position])
         return self.now
 
     def spend(self, ns: int) -> None:
-        """Advance the clock by kernel time."""
+        """Advance the clock by the time that kernel code takes."""
         self.now += self.target.cycles(ns)
 
     def at(self, time: int, action: Action, argument: Any = None) -> None:
-        """Call `action(argument)` at a time."""
+        """Call `action(argument)` at a time in cycles."""
         self._sequence += 1
         heapq.heappush(self.events_due, (time, self._sequence, action, argument))
 
@@ -92,7 +91,7 @@ class EventLoop:
     def run(
         self, until: int, cancelled: Callable[[], bool] | None = None, progress: Callable[[int], None] | None = None
     ) -> None:
-        """Simulate until a time, until no action is left, or until `stop()`."""
+        """Simulate until a time in cycles, until no action is left, or until `stop()`."""
         heap, pop = self.events_due, heapq.heappop
         count = 0
         while heap and not self.is_stopped:
@@ -118,9 +117,9 @@ class EventLoop:
         self.is_stopped = True
 
     def poll_nested(self) -> None:
-        """Take hardware interrupts that are due now: between two slots of a long event, or before the next event.
+        """Execute hardware interrupts that are due now: between two slots of an event, or before the next event.
 
-        Neither takes time by itself, so the filters affect where the interrupts' slots are, but not when they come.
+        Slots take no simulated time, so filters affect the position of an interrupt's slots, but not its time.
         """
         if self.nesting:
             return
@@ -136,15 +135,15 @@ class EventLoop:
                 self.is_polling = False
 
 
-# Finds calls of TraceEvent() whose `yield` was forgotten: the object is created and dropped unused.
+# Detection of TraceEvent() calls without `yield`: the object is created and deleted without having been yielded.
 
 
 class CallWatch:
-    """Collects the locations of calls without `yield` while a program runs.
+    """Collects the locations of TraceEvent() calls that a running program creates but does not yield.
 
     Attributes:
-        is_on: A program or a handler is running, so objects created now are its own.
-        locations: Recorded since the last `take()`, each once.
+        is_on: A program or a handler is running, which creates the objects.
+        locations: Locations recorded since the last `take()`, each once, in order.
     """
 
     __slots__ = ("is_on", "locations")
@@ -154,14 +153,14 @@ class CallWatch:
         self.locations: dict[str, None] = {}
 
     def location(self) -> str:
-        """Return file and line of the caller's caller; empty while no program runs."""
+        """Return file and line of the caller's caller; empty if no program is running."""
         if not self.is_on:
             return ""
         frame = sys._getframe(2)
         return f"{frame.f_code.co_filename.replace(chr(92), '/').rsplit('/', 1)[-1]}:{frame.f_lineno}"
 
-    def thrown_away(self, location: str) -> None:
-        """Record that an object created there was dropped without having been yielded."""
+    def record_unused(self, location: str) -> None:
+        """Record the location where an object was created that was deleted without having been yielded."""
         if self.is_on:
             self.locations[location] = None
 
@@ -188,80 +187,80 @@ class Mapping(Protocol):
 
 
 class Recorder(Protocol):
-    """Receives every event with its CPU and time (cycles), and decides whether to write it."""
+    """Receives every event of a machine with its CPU and its time in cycles; decides whether to log the event."""
 
     def kernel_enter(self, cpu: int, time: int, thread: Thread, call: PendingCall) -> None:
-        """A kernel call begins."""
+        """Report that a kernel call begins."""
 
     def kernel_exit(self, cpu: int, time: int, thread: Thread, call: PendingCall) -> None:
-        """A kernel call ends; its outcome is in the thread."""
+        """Report that a kernel call ends; the thread contains the result."""
 
     def kernel_interrupted(self, cpu: int, time: int, thread: Thread, call: PendingCall) -> None:
-        """A kernel call ends without its arguments."""
+        """Report that a kernel call was interrupted, so that its exit arguments are lost."""
 
     def thread_state(self, cpu: int, time: int, thread: Thread) -> None:
-        """A thread enters its current state."""
+        """Report that a thread has entered its current state."""
 
     def thread_life(self, cpu: int, time: int, thread: Thread, event: str) -> None:
-        """A thread is created (CREATE) or destroyed (DESTROY)."""
+        """Report that a thread is created (CREATE) or destroyed (DESTROY)."""
 
     def thread_name(self, cpu: int, time: int, thread: Thread) -> None:
-        """A thread has been named."""
+        """Report that a thread has been named."""
 
     def process_life(self, cpu: int, time: int, process: Process, event: str) -> None:
-        """A process changes: CREATE, CREATE_NAME, DESTROY or DESTROY_NAME."""
+        """Report CREATE, CREATE_NAME, DESTROY or DESTROY_NAME of a process."""
 
     def comm(self, cpu: int, time: int, event: str, words: tuple[int, ...], pid: int, tid: int) -> None:
-        """A message, pulse or signal; filters compare pid and tid, tid is 0 for the kernel's pulses."""
+        """Report a message, pulse or signal; filters compare pid and tid. The tid is 0 for the kernel's pulses."""
 
     def interrupt_enter(self, cpu: int, time: int, vector: int, address: int) -> None:
-        """An interrupt begins."""
+        """Report that an interrupt begins."""
 
     def interrupt_exit(self, cpu: int, time: int, vector: int, kernel_flags: int) -> None:
-        """An interrupt ends."""
+        """Report that an interrupt ends."""
 
     def handler_enter(self, cpu: int, time: int, process: Process, vector: int, address: int) -> None:
-        """An interrupt handler begins."""
+        """Report that an interrupt handler begins."""
 
     def handler_exit(self, cpu: int, time: int, vector: int, event: Sigevent | None) -> None:
-        """An interrupt handler ends and returns an event, or none."""
+        """Report that an interrupt handler ends and returns a sigevent; None = no sigevent."""
 
     def deliver_interrupt(self, cpu: int, time: int, ident: int) -> None:
-        """8.0: an interrupt is delivered to its service thread."""
+        """Report the delivery of an interrupt to its service thread (8.0)."""
 
     def timer(self, cpu: int, time: int, thread: Thread, ident: int, flags: int) -> None:
-        """A timer has expired (7.x on)."""
+        """Report that a timer has expired (logged from 6.6 on)."""
 
     def ipi(self, cpu: int, time: int, thread: Thread) -> None:
-        """An inter-processor interrupt has arrived."""
+        """Report an inter-processor interrupt."""
 
     def partition_bankrupt(self, cpu: int, time: int, thread: Thread, partition: Partition) -> None:
-        """A critical thread has used up its partition's critical budget."""
+        """Report that a critical thread has used up the critical budget of its partition."""
 
     def mapped(self, cpu: int, time: int, process: Process, address: int, call: Mapping) -> None:
-        """Memory has been mapped (6.4 on)."""
+        """Report that memory has been mapped (logged from 6.4 on)."""
 
     def unmapped(self, cpu: int, time: int, process: Process, address: int, length: int) -> None:
-        """Memory has been unmapped (6.4 on)."""
+        """Report that memory has been unmapped (logged from 6.4 on)."""
 
     def system(self, cpu: int, time: int, name: str, values: dict[str, int | bytes]) -> None:
-        """An event of class SYSTEM with its name and arguments, if the release has it."""
+        """Report a SYSTEM event by name with its arguments; ignored if the release does not have the event."""
 
     def virtual_thread(self, cpu: int, time: int, thread: Thread, state: str) -> None:
-        """The virtual thread that a thread represents enters a state (up to 7.x)."""
+        """Report that the virtual thread that a thread represents enters a state (up to 7.x)."""
 
     def path(self, cpu: int, time: int, thread: Thread, text: str) -> None:
-        """A path name is resolved."""
+        """Report that a path name is resolved."""
 
     def service_thread(self, cpu: int, time: int, thread: Thread, ident: int, interrupt_cpu: int) -> None:
-        """8.0: a thread has become the service thread of an interrupt."""
+        """Report that a thread has become the service thread of an interrupt (8.0)."""
 
 
 def polled(recorder: Recorder, loop: EventLoop) -> Recorder:
-    """Return a recorder that allows interrupts after every event.
+    """Return a recorder that executes interrupts that are due after every event.
 
-    They also come between two slots of a long event, whose length depends on the filter. Without polling after each
-    event they would come later when a filter drops it, and the simulated history would depend on filters.
+    Interrupts also occur between two slots of an event. Without polling after each event they would occur later if a
+    filter drops the event, and the simulated history would depend on the filters.
     """
     due = loop.events_due
 

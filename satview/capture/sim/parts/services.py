@@ -1,7 +1,7 @@
-"""Interfaces of the machine for kernel calls and other parts of the kernel.
+"""Interfaces of the simulated machine for kernel calls and other parts of the kernel.
 
-The machine matches these protocols structurally. Modules import them instead of the machine, which avoids import
-cycles.
+The classes of the machine implement these protocols. Modules import the protocols instead of the machine, to avoid
+import cycles.
 """
 
 from __future__ import annotations
@@ -27,19 +27,19 @@ class SchedulerServices(Protocol):
         """Make a thread ready and find a CPU for it; return the time of the event, in cycles."""
 
     def release(self, cpu: Cpu, thread: Thread) -> None:
-        """Take the CPU from its thread; the caller sets the thread's new state at once."""
+        """Take the CPU from the thread that runs on it; the caller sets the thread's new state at once."""
 
     def forget(self, thread: Thread) -> None:
-        """Remove a ready thread from its queue, as it dies."""
+        """Remove a ready thread from its queue, because it is stopped or destroyed."""
 
     def set_priority(self, cpu: Cpu, thread: Thread, priority: int) -> None:
-        """Change an effective priority, 1 to 255."""
+        """Change the effective priority of a thread, 1 to 255."""
 
     def serve(self, cpu: Cpu, server: Thread, client: Thread, message: object) -> None:
-        """Run a server that received a message in the partition of its client."""
+        """Move a server to the partition of the client whose message it received."""
 
     def end_service(self, cpu: Cpu, server: Thread, message: object = None) -> None:
-        """Move a server back to its own partition, if it works for the given message; None = for any message."""
+        """Move a server back to its own partition if it serves this message; None = any message."""
 
     def charge(self, cpu: Cpu, thread: Thread, is_leaving: bool = False) -> None:
         """Charge the CPU time that a thread has used since the last charge."""
@@ -49,7 +49,7 @@ class SchedulerServices(Protocol):
 
 
 class TimerServices(Protocol):
-    """Everything that waits for a time; see `Timers`."""
+    """Runs functions when a time is reached: timers, sleeps and timeouts; see `Timers`."""
 
     clock_interrupt: int
 
@@ -57,7 +57,7 @@ class TimerServices(Protocol):
         """Call `fire(cpu)` in the kernel after the deadline, in cycles."""
 
     def set_off(self, timer: Timer, ns: int) -> None:
-        """Let a timer expire after a time, and then at its interval."""
+        """Start a timer that expires after `ns`, and then periodically at its interval."""
 
     def arm_timeout(self, thread: Thread) -> None:
         """Start the timeout set by TimerTimeout for the wait that a thread has just begun."""
@@ -67,7 +67,7 @@ class TimerServices(Protocol):
 
 
 class InterruptServices(Protocol):
-    """Handlers and events attached to interrupts; see `Interrupts`."""
+    """Attaches handlers and events to interrupts; see `InterruptController`."""
 
     trace_hooks: TraceHooks
 
@@ -82,22 +82,22 @@ class InterruptServices(Protocol):
         """Attach a handler or an event to a vector."""
 
     def new_ident(self) -> int:
-        """Return a new id for an attachment."""
+        """Return an unused id for an attachment."""
 
     def detach(self, ident: int, process: Process) -> bool:
-        """Detach by id; return whether the process has such an attachment."""
+        """Remove an attachment by id; return False if the process has no such attachment."""
 
     def detach_all(self, process: Process) -> None:
-        """Detach everything of a dying process."""
+        """Remove all attachments of a process."""
 
 
 class KernelServices(Protocol):
-    """The kernel as its calls see it; see `Machine`.
+    """The part of `Machine` that kernel calls use.
 
     Attributes:
-        now: Cycles; the stamp of the last event, or later.
-        deferred: Kernel code to run once the kernel is free.
-        trace_event: Executes TraceEvent(): mode, arguments, CPU, pid, whether the caller has I/O privilege.
+        now: Time in cycles: the stamp of the last event, or later.
+        deferred: Functions to run in the kernel, with their CPU, once the current operation has ended.
+        trace_event: Executes TraceEvent(mode, arguments, CPU, pid, whether the caller has I/O privilege).
     """
 
     target: Target
@@ -124,11 +124,11 @@ class KernelServices(Protocol):
 
     @property
     def timers(self) -> TimerServices:
-        """Everything that waits for a time."""
+        """Runs functions when a time is reached."""
 
     @property
     def interrupts(self) -> InterruptServices:
-        """Handlers and events attached to interrupts."""
+        """Attaches handlers and events to interrupts."""
 
     @property
     def truth(self) -> Truth:
@@ -141,13 +141,13 @@ class KernelServices(Protocol):
     # Time
 
     def stamp(self) -> int:
-        """Move the clock past one event and return its time in cycles; no two are equal."""
+        """Advance the clock by the cost of one event and return the event's time in cycles; all times differ."""
 
     def spend(self, ns: int) -> None:
-        """Advance the clock by kernel time."""
+        """Advance the clock by the time that kernel code takes."""
 
     def vary(self, cost: tuple[int, int]) -> int:
-        """Return a duration between the bounds (lowest, spread) in cycles."""
+        """Return a random duration in cycles; `cost` contains the lowest duration and the spread above it."""
 
     def at(self, time: int, action: Callable[[Any], None], argument: Any = None) -> None:
         """Call `action(argument)` at a time in cycles."""
@@ -158,30 +158,30 @@ class KernelServices(Protocol):
         """Interrupt the user code of a CPU, run kernel code there, and continue with the thread that should run."""
 
     def hold(self, cpu: Cpu) -> None:
-        """Stop the user code of a CPU and store how much of it is left."""
+        """Stop the user code of a CPU and store its remaining time."""
 
     def leave(self, cpu: Cpu) -> None:
         """Give the CPU to the thread that should run and continue its user code."""
 
     def enter(self, cpu: Cpu, thread: Thread, call: PendingCall) -> None:
-        """Emit the entry of a call; raises `QnxError` if the release has no such call."""
+        """Emit the entry of a kernel call; raises `QnxError` if the release has no such call."""
 
     def complete(self, thread: Thread, value: Any = 0, **values: int) -> None:
-        """Set the outcome of the call a thread is in; `values` are the arguments of the exit event."""
+        """Set the result of a thread's current call; `values` are the arguments of the exit event."""
 
     def fail(self, thread: Thread, number: Errno, detail: str = "") -> None:
-        """Set an error as the outcome of another thread's call; a call that itself fails raises `QnxError`."""
+        """Set an error as the result of a thread's current call; for the calling thread raise `QnxError` instead."""
 
     def finish_silently(self, thread: Thread) -> None:
-        """End the call a thread is in, with its exit event, but without resuming its program."""
+        """End a thread's current call with an exit event, but without resuming the thread's program."""
 
     def interrupted(self, cpu: Cpu, thread: Thread) -> None:
-        """End the call a thread is in without an exit event."""
+        """End a thread's current call with the event that replaces the exit of an interrupted call."""
 
     # States
 
     def set_state(self, cpu: Cpu, thread: Thread, state: str, on_cpu: int | None = None) -> int:
-        """Set and emit the state of a thread; return the time of the event in cycles."""
+        """Change the state of a thread and emit the event; return the time of the event in cycles."""
 
     def block(self, cpu: Cpu, thread: Thread, state: str, on: Any, owners: tuple[Thread, ...] = ()) -> None:
         """Block the thread that runs on a CPU; the CPU is free afterwards."""
@@ -189,15 +189,15 @@ class KernelServices(Protocol):
     def change_wait(
         self, cpu: Cpu, thread: Thread, state: str, on: Any, owners: tuple[Thread, ...], waker: Thread | None = None
     ) -> None:
-        """Move a blocked thread from one wait directly to another."""
+        """End a thread's wait and begin another one without making the thread ready."""
 
     def wake(
         self, cpu: Cpu, thread: Thread, waker: Thread | None = None, outcome: str = "ok", handoff: bool = False
     ) -> None:
-        """Make a blocked thread ready; the outcome of its call is already set."""
+        """Make a blocked thread ready; the result of its call is already set."""
 
     def stop_waiting(self, cpu: Cpu, thread: Thread) -> None:
-        """Remove a thread that is about to die from the object it waits for."""
+        """End the wait of a thread that is about to be destroyed."""
 
     def cancel(self, cpu: Cpu, thread: Thread) -> None:
         """Cancel a thread at its next cancellation point."""
@@ -209,7 +209,7 @@ class KernelServices(Protocol):
         """Advance the clock by the cost of a context switch."""
 
     def send_ipi(self, cpu: Cpu, priority: int) -> None:
-        """Make another CPU check the ready queue."""
+        """Send an inter-processor interrupt, so that another CPU checks the ready queue."""
 
     # Faults of programs
 
@@ -217,4 +217,4 @@ class KernelServices(Protocol):
         """Call a function that a program passed to the kernel; an exception is recorded as that program's fault."""
 
     def fault(self, culprit: Thread | str, what: str, location: str) -> None:
-        """Record a mistake of a program."""
+        """Record a fault of a program."""

@@ -1,4 +1,4 @@
-"""The sigevent structure: how a thread is to be notified."""
+"""The sigevent structure, which specifies how a thread is notified."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ __all__ = ["Sigevent"]
 
 @dataclass(slots=True)
 class Sigevent:
-    """How a thread is to be notified.
+    """A sigevent: specifies how a thread is notified.
 
     Attributes:
-        kind: `pulse`, `intr` (wakes InterruptWait), `signal` or `unblock`.
+        kind: Kind of notification: `pulse`, `intr` (wakes InterruptWait), `signal`, `unblock` or `none`.
         coid: Connection for the pulse, in the process that set up the event.
     """
 
@@ -28,12 +28,12 @@ class Sigevent:
 
     @property
     def notify(self) -> int:
-        """Number of `kind` in a sigevent structure."""
+        """The number that represents `kind` in a sigevent structure."""
         return self.NOTIFY.get(self.kind, 0)
 
 
 def event_values(event: Sigevent | None) -> dict[str, int]:
-    """Return the fields of a sigevent under their event table names."""
+    """Return the fields of a sigevent by their names in the event table."""
     if event is None:
         return {}
     return {

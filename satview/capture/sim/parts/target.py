@@ -1,4 +1,4 @@
-"""The differences between targets: release, clock, buffers, available events."""
+"""Properties of simulated targets: release, CPUs, clock, buffers."""
 
 from __future__ import annotations
 
@@ -22,24 +22,23 @@ class Target:
     Source of the figures: kernel event trace format, sections 4 to 6; capture side, section 4.
 
     Attributes:
-        release: Selects the event tables.
-        sys_release: Text for TRACE_SYS_RELEASE.
-        machine: Text for TRACE_MACHINE.
-        cycles_per_s: Frequency of the counter behind the stamps.
-        cpus: 1 to 64.
-        slots_per_buffer: Slots that fit in a 16 KiB kernel buffer after its header.
-        mark_linear, mark_ring: Slot count at which a buffer is closed.
-        tick_ns: Period of the clock interrupt; timers expire with it. 0 = no tick, timers are exact.
-        time_read_early: True if the TIME payload was read some cycles before the slot's stamp.
+        release: Release family, which selects the event tables.
+        sys_release: Exact release, the value of TRACE_SYS_RELEASE.
+        machine: The value of TRACE_MACHINE.
+        cycles_per_s: Frequency of the counter that is read for stamps.
+        cpus: Number of CPUs, 1 to 64.
+        slots_per_buffer: Number of slots in a 16 KiB kernel buffer after its header.
+        mark_linear, mark_ring: High-water marks in linear and ring mode: number of slots at which a buffer is closed.
+        tick_ns: Period of the clock interrupt, at which timers expire; 0 = no clock interrupt, timers are exact.
+        time_read_early: The time in the payload of a TIME event is some cycles earlier than the slot's stamp.
         has_buffer_end: Buffers end with BUFFER_END, and each belongs to one CPU.
-        has_handlers: Interrupt handlers and event handlers exist (removed in 8.0).
+        has_handlers: The release has interrupt handlers and event handlers (removed in 8.0).
         is_64bit: The kernel and, by default, programs are 64-bit.
-        big_endian: Byte order of 64-bit payload values and of the file.
-        needs_privilege: Only threads with I/O privilege may have handlers, as on a real target.
-        skew_ns: Maximum offset between the counters of two CPUs. The 6.4 kernel subtracts the offsets it measured at
-            boot,
-            to within some ten nanoseconds; later ones read one clock that all CPUs share.
-        boot_s: Boot time in seconds since 1970: in June 2024, whatever the date of the simulation.
+        big_endian: Byte order of the file and of 64-bit payload values.
+        needs_privilege: Only threads with I/O privilege may attach handlers, as on a real target.
+        skew_ns: Maximum offset between the counters of two CPUs. The 6.4 kernel corrects the offsets measured at boot,
+            to within some ten nanoseconds; later kernels read a clock that all CPUs share.
+        boot_s: Boot time in seconds since 1970; by default in June 2024, independent of the current date.
     """
 
     release: Release
@@ -62,41 +61,41 @@ class Target:
 
     @property
     def waits_for_threads(self) -> bool:
-        """True up to 7.x: the creator of a process waits in WAITTHREAD until its first thread has set itself up."""
+        """Whether the creator of a process waits in WAITTHREAD until the first thread is set up: True up to 7.x."""
         return self.release != Release.QNX_8
 
     @property
     def has_network(self) -> bool:
-        """True up to 7.x: nodes of a network send each other messages, and threads wait for these."""
+        """Whether threads can exchange messages with other nodes of a network: True up to 7.x."""
         return self.release != Release.QNX_8
 
     @property
     def has_global_clock(self) -> bool:
-        """True if the system page may declare one clock for all CPUs."""
+        """Whether the system page declares one clock for all CPUs."""
         return self.skew_ns == 0 or self.cpus == 1
 
     @property
     def is_old(self) -> bool:
-        """True before 6.4: no BUFFER and handler events, INTENTER has the kernel state, insertions appear as calls."""
+        """True before 6.4: no BUFFER or handler events, INTENTER contains the kernel state, insertions log a call."""
         return self.release == Release.QNX_6 and self.sys_release < "6.4"
 
     @property
     def logs_timers(self) -> bool:
-        """True from 6.6 on: the expiry of a timer is an event."""
+        """Whether the expiry of a timer is logged: True from 6.6 on."""
         return self.release is not Release.QNX_6
 
     def has_call(self, name: str) -> bool:
-        """Return whether the kernel of the release has a given call."""
+        """Return whether the release has a kernel call of this name."""
         return _has_call(self.release, name)
 
     def cycles(self, ns: int) -> int:
-        """Return nanoseconds as cycles, rounded down, at least 0."""
+        """Convert nanoseconds to cycles, rounded down, at least 0."""
         return max(0, ns * self.cycles_per_s // NS_PER_S)
 
     def skews(self, seed: int) -> tuple[int, ...]:
-        """Return the counter offset of each CPU from CPU 0, in cycles; reproducible for a seed."""
-        chance, most = random.Random(~seed), self.cycles(self.skew_ns)  # noqa: S311  -- repeatable, not secret
-        return (0, *(chance.randint(-most // 2, most // 2) for _ in range(self.cpus - 1)))
+        """Return the offset of each CPU's counter from CPU 0's, in cycles; the same for the same seed."""
+        rng, max_cycles = random.Random(~seed), self.cycles(self.skew_ns)  # noqa: S311  -- repeatable, not secret
+        return (0, *(rng.randint(-max_cycles // 2, max_cycles // 2) for _ in range(self.cpus - 1)))
 
 
 @cache
@@ -133,13 +132,13 @@ def target(release: Release, cpus: int = 1, sys_release: str = "", skew_ns: int 
     """Return a target of a release.
 
     Args:
-        release: Selects the event tables.
-        cpus: 1 to 64.
-        sys_release: Exact release, such as `6.2.1`; empty = the usual one.
-        skew_ns: Maximum offset between the CPUs' counters; None = default of the release.
+        release: Release family.
+        cpus: Number of CPUs, 1 to 64.
+        sys_release: Exact release, such as `6.2.1`; empty = the family's default.
+        skew_ns: Maximum offset between the CPUs' counters; None = the family's default.
 
     Raises:
-        UsageError: No such target, not 1 to 64 CPUs, or a skew above a tenth of a second.
+        UsageError: There is no such release, or a number is out of range.
     """
     if release not in _BASE:
         raise UsageError(f"no target for release {release}; there are {', '.join(_BASE)}")

@@ -1,4 +1,4 @@
-"""Processes, threads, CPUs, channels and connections: the plain data records of the kernel."""
+"""Data records of the simulated kernel: processes, threads, CPUs, channels, connections and timers."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ IDLE_PRIORITY = 0
 
 
 class Policy(IntEnum):
-    """Scheduling policies; the values are those in traces."""
+    """Scheduling policies with their numbers in traces."""
 
     FIFO = 1
     RR = 2
@@ -26,31 +26,31 @@ class Policy(IntEnum):
 
 
 class PendingCall(Protocol):
-    """The kernel call that a thread is in, as `Thread` and the recorder see it; see `Call`."""
+    """The part of `Call` that `Thread` and the recorder use for the kernel call in progress."""
 
     @property
     def name(self) -> str:
-        """Name of the call in the tables."""
+        """Name of the call in the event table."""
 
     @property
     def is_cancellation_point(self) -> bool:
-        """True if a thread may be cancelled in it."""
+        """Whether a thread can be cancelled during the call."""
 
     def arguments(self, thread: Thread, /) -> dict[str, int]:
-        """Return the arguments of the entry event under their event table names."""
+        """Return the arguments of the entry event by their names in the event table."""
 
     def older(self) -> PendingCall | None:
-        """Return the call that the library makes instead if the kernel lacks this one; None if there is none."""
+        """Return the call that the library makes instead on kernels without this call; None = no such call."""
 
     def is_silent(self, target: Target, /) -> bool:
-        """Return whether a kernel that has the call logs no events for it."""
+        """Return whether the target's kernel has this call but does not log it."""
 
 
 WINDOW_MS = 100  # averaging window of partition budgets
 
 
 class Partition:
-    """A scheduler partition: a share of the CPU over a sliding window."""
+    """A scheduler partition, which has a share of CPU time over a sliding window."""
 
     __slots__ = (
         "bankruptcies", "budget_percent", "critical_ms", "critical_used", "ident", "name", "used", "used_total",
@@ -61,7 +61,7 @@ class Partition:
         self.name = name
         self.budget_percent = budget_percent
         self.critical_ms = critical_ms
-        self.used: deque[tuple[int, int]] = deque()  # (when, cycles) inside the window
+        self.used: deque[tuple[int, int]] = deque()  # CPU time in the window: end of use, cycles used
         self.used_total = 0
         self.critical_used = 0
         self.bankruptcies = 0
@@ -71,7 +71,7 @@ class Process:
     """A process.
 
     Attributes:
-        bits: 32 or 64; determines the form of its wide kernel-call events.
+        bits: 32 or 64; determines the argument lists of the process's kernel-call events.
     """
 
     __slots__ = (
@@ -92,7 +92,7 @@ class Process:
         self.timers: dict[int, Timer] = {}
         self.alarm: Timer | None = None
         self.handlers: dict[int, Body | None] = {}  # signal number to handler; None = ignored
-        self.waiters: list[int] = []  # rcvids of threads that wait for its end
+        self.waiters: list[int] = []  # rcvids of threads that wait for the end of the process
         self.exit_value: Any = None
         self.next_tid = 1
         self.next_chid = 1
@@ -101,17 +101,17 @@ class Process:
         self.next_file = 3
         self.next_timer = 0
         self.scoids = 0
-        self.next_address = 0x3029_0000_00 if bits == 64 else 0xB030_0000  # of mappings
+        self.next_address = 0x3029_0000_00 if bits == 64 else 0xB030_0000  # of the next memory mapping
         self.is_dead = False
 
     @property
     def short_name(self) -> str:
-        """Name without directories."""
+        """Name of the process without directories."""
         return self.name.rsplit("/", 1)[-1]
 
 
 class Sporadic:
-    """Parameters and budget account of sporadic scheduling, all times in cycles."""
+    """Parameters and budget of a thread under sporadic scheduling; all times are in cycles."""
 
     __slots__ = ("active_since", "budget", "high", "left", "low", "max_replenishments", "pending", "period", "used")
 
@@ -124,22 +124,23 @@ class Sporadic:
         self.left = budget
         self.active_since: int | None = None
         self.pending = 0
-        self.used = 0  # by the current activation
+        self.used = 0  # budget used by the current activation
 
 
 class Thread:
     """A thread: a Python generator that yields kernel calls, and the kernel's state for it.
 
     Attributes:
-        priority: Effective priority, including inheritance.
-        base_priority: Assigned priority, or that of the message it serves.
-        state: State name without prefix: `RUNNING`, `REPLY`.
-        remaining: Cycles of user code before its next call; None = for ever.
-        finish: Called when it runs again after a blocking call: emits and returns the call's outcome.
-        waiting_on: Kernel object it is blocked on; None if it is not blocked.
-        partition: Partition charged for its CPU time: its own, or the client's while serving. None without partitions.
-        own_partition, is_critical_itself: Values to restore after serving.
-        lender: The message whose client lent it the partition; None while it is in its own.
+        priority: Effective priority, including inherited priority.
+        base_priority: Assigned priority, or the priority of the message that the thread serves.
+        state: State name without prefix, such as `RUNNING` or `REPLY`.
+        remaining: Cycles of user code before the next call; None = for ever.
+        finish: Called when the thread runs again after a blocking call, to complete the call on the thread's CPU.
+        waiting_on: Object on which the thread is blocked; None = not blocked.
+        partition: Partition charged for the CPU time: the thread's own, or the client's while the thread serves a
+            message. None = there are no partitions.
+        own_partition, is_critical_itself: Values of `partition` and `is_critical` to restore after serving.
+        lender: The message for which the thread runs in a client's partition; None = it runs in `own_partition`.
     """
 
     __slots__ = (
@@ -175,19 +176,19 @@ class Thread:
         self.lender: Any = None
         self.has_io = False  # I/O privilege
         self.state = "READY"
-        self.cpu = -1  # CPU it runs on, -1 = none
+        self.cpu = -1  # CPU on which the thread runs; -1 = none
         self.last_cpu = -1
         self.remaining: int | None = 0
-        self.value: Any = None  # goes into the generator at its next step
+        self.value: Any = None  # result that the generator gets at its `yield`
         self.error: BaseException | None = None
-        self.call: PendingCall | None = None  # the kernel call it is in
-        self.exit_values: dict[str, int] = {}  # arguments of the exit event of its call
+        self.call: PendingCall | None = None  # the kernel call in progress
+        self.exit_values: dict[str, int] = {}  # arguments of the exit event of that call
         self.exit_error = 0
         self.finish: Callable[[], None] | None = None
         self.waiting_on: Any = None
         self.run_since = 0
         self.charged_until = 0  # time up to which budget and partition are charged
-        self.held: list[Any] = []  # mutexes it owns that others may wait for
+        self.held: list[Any] = []  # mutexes that the thread owns
         self.serving: dict[int, Any] = {}
         self.received_from: Channel | None = None
         self.joiner: Thread | None = None
@@ -200,32 +201,32 @@ class Thread:
         self.pending_signals: list[tuple[int, int]] = []
         self.wait_signals: frozenset[int] = frozenset()
         self.blocked_signals: frozenset[int] = frozenset()
-        self.held_signals: list[tuple[int, int]] = []  # arrived while blocked
-        self.is_cancelled = False  # ends at its next cancellation point
+        self.held_signals: list[tuple[int, int]] = []  # received while blocked
+        self.is_cancelled = False  # the thread ends at its next cancellation point
         self.is_detached = False
         self.signal_frames: list[tuple[Program, Any, BaseException | None, int | None]] = []
         self.unmasked_intr = 0
-        self.vtid = 0  # the thread of another node that it represents; 0 = none
-        self.virtual_state = ""  # the last logged state of that thread
-        self.is_held = False  # to be STOPPED instead of READY
+        self.vtid = 0  # virtual thread of another node that this thread represents; 0 = none
+        self.virtual_state = ""  # last logged state of the virtual thread
+        self.is_held = False  # the thread becomes STOPPED instead of READY
 
     @property
     def pid(self) -> int:
-        """Pid of its process."""
+        """Pid of the thread's process."""
         return self.process.pid
 
     @property
     def is_idle(self) -> bool:
-        """True for the idle thread of a CPU."""
+        """Whether this is the idle thread of a CPU."""
         return self.base_priority == IDLE_PRIORITY and self.pid == 1
 
     @property
     def label(self) -> str:
-        """`process tid`, and the name if any, for reports."""
+        """Process name, tid, and the thread's name if any, for reports."""
         return f"{self.process.short_name} {self.tid}" + (f" ({self.name})" if self.name else "")
 
     def location(self) -> str:
-        """Return `FILE:LINE` of the innermost frame where its program is suspended; empty once it has ended."""
+        """Return file and line where the thread's program is suspended, as `FILE:LINE`; empty after its end."""
         generator: Any = self.generator
         while getattr(generator, "gi_yieldfrom", None) is not None and hasattr(generator.gi_yieldfrom, "gi_frame"):
             generator = generator.gi_yieldfrom
@@ -235,13 +236,13 @@ class Thread:
         return f"{frame.f_code.co_filename.replace(chr(92), '/').rsplit('/', 1)[-1]}:{frame.f_lineno}"
 
 
-# Flags of ChannelCreate(): keep the server's priority; a pulse when a client wants to unblock, when a client closes its
-# last connection, when the server of one of the process's own connections is gone.
+# Flags of ChannelCreate(): the server keeps its priority; the kernel sends a pulse when a client wants to unblock, when
+# a client closes its last connection, or when the server of a connection of this process has ended.
 CHF_FIXED_PRIORITY, CHF_UNBLOCK, CHF_DISCONNECT, CHF_COID_DISCONNECT = 0x1, 0x2, 0x8, 0x40
 
 
 class Channel:
-    """Receives messages and pulses."""
+    """A channel, which queues messages and pulses for the threads of a process."""
 
     __slots__ = ("chid", "fixed_priority", "flags", "process", "pulses", "receivers", "senders")
 
@@ -251,12 +252,12 @@ class Channel:
         self.flags = flags
         self.fixed_priority = bool(flags & CHF_FIXED_PRIORITY)
         self.receivers: deque[Thread] = deque()
-        self.senders: list[Any] = []  # messages not yet received, highest priority first
+        self.senders: list[Any] = []  # messages not yet received, in order of arrival
         self.pulses: list[Any] = []
 
 
 class Connection:
-    """A client's connection to a channel; `scoid` is the server's id for it."""
+    """A client's connection to a channel; `coid` is the client's id of the connection, `scoid` the server's id."""
 
     __slots__ = ("channel", "coid", "flags", "nd", "owner", "scoid")
 
@@ -266,11 +267,11 @@ class Connection:
         self.channel = channel
         self.scoid = scoid
         self.flags = 0
-        self.nd = 0  # node of the server; if not 0, the channel is that of the network manager
+        self.nd = 0  # node of the server; if not 0, `channel` belongs to the network manager
 
 
 class Timer:
-    """A timer of a process."""
+    """A timer of a process; a new `generation` cancels expiries already scheduled."""
 
     __slots__ = ("deadline", "event", "generation", "ident", "interval_ns", "process", "thread")
 
@@ -281,19 +282,19 @@ class Timer:
         self.event = event
         self.interval_ns = 0
         self.generation = 0
-        self.deadline = 0  # of its next expiry, in cycles
+        self.deadline = 0  # time of the next expiry, in cycles
 
 
 class Cpu:
     """A processor.
 
     Attributes:
-        thread: The running thread; None only inside the kernel, between a block and the next switch.
-        until: When its thread's user code ends; None = never (idle).
-        token: Invalidates continue events of earlier spans of user code.
-        handoff: Thread to switch to directly, bypassing the ready queue.
-        claimed: Priority of a thread for which an IPI was sent here; -1 = none.
-        expected: How many newly ready threads wait for this CPU's next switch, which takes one of them.
+        thread: The running thread; None only inside the kernel, between a block and the next context switch.
+        until: Time when the user code of the running thread ends; None = never (idle).
+        token: Incremented to invalidate scheduled ends of earlier spans of user code.
+        handoff: Thread to which the CPU switches directly, bypassing the ready queue; None = none.
+        claimed: Priority of a thread for which an IPI was sent to this CPU; -1 = none.
+        expected: Number of newly ready threads that wait for this CPU's next context switch, which takes one of them.
     """
 
     __slots__ = (

@@ -1,4 +1,4 @@
-"""The true history of a simulation, independent of any trace, as reference for traces and analyses."""
+"""The true history of a simulation, independent of any trace; tests compare traces and analyses with it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ ThreadId = tuple[int, int]  # pid, tid
 
 @dataclass(slots=True)
 class Run:
-    """A thread had a CPU from `start` to `end` (cycles)."""
+    """A time span, in cycles, in which a thread ran on a CPU."""
 
     cpu: int
     thread: ThreadId
@@ -22,7 +22,7 @@ class Run:
 
 @dataclass(slots=True)
 class StateChange:
-    """A thread entered a state; `priority` is its effective priority then."""
+    """The entry of a thread into a state; `priority` is the thread's effective priority at that time."""
 
     time: int
     thread: ThreadId
@@ -33,10 +33,11 @@ class StateChange:
 
 @dataclass(slots=True)
 class TrueMessage:
-    """A message of `size` bytes and its three times in cycles; -1 = never.
+    """A message of `size` bytes and the times, in cycles, when it was sent, received and replied to; -1 = never.
 
-    `status` is that of the reply, or the negative error number. `parent` is the send time of the message that the
-    client itself was serving then (the last received); -1 = none.
+    Attributes:
+        status: Status of the reply, or the negative error number.
+        parent: Send time of the message that the client was serving when it sent (the last received); -1 = none.
     """
 
     client: ThreadId
@@ -53,15 +54,17 @@ class TrueMessage:
 
 @dataclass(slots=True)
 class TrueWait:
-    """A thread was blocked: its state, the object, the threads that caused it, and how it ended.
+    """A wait: a time span in which a thread was blocked.
 
     Attributes:
-        owners: Threads that held the object when the wait began; empty for a timer or condvar.
-        end: -1 = still waiting at the end.
-        outcome: `ok`, `timeout`, `signal`, `dead`.
-        waker: Thread whose call ended it; None for timers and interrupts.
-        cause: Time of the logged event that ended it: the message, pulse, reply or signal, else the kernel call, timer
-            expiry or interrupt; -1 = none.
+        state: State of the thread.
+        on: Description of the object on which the thread was blocked.
+        owners: Threads that held the object when the wait began; empty for a timer or condition variable.
+        end: Time of the end; -1 = the wait lasted to the end of the simulation.
+        outcome: How the wait ended: `ok`, `timeout`, `signal`, `dead` or `cancelled`.
+        waker: Thread whose call ended the wait; None for timers and interrupts.
+        cause: Time of the logged event that ended the wait: the message, pulse, reply or signal, else the kernel call,
+            timer expiry or interrupt; -1 = none.
         address: Address of the synchronization object; 0 for other waits.
     """
 
@@ -79,7 +82,7 @@ class TrueWait:
 
 @dataclass(slots=True)
 class Hold:
-    """A thread held a mutex from `start` to `end` (cycles; -1 = until the end of the simulation)."""
+    """A time span, in cycles, in which a thread held a mutex; end -1 = until the end of the simulation."""
 
     thread: ThreadId
     address: int
@@ -92,11 +95,11 @@ class CallSpan:
     """A kernel call from entry to exit.
 
     Attributes:
-        name: Name of the call that the kernel executes: if the release lacks a call, the library makes an older one.
-        is_logged: False if it is never traced: the kernel lacks it, or logs no events for it.
-        exit: -1 = it never returned.
-        error: As the program sees it, 0 = success.
-        is_interrupted: A signal ended it; instead of the exit there is an event without an error number.
+        name: Name of the call that the kernel executed; if the release lacks a call, the library makes an older one.
+        is_logged: The kernel logs this call; False for calls of the library and calls without events.
+        exit: Time of the exit; -1 = the call never returned.
+        error: Error number for the program; 0 = success.
+        is_interrupted: A signal ended the call; the trace then has an event without error number instead of the exit.
     """
 
     thread: ThreadId
@@ -110,7 +113,7 @@ class CallSpan:
 
 @dataclass(slots=True)
 class InterruptSpan:
-    """An interrupt on a CPU, from entry to exit; `handlers` are the entry times of its handlers. Up to 7.x."""
+    """An interrupt on a CPU, from entry to exit; `handlers` contains the entry time of each handler. Up to 7.x."""
 
     cpu: int
     vector: int
@@ -124,9 +127,9 @@ class HandlerSpan:
     """An interrupt handler, from entry to exit. Up to 7.x.
 
     Attributes:
-        interrupt: When the entry of its interrupt was logged.
-        pulse: When the pulse sent by its event was logged; -1 = none.
-        woken: Thread whose InterruptWait() its event ended; None = none.
+        interrupt: Time when the entry of the interrupt was logged.
+        pulse: Time when the pulse sent by the handler's event was logged; -1 = no pulse.
+        woken: Thread whose InterruptWait() the handler's event ended; None = no thread.
     """
 
     cpu: int
@@ -140,7 +143,7 @@ class HandlerSpan:
 
 @dataclass(slots=True)
 class Delivery:
-    """Delivery of an interrupt to its service thread; `ident` is that of the attachment. From 8.0 on."""
+    """The delivery of an interrupt to its service thread; `ident` is the attachment's id. From 8.0 on."""
 
     cpu: int
     ident: int
@@ -149,9 +152,9 @@ class Delivery:
 
 @dataclass(slots=True)
 class Pulse:
-    """A pulse: when sent, when received (-1 = never).
+    """A pulse, with the times when it was sent and received (-1 = never).
 
-    `origin` is the time of the logged event that caused it: a kernel call, a timer expiry or an interrupt.
+    `origin` is the time of the logged event that caused the pulse: a kernel call, a timer expiry or an interrupt.
     """
 
     scoid: int
@@ -163,12 +166,12 @@ class Pulse:
 
 @dataclass(slots=True)
 class Truth:
-    """The complete history, ordered by begin; runs and interrupts are ordered by end.
+    """The complete history of a simulation. Lists are ordered by begin; runs and interrupts are ordered by end.
 
-    Times are cycles of the target's clock.
+    Times are cycles of the machine's clock.
 
     Attributes:
-        skew_cycles: Counter offset of each CPU: its stamps minus the times here.
+        skew_cycles: Offset of each CPU's counter: the CPU's stamps minus the times of this history.
     """
 
     runs: list[Run] = field(default_factory=list)
@@ -188,20 +191,20 @@ class Truth:
     )  # time, created, replaced or destroyed, pid, name
     bankruptcies: list[tuple[int, int, ThreadId]] = field(default_factory=list)  # time, partition, thread
     charges: list[tuple[int, ThreadId, int, int]] = field(default_factory=list)  # partition, thread, start, end
-    virtual: list[StateChange] = field(default_factory=list)  # of virtual threads: the thread is pid and vtid
+    virtual: list[StateChange] = field(default_factory=list)  # of virtual threads; `thread` is (pid, vtid)
     start: int = 0
     end: int = 0
     skew_cycles: tuple[int, ...] = ()
 
     def forget(self) -> None:
-        """Clear the history if it will not be read, so that a long capture needs no more memory than a short one."""
+        """Clear all lists, so that memory does not grow with the duration of a simulation."""
         for column in fields(self):
             value = getattr(self, column.name)
             if isinstance(value, list):
                 value.clear()
 
     def states_of(self, thread: ThreadId) -> list[StateChange]:
-        """Return the states of one thread."""
+        """Return the state changes of one thread."""
         return [change for change in self.states if change.thread == thread]
 
 
@@ -209,12 +212,12 @@ class Truth:
 
 
 class TruthKeeper:
-    """Writes a `Truth`.
+    """Records the history of a machine in a `Truth`.
 
     Attributes:
         truth: The history so far.
-        caller: pid and tid of the caller of the current TraceEvent().
-        cause: Time of the logged event that causes what happens now; -1 = none.
+        caller: Pid and tid of the thread that calls TraceEvent().
+        cause: Time of the logged event that is the cause of the next changes; -1 = none.
     """
 
     def __init__(self, start_cycles: int) -> None:
@@ -230,14 +233,14 @@ class TruthKeeper:
         self.truth.states.append(StateChange(time, (thread.process.pid, thread.tid), state, cpu, thread.priority))
 
     def virtual(self, time: int, thread: Thread, state: str, cpu: int) -> None:
-        """Record a state of the virtual thread that a thread represents."""
+        """Record a change of state of the virtual thread that a thread represents."""
         change = StateChange(time, (thread.process.pid, thread.vtid), state, cpu, thread.priority)
         self.truth.virtual.append(change)
 
     def life(self, time: int, thread: Thread, event: str, cpu: int) -> None:
-        """Record the creation or destruction of a thread; a state follows."""
+        """Record the creation or destruction of a thread (CREATE, DESTROY)."""
         self.truth.lives.append(StateChange(time, (thread.process.pid, thread.tid), event, cpu, thread.priority))
-        if event == "DESTROY":  # its open spans stay without an end
+        if event == "DESTROY":  # open spans of the thread keep no end
             self._calls.pop(thread, None)
             self._waits.pop(thread, None)
             for key in [key for key in self._holds if key[1] is thread]:
@@ -256,7 +259,7 @@ class TruthKeeper:
             span.exit, span.error, span.is_interrupted = time, error, is_interrupted
 
     def wait_begins(self, time: int, thread: Thread, state: str, on: Any, owners: tuple[Thread, ...]) -> None:
-        """Record that a thread is blocked."""
+        """Record that a thread becomes blocked."""
         owner_ids = tuple((owner.process.pid, owner.tid) for owner in owners)
         address = getattr(on, "address", 0)
         wait = TrueWait((thread.process.pid, thread.tid), state, describe(on), owner_ids, time, address=address)
@@ -272,19 +275,19 @@ class TruthKeeper:
             wait.outcome = outcome
             wait.waker = (waker.process.pid, waker.tid) if waker is not None else None
 
-    def got_mutex(self, time: int, thread: Thread, address: int) -> None:
-        """Record that a thread now holds a mutex."""
+    def mutex_acquired(self, time: int, thread: Thread, address: int) -> None:
+        """Record that a thread has acquired a mutex."""
         hold = self._holds[address, thread] = Hold((thread.process.pid, thread.tid), address, time)
         self.truth.holds.append(hold)
 
-    def gave_mutex_up(self, time: int, thread: Thread, address: int) -> None:
-        """Record that a thread no longer holds a mutex."""
+    def mutex_released(self, time: int, thread: Thread, address: int) -> None:
+        """Record that a thread has released a mutex."""
         hold = self._holds.pop((address, thread), None)
         if hold is not None:
             hold.end = time
 
     def ran(self, cpu: Cpu, thread: Thread, start: int, end: int) -> None:
-        """Record that a thread had a CPU."""
+        """Record that a thread ran on a CPU."""
         self.truth.runs.append(Run(cpu.index, (thread.process.pid, thread.tid), start, end))
 
     def mark(self, time: int, code: int) -> None:
@@ -293,5 +296,5 @@ class TruthKeeper:
 
 
 def describe(thing: Any) -> str:
-    """Return a short name of an object that a thread waits for."""
+    """Return a short description of an object on which a thread is blocked."""
     return str(getattr(thing, "label", thing))
