@@ -23,7 +23,7 @@ from satview.filters.external import ExternalClass
 from satview.filters.rules.text import event_argument
 from satview.opened import OpenedTrace, with_answers
 from satview.session.events.event_text import list_row
-from satview.testing.figure import Claims, KevFailure
+from satview.testing.figure import ClaimResults, KevFailure
 from satview.testing.kev import Kev
 from tests.helpers.kev import TraceBuilder
 
@@ -91,15 +91,15 @@ def test_a_kernel_call_is_found_as_listings_print_it() -> None:
 def test_a_claim_about_what_is_almost_a_name_does_not_hold(trace: OpenedTrace, name: str, meant: str) -> None:
     says = f"there is no event '{re.escape(name)}'.*{meant}.*write text == \"{re.escape(name)}\""
     with pytest.raises(UsageError, match=says):
-        Kev(trace, {}, Claims()).events(name)
+        Kev(trace, {}, ClaimResults()).events(name)
 
 
 def test_a_claim_about_another_text_counts_user_events(trace: OpenedTrace) -> None:
-    assert Kev(trace, {}, Claims()).events("brake released") == 0
+    assert Kev(trace, {}, ClaimResults()).events("brake released") == 0
 
 
 def test_public_calls_choose_events_in_filters_rules_and_claims(trace: OpenedTrace) -> None:
-    kev = Kev(trace, {}, Claims())
+    kev = Kev(trace, {}, ClaimResults())
     sends = select(trace, "event == MSG_SENDV")
     assert len(sends) == 5
     for shown in ("MsgSendv", "MsgSend", "MsgSendv()", "__KER_MSG_SENDV"):
@@ -114,7 +114,7 @@ def test_public_calls_choose_events_in_filters_rules_and_claims(trace: OpenedTra
 
 
 def test_threads_and_processes_go_by_every_name(trace: OpenedTrace) -> None:
-    kev, threads = Kev(trace, {}, Claims()), trace.threads
+    kev, threads = Kev(trace, {}, ClaimResults()), trace.threads
     assert trace.thread_name(threads.row(12, 1) or 0) == "dumper[12] 1 (writer)"
     for pid, tid in ((7, 1), (12, 1), (30, 2)):
         row = threads.row(pid, tid)
@@ -145,7 +145,7 @@ def test_states_kinds_and_interrupts(trace: OpenedTrace, capsys: pytest.CaptureF
         assert {kind_of(text) for text in (kind, rule.title, rule.title.upper(), kind.replace("-", "_"))} == {kind}
     with pytest.raises(UsageError, match="more than one kind"):
         kind_of("lock")
-    kev = Kev(trace, {}, Claims())
+    kev = Kev(trace, {}, ClaimResults())
     for vector in (27, "27", "0x1b", "interrupt 0x1b", "Interrupt 0x1B"):
         assert kev.interrupts(vector).longest == 50
     assert main(["check", str(trace.path), "--kind", "Priority inversion"]) in (0, 1, 4)

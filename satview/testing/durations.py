@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from satview.base.time import Cycles
 from satview.store.time_ranges import Location, location_of
 from satview.store.trace import Trace
-from satview.testing.figure import Claims, Figure, KevFailure, Unit
+from satview.testing.figure import ClaimResults, Figure, KevFailure, Unit
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -35,7 +35,7 @@ class MeasuredDurations:
     """
 
     trace: Trace
-    claims: Claims
+    claims: ClaimResults
     says: str
     start_cycles: Cycles
     end_cycles: Cycles

@@ -26,7 +26,7 @@ class Unit(StrEnum):
 
 
 @dataclass(slots=True)
-class Claims:
+class ClaimResults:
     """Results of the assertions (claims) of one test so far.
 
     Attributes:
@@ -64,13 +64,13 @@ class Figure(float):
     says: str
     unit: Unit
     location: Location | None
-    claims: Claims
+    claims: ClaimResults
     missing: str
 
     __slots__ = ("claims", "location", "missing", "says", "unit")
 
     def __new__(
-        cls, value: float, says: str, unit: Unit, location: Location | None, claims: Claims, missing: str = ""
+        cls, value: float, says: str, unit: Unit, location: Location | None, claims: ClaimResults, missing: str = ""
     ) -> Self:
         """Create the value with its attributes."""
         figure = super().__new__(cls, value)

@@ -36,7 +36,7 @@ from satview.opened import OpenedTrace
 from satview.store.losses import lost_marks
 from satview.store.time_ranges import Location, location_of
 from satview.testing.durations import Chain, MeasuredDurations
-from satview.testing.figure import Claims, Figure, KevFailure, Unit
+from satview.testing.figure import ClaimResults, Figure, KevFailure, Unit
 from satview.testing.threads import Threads
 
 _LIKE_A_NAME: Final = re.compile(r"[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)*")  # as QNX spells its events
@@ -65,7 +65,7 @@ class Kev:
 
     trace: OpenedTrace
     names: Mapping[str, str]
-    claims: Claims
+    claims: ClaimResults
     timing: Mapping[str, Timing] = field(default_factory=dict)
     is_lenient: bool = False
 

@@ -15,7 +15,7 @@ import pytest
 if TYPE_CHECKING:
     from satview.opened import OpenedTrace
     from satview.testing.baseline import Baseline
-    from satview.testing.figure import Claims, Pictures
+    from satview.testing.figure import ClaimResults, Pictures
     from satview.testing.kev import Kev
 
 _MAX_OPEN = 2  # maximum number of open traces cached between tests: the tests of one file mostly share a trace
@@ -23,7 +23,7 @@ _FOLDER = "kev-pictures"
 _baseline: pytest.StashKey[Baseline] = pytest.StashKey()
 _pictures: pytest.StashKey[Pictures] = pytest.StashKey()
 _opened: pytest.StashKey[dict[Path, OpenedTrace]] = pytest.StashKey()
-_claims: pytest.StashKey[Claims] = pytest.StashKey()
+_claims: pytest.StashKey[ClaimResults] = pytest.StashKey()
 _skipped: pytest.StashKey[int] = pytest.StashKey()
 _fault: pytest.StashKey[str] = pytest.StashKey()
 
@@ -113,11 +113,11 @@ def kev_file(request: pytest.FixtureRequest) -> Path:
 def kev(request: pytest.FixtureRequest, kev_file: Path, kev_names: Mapping[str, str], kev_timing: Path | None) -> Kev:
     """Return a trace with methods for assertions (docs/ci.md)."""
     from satview.analysis.timing import read_timing
-    from satview.testing.figure import Claims
+    from satview.testing.figure import ClaimResults
     from satview.testing.kev import Kev
 
     config = request.config
-    claims = request.node.stash[_claims] = Claims(request.node.nodeid, config.stash.get(_baseline, None))
+    claims = request.node.stash[_claims] = ClaimResults(request.node.nodeid, config.stash.get(_baseline, None))
     timing = {} if kev_timing is None else read_timing(Path(kev_timing))
     return Kev(_trace(config, Path(kev_file)), kev_names, claims, timing)
 

@@ -16,7 +16,7 @@ from satview.filters.expressions.semantics import state_value
 from satview.opened import OpenedTrace
 from satview.store.time_ranges import location_of
 from satview.testing.durations import MeasuredDurations
-from satview.testing.figure import Claims, Figure, KevFailure, Unit
+from satview.testing.figure import ClaimResults, Figure, KevFailure, Unit
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class Threads:
     """
 
     trace: OpenedTrace
-    claims: Claims
+    claims: ClaimResults
     says: str
     rows: tuple[int, ...]
 

@@ -12,7 +12,7 @@ from satview.base.errors import UsageError
 from satview.events import wire
 from satview.opened import with_answers
 from satview.testing.baseline import Baseline
-from satview.testing.figure import Claims, KevFailure
+from satview.testing.figure import ClaimResults, KevFailure
 from satview.testing.kev import Kev
 from satview.testing.units import ms, ns, s, us
 from tests.helpers.kev import TraceBuilder
@@ -21,7 +21,7 @@ USER_TEXT = wire.code(6, 1)
 
 
 def kev_of(builder, folder, **more):
-    return Kev(with_answers(builder.open(folder)), more.get("names", {}), Claims("t", more.get("baseline")))
+    return Kev(with_answers(builder.open(folder)), more.get("names", {}), ClaimResults("t", more.get("baseline")))
 
 
 def ticking(lengths=(100, 250, 120), gap=10_000):
@@ -126,7 +126,7 @@ def test_a_pair_across_lost_events_is_left_out(tmp_path):
     from satview.opened import open_trace
     from tests.helpers.scene import scene
 
-    kev = Kev(open_trace(scene(tmp_path)), {}, Claims())
+    kev = Kev(open_trace(scene(tmp_path)), {}, ClaimResults())
     found = kev.latency("class == KER_CALL", "class == THREAD")
     whole = kev.trace.clock.durations_ns(found.end_cycles - found.start_cycles)
     assert len(whole) == len(found)
@@ -190,7 +190,7 @@ def deadlock(tmp_path_factory):
 
     path = tmp_path_factory.mktemp("kev") / "deadlock.kev"
     run(Capture("deadlock", options=LoggerOptions(iterations=0, is_wide=True)), path)
-    return Kev(open_trace(path), {}, Claims())
+    return Kev(open_trace(path), {}, ClaimResults())
 
 
 def test_verdicts(deadlock):
@@ -281,7 +281,7 @@ def test_a_count_across_lost_events_is_a_lower_bound(tmp_path):
     from satview.opened import open_trace
     from tests.helpers.scene import scene
 
-    kev = Kev(open_trace(scene(tmp_path)), {}, Claims())
+    kev = Kev(open_trace(scene(tmp_path)), {}, ClaimResults())
     count = len(kev.rows("MSG_SENDV"))
     assert kev.events("MSG_SENDV") >= count
     with pytest.raises(KevFailure, match=f"number of events MSG_SENDV is == {count}: events are missing in"):
