@@ -30,7 +30,6 @@ from satview.linkage.transactions import transactions
 from satview.session.events.event_text import DetailLine, Details, Section, argument_names, event_details, event_name
 from satview.store.doubts import outside_words, trusted_duration_ns
 from satview.store.losses import idle_threads, lost_marks
-from satview.store.time_ranges import location_of
 from satview.store.trace import Trace
 from satview.tables.table import table
 
@@ -415,9 +414,7 @@ def _verdict(trace: Trace, handle: Handle) -> Details:
 
 def verdict_details(trace: Trace, verdict: Verdict, handle: str = "") -> Details:
     """Return the details of a verdict; a verdict from a timing file has no handle."""
-    row = verdict.evidence[0] if verdict.evidence else -1
-    location = location_of(trace, verdict.start_cycles, verdict.end_cycles, row)
-    clock = trace.clock
+    location, clock = verdict.location(trace), trace.clock
     when = " to ".join(format_moment(cycles, clock) for cycles in (verdict.start_cycles, verdict.end_cycles))
     lines = [DetailLine("Severity", str(verdict.severity)), DetailLine("When", when), DetailLine("What", verdict.says),
              DetailLine("Advice", verdict.remedy), DetailLine("Certainty", verdict.certainty.name.lower()),

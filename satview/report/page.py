@@ -286,8 +286,7 @@ def limits(trace: Trace, thresholds: Thresholds) -> str:
 
 
 def _verdict(trace: Trace, verdict: Verdict, drawn: str) -> str:
-    row = verdict.evidence[0] if verdict.evidence else -1
-    location = location_of(trace, verdict.start_cycles, verdict.end_cycles, row)
+    location = verdict.location(trace)
     times = f", {len(verdict.occurrences):,} times" if len(verdict.occurrences) > 1 else ""
     sure = verdict.certainty.name.lower()
     proof = f'<p class="note">{sure.capitalize()}. Proof: {html_text(verdict.proof)}</p>' if verdict.proof else ""
@@ -377,8 +376,7 @@ def write_report(
             progress(next(shares))
         drawn = {}
         for number, verdict in enumerate(verdicts[:pictures]):
-            row = verdict.evidence[0] if verdict.evidence else -1
-            location = location_of(trace, verdict.start_cycles, verdict.end_cycles, row)
+            location = verdict.location(trace)
             drawn[number] = _picture(trace, Path(folder), location.options, f"{verdict.kind}, {location}")
             progress(next(shares))
     parts = [("Trace", head(trace) + whole)]

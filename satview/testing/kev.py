@@ -391,16 +391,13 @@ class Kev:
 
     def _verdict_failure(self, verdicts: tuple[Verdict, ...]) -> KevFailure:
         worst = verdicts[0]
-        row = worst.evidence[0] if worst.evidence else -1
         lines = [
             f"{verdict.severity}: {verdict.kind}: {visible_line(verdict.says)}" for verdict in verdicts[:_MAX_NAMED]
         ]
         if len(verdicts) > _MAX_NAMED:
             lines.append(f"and {len(verdicts) - _MAX_NAMED} more verdicts")
         lines.append(f"  {visible_line(worst.remedy)}")
-        return self._failure(
-            "\n".join(lines), location_of(self.trace, worst.start_cycles, worst.end_cycles, row), "\n  "
-        )
+        return self._failure("\n".join(lines), worst.location(self.trace), "\n  ")
 
     def _failure(self, says: str, location: Location, between: str = " ") -> KevFailure:
         self.claims.locations.append(location)

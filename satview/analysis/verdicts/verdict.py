@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from satview.linkage.table import Certainty
+from satview.store.time_ranges import Location, location_of
+from satview.store.trace import Trace
 
 
 class Severity(StrEnum):
@@ -66,3 +68,8 @@ class Verdict:
     occurrences: tuple[Occurrence, ...] = ()
     roles: tuple[str, ...] = ()
     proof: str = ""
+
+    def location(self, trace: Trace) -> Location:
+        """Return the location of the problem in the trace, at the first event of the evidence."""
+        row = self.evidence[0] if self.evidence else -1
+        return location_of(trace, self.start_cycles, self.end_cycles, row)
