@@ -265,7 +265,7 @@ class _TableCondition(Condition):
 
     @cached_property
     def _test(self) -> TableTest:
-        """`table` in the form that is fastest to look up; first used after the tables of an `and` or `or` are merged."""
+        """`table` in the form that is fastest to look up; first used when the tables of an `and` or `or` are merged."""
         return TableTest(self.table, self._occurs)
 
     def constant(self, rows: Rows) -> bool | None:  # noqa: ARG002  -- the same for all rows
@@ -419,7 +419,7 @@ class _Compiler:
         return parts[0] if len(parts) == 1 else _CombinedCondition(parts, isinstance(node, nodes.And))
 
     def flat(self, node: nodes.And | nodes.Or) -> Iterator[Condition]:
-        """Yield the compiled parts; an `and` in an `and`, or `or` in `or`, yields its own parts, so that tables merge."""
+        """Yield the compiled parts; an `and` in an `and`, or `or` in `or`, yields its parts, so that tables merge."""
         for part in map(self.condition, node.parts):
             if isinstance(part, _CombinedCondition) and part.needs_all is isinstance(node, nodes.And):
                 yield from part.parts

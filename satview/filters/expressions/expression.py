@@ -189,7 +189,7 @@ class _Event:
         return value is not None and value in [self.number(item) for item in node.items]
 
     def texts(self, node: nodes.Node) -> tuple[str, ...]:
-        """Return the texts of a field or argument, () if unknown; a process has its path and its name without folders."""
+        """Return the texts of a field or argument, () if unknown; a process has its path and its bare file name."""
         context = self.context
         if isinstance(node, nodes.NamedArgument):
             position = self.part_named(node.name)

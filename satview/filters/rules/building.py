@@ -79,7 +79,7 @@ def build(
         rules: The rules in order.
         release: Release that the numbers are for.
         load_function: Loads `file.py:name` as a handler, after the user has allowed that file to run
-            (`satview.filters.handlers.Handlers`); None = rules with functions are refused.
+            (`satview.filters.rules.handlers.Handlers`); None = rules with functions are refused.
         is_wide: Whether everything is wide before the rules, as after `tracelogger -w`.
         taught: Arguments described by the trace (`store.arguments.taught`); None = by all traces so far.
 

@@ -70,7 +70,7 @@ def rules_of_selection(
 
 
 def _of_inserted(trace: Trace, codes: NDArray[np.bool_]) -> str:
-    """Return a comment line on selected inserted events, which the switches of USER control; empty if there are none."""
+    """Return a comment line on selected inserted events, which the switches of USER control; empty if none."""
     selected = np.flatnonzero(codes & inserted_by_code(trace) & (trace.code_counts > 0)).tolist()
     names = dict.fromkeys(trace.catalogue.name(code) for code in selected if class_of(code) != WireClass.USER)
     return (
