@@ -504,12 +504,12 @@ class Replay:
 def replay(
     programs: Programs, path: Path, cpus: int = 0, seed: int = 1, attributes: Sequence[tuple[str, str]] = ()
 ) -> Replay:
-    """Run programs on a simulated kernel, and write a trace of wide events.
+    """Run programs on a simulated kernel, and write a trace of wide events; return that trace, with problems found.
 
     Args:
-        programs: What to run.
+        programs: Programs to run.
         path: The file to write.
-        cpus: 0 = as many as the trace has.
+        cpus: Number of CPUs; 0 = `programs.cpus`.
         seed: Seed of the costs of kernel calls.
         attributes: Pairs for the header of the trace.
 

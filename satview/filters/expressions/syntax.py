@@ -413,7 +413,7 @@ class _ExpressionParser:
         return nodes.Word(token.start, self.expect("]", opener).end, index.value)
 
     def argument(self, token: Token) -> nodes.Node:
-        """Parse the name of an argument such as `rparts`, `msg[0]`, `new->sec`, or any name in quotes."""
+        """Parse the name of an argument, such as `rparts`, `msg[0]`, `new->sec`, or text in quotes; return the node."""
         self.take()
         name = self.token
         if name.kind is TokenKind.TEXT:
@@ -452,7 +452,7 @@ class _ExpressionParser:
         return nodes.FunctionCall(token.start, end, token.text, tuple(arguments))
 
     def latency(self, token: Token) -> nodes.Node:
-        """Parse the two events of `latency("tick", "done")`."""
+        """Parse the two events of `latency("tick", "done")`; return the node."""
         opener = self.take()
         from_event = self.pair_name()
         if not self.is_next(","):

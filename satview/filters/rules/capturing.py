@@ -382,7 +382,7 @@ def explain(rules: Sequence[Rule], release: Release) -> tuple[Diagnostic, ...]:
 
 
 def _pass(_context: EventContext, /) -> int:
-    """Stand in for a dynamic rule where only its position matters."""
+    """Return 1: stands in for a dynamic rule where only its position matters."""
     return 1
 
 

@@ -484,7 +484,7 @@ class RuleSet(Switches):
         return self.call_handlers(context) if known is None else known
 
     def call_handlers(self, context: EventContext) -> bool:
-        """Call the class's and the event's handler for an event whose pid and tid have passed."""
+        """Call the class's and the event's handler for an event whose pid and tid pass; return whether it passes."""
         address, _, _, of_class, of_event = self._plan_of(context.code)
         if address.vector_word >= 0:
             return self.call(address, context, *self.handlers_of(address, context.words))

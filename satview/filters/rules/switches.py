@@ -90,6 +90,8 @@ PID_CLASSES: Final = {
 class Switches:
     """Classes and events on or off, fast or wide, pid and tid per event; everything off and fast at first.
 
+    Each method for a mode of TraceEvent() returns 0, or the QNX error number that the kernel would return.
+
     Attributes:
         release: Release that the numbers are for.
         control, process, vthread: Event masks, as TraceEvent() has them.
