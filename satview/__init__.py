@@ -32,10 +32,10 @@ _RUN = ("satview", "satview.__main__", "satview.threadtrace", "satview.threadtra
 
 
 def _leave_current_folder() -> None:
-    """Take the folder that `python -m` puts first on the path of modules from there.
+    """Remove the folder that `python -m` puts first on the module path.
 
-    A `typing.py` beside somebody's traces would be run instead of Python's. Where satview itself is in that folder, it
-    goes to the end.
+    Otherwise a `typing.py` in a folder of traces would be run instead of Python's. If satview itself is in that folder,
+    the folder is moved to the end of the path.
     """
     home = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))  # noqa: PTH100, PTH120  -- imports nothing
     folder = sys.path.pop(0)

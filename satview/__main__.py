@@ -45,11 +45,11 @@ def main(argv: list[str] | None = None) -> int:
     """Run the command line.
 
     Args:
-        argv: Arguments without the program's name; None = those of the process.
+        argv: Arguments without the program's name; None = the arguments of the process.
 
     Returns:
-        0 = fine, 1 = opened with problems that cost data, 2 = not a trace or bad use, 3 = `check` found something,
-        70 = an error inside satview, 128 and more = ended by that signal.
+        The exit code: 0 = success, 1 = opened, but problems of the trace cost data, 2 = not a trace, or wrong use,
+        3 = `check` found something, 70 = an error inside satview, 128 + number = ended by that signal.
     """
     arguments = sys.argv[1:] if argv is None else list(argv)
     try:
@@ -71,7 +71,7 @@ def main(argv: list[str] | None = None) -> int:
 
 
 def entry() -> NoReturn:
-    """Run the command line and end the process."""
+    """Run the command line and end the process with its exit code."""
     # numpy would start a thread for each processor as it is imported, for matrices, of which satview has none.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     # Modules alone make two hundred thousand objects, which Python would look through three hundred times.
@@ -80,10 +80,10 @@ def entry() -> NoReturn:
 
 
 def _check(arguments: list[str]) -> None:
-    """Refuse what no shell hands over, and what argparse takes for no value at all.
+    """Refuse arguments with NUL or half a character, and `--` as a value, which argparse would take for no value.
 
     Raises:
-        UsageError: Names the argument.
+        UsageError: An argument is refused; the message names it.
     """
     for argument in arguments:
         if fault := name_fault(argument):
@@ -103,7 +103,7 @@ def _run(arguments: list[str]) -> int:
 
 
 def _failed(error: Exception, arguments: list[str]) -> int:
-    """Say in one sentence what did not work; return the exit code."""
+    """Print a sentence about an error, and return the exit code for it."""
     if isinstance(error, BrokenPipeError):  # the reader of our output went away, such as `head`
         return FINE
     if isinstance(error, OutputError):
@@ -138,11 +138,11 @@ def _run_command(arguments: list[str]) -> int:
 
 
 def _parsed(module: ModuleType, arguments: list[str]) -> argparse.Namespace:
-    """Return the options of a command, which may be before, between and behind its files.
+    """Return the parsed options of a command, which may be before, between and behind its files.
 
     Args:
-        module: Of `satview.cli`.
-        arguments: The name of the command first.
+        module: Module of the command, in `satview.cli`.
+        arguments: Name of the command, then its arguments.
     """
     commands = argparse.ArgumentParser(prog="satview").add_subparsers()
     module.add_parser(commands)
@@ -154,7 +154,7 @@ def _parsed(module: ModuleType, arguments: list[str]) -> argparse.Namespace:
 
 
 def _report_plugins() -> None:
-    """Name the plug-ins that failed, if any was used."""
+    """Print which plug-ins were switched off because they failed."""
     module = sys.modules.get("satview.base.plugins")  # not imported for this
     for text in module.newly_switched_off() if module is not None else ():
         say(visible_line(text))

@@ -1,4 +1,4 @@
-"""A trace with its answers as methods: what `satview.open_trace` returns to scripts and notebooks."""
+"""A trace with queries about it as methods, which `satview.open_trace` returns to scripts and notebooks."""
 
 from __future__ import annotations
 
@@ -44,10 +44,10 @@ _SHOWN_PROCESSES: Final = 20
 
 
 class OpenedTrace(Trace):
-    """One trace, read-only, and what can be queried about it.
+    """One trace, read-only, with queries about it as methods.
 
-    Every method is the function of the same name in `satview`, with the trace as its first argument; what is found is
-    cached with the trace.
+    A method calls the function or class of `satview` that its docstring names, if any, with the trace as the first
+    argument; results are cached with the trace.
     """
 
     __slots__ = ()
@@ -59,11 +59,11 @@ class OpenedTrace(Trace):
         self.close()
 
     def close(self) -> None:
-        """Close the file. Columns, names and what was found stay; arguments cannot be read any more."""
+        """Close the file. Columns, names and cached results stay; arguments cannot be read any more."""
         self.payloads.close()
 
     def _repr_html_(self) -> str:
-        """Return what it is in a few lines, for notebooks."""
+        """Return a summary of the trace in a few lines of HTML, for notebooks."""
         counts = sorted(self.class_counts().items(), key=itemgetter(1), reverse=True)
         processes = range(1, len(self.processes))[:_SHOWN_PROCESSES]
         rows = [
@@ -99,17 +99,17 @@ class OpenedTrace(Trace):
         window: TimeWindow | None = None,
         timing: Mapping[str, Timing] | None = None,
     ) -> int:
-        """Write the trace to a file whose ending says how; return how many rows, packets or events are in it.
+        """Write the trace to a file, in a format by its ending; return the number of rows, packets or events in it.
 
             trace.export("boot.pftrace"), trace.export("states.parquet", "state"), trace.export("boot.kev", window=slow)
 
         Args:
             path: `.parquet`, `.arrow`, `.csv`, `.jsonl` for tables, `.pftrace` for Perfetto, `.json` for Chrome,
                 `.kev` for a smaller trace, `.txt` for a listing.
-            tables: Name of a table, or of several, for a folder; none = the events.
-            expression: Only events for which it holds.
-            window: Only events in it; None = all.
-            timing: As of `sql`.
+            tables: Name of a table, or names of several if the path is a folder; none = the table of events.
+            expression: Only events that the expression passes.
+            window: Only events in this range, in cycles; None = all.
+            timing: As for `sql`.
 
         Raises:
             UsageError: The ending names no format, there is no such table, no table asks for the timing, or the file
@@ -123,19 +123,19 @@ class OpenedTrace(Trace):
         return export(self, path, tables=names, events=rows, window=window, timing=timing).count
 
     def links(self) -> Links:
-        """Return what belongs together, one table of event rows per kind (`satview.links`)."""
+        """Return the links of the trace: per kind, a table of the events that belong together (`satview.links`)."""
         return links(self)
 
     def transactions(self) -> Transactions:
-        """Return every message with its receipt, reply and times (`satview.transactions`)."""
+        """Return all messages, each with its receipt, reply and times (`satview.transactions`)."""
         return transactions(self)
 
     def latencies(self) -> Latencies:
-        """Return every pulse and interrupt with the times until a thread answers (`satview.latencies`)."""
+        """Return all pulses and interrupts, each with the times until a thread responds (`satview.latencies`)."""
         return latencies(self)
 
     def statistics(self, window: TimeWindow | None = None) -> Statistics:
-        """Return who used the CPUs, waited, called and sent (`satview.Statistics`).
+        """Return statistics of use of CPUs, waits, kernel calls and messages (`satview.Statistics`).
 
         Args:
             window: The range, in cycles; None = the whole trace.
@@ -143,39 +143,39 @@ class OpenedTrace(Trace):
         return Statistics(self, window)
 
     def timeline(self) -> Timeline:
-        """Return the states per thread and CPU, as the window draws them (`satview.Timeline`)."""
+        """Return the states of each thread and CPU, as the window draws them (`satview.Timeline`)."""
         return Timeline(self)
 
     def verdicts(
         self, thresholds: Thresholds | None = None, kinds: Collection[str] | None = None
     ) -> tuple[Verdict, ...]:
-        """Return what is wrong in the trace, the most severe first (`satview.check`).
+        """Return verdicts on what is wrong in the trace, the most severe first (`satview.check`).
 
         Args:
-            thresholds: When something is a verdict; None = the ones that come with satview.
-            kinds: Which kinds; None = all that the thresholds enable.
+            thresholds: Limits from which on something is a verdict; None = the default ones.
+            kinds: Kinds of verdicts to search for; None = all that the thresholds enable.
         """
         return find_verdicts(self, thresholds, kinds)
 
     def doctor(self) -> Table:
-        """Return how far each analysis of the trace can be trusted, and what to capture for more (`satview.doctor`)."""
+        """Return a table of how far each analysis can be trusted, and what to capture for more (`satview.doctor`)."""
         return doctor(self)
 
     def why(self, thread: int | str, at_cycles: int) -> tuple[WhyStep, ...]:
-        """Return why a thread is in its state at a moment, step by step (`satview.why`).
+        """Return the steps that explain why a thread is in its state at a moment (`satview.why`).
 
         Args:
             thread: Row of the thread table, or its label, name or `PID:TID`.
-            at_cycles: The moment; `trace.clock.cycles(ns)`.
+            at_cycles: The moment, in cycles, such as `trace.clock.cycles(ns)`.
         """
         return why(self, thread, at_cycles)
 
     def critical_path(self, thread: int | str, window: TimeWindow | None = None) -> CriticalPath:
-        """Return what had to happen for a thread to get through an interval (`satview.critical_path`).
+        """Return the chain of states and causes that a thread depended on in a range (`satview.critical_path`).
 
         Args:
-            thread: As of `why`.
-            window: The interval, in cycles; None = the whole trace.
+            thread: As for `why`.
+            window: The range, in cycles; None = the whole trace.
         """
         return critical_path(self, thread, window or self.window)
 
@@ -191,7 +191,7 @@ class OpenedTrace(Trace):
         return table(self, name)
 
     def arguments(self, name: str) -> ArgumentTable:
-        """Return all events of a name with their arguments as columns.
+        """Return a table of all events with a name, which has their arguments as columns.
 
         Args:
             name: `MSG_SENDV`, `KER_EXIT/MSG_SENDV`, `SND_MESSAGE`, ...; a bare kernel call represents its entries.
@@ -206,19 +206,20 @@ class OpenedTrace(Trace):
 
         Args:
             query: One query in the SQL of DuckDB, such as `select * from ready_wait`.
-            limits: Time and memory that it may take; None = 60 s and 2 GiB.
-            timing: What a file of timing says, for the tables on activities (`satview.analysis.timing.read_timing`).
+            limits: Maximum time and memory; None = 60 s and 2 GiB.
+            timing: Content of a timing file, from `satview.analysis.timing.read_timing`, for the tables about
+                activities.
 
         Raises:
-            UsageError: The query is faulty or went over a limit, or a package is not installed.
+            UsageError: The query is faulty or exceeds a limit, or a package is not installed.
         """
         return sql(self, query, limits, timing=timing)
 
     def snapshot(self, at_cycles: int) -> Table:
-        """Return what every thread does at a moment (`satview.snapshot`).
+        """Return a table of the state of every thread at a moment (`satview.snapshot`).
 
         Args:
-            at_cycles: The moment.
+            at_cycles: The moment, in cycles.
         """
         return snapshot(self, at_cycles)
 
@@ -226,20 +227,21 @@ class OpenedTrace(Trace):
 def open_trace(
     path: Path | str, progress: Callable[[float], None] | None = None, cancelled: Callable[[], bool] | None = None
 ) -> OpenedTrace:
-    """Open a trace of any format that the window opens, found by content; compressed by gzip or zstd too.
+    """Open a trace of any format that the window opens, recognized by its content, also if compressed by gzip or zstd.
 
     Args:
         path: The file; `-` is standard input.
-        progress: Called with 0 to 1 while it is read.
-        cancelled: Called now and then.
+        progress: Called with a fraction from 0 to 1 while the file is read.
+        cancelled: Called repeatedly while the file is read.
 
     Raises:
-        TraceFormatError: No reader knows it, or nothing of it can be read. Says file, byte, what, what to do.
+        TraceFormatError: No reader recognizes the file, or nothing of it can be read. The message says in which file
+            and at which byte, what is wrong, and what to do.
         Cancelled: `cancelled()` returned True.
     """
     return with_answers(registry.open_trace(path, progress, cancelled))
 
 
 def with_answers(trace: Trace) -> OpenedTrace:
-    """Return a trace with its answers as methods; both share all data, and what is found is cached for both."""
+    """Return a trace as one with queries as methods; both share all data and the cached results."""
     return OpenedTrace(**{field.name: getattr(trace, field.name) for field in fields(Trace)})

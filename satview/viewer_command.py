@@ -1,4 +1,4 @@
-"""The command `satview FILE ...`: options of the viewer, and what they do."""
+"""The command `satview FILE ...`: the options of the viewer, and functions that carry them out."""
 
 from __future__ import annotations
 
@@ -51,16 +51,16 @@ _FIRST_OPTIONS: Final = (
 
 
 def run_viewer(arguments: list[str]) -> int:
-    """Do what the options say: show windows, take a picture, set up.
+    """Carry out the options of the viewer: show windows, write a screenshot, set up, or print help.
 
     Args:
-        arguments: Those of the process, without its name.
+        arguments: Arguments of the process, without its name.
 
     Returns:
         The exit code.
 
     Raises:
-        SatviewError: They cannot be carried out.
+        SatviewError: The options cannot be carried out.
     """
     if {"-h", "--help"} & set(arguments):
         print(_short_help())
@@ -89,12 +89,12 @@ def run_viewer(arguments: list[str]) -> int:
 
 
 def whole_parser() -> argparse.ArgumentParser:
-    """Return the whole command line, for shell completion and the manual page."""
+    """Return the parser of the whole command line, for shell completion and the manual page."""
     return with_commands(viewer_parser(), command_names())
 
 
 def viewer_parser() -> argparse.ArgumentParser:
-    """Return the options of the viewer."""
+    """Return the parser of the viewer's options."""
     parser = argparse.ArgumentParser(
         prog="satview",
         usage="satview [options] [FILE ...]\n       satview COMMAND [options] ...",
@@ -173,7 +173,7 @@ def viewer_parser() -> argparse.ArgumentParser:
 
 
 def _version_lines() -> list[str]:
-    """Return the version and what decides how the program works here."""
+    """Return lines with the versions of satview, Python and the libraries, and the kind of core in use."""
     lines = [f"satview {__version__}", f"Python {platform.python_version()} on {platform.platform()}"]
     for name in ("PySide6-Essentials", "numpy", "pyqtgraph", "construct"):
         try:
@@ -184,10 +184,10 @@ def _version_lines() -> list[str]:
 
 
 def _refuse_misspelt(arguments: list[str]) -> None:
-    """Refuse a first argument that is no file but nearly the name of a command.
+    """Refuse a first argument that is a misspelt command, or the first of several words of which none is a file.
 
     Raises:
-        UsageError: Names the command.
+        UsageError: The argument is refused; the message names the similar command, if any.
     """
     word = arguments[0] if arguments else ""
     if not word or word.startswith("-") or Path(word).exists() or not word.replace("-", "").isalnum():
@@ -201,7 +201,7 @@ def _refuse_misspelt(arguments: list[str]) -> None:
 
 
 def _axis_of(options: argparse.Namespace) -> Path:
-    """Return the file that puts the files of the command line on one axis; it is stored for the user."""
+    """Write the file that puts the files of the command line on one axis, stored for the user; return its path."""
     if options.follow:
         raise UsageError("--together reads whole files; leave out --follow")
     from satview.session.axis_files import plan, write_users_axis  # brings numpy
@@ -210,7 +210,7 @@ def _axis_of(options: argparse.Namespace) -> Path:
 
 
 def _show(options: argparse.Namespace) -> int:
-    """Show windows, or take the picture of one."""
+    """Show windows, or write a screenshot of one; return the exit code."""
     try:
         debug.enable(options.debug)
     except ValueError as error:
@@ -243,10 +243,10 @@ def _show(options: argparse.Namespace) -> int:
 
 
 def _looks(options: argparse.Namespace) -> dict[str, str | int]:
-    """Return the settings that hold for this run only, those that the command line names.
+    """Return the settings that the command line gives, by name; they are valid for this run only.
 
     Raises:
-        UsageError: A name is not known, or the file with descriptions of user events is faulty.
+        UsageError: A name is unknown, or the file with descriptions of user events is faulty.
     """
     _check_names(options.lanes, [lane_class.name for lane_class in LANE_CLASSES], "event lanes")
     _check_names(options.labels, list(Label), "labels")
@@ -275,10 +275,10 @@ def _megabytes(text: str) -> int:
 
 
 def _check_names(text: str, known: Sequence[str], what: str) -> None:
-    """Check names separated by commas.
+    """Check that all names in a text, separated by commas, are known.
 
     Raises:
-        UsageError: One of them is not known.
+        UsageError: A name is unknown.
     """
     for name in (part.strip() for part in text.split(",") if text):
         if name not in known:
@@ -286,7 +286,7 @@ def _check_names(text: str, known: Sequence[str], what: str) -> None:
 
 
 def _link(options: argparse.Namespace, file: str) -> TraceLink:
-    """Return a file with the range and event that it is to open at: those of its link, else those of the options.
+    """Return the link to a file with a range and an event to show at first: its own, else those of the options.
 
     Raises:
         UsageError: The link or an option is faulty.
@@ -302,7 +302,7 @@ def _link(options: argparse.Namespace, file: str) -> TraceLink:
 
 
 def _set_up(options: argparse.Namespace) -> int:
-    """Do what makes satview at home on this machine, and open nothing."""
+    """Install or uninstall the desktop entry, or print the shell completion; return the exit code."""
     if options.files or options.sample:
         raise UsageError("--install-desktop, --uninstall-desktop and --print-completion take no FILE")
     if options.print_completion:
@@ -352,7 +352,7 @@ def _screenshot(options: argparse.Namespace) -> int:
 
 
 def commands_by_purpose() -> dict[str, dict[str, str]]:
-    """Return what commands are for, with each command and what it does."""
+    """Return the commands with their help texts, grouped by purpose."""
     subparsers = (action for action in whole_parser()._actions if isinstance(action, argparse._SubParsersAction))
     by_purpose: dict[str, dict[str, str]] = {purpose: {} for purpose in PURPOSES}
     for choice in next(subparsers)._choices_actions:  # argparse has no public list; shtab reads the same one
@@ -362,7 +362,7 @@ def commands_by_purpose() -> dict[str, dict[str, str]]:
 
 
 def _short_help() -> str:
-    """Return what fits on one screen: how to open a trace, and the commands by what they are for."""
+    """Return a help text of one screen: how to open a trace, and the commands by purpose."""
     lines = [
         "usage: satview [options] [FILE ...]",
         "       satview COMMAND [options] ...",

@@ -40,7 +40,7 @@ _Ints = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class ActivityLanes:
-    """Makes the lanes of the activities that a timing file names, or of all activities if it names none.
+    """Makes lanes for the activities that a timing file names; for all activities if the file names none.
 
     Attributes:
         timing: Entries of the timing file.
@@ -112,7 +112,7 @@ def _lanes_of(trace: Trace, activity: Activity, instances: Instances, value: NDA
 
 
 def without_overlap(start: _Ints, end: _Ints) -> NDArray[np.bool_]:
-    """Select intervals that fit on one lane: the first, then each time the next that begins at or after its end.
+    """Return which intervals fit on one lane: the first, then repeatedly the next that begins at or after the last end.
 
     Args:
         start: int64 (n,), ascending, n > 0.
@@ -133,7 +133,7 @@ def without_overlap(start: _Ints, end: _Ints) -> NDArray[np.bool_]:
 
 
 def _texts(trace: Trace, activity: Activity, instances: Instances, value: NDArray[np.uint8]) -> Callable[[int], str]:
-    """Return a function that maps the row of an instance's first event to a text: its response time and lateness."""
+    """Return a function from the row of an instance's first event to a text on its response time and lateness."""
     rows, response, clock = instances.start_row, instances.response_cycles, trace.clock
 
     def name(row: int) -> str:

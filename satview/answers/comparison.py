@@ -80,17 +80,17 @@ _WORSE_IF_LONGER: Final = ("READY", "MUTEX", "SEND", "REPLY", "RWLOCK_READ", "RW
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ChangedRow:
-    """One figure (a column of a statistics table) of one subject (a row) in two traces.
+    """One figure (a column of a statistics table), such as mean length, of one row in two traces.
 
     Attributes:
-        by: Name of the table, as for `satview compare --by`.
-        name: Name of the row, the same in both traces.
-        column: The column, for its title and kind.
+        by: Name of the statistics table, as for `satview compare --by`.
+        name: Name of the row in both traces.
+        column: Description of the column, such as title and kind.
         before, after: Value in the first and the second trace; nan = the row is missing, or has no such figure.
-        is_per_s: The value is a count or total time per second of the trace.
-        scale: The largest value of the figure in either trace; for durations the largest of all durations.
-        tables: The tables of both traces.
-        rows: The row's index in each table; -1 = missing.
+        is_per_s: Whether the values are counts or total times per second of the trace.
+        scale: Largest value of the figure in all rows of both traces; for durations the largest of all durations.
+        tables: The statistics table of each trace.
+        rows: Index of the row in each table; -1 = missing.
     """
 
     by: str
@@ -111,7 +111,7 @@ class ChangedRow:
 
     @property
     def is_of_logger(self) -> bool:
-        """True if the row is of a program that captured the trace; such rows are listed last."""
+        """True if the row is about a program that captured the trace; such rows are listed last."""
         return self.name.split(" ", 1)[0].rpartition("/")[2] == LOGGER or OF_CAPTURE in self.name
 
     @property
@@ -134,10 +134,10 @@ class ChangedRow:
 
     @property
     def is_longer(self) -> bool:
-        """True for a duration or share of time that has increased and for which more is worse.
+        """True if the figure is a duration or share of time that has increased, and an increase is bad.
 
-        Among states these are the waits for a CPU or for other threads. Waiting longer for work or running longer is
-        not worse.
+        For states this applies to waits for a CPU or for other threads; waiting longer for work, or running longer, is
+        not bad.
         """
         if self.by == "state":
             is_bad = self.name.endswith(tuple(f" in {state}" for state in _WORSE_IF_LONGER))
@@ -146,7 +146,7 @@ class ChangedRow:
         return is_bad and self.after > self.before
 
     def time_column(self, side: int) -> str:
-        """Return the name of the column whose value has a position in time in one trace; empty if the row is missing.
+        """Return the column to use to find the row's position in time in one trace; empty if the row is missing.
 
         Args:
             side: 0 = the first trace, 1 = the second.
@@ -158,7 +158,7 @@ class ChangedRow:
 
 
 def compare(before: Trace, after: Trace, tables: Sequence[str] = ()) -> list[ChangedRow]:
-    """Return the changes of all figures between two traces, grouped by figure, the largest difference first.
+    """Return the changes of all figures between two traces, figure by figure, each with the largest difference first.
 
     Args:
         before: The first trace.
@@ -199,11 +199,11 @@ def compare_statistics(
 
 
 def by_weight(changes: Sequence[ChangedRow], *, once: bool = False) -> list[ChangedRow]:
-    """Return changes sorted by weight, the largest first; those of the programs that captured the trace come last.
+    """Return changes sorted by weight, the largest first; changes of programs that captured the trace come last.
 
     Args:
         changes: The changes.
-        once: Return only the figure with the largest weight for each row.
+        once: Return only one change for each row: that of the figure with the largest weight.
     """
     ordered = sorted(
         changes, key=lambda change: (change.is_of_logger, -change.weight, -difference(change), change.name)
@@ -294,7 +294,7 @@ def _scaled(changes: list[ChangedRow]) -> list[ChangedRow]:
 
 
 def _value(values: NDArray[Any], row: int, length_s: float) -> float:
-    """Return a value of a column, nan if it is missing or unknown; per second if `length_s` is not 0."""
+    """Return a value of a column, nan if missing or unknown; divided by `length_s` if that is not 0."""
     value = float(values[row]) if row >= 0 else math.nan
     return math.nan if value < 0 else value / (length_s or 1.0)
 
@@ -352,7 +352,7 @@ _Durations = NDArray[np.int64]
 
 
 def has_durations(change: ChangedRow) -> bool:
-    """Return whether `durations` works for a figure: not for the load of a CPU or for time in an unknown state."""
+    """Return whether `durations` accepts a figure, which is not the load of a CPU nor time in an unknown state."""
     states = (table.text(row, "state") for table, row in zip(change.tables, change.rows, strict=True) if row >= 0)
     return change.by != "cpu" and (change.by != "state" or all(state in STATE_BY_NAME for state in states))
 
@@ -408,7 +408,7 @@ def _of_vector(trace: Trace, waits: Occurrences, vector: int) -> Occurrences:
 
 
 def _of_pair(trace: Trace, waits: Occurrences, client: int, server_pid: int) -> Occurrences:
-    """Return the messages of one client to one server."""
+    """Return the waits that are messages of one client to one server."""
     sent = transactions(trace)
     position = np.searchsorted(sent.send_row, waits.event)
     return _some(waits, (sent.client[position] == client) & (sent.server_pid[position] == server_pid))
@@ -421,7 +421,7 @@ def _some(times: Occurrences, chosen: NDArray[np.bool_]) -> Occurrences:
 
 
 def _latencies(trace: Trace, window: TimeWindow, table: Table, row: int) -> _Durations:
-    """Return the durations of the leg, source and thread that a row of the latency figures names, cycles."""
+    """Return the durations, cycles, that a row of the latency figures sums up: of one leg, source and thread."""
     latencies = latency_table(trace, LatencyFilter(window=window))
     names = table.text(row, "source"), table.text(row, "thread")
     keys = np.stack([latencies.sort_keys(name) for name in ("source", "thread")])

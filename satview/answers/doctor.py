@@ -81,7 +81,7 @@ def doctor(trace: Trace, is_quick: bool = False) -> Table:
 
 
 def exact_in(table: Table) -> str:
-    """Return a text that counts the exact analyses: `exact in 25 of 32 analyses`."""
+    """Return a text on the number of exact analyses, such as `exact in 25 of 32 analyses`."""
     exact = sum(table.text(row, "mark") == Mark.EXACT for row in range(len(table)))
     return f"exact in {exact} of {len(table)} analyses"
 
@@ -94,7 +94,7 @@ def capture_for(table: Table) -> CaptureLine | None:
 
 
 def grouped(table: Table) -> Table:
-    """Merge the rows of a `doctor` table that have the same mark, reason and remedy; the worst come first."""
+    """Return a table with one row per mark, reason and remedy of a `doctor` table, the worst first."""
     groups: dict[tuple[int, str, str], list[int]] = {}
     for row in range(len(table)):
         mark = _MARKS.index(Mark(table.text(row, "mark")))

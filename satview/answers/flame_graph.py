@@ -39,12 +39,12 @@ class FlameGraph:
         table: The functions.
         measure: Quantity that widths show.
         measures: All quantities for which there is data.
-        name, place: Name and source position; the position is empty for threads and without symbols.
+        name, place: Name and source position of the function; the position is empty for threads and without symbols.
         is_function: bool; False = the root, a process or a thread.
-        parent, depth: int64, the node above, -1 = none, and its level.
+        parent, depth: int64, index of the node above, -1 = none, and level of the node.
         start, width: int64, cycles or samples from the left edge; a width includes the nodes below.
-        own: int64, the width without the nodes below.
-        total: int64, cycles from entries to exits; -1 = not known.
+        own: int64, the width without that of the nodes below.
+        total: int64, cycles from entries to exits of the function; -1 = not known.
         count: int64, calls or samples.
         event: int64, row of the entry of the longest call, or of a sample; -1 for nodes that are no functions.
         longest: int64, cycles of the longest call; -1 = unknown, as for samples.
@@ -69,7 +69,7 @@ class FlameGraph:
     known: NDArray[np.uint8]
 
     def path(self, node: int) -> tuple[str, ...]:
-        """Return the names of the nodes from below the root to a node."""
+        """Return the names on the path to a node, without the root, the outermost first."""
         names: list[str] = []
         while node != ROOT:
             names.append(self.name[node])
@@ -77,7 +77,7 @@ class FlameGraph:
         return tuple(reversed(names))
 
     def at(self, path: tuple[str, ...]) -> int:
-        """Return the node of a path; if there is none, its innermost caller that exists."""
+        """Return the node with a path; if it does not exist, the deepest node on the path that does."""
         node = ROOT
         for name in path:
             below = [child for child in self.below(node).tolist() if self.name[child] == name]
@@ -87,7 +87,7 @@ class FlameGraph:
         return node
 
     def below(self, node: int) -> _Ints:
-        """Return the nodes directly below a node that have a width, from left to right."""
+        """Return the indices of the nodes directly below a node that have a width above 0, from left to right."""
         below = np.flatnonzero((self.parent == node) & (self.width > 0))
         return below[np.argsort(self.start[below])]
 
@@ -133,7 +133,7 @@ def flame_graph(table: Table, measure: FlameWidth | None = None, *, is_by_thread
 
 
 def _nodes(table: Table, rows: _Ints, is_by_thread: bool) -> tuple[_Ints, _Ints, _Ints, _Ints, NDArray[np.bool_]]:
-    """Return the node of each row, -1 = none, and for each node its parent, depth, a row, and `is_function`."""
+    """Return the node of each row, -1 = none; and of each node the parent, depth, one row, and `is_function`."""
     function, place, thread = table["function"], table["place"], table["thread"]
     process = table.trace.threads.process[thread].astype(np.int64)
     caller = np.array([table.parent(row) for row in range(len(table))], np.int64)

@@ -38,7 +38,7 @@ class Texts:
 
     @classmethod
     def of(cls, texts: Sequence[str]) -> Texts:
-        """Return a column with an own text for every row, for short tables."""
+        """Return a column that stores the text of every row separately, for short tables."""
         return cls(np.arange(len(texts), dtype=np.uint32), tuple(texts))
 
     @classmethod
@@ -76,13 +76,13 @@ class Several:
 
     @property
     def counts(self) -> NDArray[np.int64]:
-        """How many values each row has, int64 (n,)."""
+        """Number of values in each row, int64 (n,)."""
         return np.fromiter(map(len, self.rows), np.int64, len(self.rows))
 
 
 @dataclass(frozen=True, slots=True)
 class Partial:
-    """A column in which rows may lack a value, for values such as signed numbers of which none can mark absence.
+    """A column in which rows may lack a value, where no value, such as -1, can stand for absence.
 
     Attributes:
         values: (n,); 0 or the empty text where a row has no value.
@@ -180,9 +180,9 @@ def html_rows(heads: Iterable[str], rows: Iterable[Iterable[object]], caption: s
 
 
 def _for_pandas(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Return a dictionary column with distinct texts and signed indices, as pandas categories need; others unchanged.
+    """Return a dictionary column as pandas needs it: with distinct texts and signed indices; other columns unchanged.
 
-    Arrow needs neither; up to pyarrow 21 it does not convert unsigned dictionary indices to pandas categories.
+    Arrow itself allows equal texts and unsigned indices, but up to pyarrow 21 does not convert them for pandas.
     """
     pyarrow = required("pyarrow")
     if not pyarrow.types.is_dictionary(column.type) or not column.num_chunks:
@@ -201,7 +201,7 @@ def arrow_array(values: Values, *, is_nullable: bool, known: NDArray[np.bool_] |
 
     Args:
         values: The column, (n,).
-        is_nullable: -1, or the empty text, becomes null.
+        is_nullable: Whether -1 and the empty text become null.
         known: bool (n,), whether each value is not null; None = decided by `is_nullable`.
     """
     pyarrow = required("pyarrow")
@@ -236,12 +236,12 @@ def _strings(texts: tuple[str, ...]) -> Any:
 
 
 def as_utf8(text: str) -> str:
-    """Return a text that can be written as UTF-8: lone surrogates, which a damaged name may contain, become `?`."""
+    """Return a text that can be encoded as UTF-8: lone surrogates, which a damaged name may contain, are made `?`."""
     return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
 
 
 def _narrowed(values: Texts) -> NDArray[Any]:
-    """Return the codes of texts as unsigned integers, for Arrow's dictionary indices."""
+    """Return the codes of a text column as unsigned integers, which become dictionary indices in Arrow."""
     code = values.code
     return code if code.dtype.kind == "u" else code.astype(np.uint32)
 

@@ -72,7 +72,7 @@ QUESTION: Final = Question(
 
 @dataclass(frozen=True, slots=True)
 class _Nodes:
-    """Nodes of the call tree, callers before the functions they call; columns of shape (n,).
+    """Nodes of the call tree, one per function and call stack, each behind its caller's node; columns of shape (n,).
 
     Attributes:
         thread: int64, row of the thread table.
@@ -145,7 +145,7 @@ def function_table(trace: Trace, window: TimeWindow | None = None) -> Table:
 
 
 def _stacks(functions: Sequence[str], above: _Ints) -> list[str]:
-    """Return each function's call stack as text, the outermost caller first; callers come before their functions."""
+    """Return each function's call stack as text, the outermost caller first; `above` must list callers first."""
     stacks: list[str] = []
     for row, caller in enumerate(above.tolist()):
         stacks.append(f"{stacks[caller]}{SEPARATOR}{functions[row]}" if caller >= 0 else functions[row])
@@ -160,8 +160,8 @@ class CallStacks:
         entry_row: int64, row of the entry event.
         start_cycles, end_cycles: int64, times of entry and exit; the end of the trace if the call has not returned.
         parent: int64, index of the enclosing call, -1 = none.
-        stack: int64, index in `stacks`; -1 = nested too deeply.
-        stacks: The function with its callers, the outermost first; different threads may have equal stacks.
+        stack: int64, index of the call's stack in `stacks`; -1 = nested too deeply.
+        stacks: Call stacks: a function and its callers, the outermost first; threads may have equal stacks.
     """
 
     entry_row: _Ints
@@ -182,7 +182,7 @@ def call_stacks(trace: Trace) -> CallStacks:
 
 
 def _call_nodes(trace: Trace) -> tuple[_Ints, ...]:
-    """Return what `CallStacks` is made from except function names, which change when symbols are added."""
+    """Return the arrays from which `CallStacks` is made, without function names, as new symbols change these."""
     entry_row, exit_row = function_calls(trace)
     end = np.full(len(entry_row), trace.window.end, np.int64)
     end[exit_row != OPEN] = trace.events.time_cycles[exit_row[exit_row != OPEN]]
@@ -192,7 +192,7 @@ def _call_nodes(trace: Trace) -> tuple[_Ints, ...]:
 
 
 def _below_callers(nodes: _Nodes) -> _Ints:
-    """Return the order of nodes in the table: depth first, the longest first, then those of samples by count."""
+    """Return the order of nodes in the table: depth first; siblings by total time, longest first, then by count."""
     below: dict[int, list[int]] = defaultdict(list)
     for node in np.lexsort((-nodes.count, -nodes.total)).tolist():
         below[int(nodes.above[node])].append(node)
@@ -214,7 +214,7 @@ def _named(trace: Trace, process: _Ints, address: _Ints) -> tuple[list[str], lis
 
 
 def _of_calls(trace: Trace, window: TimeWindow | None) -> tuple[_Nodes, bool]:
-    """Return the call tree of functions that log their calls, and whether some calls are nested too deeply for it."""
+    """Return the call tree of functions that log their calls, and whether calls nested too deeply are missing in it."""
     entry_row, exit_row = function_calls(trace)
     bounds, time = window or trace.window, trace.events.time_cycles
     start, end = time[entry_row], np.full(len(entry_row), trace.window.end, np.int64)
@@ -249,7 +249,7 @@ def _of_calls(trace: Trace, window: TimeWindow | None) -> tuple[_Nodes, bool]:
 
 
 def _nesting(thread: _Ints, entry_row: NDArray[np.uint32], exit_row: NDArray[np.uint32]) -> tuple[_Ints, _Ints]:
-    """Return how many calls enclose each call, and the index of the innermost of these, -1 = none."""
+    """Return for each call the number of enclosing calls, and the index of the innermost enclosing call, -1 = none."""
     count = len(entry_row)
     rows = np.concatenate((entry_row, exit_row)).astype(np.int64)
     step = np.repeat(np.array((1, -1)), count)
@@ -272,7 +272,7 @@ def _nesting(thread: _Ints, entry_row: NDArray[np.uint32], exit_row: NDArray[np.
 
 
 def _numbered(thread: _Ints, address: _Ints, depth: _Ints, parent: _Ints) -> tuple[_Ints, _Ints, _Ints]:
-    """Return each call's node, -1 = too deep; and for each node its caller's node, -1 = none, and one of its calls."""
+    """Return the node of each call, -1 = too deep; and of each node the caller's node, -1 = none, and one call."""
     node = np.full(len(thread), -1, np.int64)
     above: list[_Ints] = []
     head: list[_Ints] = []
@@ -307,7 +307,7 @@ def _running(trace: Trace, thread: _Ints, start: _Ints, end: _Ints) -> _Ints:
 
 
 def _of_samples(trace: Trace, window: TimeWindow | None) -> _Nodes:
-    """Return the functions in which threads were at profiler samples, as nodes without callers."""
+    """Return the functions that profiler samples show, as nodes without callers."""
     rows = rows_of_codes(trace, *_PROFILE) if trace.has_slots else np.empty(0, np.uint32)
     if window is not None:
         inside = trace.rows_between(window)

@@ -1,4 +1,4 @@
-"""Why activities are late: their figures, their instances, the blame of each, and slow compared with fast instances."""
+"""Why activities are late: figures, instances, how the time of each was spent (blame), slow against fast instances."""
 
 from __future__ import annotations
 
@@ -194,7 +194,7 @@ class Late:
 
     @property
     def _deadline(self) -> _Ints:
-        """The deadline of each activity, cycles, -1 = none."""
+        """Deadline of each activity, int64, cycles; -1 = none."""
         return np.array([activity.deadline_cycles for activity in self.learned.activities], np.int64)
 
     @property
@@ -203,7 +203,7 @@ class Late:
         return "\n".join(filter(None, (STATES.advice(self.trace), more if self.learned.left_out else "")))
 
     def worst(self, activity: int | None = None, count: int | None = None) -> _Ints:
-        """Return indices of instances, sorted by overrun of the deadline, then by response; unknown ones are last."""
+        """Return indices of instances by overrun of the deadline, then response, longest first; unknown ones last."""
         instances = self.learned.instances
         ranked = np.arange(len(instances)) if activity is None else np.flatnonzero(instances.activity == activity)
         overrun = self.learned.overrun_cycles[ranked]
@@ -211,11 +211,11 @@ class Late:
         return ranked[order][:count]
 
     def most_telling(self) -> int | None:
-        """Return the activity with the largest ratio of longest response to deadline; None if there are no activities.
+        """Return the index of the activity to show first; None if there are no activities.
 
-        If no activity has a deadline, it is the one with the largest ratio of longest response to median response.
-        Kernel calls and functions, and activities of the program that writes the trace, are taken only if there are no
-        others.
+        This is the activity with the largest ratio of longest response to deadline; if no activity has a deadline, of
+        longest to median response. Kernel calls, functions, and activities of the program that writes the trace are
+        chosen only if there are no others.
         """
         instances, count = self.learned.instances, len(self.learned.activities)
         if not count:
@@ -232,7 +232,7 @@ class Late:
         return int(np.lexsort((-ratio, deadline <= 0, is_called, is_own))[0])
 
     def activities(self) -> Table:
-        """Return the activities with their figures."""
+        """Return a table of all activities with their figures."""
         trace, instances, count = self.trace, self.learned.instances, len(self.learned.activities)
         known = instances.is_known
         is_done = known & ~instances.is_open
@@ -300,7 +300,7 @@ class Late:
         return sum_by(instances.activity, total, len(self.learned.activities))
 
     def instances(self, activity: int | None = None) -> Table:
-        """Return the instances of one activity or of all, the worst first."""
+        """Return a table of the instances of one activity, or of all, the worst first."""
         instances, ranked = self.learned.instances, self.worst(activity)
         shown = instances.taken(ranked)
         deadline, overrun = self._deadline[shown.activity], self.learned.overrun_cycles[ranked]
@@ -330,7 +330,7 @@ class Late:
         )
 
     def chains(self) -> Table:
-        """Return the reaction times and input ages of the chains in the timing file.
+        """Return a table of the reaction times and input ages of the chains in the timing file.
 
         Raises:
             UsageError: A chain names an activity that does not exist.
@@ -370,10 +370,10 @@ class Late:
         )
 
     def explained(self, chosen_rows: _Ints) -> tuple[Table, tuple[str, ...]]:
-        """Return the blame of instances, in their order, and for each instance a text about what took most of its time.
+        """Return a table of how the time of instances was spent, and for each instance a text about the longest parts.
 
-        Parts that holders and servers spent are nested below the part they explain. Instances that are too long to be
-        split have no text.
+        Rows are in the order of `chosen_rows`. Parts of a lock holder or server are nested below the part they explain.
+        Instances that are too long to be split have no text.
         """
         count, parts = split(self.trace, self.learned.instances.taken(chosen_rows))
         bounds = np.searchsorted(parts.interval, np.arange(count + 1)).tolist()
@@ -382,11 +382,11 @@ class Late:
         return self._blame_table(chosen_rows, count, parts), tuple(says)
 
     def blame(self, chosen_rows: _Ints) -> Table:
-        """Return the blame of instances, in their order; parts of holders and servers are below what they explain."""
+        """Return a table of how the time of instances was spent, in the given order; see `explained`."""
         return self._blame_table(chosen_rows, *split(self.trace, self.learned.instances.taken(chosen_rows)))
 
     def says(self, instance: int) -> str:
-        """Return a text about how long an instance took and what took most of its time."""
+        """Return a text about the response time of an instance and its longest parts."""
         return self.explained(np.array([instance]))[1][0]
 
     def _blame_table(self, chosen_rows: _Ints, count: int, parts: BlameParts) -> Table:
@@ -414,7 +414,7 @@ class Late:
         )
 
     def slow_against_fast(self, activity: int) -> Table:
-        """Return what an activity's slowest tenth spends more time with than its faster half, the largest first."""
+        """Return a table of the parts in which an activity's slowest tenth spends more time than its faster half."""
         return self.compared(activity).times
 
     def compared(
@@ -424,10 +424,9 @@ class Late:
 
         Args:
             activity: The activity.
-            others: More traces; the instances of all traces are put together before the slowest tenth is compared with
-                the faster half.
-            against: Fast traces; if given, all instances of this trace and `others` count as slow, and all of these as
-                fast.
+            others: More traces; their instances are added to those of this trace before the slowest tenth is compared
+                with the faster half.
+            against: Fast traces; if given, all their instances count as fast, those of this trace and `others` as slow.
 
         Raises:
             UsageError: One of the other traces has no activity of that name.
@@ -455,7 +454,7 @@ class Late:
                        for pair in zip(one.samples(*rows), (True, False), strict=True))  # fmt: skip
 
     def measured(self, name: str) -> Measured:
-        """Return those instances of an activity that are known and done when the trace ends.
+        """Return the instances of an activity that end within the trace and lack no events.
 
         Raises:
             UsageError: There is no such activity.
@@ -510,7 +509,7 @@ class _Instances:
 
 
 def _jitter(number: _Ints, moments: _Ints, count: int) -> _Ints:
-    """Return the longest minus the shortest interval between successive times of each activity; -1 for fewer than 3.
+    """Return for each activity the longest minus the shortest interval between its times; -1 for fewer than 3 times.
 
     Args:
         number: int64 (n,), the activity of each time, ascending.
@@ -530,7 +529,7 @@ def _jitter(number: _Ints, moments: _Ints, count: int) -> _Ints:
 def responses(answers: Late, activity: int) -> Histogram | None:
     """Return the histogram of an activity's response times, split at its deadline; None if no response is known.
 
-    Its durations are in the order of `Late.worst`, without the unknown ones at the end.
+    The durations are in the order of `Late.worst`, without the unknown ones.
     """
     instances = answers.learned.instances.taken(answers.worst(activity))
     instances = instances.taken(instances.is_known)
@@ -569,12 +568,12 @@ def late(trace: Trace, timing: Mapping[str, Timing] | None = None) -> Late:
 
 
 def _make_links(trace: Trace) -> None:
-    """Compute what blame needs, which activities need in part too, in another thread."""
+    """Compute and cache the links that blame needs; runs in a second thread, beside the search for activities."""
     for make in (waits, wake_ups, blockers):
         make(trace)
 
 
 def blame_table(trace: Trace, timing: Mapping[str, Timing] | None = None) -> Table:
-    """Return the blame of the worst hundred instances of a trace; arguments as for `late`."""
+    """Return how the time of the worst hundred instances of a trace was spent; arguments as for `late`."""
     answers = late(trace, timing)
     return answers.blame(answers.worst(count=_SQL_INSTANCES))

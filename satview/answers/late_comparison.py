@@ -108,7 +108,7 @@ _VIA: Final = ("waits", "functions")
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """Instances of one trace that are to be compared.
+    """Instances of one trace that take part in a comparison.
 
     Attributes:
         trace: The events.
@@ -120,14 +120,14 @@ class Sample:
 
 
 class Measured(Protocol):
-    """The instances of one activity in one trace; the trace may be opened only when `samples` is called."""
+    """Interface: the instances of one activity in a trace, which may stay closed until `samples` is called."""
 
     @property
     def response_s(self) -> NDArray[np.float64]:
         """Response time of each instance, seconds, float64 (n,)."""
 
     def samples(self, *chosen: _Ints) -> tuple[Sample, ...]:
-        """Return a sample of the instances for each array of their indices, int64 (k,)."""
+        """Return one sample for each given array of instance indices, int64 (k,)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +137,7 @@ class SlowAgainstFast:
     Attributes:
         times: Parts of the time that are longer in slow instances.
         causes: Events that happen more often in slow instances.
-        paths: Paths through awaited threads, and through the instances' own functions, that take longer.
+        paths: Paths (chains of awaited threads, or of called functions) that take longer in slow instances.
     """
 
     times: Table
@@ -146,7 +146,7 @@ class SlowAgainstFast:
 
 
 def split(trace: Trace, instances: Instances) -> tuple[int, BlameParts]:
-    """Return how many of the first instances can be split within `_MOST_EVENTS`, and their parts."""
+    """Return how many of the first instances can be split within `_MOST_EVENTS`, and the parts of their time."""
     begin, over = (np.searchsorted(trace.events.time_cycles, times) for times in
                    (instances.start_cycles, instances.end_cycles))  # fmt: skip
     count = max(1, int(np.searchsorted(np.cumsum(over - begin), _MOST_EVENTS, side="right")))
@@ -160,7 +160,7 @@ def thinned(positions: _Ints, most: int = MOST_COMPARED) -> _Ints:
 
 
 def part_columns(trace: Trace, kind: _Ints, thread: _Ints, value: _Ints) -> dict[str, Texts | _Ints]:
-    """Return the columns `part`, `whom` and `what`, which describe how time was spent."""
+    """Return the table columns `part`, `whom` and `what`, which describe parts of time by kind, thread and value."""
     return {
         "part": Texts(kind.astype(np.uint8), tuple(BLAME_WORDS.values())),
         "whom": np.where(thread > 0, thread, -1),
@@ -169,7 +169,7 @@ def part_columns(trace: Trace, kind: _Ints, thread: _Ints, value: _Ints) -> dict
 
 
 def name_whom(trace: Trace, whom: _Ints) -> dict[str, Callable[[int], str]]:
-    """Return the text function of column `whom`: the name of the thread or server, empty if there is none."""
+    """Return for column `whom` the function that names the thread or server of a row, or returns an empty text."""
     return {"whom": lambda row: trace.thread_name(int(whom[row])) if whom[row] > 0 else ""}
 
 
@@ -178,10 +178,10 @@ class _Pool:
     """Collects the parts, events and paths of all slow, or all fast, instances of several traces.
 
     Attributes:
-        names: Number of each name of a thread or event; shared by both pools.
-        ways: Number of each path; shared by both pools.
-        trace: The trace of the tables; they cannot refer to events of other traces.
-        is_by_name: With several traces threads are numbers of `names`; with one they are rows of its thread table.
+        names: Numbers of the names of threads and events; shared by both pools.
+        ways: Numbers of the paths; shared by both pools.
+        trace: The trace that tables refer to; events of other traces are not referred to.
+        is_by_name: True if there are several traces: threads are numbers from `names`, not rows of a thread table.
     """
 
     names: dict[str, int]
@@ -231,12 +231,12 @@ class _Pool:
         self.count += count
 
     def _on_own_clock(self, trace: Trace, cycles: _Ints) -> _Ints:
-        """Convert durations from cycles of another trace to cycles of the trace of the tables."""
+        """Return durations of another trace in cycles of `self.trace`."""
         rate, own_rate = trace.clock.cycles_per_s, self.trace.clock.cycles_per_s
         return cycles if rate == own_rate else np.rint(cycles * (own_rate / rate)).astype(np.int64)
 
     def _waits(self, trace: Trace, parts: BlameParts) -> tuple[_Ints, _Ints, _Ints]:
-        """Return path, instance and cycles of each part that other threads spend while an instance waits for them."""
+        """Return path, instance and cycles of each part that other threads spend while an instance waits for these."""
         inner = np.flatnonzero(parts.parent >= 0)
         value = np.where(np.isin(parts.kind, (Blame.LOCK, Blame.MESSAGE)) & self.is_by_name, -1, parts.value)
         steps = np.stack((parts.kind, parts.thread, value))
@@ -273,7 +273,7 @@ def _numbers(names: dict[str, int], values: _Ints, name: Callable[[int], str]) -
 
 
 def _step(trace: Trace, kind: int, thread: int, value: int) -> str:
-    """Return one step of a path in words: `lock 0x80d4390 of logger 1 (writer)`."""
+    """Return the text of one step of a path, such as `lock 0x80d4390 of logger 1 (writer)`."""
     what, whom = object_words(trace, kind, value), trace.thread_name(thread) if thread > 0 else ""
     if kind in (Blame.INTERRUPT, Blame.LOCK):
         return f"{what or BLAME_WORDS[Blame(kind)]}{f' of {whom}' if whom else ''}"
@@ -284,9 +284,9 @@ def _step(trace: Trace, kind: int, thread: int, value: int) -> str:
 
 
 def _happenings(trace: Trace, instances: Instances) -> list[tuple[_Ints, tuple[_Ints, Callable[[int], str]]]]:
-    """Return the events that may slow instances down, by sort: rows, and a number with its name for each row.
+    """Return for each kind of event that may slow instances down: rows, a number for each, and a function to name it.
 
-    They are of threads of the instances. Some are not within the instances, as `_within` looks at all of them.
+    All events are of the instances' threads, but some are outside the instances; `_within` leaves these out.
     """
     threads, states = np.unique(instances.thread), trace.states
     is_wanted = np.zeros(len(trace.threads), np.bool_)
@@ -317,7 +317,7 @@ def _happenings(trace: Trace, instances: Instances) -> list[tuple[_Ints, tuple[_
 
 
 def _within(trace: Trace, instances: Instances, rows: _Ints) -> tuple[_Ints, _Ints]:
-    """Return all pairs of an instance and an event of its thread within it, as indices of both."""
+    """Return all pairs of an instance and an event of its thread inside it: index of instance, position in `rows`."""
     key = trace.events.thread[rows].astype(np.int64) << 32 | rows
     order = np.argsort(key, kind="stable")
     begin = np.searchsorted(trace.events.time_cycles, instances.begin_cycles)
@@ -334,9 +334,9 @@ def compared(
 
     Args:
         trace: The trace to whose events and clock the tables refer.
-        samples: Instances of one trace, and whether they are slow; used one after the other, so that only one of many
-            traces need be open at a time.
-        is_by_name: The samples are of several traces: threads and servers are matched by name.
+        samples: For each sample, its instances and whether they are slow; read one at a time, so that only one of many
+            traces must be open.
+        is_by_name: True if samples are of several traces, so that threads and servers are matched by name.
         cannot_tell: More reasons to show as `cannot_tell` of the tables.
         note: Text about which instances are compared; empty = the slowest tenth against the faster half.
     """
@@ -467,12 +467,12 @@ def _causes(trace: Trace, pools: tuple[_Pool, _Pool], note: str) -> Table:
 
 
 def _events(sort: _Ints, sorts: int, rank: _Ints, row: _Ints) -> _Ints:
-    """Return for each sort the event with the lowest rank, the first of equal ones; -1 = none in this trace.
+    """Return for each kind the event with the lowest rank, or the first of several such; -1 = none in this trace.
 
     Args:
-        sort: int64 (n,), sort of each event.
-        sorts: Number of sorts.
-        rank: int64 (n,).
+        sort: int64 (n,), number of each event's kind.
+        sorts: Number of kinds.
+        rank: int64 (n,), rank of each event.
         row: int64 (n,), rows of the events; -1 = in another trace.
     """
     order = np.lexsort((row, rank, sort))
@@ -496,11 +496,11 @@ def _how_sure(ratio: NDArray[np.float64], slow_count: int) -> Texts:
 
 @dataclass(frozen=True, slots=True)
 class _Sums:
-    """Statistics over instances for each sort; every column has shape (sorts,).
+    """Statistics over instances for each kind of part or event; every column has shape (kinds,).
 
     Attributes:
-        times: int64, number of instances that have this sort.
-        mean: float64, mean over all instances; those without the sort count as 0.
+        times: int64, number of instances in which the kind occurs.
+        mean: float64, mean amount over all instances; instances without the kind count as 0.
         error: float64, squared standard error of the mean.
     """
 
@@ -510,7 +510,7 @@ class _Sums:
 
     @classmethod
     def of(cls, sort: _Ints, instance: _Ints, amount: _Ints, sorts: int, count: int) -> _Sums:
-        """Sum up the amounts of each sort over `count` instances."""
+        """Return the statistics of amounts that have a kind (`sort`) and an instance each, over `count` instances."""
         count = max(1, count)
         pairs, which = np.unique(sort * count + instance, return_inverse=True)
         sort, amount = pairs // count, sum_by(which.reshape(-1), amount, len(pairs))

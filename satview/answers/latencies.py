@@ -1,4 +1,4 @@
-"""How long pulses and interrupts take until a thread answers: a table of all, and their distribution by source."""
+"""Latencies, from a pulse or interrupt until a thread answers: a table of all, and their distribution by source."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ FIGURES: Final = Question(
 
 @dataclass(frozen=True, slots=True)
 class LatencyFilter:
-    """Conditions that selected latencies meet.
+    """Conditions that select latencies; a latency must meet all of them.
 
     Attributes:
         interrupt: Number of the interrupt, as its entry or delivery shows it; None = any source.
@@ -185,7 +185,7 @@ def _matching(trace: Trace, links: Latencies, requested: LatencyFilter) -> NDArr
 
 
 def _sources(trace: Trace, links: Latencies) -> Texts:
-    """Return the source of each latency as text; in the order of codes: interrupts by number, timer, threads."""
+    """Return the source of each latency as text; order of codes: unknown, interrupts by number, timer, threads."""
     known = np.flatnonzero(links.cause_row >= 0)
     code = trace.events.code[links.cause_row[known]]
     kind, value = np.zeros(len(links), np.int64), np.zeros(len(links), np.int64)
@@ -203,10 +203,10 @@ def _sources(trace: Trace, links: Latencies) -> Texts:
 
 
 def _legs(trace: Trace) -> dict[str, tuple[_Ints, _KnownValues]]:
-    """Return by leg the cycles of all latencies, -1 for none, and their `Known`.
+    """Return for each leg (section of a latency) the cycles of all latencies, -1 for none, and their `Known`.
 
-    A leg that is not over when the trace ends is counted up to there, as a lower bound; it is unknown if events are
-    missing before that. A total is a lower bound if one of its parts is not known.
+    A leg that is not over when the trace ends is counted up to the end, as a lower bound; it is unknown if events are
+    missing until then. A total is a lower bound if one of its legs is not known.
     """
     links = latencies(trace)
     legs = {name: (getattr(links, f"{name}_cycles").copy(), _of_links(trace, links, name)) for name in LEGS}
@@ -240,7 +240,7 @@ def _legs(trace: Trace) -> dict[str, tuple[_Ints, _KnownValues]]:
 
 
 def _of_links(trace: Trace, links: Latencies, leg: str) -> _KnownValues:
-    """Return the `Known` of a leg from the links that it is computed from; `scheduling` needs no link."""
+    """Return how well a leg is known, which follows from the links behind it; `scheduling` needs no link."""
     exact = np.zeros(len(links), np.uint8)
     is_pulse = links.pulse_row >= 0
     by_handler = np.where(links.handler_row >= 0, Known.INFERRED, Known.EXACT).astype(np.uint8)
@@ -260,7 +260,7 @@ def _of_links(trace: Trace, links: Latencies, leg: str) -> _KnownValues:
 
 
 def _of_ends(table: LinkTable, rows: _Ints) -> _KnownValues:
-    """Return the `Known` of the links that end at the rows (-1 = no event); exact where there is no link."""
+    """Return the `Known` of the link that ends at each row; exact where no link ends or the row is -1."""
     known, ends = np.zeros(len(rows), np.uint8), np.flatnonzero(rows >= 0)
     link = table.ended_by(rows[ends].astype(np.uint32))
     known[ends[link >= 0]] = known_by_certainty(table.certainty[link[link >= 0]])
@@ -270,7 +270,7 @@ def _of_ends(table: LinkTable, rows: _Ints) -> _KnownValues:
 def latency_figures(trace: Trace, table: Table) -> Table:
     """Return the distribution of the legs of latencies: one row for each source, thread and leg that occurs there.
 
-    All durations count, however they are known; a figure has the `Known` of its least known duration.
+    All durations count, exact or not; a figure has the `Known` of its least known duration.
 
     Args:
         trace: The events.

@@ -94,9 +94,9 @@ WAITS: Final = Question(
 
 
 def lock_tables(trace: Trace) -> tuple[Table, Table]:
-    """Return the table of locks, those that threads waited longest for first, and that of waits, in time order.
+    """Return two tables: the locks, by the time that threads waited for them, and the waits, in time order.
 
-    For a trace whose records name no locks both are empty, with the reason as `cannot_tell`.
+    If the records of the trace name no locks, both tables are empty and give the reason in `cannot_tell`.
     """
     if isinstance(trace.payloads, RecordPayloads):
         return _tables(_records(trace, trace.payloads))
@@ -111,13 +111,13 @@ def lock_tables(trace: Trace) -> tuple[Table, Table]:
 
 @dataclass(frozen=True, slots=True)
 class _LockRecords:
-    """The records of one trace as columns, shape (n,).
+    """The records (library calls) of one trace as columns of shape (n,).
 
     Attributes:
         trace: The trace.
         payloads: Arguments of the records.
         code: uint16, code of the call, the same for its first and second record.
-        partner: int64, row of the call's other record, `_NONE` for none.
+        partner: int64, row of the other record, first or second, of the same call; `_NONE` for none.
         time: int64, nanoseconds.
         thread: int64, row in the thread table.
         process: int64, row in the process table.
@@ -132,7 +132,7 @@ class _LockRecords:
     process: Ints
 
     def rows(self, interfaces: tuple[str, ...], which: int) -> Ints:
-        """Return the rows of all records of the interfaces, in time order, int64 (n,)."""
+        """Return rows of the first, second or only records (`which`) of library functions, ascending, int64 (n,)."""
         return np.flatnonzero(np.isin(self.code, [record_code(name, which) for name in interfaces]))
 
     def argument(self, number: int, rows: Ints) -> Ints:
@@ -140,7 +140,7 @@ class _LockRecords:
         return self.payloads.arguments[number - 1][rows].astype(np.int64)
 
     def results(self, firsts: Ints) -> Ints:
-        """Return the result of each call by its first record, int64 (n,); 0 where the trace does not show it."""
+        """Return the result of each call, given by its first record, int64 (n,); 0 if the trace does not show it."""
         ended = self.partner[firsts] != _NONE
         out = np.zeros(len(firsts), np.int64)
         out[ended] = self.argument(1, self.partner[firsts[ended]])
@@ -152,14 +152,14 @@ class _LockRecords:
         return np.asarray(self.partner[firsts] == _NONE)
 
     def lengths(self, firsts: Ints) -> Ints:
-        """Return how long calls took, cycles, int64 (n,); open calls are counted to the end of the trace."""
+        """Return the lengths of calls, cycles, int64 (n,); open calls are counted to the end of the trace."""
         ended = ~self.is_open(firsts)
         end = np.full(len(firsts), self.trace.window.end, np.int64)
         end[ended] = self.time[self.partner[firsts[ended]]]
         return np.asarray(end - self.time[firsts], np.int64)
 
     def waited(self, firsts: Ints) -> NDArray[np.bool_]:
-        """Return whether each call waited, bool (n,): from its outcome, for spinning calls from the second record."""
+        """Return whether each call waited, bool (n,): from its first record, or for spinning calls its second one."""
         event = self.trace.events.code[firsts]
         out = (event & wire.EVENT_MASK) >> 7 == RecordOutcome.BLOCKS
         spin = (self.code[firsts] == record_code("_spin_lock", 1)) & (self.partner[firsts] != _NONE)
@@ -169,7 +169,7 @@ class _LockRecords:
         return np.asarray(out, np.bool_)
 
     def kinds(self, rows: Ints) -> Ints:
-        """Return the kind of object of each record, int64 (n,), an index of `KINDS`: its category less two."""
+        """Return the kind of object of each record as an index of `KINDS`, int64 (n,), from the record's category."""
         return (self.code[rows] >> wire.CLASS_SHIFT).astype(np.int64) - wire.class_of(record_code("mutex_lock", 1))
 
 
@@ -257,7 +257,7 @@ def _tables(records: _LockRecords) -> tuple[Table, Table]:
 
 
 def _holds(records: _LockRecords, objects: Ints) -> tuple[Ints, Ints, Ints, NDArray[np.bool_]]:
-    """Return lock, start and end of every hold, and whether it is still open at the end of the trace.
+    """Return lock, start, end of every hold, and whether the hold is still open at the end of the trace.
 
     Nested holds of one thread count as one.
     """
@@ -284,7 +284,7 @@ def _holds(records: _LockRecords, objects: Ints) -> tuple[Ints, Ints, Ints, NDAr
 
 
 def _steps(records: _LockRecords) -> tuple[Ints, tuple[Ints, Ints, Ints], Ints]:
-    """Return row, object and step for every record that begins (+1) or ends (-1) a hold.
+    """Return for every record that begins or ends a hold: row, object (process, kind, address), and step, +1 or -1.
 
     A wait for a condition variable unlocks its mutex at the first record and locks it again at the second.
     """
@@ -312,7 +312,7 @@ def _steps(records: _LockRecords) -> tuple[Ints, tuple[Ints, Ints, Ints], Ints]:
 
 
 def _kind_of_mutex(records: _LockRecords, rows: Ints) -> Ints:
-    """Return the kind of the mutex of condition variable waits: `rmutex` if a recursive mutex has that address."""
+    """Return the kind of mutex in each condition variable wait: `rmutex` if a recursive mutex has this address."""
     recursive = records.rows(("rmutex_lock",), 1)
     known = np.unique(records.argument(1, recursive))
     return np.where(np.isin(records.argument(2, rows), known), KINDS.index("rmutex"), KINDS.index("mutex"))

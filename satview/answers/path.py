@@ -64,9 +64,9 @@ class PathAnswer:
     Attributes:
         path: The path.
         pieces: One row for each piece, in time order.
-        folded: The same, but where the same steps repeat four times or more, all rounds except the first and the last
-            are below one row that sums them up.
-        totals: Time that the path spends in each thread, the longest first; adds up to the interval.
+        folded: `pieces`, but if the same steps repeat four times or more, all rounds except the first and the last are
+            nested below one row that sums them up.
+        totals: Time that the path spends in each thread, the longest first; the sum is the length of the interval.
     """
 
     path: CriticalPath
@@ -76,7 +76,7 @@ class PathAnswer:
 
 
 def path_answer(trace: Trace, path: CriticalPath, is_cancelled: Callable[[], bool] = bool) -> PathAnswer:
-    """Return the tables of a path.
+    """Return a critical path as tables.
 
     Args:
         trace: The events.

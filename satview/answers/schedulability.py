@@ -1,4 +1,4 @@
-"""Whether activities can be late: the bound of each response time, the longest measured and the longest replayed."""
+"""Whether activities can be late: upper bounds of response times, and the longest measured and replayed ones."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ WITH_REPLAY: Final = replace(
 
 @dataclass(frozen=True, slots=True)
 class Replayed:
-    """The result of the unchanged replay of a trace, which a layer above computes.
+    """Response times in the unchanged replay of a trace, which the caller has made.
 
     Attributes:
         longest_ns: Longest response of each activity in the replay, by its name in the trace.

@@ -68,15 +68,15 @@ def snapshot(
     *,
     by_state: bool = False,
 ) -> Table:
-    """Return the state of every thread at a time. The first call makes the links of the trace.
+    """Return a table of the state of every thread at one time. The first call computes the links of the trace.
 
-    Waits for another thread come first (MUTEX, SEND, REPLY, ...); then RUNNING, by CPU, and READY; then other waits,
-    beginning with those of threads that others wait for; RECEIVE, IDLE and unknown come last. Within this order, states
-    with more threads come first. Threads in the same state for the same reason are neighbours, the longest first. Idle
-    threads are left out unless they run on a CPU.
+    Threads that wait for another thread come first (MUTEX, SEND, REPLY, ...); then RUNNING, by CPU, and READY; then
+    other waits, first of threads for which others wait; RECEIVE, IDLE and unknown states are last. Within this order,
+    states with more threads come first. Threads in the same state for the same reason are adjacent, the longest first.
+    Idle threads are left out unless they run on a CPU.
 
-    Events at exactly that time have happened. Where events are missing a thread is `UNKNOWN` until its next state
-    event, as on its lane.
+    Events at exactly this time have already happened. If events are missing, a thread is `UNKNOWN` until its next state
+    event, as in its lane.
 
     Args:
         trace: The events.
@@ -155,7 +155,7 @@ class _Moment:
         self._evidence = Evidence(self._trace)
 
     def states(self) -> tuple[_Ints, NDArray[np.uint8]]:
-        """Return the threads that exist then and their states; idle threads only if they run on a CPU."""
+        """Return the threads that exist at the time, and their states; idle threads only if they run on a CPU."""
         parts = [(np.empty(0, np.int64), np.empty(0, np.uint8))]
         for spans in state_spans(self._scope):
             current = np.flatnonzero((spans.start <= self._time_cycles) & (self._time_cycles < spans.end))
@@ -165,9 +165,9 @@ class _Moment:
         return thread[is_there], value[is_there]
 
     def rows(self, thread: _Ints, value: NDArray[np.uint8]) -> tuple[_Ints, _Ints]:
-        """Return each thread's last state event, and the event by which it entered that state; -1 for none.
+        """Return for each thread its last state event, and the event with which its state began; -1 for none.
 
-        The two differ where events repeat a state, as for a new priority or in the opening dump.
+        These two differ if later events repeat the state, as for a new priority or in the opening dump.
         """
         trace, states = self._trace, self._trace.states
         # One search per thread, as computing keys for all events of a long trace would take far longer.
@@ -192,7 +192,7 @@ class _Moment:
         return last, begin
 
     def waits(self, thread: _Ints, last: _Ints) -> _Ints:
-        """Return the row of `waits` that begins with the last event of each thread, -1 for none."""
+        """Return for each thread the index in `waits` of the wait that begins with its last event, -1 for none."""
         waiting = blockers(self._trace).waits
         left, right = (np.searchsorted(waiting.thread, thread, side=side) for side in ("left", "right"))
         position = np.array([begin + np.searchsorted(waiting.row[begin:stop], row) for begin, stop, row in
@@ -202,7 +202,7 @@ class _Moment:
         return np.where(fits, position, _NONE)
 
     def holders(self, wait: _Ints) -> tuple[_Ints, _Ints]:
-        """Return the holder or server of each wait's object at that time, -1 for none, and the certainty."""
+        """Return for each wait the thread that holds the lock or is the server then, -1 for none, and the certainty."""
         known = blockers(self._trace)
         holder, certainty = np.full(len(wait), _NONE, np.int64), np.zeros(len(wait), np.int64)
         waiting = np.flatnonzero(wait >= 0)
@@ -213,7 +213,7 @@ class _Moment:
         return holder, certainty
 
     def words(self, wait: int, value: int) -> str:
-        """Return a text about what a thread waits for; a channel with its process, as chids are per process."""
+        """Return a text that names the object of a wait; for a channel also the process, as chids are per process."""
         known = blockers(self._trace)
         if wait < 0 or not _says_more(known, wait, value):
             return ""
@@ -225,13 +225,13 @@ class _Moment:
 
 
 def _says_more(known: Blockers, wait: int, value: int) -> bool:
-    """Return whether more than the state of a wait is known: an object, a server, a thread."""
+    """Return whether the trace shows the object, server or thread for which a wait waits."""
     waiting = known.waits
     return bool(waiting.has_object[wait] or (value in (SEND, REPLY, JOIN) and known.pid[wait] > 0))
 
 
 def _order(groups: dict[_Group, list[int]], thread: _Ints) -> Callable[[_Group], tuple[int, int, int, int, int, str]]:
-    """Return the function that computes the sort key of a group of threads."""
+    """Return a function that returns the sort key of a group of threads in the snapshot."""
     of_state: dict[int, int] = {}
     for (value, *_), rows in groups.items():
         of_state[value] = of_state.get(value, 0) + len(rows)

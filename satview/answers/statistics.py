@@ -45,10 +45,10 @@ class Columns:
 
     Attributes:
         statistics: The statistics.
-        rows: Rows of the statistics that the table shows, in its order.
+        rows: Rows of the statistics that the table shows, in the order of the table.
         described: Descriptions of the columns.
         values: Values of the columns by name.
-        moments, events: When and at which event values happened, see `Table`.
+        moments, events: Times and events at which values happened, by column name; see `Table`.
     """
 
     statistics: Statistics
@@ -70,7 +70,7 @@ class Columns:
         moments: NDArray[np.int64] | None = None,
         events: NDArray[np.int64] | None = None,
     ) -> None:
-        """Add a column; `values` are for the rows that the table shows, for all other methods for all rows."""
+        """Add a column; `values` is for the rows of the table, whereas all other methods take all rows."""
         self.described.append(Column(name, kind, meaning, title, is_nullable=not kind.is_words, follows_filter=follows))
         self.values[name] = values
         if moments is not None:
@@ -100,7 +100,7 @@ class Columns:
         self.add("per_s", "Per second", Kind.RATE, values, meaning, follows=follows)
 
     def share(self, name: str, title: str, part: Numbers, whole: float | Numbers, meaning: str, **more: Any) -> None:
-        """Add a column of shares of a whole, which is the same for all rows of the statistics or one for each."""
+        """Add a column of shares, `part` of `whole`; the whole is one number, or one for each row of the statistics."""
         wholes = np.broadcast_to(np.asarray(whole, np.float64), part.shape)[self.rows]
         values = np.where(wholes > 0, part[self.rows] / np.maximum(wholes, 1), -1.0)
         self.add(name, title, Kind.SHARE, values, meaning, **more)
@@ -122,7 +122,7 @@ class Columns:
             title: Title of the column.
             cycles: The durations.
             meaning: Meaning of the column.
-            known: Whether each row has a value; None = if its duration is above 0.
+            known: Whether each row has a value; None = rows with a duration above 0 have one.
             start: Start times of the durations, for navigation.
             more: More arguments of `add`.
         """
@@ -142,11 +142,11 @@ def table_of(
     key: str, subject: Kind | None, columns: Columns, sort_name: str, empty: str, note: str = "",
     subjects: NDArray[np.int64] | None = None, title: str = "",
 ) -> Table:  # fmt: skip
-    """Return the table of the columns, with how the values of each are known.
+    """Return a table of the columns, with `Known` for each value that may not be exact.
 
     Args:
-        key: Name of the question.
-        subject: What rows are about: THREAD, PROCESS, CPU or EVENT; None = nothing that has a lane or event.
+        key: Name of the question, such as `thread`.
+        subject: Kind of thing that a row is about: THREAD, PROCESS, CPU or EVENT; None = nothing with a lane or event.
         columns: The columns.
         sort_name: Column to sort by, see `Question`.
         empty: Text for a table without rows, see `Question`.
@@ -181,7 +181,7 @@ def table_of(
 
 
 def threads_shown(statistics: Statistics, shown: Shown) -> NDArray[np.intp]:
-    """Return the threads to show: those that exist in the range, without idle threads.
+    """Return the threads that exist in the range and are selected by `shown`, without idle threads.
 
     Returns:
         intp (n,), rows of the thread table, ascending; row 0 (unknown thread) is included if it has events.
@@ -195,7 +195,7 @@ def threads_shown(statistics: Statistics, shown: Shown) -> NDArray[np.intp]:
 
 
 def thread_columns(columns: Columns, threads: NDArray[np.int64]) -> None:
-    """Add the columns that name a thread: its name, process number and thread number.
+    """Add three columns that identify a thread: name, process number and thread number.
 
     Args:
         columns: The columns to add to.
@@ -211,7 +211,7 @@ def thread_columns(columns: Columns, threads: NDArray[np.int64]) -> None:
 
 
 def migration_table(statistics: Statistics, shown: Shown = None) -> Table:
-    """Return one row per thread and pair of CPUs between which it migrated."""
+    """Return a table with a row per thread and pair of CPUs between which the thread migrated."""
     trace, moves = statistics.trace, statistics.migrations
     cpus = trace.cpu_count + 1  # from -1 on
     chosen = np.flatnonzero(np.isin(moves.thread, threads_shown(statistics, shown)))
@@ -239,7 +239,7 @@ def migration_table(statistics: Statistics, shown: Shown = None) -> Table:
 
 
 def cpu_matrix_table(statistics: Statistics, _shown: Shown = None) -> Table:
-    """Return one row per CPU on which messages are sent, with one column per CPU on which they are received."""
+    """Return a table with a row per CPU on which messages are sent, and a column per CPU on which they are received."""
     trace, table = statistics.trace, statistics.cpu_messages
     sent = table.count.sum(axis=1) + table.unknown
     columns = Columns(statistics, np.flatnonzero(sent))
@@ -279,7 +279,7 @@ _NEEDS_WIDE: Final = ("Thread events do not show in which partition threads run;
 
 
 def partition_table(statistics: Statistics, _shown: Shown = None) -> Table:
-    """Return one row per partition and configuration of budgets."""
+    """Return a table with a row per partition and configuration of budgets."""
     trace, table = statistics.trace, statistics.partitions
     names = partition_names(trace) | _NAMES
     columns = Columns(statistics, np.arange(len(table)))
@@ -309,7 +309,7 @@ def partition_table(statistics: Statistics, _shown: Shown = None) -> Table:
 
 
 def _observed(columns: Columns, statistics: Statistics) -> None:
-    """Add columns about the CPU use of partitions, without values where thread events do not show it."""
+    """Add columns about the CPU use of partitions; values are absent if thread events do not show partitions."""
     table = statistics.partitions
     known = np.full(len(table), logs_partitions(statistics.basis))
     known |= np.isin(table.partition, (IDLE_PARTITION, NOT_LOGGED))
@@ -323,7 +323,7 @@ def _observed(columns: Columns, statistics: Statistics) -> None:
 
 
 def _culprits(statistics: Statistics, row: int) -> str:
-    """Return the threads that made a partition bankrupt in a configuration, in the order of the events."""
+    """Return the names of threads that made a partition bankrupt during one configuration, in time order."""
     table, broke = statistics.partitions, statistics.bankruptcies
     time = statistics.trace.events.time_cycles[broke.row]
     begin = int(table.start_cycles[row])
@@ -343,7 +343,7 @@ _LOST = " Events were lost: self and imposed are lower bounds, and some of what 
 
 
 def client_server_table(statistics: Statistics, shown: Shown = None, per_server: bool = False) -> Table:
-    """Return one row per thread that ran or for which other threads ran.
+    """Return a table with a row per thread that ran or for which other threads ran.
 
     Args:
         statistics: The statistics.
@@ -375,7 +375,7 @@ def client_server_table(statistics: Statistics, shown: Shown = None, per_server:
 
 
 def _most(columns: Columns, statistics: Statistics) -> None:
-    """Add columns for the server on which each thread imposed most."""
+    """Add columns for the server that ran longest on behalf of each thread: its name, and that time."""
     trace, imposed = statistics.trace, statistics.client_server.imposed
     order = np.lexsort((imposed.cycles, imposed.client))
     is_last = np.append(np.diff(imposed.client[order]) != 0, True)[: len(order)]
@@ -388,7 +388,7 @@ def _most(columns: Columns, statistics: Statistics) -> None:
 
 
 def _servers(columns: Columns, statistics: Statistics) -> None:
-    """Add a column for each server on which threads imposed time, the one with the most time first."""
+    """Add a column for each server that ran on behalf of threads, the server with the most such time first."""
     trace, imposed = statistics.trace, statistics.client_server.imposed
     total = np.bincount(imposed.server, imposed.cycles, len(trace.threads))
     for server in np.argsort(-total, kind="stable")[: np.count_nonzero(total)].tolist():
@@ -408,7 +408,7 @@ _TITLES = {0.5: "Half within", 0.9: "90 % within", 0.99: "99 % within"}
 
 
 def state_table(statistics: Statistics, shown: Shown = None) -> Table:
-    """Return one row per thread and state."""
+    """Return a table with a row per thread and state."""
     trace, states = statistics.trace, statistics.states
     rows = np.flatnonzero(~np.isin(states.value, _LEFT_OUT))
     rows = rows[np.isin(states.thread[rows], threads_shown(statistics, shown))]
@@ -424,7 +424,7 @@ def state_table(statistics: Statistics, shown: Shown = None) -> Table:
 
 
 def state_total_table(statistics: Statistics, shown: Shown = None) -> Table:
-    """Return one row per state, for all threads except idle ones together."""
+    """Return a table with a row per state, in which all threads except idle ones are added up."""
     trace, lengths = statistics.trace, statistics.state_lengths
     keep = np.isin(lengths.thread, threads_shown(statistics, shown)) & ~np.isin(lengths.value, _LEFT_OUT)
     value, cycles = lengths.value[keep].astype(np.int64), lengths.cycles[keep]
@@ -467,7 +467,7 @@ def _length_columns(
 
 
 def thread_table(statistics: Statistics, shown: Shown = None) -> Table:
-    """Return one row per thread that exists in the range, idle threads left out."""
+    """Return a table with a row per thread that exists in the range, idle threads left out."""
     threads, states = statistics.threads, statistics.states
     columns = Columns(statistics, threads_shown(statistics, shown))
     thread_columns(columns, np.arange(len(threads)))
@@ -494,7 +494,7 @@ def thread_table(statistics: Statistics, shown: Shown = None) -> Table:
 
 
 def process_table(statistics: Statistics, shown: Shown = None) -> Table:
-    """Return one row per process: sums over its threads."""
+    """Return a table with a row per process: sums over its threads."""
     trace, processes = statistics.trace, statistics.processes
     chosen = np.zeros(len(processes), np.bool_)
     chosen[trace.threads.process[threads_shown(statistics, shown)]] = True
@@ -514,7 +514,7 @@ def process_table(statistics: Statistics, shown: Shown = None) -> Table:
 
 
 def cpu_table(statistics: Statistics, _shown: Shown = None) -> Table:
-    """Return one row per CPU."""
+    """Return a table with a row per CPU."""
     trace, cpus = statistics.trace, statistics.cpus
     length = statistics.covered.cpus
     columns = Columns(statistics, np.arange(len(cpus)))
@@ -554,7 +554,7 @@ def cpu_table(statistics: Statistics, _shown: Shown = None) -> Table:
 
 
 def event_table(statistics: Statistics, _shown: Shown = None) -> Table:
-    """Return one row per kind of event."""
+    """Return a table with a row per kind of event."""
     trace, events = statistics.trace, statistics.events
     columns = Columns(statistics, np.arange(len(events)))
     columns.text("class", "Class", lambda row: trace.catalogue.class_name(int(events.code[row])), "class of the events")
@@ -570,7 +570,7 @@ def event_table(statistics: Statistics, _shown: Shown = None) -> Table:
 
 
 def call_table(statistics: Statistics, _shown: Shown = None) -> Table:
-    """Return one row per kernel call."""
+    """Return a table with a row per kernel call."""
     trace, calls = statistics.trace, statistics.calls
     columns = Columns(statistics, np.arange(len(calls)))
     columns.text("call", "Kernel call", lambda row: trace.catalogue.name(int(calls.code[row])), "name of the call")
@@ -598,7 +598,7 @@ def call_table(statistics: Statistics, _shown: Shown = None) -> Table:
 
 
 def message_table(statistics: Statistics, _shown: Shown = None) -> Table:
-    """Return one row per client thread and server process."""
+    """Return a table with a row per client thread and server process."""
     trace, messages = statistics.trace, statistics.messages
     columns = Columns(statistics, np.arange(len(messages)))
     columns.text("client", "Client", lambda row: trace.thread_name(int(messages.client[row])), "thread that sends")
@@ -622,7 +622,7 @@ def message_table(statistics: Statistics, _shown: Shown = None) -> Table:
 
 
 def interrupt_table(statistics: Statistics, _shown: Shown = None) -> Table:
-    """Return one row per interrupt vector."""
+    """Return a table with a row per interrupt vector."""
     interrupts = statistics.interrupts
     columns = Columns(statistics, np.arange(len(interrupts)))
     columns.text("vector", "Vector", lambda row: f"0x{int(interrupts.vector[row]):x}", "as the entry gives it")
@@ -678,13 +678,13 @@ def statistics_keys() -> tuple[str, ...]:
 
 
 def statistics_titles() -> dict[str, str]:
-    """Return the titles of all tables by key; for a plug-in its attribute `title`, else its name."""
+    """Return the titles of all tables by key; those of plug-ins are their attribute `title`, else their names."""
     plugged = {plugin.name: plugin for plugin in plugins(PluginKind.ANALYSIS) if plugin.name not in TITLES}
     return TITLES | {key: str(getattr(plugin.value(), "title", key)) for key, plugin in plugged.items()}
 
 
 def statistics_table(key: str, statistics: Statistics, shown: Shown = None) -> Table:
-    """Return a table by its key. If its plug-in fails, the table is empty and its text names the fault.
+    """Return a table by its key. If a plug-in makes it and fails, the table is empty and its text names the fault.
 
     Args:
         key: One of `statistics_keys()`.

@@ -67,12 +67,12 @@ class Known(IntEnum):
 
     @property
     def word(self) -> str:
-        """The name in JSON, CSV and SQL: `at least`."""
+        """Text for the value in JSON, CSV and SQL, such as `at least`."""
         return self.name.lower().replace("_", " ")
 
     @property
     def sign(self) -> str:
-        """Sign before a displayed value."""
+        """Sign to put before a displayed value, such as an approximation sign; may be empty."""
         return ("", "\N{GREATER-THAN OR EQUAL TO}", "\N{LESS-THAN OR EQUAL TO}", "~", "?", "", "\N{ALMOST EQUAL TO}")[
             self
         ]
@@ -87,7 +87,7 @@ _OF_CERTAINTY: Final = {Certainty.GUESS: Known.GUESS, Certainty.INFERRED: Known.
 
 
 def known_by_certainty(certainty: NDArray[np.uint8]) -> NDArray[np.uint8]:
-    """Return the `Known` of values that are computed from links, uint8 (n,).
+    """Return for each certainty of a link the `Known` of values that are computed from the link, uint8 (n,).
 
     Args:
         certainty: uint8 (n,), `Certainty`.
@@ -99,7 +99,7 @@ def known_by_certainty(certainty: NDArray[np.uint8]) -> NDArray[np.uint8]:
 
 
 def least_known(*parts: NDArray[np.uint8]) -> NDArray[np.uint8]:
-    """Return the `Known` of sums and maxima: that of the least known part. Takes and returns uint8 (n,)."""
+    """Return the `Known` of sums and maxima, which is that of the least known part. Takes and returns uint8 (n,)."""
     worst = parts[0].copy()
     for part in parts[1:]:
         worst = np.where(_DOUBT[part] > _DOUBT[worst], part, worst)
@@ -128,7 +128,7 @@ class Kind(StrEnum):
 
     @property
     def is_words(self) -> bool:
-        """Whether values are text-like: aligned left, and sorted in ascending order at first."""
+        """Whether values are treated like texts: aligned left, and sorted in ascending order first."""
         return self in (Kind.TEXT, Kind.STATE, Kind.SENTENCE, Kind.THREAD, Kind.HEX)
 
     @property
@@ -145,15 +145,15 @@ class Column:
     """The description of a column, without its values.
 
     Attributes:
-        name: Stable name without a unit: `queued`; with the unit where another column has the name.
+        name: Stable name without a unit, such as `queued`; with the unit if another column has the same name.
         kind: Kind of the values.
         meaning: One sentence that begins in lower case and has no full stop.
-        title: Title for people; empty = only for programs: the window, text, CSV and JSON leave the column out.
-        sql: Name in SQL, Arrow and data frames, without a unit; None = `name`, empty = the column is left out there.
-        is_nullable: Whether a value may be absent: null in SQL and Arrow.
-        reasons: Why a value is not exact, by its `Known`; empty = all values are exact.
-        follows_filter: Whether it counts only events that pass the filter, or times that begin with these.
-        trust: Why values are not exact, if there is one reason for the whole column; else None.
+        title: Title for people; columns with an empty title are left out of the window, text, CSV and JSON.
+        sql: Name in SQL, Arrow and data frames, without a unit; None = `name`, empty = the column is not included.
+        is_nullable: Whether values may be absent, which is null in SQL and Arrow.
+        reasons: Reasons why values are not exact, by their `Known`; empty = all values are exact.
+        follows_filter: Whether only events that pass the filter count, or times that begin with such events.
+        trust: The reason why values are not exact, if it is the same for the whole column; else None.
     """
 
     name: str
@@ -168,17 +168,17 @@ class Column:
 
     @property
     def marked_title(self) -> str:
-        """The title, followed by the sign of `Known` if the whole column has one reason not to be exact."""
+        """The title, followed by the sign of `Known` if all values of the column are inexact for one reason."""
         return " ".join((self.title, *(known.sign for known in self.reasons if self.trust is not None)))
 
     @property
     def key(self) -> str:
-        """The name in CSV and JSON: `queued_ns`."""
+        """Name in CSV and JSON, such as `queued_ns`."""
         return f"{self.name.removesuffix('_ns')}_ns" if self.kind.is_cycles else self.name
 
     @property
     def sql_name(self) -> str:
-        """The name in SQL and Arrow without a unit; empty = the column is left out there."""
+        """Name in SQL and Arrow without a unit; empty = the column is not included."""
         return self.name.removesuffix("_ns") if self.sql is None else self.sql
 
     @property
@@ -193,9 +193,9 @@ class Question:
     """The question that a table answers, and the table's columns.
 
     Attributes:
-        name: Stable name: `transactions`.
+        name: Stable name, such as `transactions`.
         title: Title for people.
-        text: The question: `Which messages took longest?`.
+        text: The question itself, such as `Which messages took longest?`.
         columns: The columns in order; people see those with a title.
         sort_name: Column by which the table is sorted at first, largest first; empty = in the order of its rows.
         empty: Text for a table without rows.
@@ -214,7 +214,7 @@ class Question:
 
     @property
     def names_rows(self) -> Column:
-        """The column that names rows: the first one with a title."""
+        """The column by which people recognize rows: the first column with a title."""
         return next(column for column in self.columns if column.title)
 
     def column(self, name: str) -> Column:
@@ -233,7 +233,7 @@ class Question:
 
 
 class Outcome(StrEnum):
-    """The outcome of a question."""
+    """Whether a question has an answer in a trace."""
 
     FOUND = "found"
     """There are rows."""
@@ -244,7 +244,7 @@ class Outcome(StrEnum):
 
 
 class _Data:
-    """The values of all rows of an answer, made when first needed; tables with selected rows share them."""
+    """The values of all rows of an answer, computed when first needed; shared by all tables of this answer."""
 
     def __init__(self, trace: Trace | None, sources: Mapping[str, Source]) -> None:
         self.trace, self.clock = trace, Clock(NS_PER_S) if trace is None else trace.clock
@@ -270,7 +270,7 @@ class _Data:
         return source if not callable(source) else self.once(f"values {name}", source)
 
     def writer(self, column: Column) -> Callable[[int], str]:
-        """Return a function that returns the display text of a column in a row, empty without a value."""
+        """Return a function from a row to the display text in a column, which is empty if the row has no value."""
         write = self._writers.get(column.name)
         if write is None:
             write = self._writers[column.name] = self.texts.get(column.name) or self._make_writer(column)
@@ -304,7 +304,7 @@ class _Data:
         return lambda row: write(int(values[row])) if values[row] >= 0 else ""
 
     def shown_one(self, column: Column) -> Callable[[Any], Any]:
-        """Return a function that converts a single value of a `Several` column to the form that JSON and CSV show."""
+        """Return a function that converts single values of a `Several` column to their form in JSON and CSV."""
         if column.kind is Kind.THREAD:
             return self.thread_name
         return (lambda event: event + 1) if column.kind is Kind.EVENT else lambda value: value
@@ -337,14 +337,14 @@ class _Data:
 
 
 class Table(Frames):
-    """The answer to a question: a selection of rows in an order.
+    """The answer to a question: rows of the answer, some or all, in a certain order.
 
         slow = satview.answers.transactions.transaction_table(trace).sorted_by("round_trip").head(20)
         slow["round_trip_ns"], slow.text(0, "round_trip"), slow.to_pandas()
 
     Attributes:
         question: The question that the table answers, with its columns.
-        cannot_tell: Reasons why the trace cannot answer it in full, and what to capture, a line each; may be empty.
+        cannot_tell: Why the trace cannot answer the question in full, and what to capture, a line each; may be empty.
     """
 
     def __init__(
@@ -362,19 +362,19 @@ class Table(Frames):
         moments: Mapping[str, Positions] | None = None,
         events: Mapping[str, Positions] | None = None,
     ) -> None:
-        """Bind columns to values.
+        """Create a table of all rows from the values of its columns.
 
         Args:
             question: The columns.
             trace: The events; None = the table is about many traces, with times in nanoseconds.
             values: By column name, arrays (n,) or functions that make them; cycles for times and durations.
-            known: By column name, `Known` as uint8 (n,); columns that are not here are exact.
-            texts: By column name, a function that returns the text of a row, where the kind is not enough to write it.
+            known: By column name, `Known` of the values, uint8 (n,); columns that are not in the mapping are exact.
+            texts: By column name, a function that returns the text of a row, if the column's kind does not suffice.
             parent: int64 (n,), the row that each row is nested below, -1 for none; None = no row is nested.
             has_parts: Whether nested rows are parts of their parent and do not count as rows of their own.
-            place: Column of kind EVENT with the position of a row in the trace; below 0 = none.
-            cannot_tell: Attribute of the table.
-            moments: By column name, when the values happened, cycles, int64 (n,); below 0 = not known.
+            place: Name of the EVENT column with each row's position in the trace, below 0 = none; empty = no column.
+            cannot_tell: See the attribute.
+            moments: By column name, the times at which the values happened, cycles, int64 (n,); below 0 = not known.
             events: By column name, the events at which the values happened, int64 (n,); below 0 = not known.
         """
         self._data = _Data(trace, values)
@@ -411,7 +411,7 @@ class Table(Frames):
 
     @property
     def total(self) -> int:
-        """Number of rows that the answer has without filters."""
+        """Number of rows in the whole answer, whatever this table selects."""
         return self._count if self._whole is None else len(self._whole)
 
     def whole(self) -> Table:
@@ -420,23 +420,23 @@ class Table(Frames):
 
     @property
     def outcome(self) -> Outcome:
-        """Whether there are rows, or none, or the trace cannot tell."""
+        """Whether there are rows, there are none, or the trace cannot tell."""
         if len(self):
             return Outcome.FOUND
         return Outcome.CANNOT_TELL if self.cannot_tell else Outcome.NOTHING
 
     @property
     def says_why_empty(self) -> str:
-        """Message for a table without rows."""
+        """Message to show instead of rows if the table has none."""
         return "\n".join(f"Cannot tell: {line}." for line in self.missing) or self.question.empty
 
     @property
     def missing(self) -> list[str]:
-        """The lines of `cannot_tell`: deficits of the trace, each a sentence without a full stop."""
+        """Deficits of the trace, the lines of `cannot_tell`, each a sentence without a full stop."""
         return self.cannot_tell.splitlines()
 
     def at(self, positions: Positions) -> Table:
-        """Return the table of the rows of the answer with the given indices, int64 (k,), in that order."""
+        """Return a table of the rows of the answer with the given indices, int64 (k,), in the given order."""
         return self._with(positions)
 
     def _with(self, positions: Positions | None) -> Table:
@@ -445,15 +445,15 @@ class Table(Frames):
         return other
 
     def rows(self, mask: NDArray[np.bool_]) -> Table:
-        """Return the table of the rows for which a mask, bool (rows,), is true."""
+        """Return a table of those rows of this table for which a mask, bool (rows,), is true."""
         return self.at(self.positions[mask])
 
     def head(self, count: int | None) -> Table:
-        """Return the table of the first `count` rows; None = all."""
+        """Return a table of the first `count` rows of this table; None = all."""
         return self.at(self.positions[:count])
 
     def sorted_by(self, name: str, descending: bool = True) -> Table:
-        """Return the table sorted by a column: bounds by their value; absent and unknown values come last.
+        """Return the table sorted by a column; bounds count with their value, absent and unknown values come last.
 
         The sort is stable.
 
@@ -492,13 +492,13 @@ class Table(Frames):
         return np.asarray(child[start[position] : start[position + 1]])
 
     def parent(self, row: int) -> int:
-        """Return the index, as in `positions`, of the row that a row is nested below, -1 for none."""
+        """Return the index, as in `positions`, of the row below which a row is nested; -1 for none."""
         return -1 if self._data.parent is None else int(self._data.parent[self.positions[row]])
 
     def unfolded(self) -> Table:
-        """Return the table with all nested rows after each row, and a column for the depth of nesting.
+        """Return the table with the nested rows after each row, and with a column for the depth of nesting.
 
-        A selected row that is also nested below another selected row appears only there.
+        A selected row that is also nested below another selected row appears only once, below that row.
         """
         parent = self._data.parent
         assert parent is not None
@@ -537,32 +537,32 @@ class Table(Frames):
     # ---- one value ----------------------------------------------------------------------------------------------
 
     def event(self, row: int, name: str = "") -> int:
-        """Return the event that a row is about or, with `name`, at which its value of a column happened; or -1."""
+        """Return the event that a row is about; with `name`, the event at which that column's value happened; or -1."""
         if name:
             return int(self._data.events[name][self.positions[row]]) if name in self._data.events else -1
         return int(self._data.values(self._place)[self.positions[row]]) if self._place else -1
 
     def moment(self, row: int, name: str) -> int:
-        """Return when the value of a row in a column happened, in cycles; -1 if that is not known."""
+        """Return the time at which a row's value in a column happened, cycles; -1 if it is not known."""
         return int(self._data.moments[name][self.positions[row]]) if name in self._data.moments else -1
 
     def has_place(self, row: int, name: str) -> bool:
-        """Return whether `moment` or `event` of a value is known."""
+        """Return whether a row's value in a column has a known position in time: a `moment` or an `event`."""
         return max(self.moment(row, name), self.event(row, name)) >= 0
 
     def is_placed(self, name: str) -> bool:
-        """Return whether a column has the times or events at which its values happened."""
+        """Return whether the table stores the times or events at which the values of a column happened."""
         return name in self._data.moments or name in self._data.events
 
     def held(self, row: int, name: str) -> int:
-        """Return a value as stored: cycles of times, rows of threads, codes of texts; below 0 for none."""
+        """Return a value as stored: cycles for times, table rows for threads, codes for texts; below 0 for none."""
         values = self._data.values(name)
         return int((values.code if isinstance(values, Texts) else values)[self.positions[row]])
 
     def bar(self, row: int, column: Column) -> float | None:
-        """Return how much of its bar a share fills, from 0 to 1; None if the column is not of kind SHARE.
+        """Return the length of the bar that shows a share, from 0 to 1; None if the column is not of kind SHARE.
 
-        A full bar is a share of 1, or the largest share of the column if that is more, as with several CPUs.
+        Length 1 stands for a share of 1, or for the column's largest share if that is above 1, as with several CPUs.
         """
         if column.kind is not Kind.SHARE:
             return None
@@ -571,7 +571,7 @@ class Table(Frames):
         return max(0.0, float(values[self.positions[row]])) / float(full)
 
     def span(self, row: int) -> tuple[int, int] | None:
-        """Return start and end of a row, in cycles; None if the table or the row has none."""
+        """Return the values of the columns `start` and `end` in a row, in cycles; None if there are none."""
         position = int(self.positions[row])
         if not {"start", "end"} <= self._data.sources.keys():
             return None
@@ -579,12 +579,12 @@ class Table(Frames):
         return (start, end) if end > start >= 0 else None
 
     def known(self, row: int, name: str) -> Known:
-        """Return the `Known` of a value."""
+        """Return how well a value is known."""
         known = self._data.known.get(name)
         return Known.EXACT if known is None else Known(int(known[self.positions[row]]))
 
     def text(self, row: int, name: str) -> str:
-        """Return a value as text for people, with the sign of its `Known`; empty where there is no value."""
+        """Return a value as text for people, after the sign of its `Known`; empty if there is no value."""
         position, by_row = int(self.positions[row]), self._data.known.get(name)
         known = 0 if by_row is None else int(by_row[position])  # an int for speed: this runs for every shown cell
         if known == Known.UNKNOWN:
@@ -595,7 +595,7 @@ class Table(Frames):
         return f"{Known(known).sign} {text}" if known and text else text
 
     def plain(self, row: int, name: str) -> str | int | float | None:
-        """Return a value for programs: nanoseconds for times, names for threads; None where there is no value."""
+        """Return a value for programs: nanoseconds for times, names for threads; None if there is no value."""
         plain: str | int | float | None = self.at(self.positions[row : row + 1])._plain(self.question.column(name))[0]
         return plain
 
@@ -644,7 +644,7 @@ class Table(Frames):
                 for (known, count, reason), names in titles.items()]  # fmt: skip
 
     def records(self) -> list[dict[str, Any]]:
-        """Return the rows as dictionaries of plain values by key; `known` has words for values that are not exact.
+        """Return the rows as dictionaries of plain values by key; under `known` are the words for inexact values.
 
         Columns without a title are left out.
         """
@@ -664,7 +664,7 @@ class Table(Frames):
                 **{name: text for name, text in deficits.items() if text}, key: self.records()}  # fmt: skip
 
     def csv_rows(self) -> Iterator[Sequence[object]]:
-        """Yield the header, then the cells of every row; a column `NAME_known` follows where values are not exact."""
+        """Yield the header, then the cells of every row; after a column with inexact values follows `NAME_known`."""
         keys, cells = [], []
         for column in self.question.columns:
             if not column.title:
@@ -684,7 +684,7 @@ class Table(Frames):
         return "\n".join(["\t".join(column.marked_title for column in columns), *texts])
 
     def _plain(self, column: Column) -> list[Any]:
-        """Return the values of a column for programs, None for none; lists where rows may have several values."""
+        """Return the values of a column for programs, None if absent; lists if rows may have several values."""
         values = self._data.values(column.name)
         if isinstance(values, Several):
             shown = self._data.shown_one(column)
@@ -707,7 +707,7 @@ class Table(Frames):
                 for value, absent in zip(part.tolist(), is_absent, strict=True)]  # fmt: skip
 
     def _known_words(self, column: Column) -> list[str]:
-        """Return the word of `Known` for each row, empty if exact; an empty list if all rows are exact."""
+        """Return the word of `Known` for each row, empty for exact values; an empty list if all rows are exact."""
         known = self._data.known.get(column.name)
         if known is None or not np.any(known[self.positions]):
             return []
@@ -797,11 +797,11 @@ class Table(Frames):
 
 
 def below_each_other(question: Question, by: Column, tables: Mapping[str, Table]) -> Table:
-    """Concatenate the rows of several tables of one trace.
+    """Return one table with the rows of several tables of one trace, one table after the other.
 
     Args:
         question: The question of all tables; its columns must be arrays or `Texts`.
-        by: A text column that is added as the first one: the key of the row's table.
+        by: The first column of the result, with the key of the table that a row is from.
         tables: The tables by key; at least one.
     """
     parts = list(tables.values())
@@ -837,7 +837,7 @@ def _is_absent(column: Column, values: NDArray[Any]) -> NDArray[np.bool_]:
 
 
 def number_text(kind: Kind, value: float) -> str:
-    """Return a number of a kind as text for people; durations are given in nanoseconds."""
+    """Return a number as text for people, as the kind of its column requires; durations are in nanoseconds."""
     if kind is Kind.SHARE:
         return f"{100 * value:.1f} %" if value == 0 or value >= _LEAST_SHARE else "<0.1 %"
     if kind is Kind.RATE:
@@ -846,13 +846,13 @@ def number_text(kind: Kind, value: float) -> str:
 
 
 def _listed(texts: Sequence[str]) -> str:
-    """Return the values of one cell as text: the first ones, and how many more there are."""
+    """Return several values of one cell as text: the first ones, and the number of the others."""
     more = len(texts) - _MOST_LISTED
     return ", ".join(texts[:_MOST_LISTED]) + (f" and {more} more" if more > 0 else "")
 
 
 def _csv_cell(value: Any) -> Any:
-    """Return a value for CSV: a list as one text, and texts so that a spreadsheet does not take them for formulas."""
+    """Return a value for CSV: lists become one text, and no text looks like a formula to a spreadsheet."""
     text = "; ".join(map(str, value)) if isinstance(value, list) else value
     return csv_text(text) if isinstance(text, str) else text
 

@@ -85,11 +85,12 @@ QUESTION: Final = Question(
 
 @dataclass(frozen=True, slots=True)
 class TransactionFilter:
-    """Conditions that selected transactions meet.
+    """Conditions that select transactions; a transaction must meet all of them.
 
     Attributes:
-        client: Part of the client's label, a pid or `PID:TID`; if its thread is not known, its process; empty = any.
-        server: The same for the thread that received the message or, if none did, the process it was sent to.
+        client: Part of the client's label, a pid or `PID:TID`; compared with its process if its thread is not known;
+            empty = any.
+        server: The same for the server: the thread that received the message, or else the process it was sent to.
         message_type: First word of the message; None = any. Only some kernel calls show it.
         window: Range in which messages are sent; None = at any time.
     """
@@ -101,7 +102,7 @@ class TransactionFilter:
 
 
 def transaction_table(trace: Trace, requested: TransactionFilter | None = None) -> Table:
-    """Return the transactions that pass a filter, in time order; one sent on behalf of another is nested below it.
+    """Return the transactions that pass a filter, in time order; below each those that its server sent meanwhile.
 
     Args:
         trace: The events.
@@ -165,13 +166,13 @@ def _matching(trace: Trace, links: Transactions, requested: TransactionFilter) -
 
 
 def _are_of(trace: Trace, name: str, thread: _Ints, pid: _Ints) -> NDArray[np.bool_]:
-    """Return whether each thread matches a name, bool (n,); threads that are not known match by their process."""
+    """Return whether each thread matches a name, bool (n,); for unknown threads, whether the process in `pid` does."""
     of_process = np.isin(pid, processes_named(trace, name)) & (pid > 0)
     return np.where(thread > 0, are_named(trace, name, thread), of_process)
 
 
 def _blocked(trace: Trace) -> Mapping[str, _Ints]:
-    """Return the times in SEND and REPLY and the sizes of messages, by transaction."""
+    """Return for each transaction how long the client was in SEND and in REPLY, cycles, and the size of the message."""
     sent = sent_messages(scope_of(trace, None, None, Basis(trace), None))
     rows = np.searchsorted(sent.row, transactions(trace).send_row)
     return {"send": sent.send_blocked_cycles[rows], "reply": sent.reply_blocked_cycles[rows],
@@ -179,10 +180,10 @@ def _blocked(trace: Trace) -> Mapping[str, _Ints]:
 
 
 def _legs(trace: Trace) -> dict[str, tuple[_Ints, NDArray[np.uint8]]]:
-    """Return by leg the cycles of all transactions, -1 for none, and their `Known`.
+    """Return for each leg (section of a transaction) the cycles of all transactions, -1 for none, and their `Known`.
 
-    A leg that is not over at the end of the trace, or of its client, is counted up to there, as a lower bound; it is
-    unknown if events are missing before that. A leg that never began before the transaction ended is absent.
+    A leg that is not over when the trace or its client ends is counted up to that time, as a lower bound; it is
+    unknown if events are missing until then. A leg that had not begun when the transaction ended is absent.
     """
     links = transactions(trace)
     fate, end_cycles = _fates(trace, links)
@@ -207,7 +208,7 @@ def _legs(trace: Trace) -> dict[str, tuple[_Ints, NDArray[np.uint8]]]:
 
 
 def _fates(trace: Trace, links: Transactions) -> tuple[NDArray[np.uint8], _Ints]:
-    """Return whether each client still waits for its message at the end of the trace, and until when it waits.
+    """Return whether each client waits for its message until the trace or its thread ends, and the time of that end.
 
     Returns:
         uint8 (n,), `_OVER`, `_OPEN` or `_UNDECIDED`; int64 (n,), cycles, the end of the wait for `_OPEN`.
@@ -234,7 +235,7 @@ def _fates(trace: Trace, links: Transactions) -> tuple[NDArray[np.uint8], _Ints]
 
 
 def _outcomes(links: Transactions) -> Texts:
-    """Return the last step that the trace shows of each transaction."""
+    """Return for each transaction the last step that the trace shows, as text."""
     code = np.where(links.receive_row >= 0, 2, 1)
     code[links.reply_row >= 0] = 3
     is_done = links.done_row >= 0
@@ -250,7 +251,7 @@ def _parent_events(links: Transactions) -> _Ints:
 
 
 def _client_name(trace: Trace, links: Transactions, position: int) -> str:
-    """Return the name of a message's sender: the thread, else the process that its reply names."""
+    """Return the name of a message's sender: the thread, or else the process that the reply names."""
     if links.client[position] > 0:
         return trace.thread_name(int(links.client[position]))
     pid = int(links.client_pid[position])
@@ -258,12 +259,12 @@ def _client_name(trace: Trace, links: Transactions, position: int) -> str:
 
 
 def _how_clients_are_known(links: Transactions) -> NDArray[np.uint8]:
-    """Return the `Known` of clients: inferred where only the reply, itself found by its rcvid, names the process."""
+    """Return how well clients are known: inferred if only the reply, which the rcvid finds, names the process."""
     return np.where((links.client < 0) & (links.client_pid > 0), Known.INFERRED, Known.EXACT).astype(np.uint8)
 
 
 def _server_name(trace: Trace, links: Transactions, position: int) -> str:
-    """Return the name of a message's receiver: the thread, else the process it was sent to."""
+    """Return the name of a message's receiver: the thread, or else the process to which it was sent."""
     if links.server[position] > 0:
         return trace.thread_name(int(links.server[position]))
     pid = int(links.server_pid[position])

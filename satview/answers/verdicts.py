@@ -1,4 +1,4 @@
-"""Tables of the verdicts on a trace with their cases and evidence, and of the kinds of verdicts it cannot show."""
+"""Tables of the verdicts on a trace, with cases and evidence, and of the kinds of verdicts that it cannot show."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ class Verdicts:
         verdicts: The verdicts, the most severe first, in the order of the rows of `table`.
         table: The verdicts; advice, proof, cases and events are nested below each.
         undecided: The requested kinds that the trace cannot show, or not fully.
-        capture: The capture (in wide mode) that would decide those kinds and prove what is inferred; None if no
+        capture: The capture (in wide mode) that would decide these kinds and prove inferred verdicts; None if no
             capture would show more.
     """
 
@@ -89,7 +89,7 @@ class Verdicts:
     capture: CaptureLine | None = None
 
     def within(self, window: TimeWindow | None) -> Verdicts:
-        """Return the verdicts that have a case in a range; None = all."""
+        """Return only the verdicts that have a case in a range; None = all."""
         if window is None:
             return self
         mask = np.array([_is_in(verdict, window) for verdict in self.verdicts], np.bool_)
@@ -98,14 +98,14 @@ class Verdicts:
 
     @property
     def severities(self) -> str:
-        """Number of verdicts of each severity: `2 errors, 1 warning`; empty if there are none."""
+        """Text on the number of verdicts of each severity, `2 errors, 1 warning`; empty if there are none."""
         counts = [(severity, sum(verdict.severity is severity for verdict in self.verdicts)) for severity in Severity]
         return ", ".join(f"{count} info" if severity is Severity.INFO else counted(count, severity)
                          for severity, count in counts if count)  # fmt: skip
 
     @property
     def summary(self) -> str:
-        """Number of verdicts and the kinds of the most severe ones, or the number of kinds that cannot be decided."""
+        """Text on the number of verdicts and the kinds of the most severe ones, or on the number of undecided kinds."""
         kinds, unknown = list(dict.fromkeys(verdict.kind for verdict in self.verdicts)), len(self.undecided)
         if not kinds:
             return "No verdicts" + (f", {counted(unknown, 'kind')} cannot be decided" if unknown else "")
@@ -147,13 +147,13 @@ def find(
 
 
 def undecided_table(trace: Trace, kinds: Collection[str] | None = None) -> Table:
-    """Return the kinds of verdicts that a trace cannot show, or not fully.
+    """Return a table of the kinds of verdicts that a trace cannot show, or not fully.
 
-    They are part of every answer, so that a trace without data does not look like a trace without faults.
+    Every answer includes this table, so that a trace without data does not look like a trace without faults.
 
     Args:
         trace: The events.
-        kinds: Kinds to check; None = all that need no timing file. Kinds of plug-ins do not say what they need.
+        kinds: Kinds to check; None = all that need no timing file. Kinds of plug-ins are never included.
     """
     if kinds is None:
         kinds = [kind for kind in rules() if default_thresholds().has_timing_for(kind)]
@@ -168,7 +168,7 @@ def undecided_table(trace: Trace, kinds: Collection[str] | None = None) -> Table
 
 
 def verdict_table(trace: Trace, verdicts: Sequence[Verdict], undecided: Table) -> Table:
-    """Return verdicts as a table; nested below each are advice, proof, cases (if several, the worst first) and events.
+    """Return verdicts as a table; advice, proof, cases (if several, the worst first) and events are nested below each.
 
     Args:
         trace: The events.
@@ -227,7 +227,7 @@ def _capture_again(trace: Trace, verdicts: Sequence[Verdict], undecided: Table) 
 
 @dataclass(frozen=True, slots=True)
 class _VerdictRow:
-    """One row of the table: a verdict or a part of one; for an event `says` is its role in the verdict."""
+    """One row of the table: a verdict or a part of a verdict; for an event `says` is its role in the verdict."""
 
     kind: str
     severity: str = ""
@@ -272,7 +272,7 @@ def _parts(trace: Trace, verdict: Verdict) -> list[_VerdictRow]:
 
 
 def _case_text(trace: Trace, verdict: Verdict, case: Occurrence, *, is_longest: bool) -> str:
-    """Return a text about one of several cases: the affected thread, its first event, and whether it is the longest."""
+    """Return a text about one of several cases: affected thread, first event, and whether the case is the longest."""
     texts = ["the longest"] if is_longest else []
     if case.row >= 0:
         thread = int(trace.events.thread[case.row]) or next(iter(verdict.threads), 0)
@@ -285,7 +285,7 @@ def _case_text(trace: Trace, verdict: Verdict, case: Occurrence, *, is_longest: 
 
 
 def _event_text(trace: Trace, row: _VerdictRow) -> str:
-    """Return a text about an event of the evidence: its role in the verdict, its thread, and its arguments."""
+    """Return a text about an event of the evidence: role in the verdict, thread, name and arguments."""
     thread = int(trace.events.thread[row.event])
     arguments = arguments_text(trace.payloads.decode(row.event, _ARGUMENT_WORDS).arguments, _ARGUMENT_LETTERS)
     says = f"{trace.spec(row.event).name}  {arguments}"
@@ -293,7 +293,7 @@ def _event_text(trace: Trace, row: _VerdictRow) -> str:
 
 
 def _shown_event(trace: Trace, verdict: Verdict) -> int:
-    """Return the event to show for a verdict: the begin of the affected thread's longest wait, or of a READY state."""
+    """Return the event to show for a verdict: begin of the affected thread's longest wait, or of a READY state."""
     own = [event for event in verdict.evidence if int(trace.events.thread[event]) in verdict.threads[:1]]
     state = {event: int(trace.catalogue.state_value_of_code[trace.events.code[event]]) for event in own}
     waits = [event for event in own if state[event] not in (NOT_A_STATE, RUNNING, READY, DEAD)]
@@ -306,7 +306,7 @@ def _shown_event(trace: Trace, verdict: Verdict) -> int:
 
 
 def _undecided_words(undecided: Table) -> str:
-    """Return the undecided kinds, grouped by what is missing, a line each without a full stop."""
+    """Return a text on the undecided kinds, grouped by the missing data, a line each without a full stop."""
     kinds: dict[str, list[str]] = {}
     for row in range(len(undecided)):
         kinds.setdefault(undecided.text(row, "reason"), []).append(undecided.text(row, "kind"))

@@ -1,4 +1,4 @@
-"""Tables that compare the activities of a trace with those of its unchanged replay and of a replay with changes."""
+"""Tables that compare the activities of a trace as recorded, in the unchanged replay, and in a replay with changes."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ class Direction(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """Responses of one activity; each tuple has the value recorded, replayed unchanged, and predicted, -1 = none.
+    """Responses of one activity; tuples have three values: recorded, replayed unchanged, and predicted. -1 = none.
 
     Attributes:
         activity: Name of the activity.
         counts: Number of instances.
         medians_ns, p99s_ns: Median and 99 % quantile of the responses.
-        median_ranges_ns, p99_ranges_ns: Ranges in which median and 99 % quantile may be, by chance and by properties
-            that the trace leaves open; empty if unknown.
+        median_ranges_ns, p99_ranges_ns: Range in which each median and 99 % quantile may lie, due to chance and to
+            properties that the trace leaves open; empty if unknown.
     """
 
     activity: str
@@ -54,12 +54,12 @@ class Compared:
 
     @property
     def errors(self) -> tuple[float, float]:
-        """Relative errors of the unchanged replay in the median and the 99 % quantile; nan if it has no instance."""
+        """Relative errors of the unchanged replay, in median and 99 % quantile; nan if the replay has no instance."""
         return _error(self.medians_ns), _error(self.p99s_ns)
 
     @property
     def directions(self) -> tuple[Direction, Direction]:
-        """Direction in which the prediction differs from the unchanged replay, for median and 99 % quantile."""
+        """Directions in which median and 99 % quantile of the prediction differ from those of the unchanged replay."""
         return (_direction(self.medians_ns, self.median_ranges_ns, self.errors[0]),
                 _direction(self.p99s_ns, self.p99_ranges_ns, self.errors[1]))  # fmt: skip
 
@@ -176,7 +176,7 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class Leverage:
-    """The effect on an activity if a process works a tenth less."""
+    """The effect on an activity if one process does a tenth less work."""
 
     process: str
     saved_ns: int
@@ -199,7 +199,7 @@ def candidates_table(trace: Trace, candidates: Sequence[Candidate]) -> Table:
 
 
 def sensitivity_table(trace: Trace, leverages: Sequence[Leverage]) -> Table:
-    """Return the processes in which saved work shortens an activity, the most effective first."""
+    """Return a table of the processes in which less work shortens an activity, the most effective first."""
     ordered = sorted(leverages, key=lambda entry: -entry.mean_gain_ns * entry.count / max(entry.saved_ns, 1))
     figures = {
         "gain": np.array([entry.mean_gain_ns / 1e3 for entry in ordered], np.float64),
@@ -215,7 +215,7 @@ def sensitivity_table(trace: Trace, leverages: Sequence[Leverage]) -> Table:
 
 
 def comparison(trace: Trace, compared: Sequence[Compared], *, has_prediction: bool) -> Table:
-    """Return a table of the recorded figures, those of the unchanged replay, and of the prediction if there is one."""
+    """Return a table of figures: recorded, of the unchanged replay, and predicted if there is a prediction."""
 
     def cycles(times_ns: list[int]) -> NDArray[np.int64]:
         return np.array([trace.clock.cycles_of(ns) if ns >= 0 else -1 for ns in times_ns], np.int64)

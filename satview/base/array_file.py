@@ -33,7 +33,7 @@ Arrays = Mapping[str, NDArray[Any]]
 
 
 def write_arrays(path: Path, values: object, arrays: Arrays, cancelled: Callable[[], bool] = lambda: False) -> None:
-    """Write a file of arrays; it takes its name when it is complete.
+    """Write arrays and plain values to a file, which appears under its name only when it is complete.
 
     Args:
         path: The file.
@@ -68,19 +68,19 @@ def write_arrays(path: Path, values: object, arrays: Arrays, cancelled: Callable
 def read_arrays(
     path: Path, accepts: Callable[[Any], bool] = lambda _values: True
 ) -> tuple[Any, dict[str, NDArray[Any]]]:
-    """Map a file of arrays, and verify all of it by its checksums.
+    """Return the content of a file of arrays, which is memory-mapped and verified in full by its checksums.
 
     Args:
         path: The file.
         accepts: Called with the values before the arrays are verified; returns False to reject the file.
 
     Returns:
-        The values that were written with the arrays, and the arrays by name, read-only, of the types and shapes in
-        which they were written. They keep the file mapped, even if it is deleted.
+        The plain values, and the arrays by name, read-only, with the types and shapes with which they were written.
+        The arrays keep the file mapped, even if it is deleted.
 
     Raises:
-        DamagedFileError: It is no file of arrays, or is rejected, incomplete or damaged.
-        OSError: It cannot be read.
+        DamagedFileError: The file is no file of arrays, or is rejected, incomplete or damaged.
+        OSError: The file cannot be read.
     """
     with path.open("rb") as file:
         head = file.read(len(MAGIC) + _HEAD.size)
@@ -133,7 +133,7 @@ def _mapped(data: memoryview, size: int, start: int, table: Any) -> dict[str, ND
 def word_sum(array: NDArray[Any]) -> int:
     """Return a checksum of an array's bytes; every flipped bit and every swap of two words changes it.
 
-    The sum modulo 2^64 of the 64-bit words, zero-padded, each multiplied by an odd number made from its position.
+    It is the sum modulo 2^64 of the 64-bit words (the last one zero-padded), each multiplied by 2 * index + 1.
     """
     data = array.reshape(-1).view(np.uint8)
     whole = len(data) // 8

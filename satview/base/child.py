@@ -1,7 +1,7 @@
 """Starts satview in a child process that runs no code from the current folder.
 
-`python -m satview` puts the current folder first on the path of modules, so that a `numpy.py` beside somebody's traces
-would be run instead of numpy. A child gets only Python's own path and the package from which this satview was loaded.
+`python -m satview` puts the current folder first on the path of modules, so that a `numpy.py` in a folder of traces
+would be run instead of numpy. A child gets only Python's own path, and the package from which this satview was loaded.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _LEADS_TO_CODE: Final = ("PYTHONPATH", "PYTHONHOME", "PYTHONSTARTUP", "PYTHONUSE
 
 
 def child_command(function: str, *arguments: str) -> list[str]:
-    """Return the command that calls a function of satview in a new Python.
+    """Return the command line that calls a function of satview in a new Python process.
 
     Args:
         function: Module and name, as in `satview.__main__:entry`; it takes no arguments.
@@ -54,7 +54,7 @@ def child_command(function: str, *arguments: str) -> list[str]:
 def safe_children() -> Iterator[None]:
     """Keep the current folder off the module path of every Python that is started in a block.
 
-    Children of `multiprocessing` import their first modules before they get the path of this process.
+    `multiprocessing` needs this, as its children import their first modules before they receive this process's path.
     """
     before = os.environ.get(_SAFE)
     os.environ[_SAFE] = "1"
@@ -74,7 +74,7 @@ def absolute_program(name: str) -> str | None:
 
 
 def child_environment(**more: str) -> dict[str, str]:
-    """Return the current environment without variables that make Python run other code, and with `more`, for a child.
+    """Return the environment for a child: the current one and `more`, without variables that lead to other code.
 
     Limits on the folders that may be read (`satview.base.named_files.only_below`) hold for the child too.
     """
@@ -96,9 +96,9 @@ def run_satview(arguments: list[str], patience_s: float, is_cancelled: Callable[
         is_cancelled: Called now and then; returns True to kill the process.
 
     Raises:
-        UsageError: It failed, with its last message, or took too long.
-        Cancelled: It was cancelled.
-        OSError: It cannot be started.
+        UsageError: The command failed, with its last message, or took too long.
+        Cancelled: `is_cancelled()` returned True.
+        OSError: The process cannot be started.
     """
     end_s = time.monotonic() + patience_s
     with subprocess.Popen(  # noqa: S603  -- this very Python
@@ -130,12 +130,12 @@ _PATIENCE_S: Final = 120
 
 
 def screenshot(trace: Path, path: Path, options: list[str], size: str) -> str:
-    """Take a picture of a trace in a child process; return why that failed, or an empty text.
+    """Write a picture of a trace, taken in a child process; return the reason if that failed, else an empty text.
 
     Args:
         trace: The file.
         path: The new PNG.
-        options: Such as `--range A..B --select N`.
+        options: More options of the command line, such as `--range A..B --select N`.
         size: `WxH` of the window.
     """
     arguments = [str(trace.absolute()), "--screenshot", str(path.absolute()), "--size", size, *options]

@@ -29,14 +29,14 @@ _Array = TypeVar("_Array", bound=NDArray[Any])
 
 
 def from_environment() -> int | None:
-    """Return the memory bound in bytes that the environment sets; None without one."""
+    """Return the memory bound that the environment sets (`SWITCH`), in bytes; None if it sets none."""
     text = os.environ.get(SWITCH, "")
     return int(text) * MEGABYTE or None if text.isdecimal() else None
 
 
 @dataclass(slots=True)
 class _Room:
-    """Bytes used in memory, their bound, and the folder for columns beyond it."""
+    """Bytes that columns use in memory, the bound on these, and the folder for columns beyond the bound."""
 
     limit_bytes: int | None = field(default_factory=from_environment)
     folder: Path | None = None
@@ -46,7 +46,7 @@ class _Room:
     lock: Any = field(default_factory=threading.RLock)  # a finalizer may run while it is held
 
     def takes(self, size: int) -> bool:
-        """Reserve bytes if they are within the bound; return whether they are."""
+        """Reserve memory if that stays within the bound; return whether it was reserved."""
         with self.lock:
             if self.limit_bytes is not None and self.used_bytes + size > self.limit_bytes:
                 return False
@@ -62,26 +62,26 @@ _ROOM: Final = _Room()
 
 
 def set_limit(limit_bytes: int | None, folder: Path | None = None) -> None:
-    """Set how many bytes columns may have in memory; existing columns do not move.
+    """Set the bound on the memory of all columns; existing columns do not move.
 
     Args:
-        limit_bytes: None = no bound.
-        folder: Folder of the mapped files; None = that of temporary files, which may be in memory itself.
+        limit_bytes: Maximum number of bytes; None = no bound.
+        folder: Folder for mapped files; None = the system's folder of temporary files, which may itself be in memory.
     """
     with _ROOM.lock:
         _ROOM.limit_bytes, _ROOM.folder, _ROOM.segment = limit_bytes, folder, None
 
 
 def used_bytes() -> int:
-    """Return how many bytes columns have in memory now."""
+    """Return the number of bytes that columns use in memory now."""
     return _ROOM.used_bytes
 
 
 def empty(rows: int, dtype: DTypeLike) -> NDArray[Any]:
-    """Return an uninitialised column, shape (rows,).
+    """Return an uninitialised column, shape (rows,), in memory or, beyond the bound, in a mapped file.
 
     Raises:
-        OSError: It is beyond the bound, and the disk has no room for it.
+        OSError: The bound is exceeded, and the disk has no room for the column.
     """
     size = rows * np.dtype(dtype).itemsize
     if not _ROOM.takes(size):
@@ -92,7 +92,7 @@ def empty(rows: int, dtype: DTypeLike) -> NDArray[Any]:
 
 
 def settled(column: _Array) -> _Array:
-    """Return a complete column: itself, or beyond the bound a copy in pages that the system can reclaim.
+    """Return a complete column itself or, beyond the memory bound, a copy in pages that the system can reclaim.
 
     Raises:
         OSError: As `empty`.
@@ -108,7 +108,7 @@ def settled(column: _Array) -> _Array:
 
 
 def let_go(column: NDArray[Any]) -> None:
-    """Let the system reclaim the pages of a mapped column; they are read again when they are used."""
+    """Let the system reclaim the memory pages of a mapped column; they are read again when the column is used."""
     pages = _pages_of(column)
     if pages is not None and hasattr(pages, "madvise"):
         pages.madvise(mmap.MADV_DONTNEED)  # written data of a shared map is kept
@@ -161,16 +161,16 @@ class ColumnTable:
     """A table of columns: subclasses are frozen dataclasses whose fields are all arrays of shape (n,)."""
 
     def taken(self, rows: NDArray[Any] | slice) -> Self:
-        """Return some rows.
+        """Return a table with some rows of this one.
 
         Args:
-            rows: Their positions, intp (k,), in any order; or bool (n,); or a slice.
+            rows: Positions of the rows, intp (k,), in any order; or bool (n,); or a slice.
         """
         return type(self)(*(getattr(self, column.name)[rows] for column in fields(self)))
 
     @classmethod
     def concatenated(cls, tables: Sequence[Self]) -> Self:
-        """Return the rows of at least one table as one table."""
+        """Return one table with the rows of all given tables, of which there must be at least one."""
         return cls(*(np.concatenate([getattr(table, column.name) for table in tables]) for column in fields(cls)))
 
 
@@ -178,11 +178,11 @@ class ColumnTable:
 
 
 def numbers_of(start: NDArray[np.integer[Any]], size: NDArray[np.integer[Any]]) -> NDArray[np.int64]:
-    """Return the numbers of all ranges, one range after the other, int64 (size.sum(),).
+    """Return the whole numbers in many ranges, one range after the other, int64 (size.sum(),).
 
     Args:
-        start: (n,), where they begin.
-        size: (n,), how many numbers each has, 0 or more.
+        start: (n,), first number of each range.
+        size: (n,), count of numbers in each range, 0 or more.
     """
     numbers = np.empty(int(size.sum()), np.int64)
     call("ranges", np.ascontiguousarray(start, np.int64), np.ascontiguousarray(size, np.int64), numbers)

@@ -37,7 +37,7 @@ def is_on(name: str) -> bool:
 
 @contextmanager
 def timed(step: str, switch: str = "timing") -> Iterator[None]:
-    """Log how long the block took, if the switch is on."""
+    """Log the duration of a block under the name `step`, if the switch is on."""
     if switch not in _on:
         yield
         return

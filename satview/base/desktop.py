@@ -31,7 +31,7 @@ _REFRESH_S: Final = 60
 
 
 def install() -> list[str]:
-    """Add satview to the desktop of this user; return what was done, as lines.
+    """Add satview to the desktop of this user; return lines that name the written files.
 
     Raises:
         SatviewError: This system has no XDG desktop, or a folder cannot be made.
@@ -54,7 +54,7 @@ def install() -> list[str]:
 
 
 def uninstall() -> list[str]:
-    """Remove the files that `install` wrote; return what was done, as lines.
+    """Remove the files that `install` wrote; return lines that name the removed files.
 
     Raises:
         SatviewError: This system has no XDG desktop.
@@ -86,7 +86,7 @@ def program() -> list[str]:
 
 
 def desktop_entry(words: list[str]) -> str:
-    """Return the text of the menu entry for a command, given as words without files."""
+    """Return the text of the menu entry (.desktop file) for a command, whose words do not include files to open."""
     return "\n".join([
         "[Desktop Entry]",
         "Type=Application",
@@ -122,7 +122,7 @@ def mime_package() -> str:
 
 
 def _quoted(word: str) -> str:
-    """Return a word of a command as Exec= needs it: quoted, then escaped as every string in the file."""
+    """Return a word of a command in the form for `Exec=`: quoted, then escaped like all strings in a .desktop file."""
     if all(letter.isalnum() or letter in "/._-+," for letter in word):
         return word
     inner = "".join(f"\\{letter}" if letter in '"`$\\' else letter for letter in word)
@@ -138,7 +138,7 @@ def _data_folder() -> Path:
 
 
 def _refresh(folder: Path) -> list[str]:
-    """Make desktops read the folders again; return what is missing for that, as lines."""
+    """Make desktops read the folders again; return lines about commands that are missing or have failed."""
     notes = []
     for command, inner, without in _REFRESH:
         program = absolute_program(command)

@@ -18,7 +18,7 @@ class WriteError(UsageError):
 
     Attributes:
         path: The file, as named by the caller.
-        what: The reason, without the name.
+        what: The reason, without the name of the file.
     """
 
     def __init__(self, path: Path | str, what: str) -> None:
@@ -49,7 +49,7 @@ class TraceFormatError(SatviewError):
         super().__init__(str(self))
 
     def __str__(self) -> str:
-        """Return one sentence: file, byte, what is wrong, what to do."""
+        """Return one line with file, byte, fault and remedy."""
         position = self.path.name if self.path is not None else "input"
         if self.offset is not None:
             position += f", byte 0x{self.offset:x}"

@@ -17,7 +17,7 @@ def required(name: str) -> Any:
         name: `pyarrow`, `pyarrow.parquet`, `duckdb`, ...
 
     Raises:
-        UsageError: It is not installed; the text gives the command that installs it.
+        UsageError: The package is not installed; the text gives the command that installs it.
     """
     try:
         return import_module(name)
@@ -29,7 +29,7 @@ def required(name: str) -> Any:
 
 
 def _with_versions(package: str) -> str:
-    """Return the requirement for pip: a package with the versions that this satview needs."""
+    """Return a package with the versions that this satview needs, as a requirement for pip."""
     from importlib.metadata import PackageNotFoundError, requires  # as in `base.plugins`
 
     try:
@@ -44,7 +44,7 @@ def refuse_missing(name: str) -> None:
     """Check that an optional package is installed, without importing it; for a package that a child process needs.
 
     Raises:
-        UsageError: It is not installed, as for `required`.
+        UsageError: The package is not installed; the text is that of `required`.
     """
     try:
         is_there = find_spec(name) is not None

@@ -17,8 +17,9 @@ _M_ARENA_MAX: Final = -8  # malloc.h of glibc
 def borrowed(method: Callable[_P, _R]) -> Callable[_P, _R]:
     """Return a function that calls a bound method without keeping its object alive.
 
-    Use it for callbacks that an object gives to its own parts: a bound method would form a reference cycle, so that
-    large arrays would stay until the garbage collector runs. A call after the object is freed raises ReferenceError.
+    Meant for callbacks that an object gives to its own parts: a bound method would form a reference cycle, so that
+    large arrays would stay until the garbage collector runs. If the object has been freed, a call raises
+    ReferenceError.
     """
     reference = WeakMethod(method)
 
@@ -46,7 +47,7 @@ def _glibc(name: str, *arguments: type) -> Callable[..., int] | None:
 
 @cache
 def use_one_arena() -> None:
-    """Let threads that begin after this call share the allocator's heap of the main thread.
+    """Make threads that begin after this call use the allocator's heap of the main thread.
 
     glibc gives each thread its own heap, which `give_back` cannot shrink: after six loads of 2.5 M events were closed,
     85 MB stayed in the heap of a worker. Sharing costs no more waiting than the interpreter lock.

@@ -1,11 +1,11 @@
 """Decides which files may be opened because another file, which may come from a stranger, names them.
 
-A file may name files in its own folder or below. Others are opened only if the user has allowed it: by creating the
-naming file with satview, by `satview together --allow`, or in a dialog of the window. The permission is stored for the
-user, as one small file for each naming file, and is valid as long as that names the same files.
+A file may name files in its own folder or below. Other named files are opened only if the user has allowed it: by
+creating the naming file with satview, by `satview together --allow`, or in a dialog of the window. The permission is
+stored for the user, as one small file for each naming file, and is valid while the naming file names the same files.
 
-A server that was given folders opens no file outside of them, whatever was allowed: `only_below` limits its own
-process, and an environment variable the processes that it starts.
+A server that is limited to some folders opens no file outside of them, whatever the user has allowed: `only_below`
+limits its own process, and an environment variable limits the processes that it starts.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class OutsideError(SatviewError):
     """A file names files outside of its folder that the user has not allowed.
 
     Attributes:
-        owner: The file that names them.
+        owner: The file that names the other files.
         files: The named files, with all symbolic links followed.
     """
 
@@ -45,7 +45,7 @@ class OutsideError(SatviewError):
 
 
 def name_fault(name: str) -> str:
-    """Return why a text cannot be the name of a file; empty if it can."""
+    """Return the reason why a text cannot be the name of a file; empty if it can."""
     if "\0" in name:
         return "there is a NUL in it, which no file's name has"
     try:
@@ -56,13 +56,13 @@ def name_fault(name: str) -> str:
 
 
 def listed(files: tuple[Path, ...]) -> str:
-    """Return a text that lists the first files, and counts the others."""
+    """Return a text with the names of the first files and the number of the others."""
     more = f" and {len(files) - _SHOWN} more" if len(files) > _SHOWN else ""
     return ", ".join(ascii(str(file))[1:-1] for file in files[:_SHOWN]) + more
 
 
 def outside_of(owner: Path, files: Iterable[Path]) -> tuple[Path, ...]:
-    """Return those of the files named by a file that are not below its folder, with all symbolic links followed."""
+    """Return the files that are not below the folder of `owner`, which names them; symbolic links are followed."""
     folder = os.path.realpath(owner.parent)
     return tuple(path for path in map(_real, files) if not path.is_relative_to(folder))
 
@@ -71,8 +71,8 @@ def check_named(owner: Path, files: Iterable[Path]) -> None:
     """Check that files may be opened because another file names them.
 
     Raises:
-        OutsideError: They may not be opened, unless the user allows it.
-        SatviewError: They are outside of the folders to which the process is limited.
+        OutsideError: Some files may be opened only if the user allows it.
+        SatviewError: Some files are outside of the folders to which the process is limited.
     """
     named = tuple(files)
     if folders() is not None:
@@ -85,10 +85,10 @@ def check_named(owner: Path, files: Iterable[Path]) -> None:
 
 
 def allow(owner: Path, files: Iterable[Path]) -> None:
-    """Store the permission that a file may name these files outside of its folder.
+    """Store the user's permission that the file `owner` may name `files` outside of its folder.
 
     Raises:
-        WriteError: It cannot be stored.
+        WriteError: The permission cannot be stored.
     """
     outside = outside_of(owner, files)
     if not outside:
@@ -109,7 +109,7 @@ def folders() -> tuple[str, ...] | None:
 
 @contextmanager
 def only_below(limits: Iterable[Path]) -> Iterator[None]:
-    """Limit a block to files below one of some folders, with symbolic links followed."""
+    """Limit the files that may be opened in a block to those below some folders; symbolic links are followed."""
     token = _folders.set(tuple(os.path.realpath(folder) for folder in limits))
     try:
         yield
@@ -121,7 +121,7 @@ def check_below(path: Path) -> None:
     """Check that a file is below a folder to which opening files is limited, if there is a limit.
 
     Raises:
-        SatviewError: It is outside of these folders.
+        SatviewError: The file is outside of these folders.
     """
     limits = folders()
     if limits is not None and not any(_real(path).is_relative_to(folder) for folder in limits):
@@ -133,7 +133,7 @@ def _real(path: Path) -> Path:
 
 
 def _record(owner: Path, outside: tuple[Path, ...]) -> Path:
-    """Return the path of the file whose existence allows a file to name these files."""
+    """Return the path of the permission file, whose existence allows `owner` to name the files `outside`."""
     key = "\0".join(map(str, (_real(owner), *sorted(outside))))
     digest = hashlib.sha256(key.encode("utf-8", "surrogatepass")).hexdigest()[:32]
     return user_state_path("satview", appauthor=False) / "allowed" / digest
@@ -143,15 +143,15 @@ def _record(owner: Path, outside: tuple[Path, ...]) -> Path:
 
 
 def read_small(path: Path, limit_bytes: int, too_large: str) -> bytes:
-    """Return the bytes of a file, and never read much more than the limit.
+    """Return the bytes of a file; of a file larger than the limit, little more than the limit is read.
 
     Args:
         path: The file.
-        limit_bytes: Most bytes that it may have.
-        too_large: Text of the error if it has more.
+        limit_bytes: Maximum size of the file.
+        too_large: Text of the error if the file is larger.
 
     Raises:
-        UsageError: It cannot be read, or has more bytes; the text names the file.
+        UsageError: The file cannot be read or is too large; the text names the file.
     """
     if fault := name_fault(str(path)):
         raise UsageError(f"{path.name}: {fault}")
@@ -170,11 +170,11 @@ def read_toml(path: Path, limit_bytes: int, help_text: str) -> tuple[str, dict[s
 
     Args:
         path: The file.
-        limit_bytes: Most bytes that it may have.
-        help_text: What to write instead, at the end of an error's text.
+        limit_bytes: Maximum size of the file.
+        help_text: Advice on how to write the file, put at the end of an error's text.
 
     Raises:
-        UsageError: It cannot be read, has more bytes, or is no TOML; the text names file and line.
+        UsageError: The file cannot be read, is too large, or is no TOML; the text names file and line.
     """
     data = read_small(path, limit_bytes, f"more than {limit_bytes // 1024} KiB; such a file is far smaller")
     try:

@@ -2,7 +2,7 @@
 
 A reader of the target sees the old file or the complete new one, never a part. The temporary file is called
 `.NAME.XXXXXXXX.satview-tmp` and is removed whenever writing fails. Only a killed process or a power cut leaves one; the
-next write to the same target removes it. A lock, which ends with its process, tells one in use from a leftover.
+next write to the same target removes it. Temporary files in use are known by a lock, which ends with its process.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _CANNOT_SYNC: Final = (errno.EINVAL, errno.ENOTSUP)  # errors of a file system w
 
 
 class _Lock(Enum):
-    """Owner of the lock of a file; `NONE` where locks do not exist."""
+    """Who holds the lock of a file; `NONE` if the system has no locks."""
 
     OURS = auto()
     OTHERS = auto()
@@ -45,13 +45,13 @@ class _Lock(Enum):
 
 
 class NewFile:
-    """A file being written; as a context manager it gets its name at the end of the block, or is removed on an error.
+    """A file being written. As a context manager: at the end of the block it gets its name, or on an error is removed.
 
     Attributes:
         stream: Stream to write to.
-        path: The name as given.
-        is_stream: The target is a pipe or device, which gets the bytes at once; no file is replaced.
-        has_name: The written file has its name.
+        path: The name of the target, as given.
+        is_stream: Whether the target is a pipe or device, which gets the bytes at once, so that no file is replaced.
+        has_name: Whether the written file has its final name.
     """
 
     def __init__(
@@ -70,10 +70,10 @@ class NewFile:
             path: The target.
             reading: As for `find_target`.
             streams: As for `find_target`.
-            keeps_part: If writing fails, give the part that was written the name, unless an older file has it. Half a
-                capture is useful, half a table is not.
-            is_buffered: False passes on every write at once, for readers that follow a growing file.
-            is_durable: False does not wait for the disk: after a power cut the file may be damaged.
+            keeps_part: Whether the written part gets the name if writing fails, unless an older file has the name.
+                Half a capture is useful, half a table is not.
+            is_buffered: If False, every write is passed on at once, for readers that follow a growing file.
+            is_durable: If False, closing does not wait for the disk: after a power cut the file may be damaged.
 
         Raises:
             WriteError: The target is refused, or cannot be created.
@@ -102,7 +102,7 @@ class NewFile:
         return os.fdopen(descriptor, "wb", buffering)
 
     def publish(self) -> None:
-        """Give the file its name now, while more is written to it; does nothing the second time, or for streams."""
+        """Give the file its name now, before it is complete; has no effect a second time, or for streams."""
         self.stream.flush()
         self._rename()
 
@@ -137,7 +137,7 @@ class NewFile:
         """Close the file, and remove it if it has no name yet.
 
         Args:
-            error: The reason; with `keeps_part`, an `Exception` keeps the part that was written.
+            error: The reason; if it is an `Exception` and `keeps_part` is set, the written part is kept.
         """
         with contextlib.suppress(OSError, ValueError):  # the last bytes cannot be flushed
             self.stream.close()
@@ -153,7 +153,7 @@ class NewFile:
             part.unlink()
 
     def _raise(self, error: BaseException) -> None:
-        """Raise WriteError for an OSError, except for the broken pipe of a stream; return for any other error."""
+        """Raise WriteError for an OSError other than a stream's broken pipe; just return for other errors."""
         if isinstance(error, OSError) and not (self.is_stream and isinstance(error, BrokenPipeError)):
             raise WriteError(self.path, error.strerror or str(error)) from error
 
@@ -206,7 +206,7 @@ def write_file(path: Path | str, data: bytes | str, *, reading: Sources = (), st
 
 
 def begin_growing(path: Path | str) -> int:
-    """Return a descriptor of a new, empty file that has its name from the start, for records that are appended.
+    """Create an empty file, which has its name from the start, and return a descriptor for appending records to it.
 
     An older file of that name is not truncated: processes that have it open can still read it.
 
@@ -231,12 +231,12 @@ def create_beside(target: Path, mode: int | None, flags: int = 0) -> tuple[Path,
     """Create and lock an empty temporary file in the target's folder; return its name and descriptor.
 
     Args:
-        target: The file that it will replace.
+        target: The file that the temporary file will replace.
         mode: Permissions of the file; None = those of a new file.
         flags: More flags for `os.open`.
 
     Raises:
-        OSError: It cannot be created.
+        OSError: The file cannot be created.
     """
     while True:
         part = target.with_name(f".{_stem(target.name)}.{os.urandom(4).hex()}{SUFFIX}")
@@ -264,7 +264,7 @@ def remove_leftovers(target: Path) -> None:
 
 
 def sync_folder(folder: Path) -> None:
-    """Sync the names of files in a folder to the disk, where the system can do that."""
+    """Sync a folder to the disk, so that new file names in it survive a power cut; does nothing on Windows."""
     if _IS_WINDOWS:
         return
     with contextlib.suppress(OSError):  # the file is complete; only its name may not survive a power cut
@@ -322,7 +322,7 @@ def _remove_if_dead(part: Path) -> None:
 
 @contextmanager
 def new_folder(path: Path | str) -> Iterator[Path]:
-    """Yield a folder to fill, which gets its name at the end of the block, or is removed on an error.
+    """Yield a new folder to fill; at the end of the block it gets its name, or on an error is removed.
 
     Raises:
         WriteError: The name exists already, or the folder cannot be created.

@@ -36,19 +36,19 @@ class PluginKind(StrEnum):
 
     @property
     def word(self) -> str:
-        """Display name: `reader`."""
+        """Display name of the kind, such as `reader`."""
         return self.name.lower()
 
 
 @dataclass(slots=True, eq=False)
 class Plugin:
-    """A plug-in.
+    """An object that an installed package adds to satview by an entry point.
 
     Attributes:
-        kind: What it adds.
+        kind: Kind of the plug-in, such as reader.
         name: Name of the entry point.
-        package: Name and version of its package.
-        fault: Why it is switched off; empty if it is not.
+        package: Name and version of the package that adds it.
+        fault: Reason why the plug-in is switched off; empty if it is not.
     """
 
     kind: PluginKind
@@ -73,11 +73,11 @@ class Plugin:
         _log("info", f"the {self.kind.word} plug-in {self.name} of {self.package} is switched off: {self.fault}")
 
     def run(self, function: Callable[[Any], _T], instead: _T) -> _T:
-        """Return the result of a function called with the plug-in; if it raises, switch the plug-in off.
+        """Call a function with the plug-in's object and return the result; if the call raises, switch the plug-in off.
 
         Args:
             function: Called with the object of the entry point.
-            instead: Returned if the plug-in is, or gets, switched off.
+            instead: The result if the plug-in is switched off, before or during the call.
 
         Raises:
             SatviewError: The plug-in raised it on purpose.
@@ -100,7 +100,7 @@ _reported: Final[list[Plugin]] = []
 
 
 def plugins(kind: PluginKind) -> tuple[Plugin, ...]:
-    """Return the plug-ins of a kind in order of names, including those that are switched off; cached."""
+    """Return the plug-ins of a kind, sorted by name, those that are switched off included; cached."""
     with _lock:
         if kind not in _plugins_by_kind:
             _plugins_by_kind[kind] = () if os.environ.get("SATVIEW_PLUGINS") == "off" else _look(kind)
@@ -113,7 +113,7 @@ def plugin(kind: PluginKind, name: str) -> Plugin | None:
 
 
 def all_plugins() -> tuple[Plugin, ...]:
-    """Return all plug-ins, by kind."""
+    """Return the plug-ins of all kinds, one kind after the other."""
     return tuple(plugin for kind in PluginKind for plugin in plugins(kind))
 
 
@@ -142,7 +142,7 @@ def _log(level: str, text: str) -> None:
 
 
 def _may_have_any() -> bool:
-    """Return False if no installed package has a plug-in: all packages are in folders, and none names a group.
+    """Return False if surely no installed package has a plug-in: all are in folders, and no entry point is for satview.
 
     Reads the same files as `importlib.metadata`, whose import takes 20 ms of every start.
     """

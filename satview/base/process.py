@@ -36,7 +36,7 @@ _OUTPUT_ERRORS: Final = (errno.ENOSPC, errno.EFBIG, errno.EDQUOT, errno.EIO, err
 
 
 class Ended(BaseException):
-    """A signal requested the process to end; raised so that temporary files are removed.
+    """Exception for a signal that requests the process to end; raised so that temporary files are removed.
 
     Attributes:
         number: Number of the signal.
@@ -50,16 +50,16 @@ class Ended(BaseException):
 
 
 class OutputError(Exception):
-    """Standard output is full or closed."""
+    """Error that standard output is full or closed."""
 
 
 @contextmanager
 def signals_raise() -> Iterator[None]:
-    """Let SIGINT raise `KeyboardInterrupt`, and SIGTERM and SIGHUP raise `Ended`, in a block.
+    """Make SIGINT raise `KeyboardInterrupt`, and SIGTERM and SIGHUP raise `Ended`, during a block.
 
-    Python may raise it inside a finalizer, or in an attribute lookup of numpy, which drop every exception: the command
-    would go on as if nobody had pressed Ctrl+C. So a timer raises it again until it is handled. A signal that is
-    ignored, as under nohup, stays ignored.
+    Python may raise the exception inside a finalizer, or in an attribute lookup of numpy, which drop every exception:
+    the command would go on as if nobody had pressed Ctrl+C. So a timer raises the exception again until it is handled.
+    A signal that is ignored, as under nohup, stays ignored.
     """
     raised: BaseException | None = None
     before: dict[int, Any] = {}
@@ -98,7 +98,7 @@ def signals_raise() -> Iterator[None]:
 
 @contextmanager
 def collected_signals() -> Iterator[list[int]]:
-    """Collect termination signals during a block instead of ending; the second one raises KeyboardInterrupt."""
+    """Yield a list of the termination signals that arrive during the block; the second one raises KeyboardInterrupt."""
     caught: list[int] = []
 
     def catch(signo: int, _frame: object) -> None:
@@ -122,7 +122,7 @@ def _is_handled(error: BaseException) -> bool:
 
 
 def _numbers(names: Iterable[str]) -> list[int]:
-    """Return the numbers of those of the named signals that the system has."""
+    """Return the signal numbers of the given names; names that the system does not have are left out."""
     return [getattr(signal, name) for name in names if hasattr(signal, name)]
 
 
@@ -140,7 +140,7 @@ def _restore(handlers: dict[int, Any]) -> None:
 
 
 class _ClosedOutput(io.TextIOBase):
-    """Stands for a standard output that was closed before the process began; Python would drop the text silently."""
+    """Replaces a standard output that was closed before the process began: writing raises an error, not silence."""
 
     encoding = "utf-8"
 
@@ -199,9 +199,9 @@ def _can_flush() -> bool:
 def end_process(code: int) -> NoReturn:
     """End the process with an exit code.
 
-    If windows were shown, run the functions registered with `atexit`, and then end without Python's clean-up: that
-    destroys types of which Qt may still have objects (a fault in PySide's retrieveMetaObject, once in 130 pictures).
-    Closing the windows has waited for all tasks.
+    If windows were shown, the functions registered with `atexit` run, and the process ends without Python's clean-up,
+    which destroys types of which Qt may still have objects (a fault in PySide's retrieveMetaObject, once in 130
+    pictures). All tasks have ended before, as closing the windows waits for them.
     """
     if "PySide6.QtWidgets" not in sys.modules:
         sys.exit(code)
@@ -228,7 +228,7 @@ def say(text: str) -> None:
 
 
 def internal_report(error: BaseException, doing: str, version: str) -> str:
-    """Return a report of an error inside satview that the user can copy; it is not sent anywhere.
+    """Return a text about an error inside satview, for the user to copy; it is not sent anywhere.
 
     Args:
         error: The exception.
@@ -271,8 +271,8 @@ class _Interruptible(io.RawIOBase):
 def standard_input() -> BinaryIO:
     """Return a stream of the bytes of standard input, which signals can interrupt.
 
-    Call it once per process: the stream reads ahead, so a second one would miss bytes. It is `sys.stdin.buffer` on
-    Windows, which cannot wait for pipes, and if standard input was replaced by an object without a descriptor.
+    Call this once per process: the stream reads ahead, so a second stream would miss bytes. On Windows, which cannot
+    wait for pipes, and if standard input has no descriptor, the result is `sys.stdin.buffer`.
     """
     buffer: BinaryIO = sys.stdin.buffer
     try:

@@ -18,7 +18,7 @@ def counted(count: int, noun: str) -> str:
 
     Args:
         count: The count; a difference may be negative.
-        noun: Noun in the singular, with words before it; it gets an `s` for all counts but 1 and -1.
+        noun: Noun in the singular, adjectives may precede it; an `s` is added for all counts but 1 and -1.
     """
     return f"{count:,} {noun}{'' if abs(count) == 1 else 's'}"
 
@@ -33,22 +33,22 @@ _NOT_ON_ONE_LINE: Final = re.compile("[\t\n]")
 
 
 def visible(text: str) -> str:
-    r"""Return a text in which control characters and reversals of the writing direction show as `\x1b` or `\u202e`.
+    r"""Return a text with control characters, and characters that reverse the writing direction, as `\x1b` or `\u202e`.
 
-    Line feeds and tabs stay: the texts of satview itself have them.
+    Line feeds and tabs stay, as texts of satview itself contain them.
     """
     return _UNSEEN.sub(_written, text)
 
 
 def visible_line(text: str) -> str:
-    """Return a text on one line: as `visible`, with line feeds and tabs written as escapes too."""
+    """Return a text on one line: as by `visible`, and with line feeds and tabs written as escapes too."""
     return _NOT_ON_ONE_LINE.sub(_written, visible(text))
 
 
 def byte_text(raw: bytes) -> str:
     r"""Return bytes decoded as UTF-8, with invalid bytes and unprintable characters written as `\xb0` or `\n`.
 
-    So a listing shows every byte of a text that a program wrote.
+    With this a listing shows every byte of a text that a program wrote.
     """
     text = raw.decode("utf-8", "backslashreplace")
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)
@@ -60,7 +60,7 @@ def html_text(text: str) -> str:
 
 
 def tool_tip(text: str) -> str:
-    """Return a text for a tooltip, where Qt would interpret text that looks like mark-up."""
+    """Return a text in the form for tooltips, so that Qt does not interpret anything in it as mark-up."""
     if "<" not in text:
         return visible(text)
     return f'<span style="white-space: pre-wrap">{html_text(text)}</span>'
@@ -73,7 +73,7 @@ def csv_text(text: str) -> str:
 
 
 def menu_text(text: str) -> str:
-    """Return a text for a menu or a button, where `&` would underline the next letter and a tab begin a shortcut."""
+    """Return a text in the form for menus and buttons, in which `&` and tabs have no special meaning."""
     return visible_line(text).replace("&", "&&")
 
 

@@ -36,9 +36,9 @@ class Damaged:
     """A damaged file that was renamed.
 
     Attributes:
-        name: Its former name.
-        path: Its new path.
-        reason: What was wrong with it.
+        name: Former name of the file.
+        path: New path of the file.
+        reason: What was wrong with the content.
     """
 
     name: str
@@ -50,7 +50,7 @@ def parsed_json(data: bytes) -> Any:
     """Return the content of a JSON file.
 
     Raises:
-        DamagedFileError: It is no JSON; the text gives the position.
+        DamagedFileError: The content is no JSON; the text gives the position.
     """
     try:
         return json.loads(data.decode("utf-8"))
@@ -66,7 +66,7 @@ def as_declared(content: Any, kind: type[_Kind]) -> _Kind:
     """Return parsed JSON as a dataclass whose fields declare their types and bounds.
 
     Raises:
-        DamagedFileError: It does not have these types and bounds; the text gives the position and the reason.
+        DamagedFileError: A value does not have the declared type or bounds; the text gives position and reason.
     """
     try:
         return msgspec.convert(content, kind, dec_hook=_converted)
@@ -82,7 +82,7 @@ def as_declared(content: Any, kind: type[_Kind]) -> _Kind:
 
 
 def _converted(kind: type[_Kind], value: Any) -> _Kind:
-    """Return a value as a type that JSON does not have, such as a path."""
+    """Return a JSON value converted to a type that JSON does not have, such as a path."""
     return kind(value)  # type: ignore[call-arg]
 
 
@@ -90,8 +90,8 @@ def read_shared(path: Path, limit: int) -> bytes | None:
     """Return the content of a file; None if there is no such file.
 
     Raises:
-        DamagedFileError: It is larger than `limit` bytes, or a folder.
-        OSError: It cannot be read.
+        DamagedFileError: The file is larger than `limit` bytes, or is a folder.
+        OSError: The file cannot be read.
     """
     try:
         with path.open("rb") as file:
@@ -111,14 +111,14 @@ def change_shared(path: Path, change: Change, limit: int) -> Damaged | None:
     Args:
         path: The file, which need not exist; its folder must exist.
         change: Called with the content, None if there is no file; returns the new content, or None to remove the file.
-            It may be called twice, and raises `DamagedFileError` for invalid content.
-        limit: Most bytes of a file; a larger one counts as damaged.
+            May be called twice; must raise `DamagedFileError` for invalid content.
+        limit: Maximum size in bytes; a larger file counts as damaged.
 
     Returns:
-        The old file if it was damaged and renamed; else None.
+        Names of the old file if it was damaged and therefore renamed; else None.
 
     Raises:
-        WriteError: The file cannot be read or written, or would be too large; it is unchanged.
+        WriteError: The file cannot be read or written, or would be too large; the old content remains.
     """
     damaged = None
     try:

@@ -20,7 +20,7 @@ _DESCRIPTOR: Final = re.compile(r"/dev/(?:(stdin)|(stdout)|(stderr))|/(?:dev|pro
 
 
 class TargetKind(StrEnum):
-    """How a target is written."""
+    """Ways to write a target."""
 
     FILE = "file"
     DESCRIPTOR = "descriptor"
@@ -29,11 +29,11 @@ class TargetKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class OutputTarget:
-    """A target of output.
+    """The file, pipe or device to which output is written.
 
     Attributes:
         kind: A file that is replaced, an open descriptor of this process, or a pipe or device that is opened.
-        path: The file with all symbolic links followed; as given for the other kinds.
+        path: Path with all symbolic links followed; for kinds other than files, as given.
         descriptor: Number of the open descriptor; -1 for the other kinds.
         mode: Permission bits of the file that is replaced; None if there is none.
     """
@@ -45,7 +45,7 @@ class OutputTarget:
 
 
 class _KeptInputs:
-    """The inputs of the running command, which its outputs, from any thread, must not replace."""
+    """The inputs of the running command; no output of any of its threads may replace one of these files."""
 
     sources: Callable[[], Sources] = staticmethod(tuple)
 
@@ -68,7 +68,7 @@ def keeps_inputs(sources: Callable[[], Sources]) -> Iterator[None]:
 
 
 def find_target(path: Path | str, reading: Sources = (), *, streams: bool = False) -> OutputTarget:
-    """Return the target that a name of output means.
+    """Return the output target that a name stands for.
 
     Args:
         path: The name; symbolic links are followed. With `streams`, `-` is standard output.
@@ -107,7 +107,7 @@ def refuse_missing_folder(path: Path) -> None:
     """Check that the parent folder of a file or folder to be created exists.
 
     Raises:
-        WriteError: It does not exist; the text names it.
+        WriteError: The folder does not exist; the text names it.
     """
     home = Path(os.path.realpath(path)).parent
     if not home.exists():
@@ -116,7 +116,7 @@ def refuse_missing_folder(path: Path) -> None:
 
 
 def descriptor_of(path: Path | str) -> int:
-    """Return the open descriptor that a name represents: `-`, `/dev/stdout`, `/dev/fd/3`; -1 for a file's name.
+    """Return the open descriptor for a name such as `-`, `/dev/stdout` or `/dev/fd/3`; -1 for the name of a file.
 
     Raises:
         WriteError: The descriptor is not open.
@@ -135,7 +135,7 @@ def descriptor_of(path: Path | str) -> int:
 
 
 def is_standard_output(path: Path | str | None) -> bool:
-    """Return whether a name of output represents standard output; messages then go to standard error."""
+    """Return whether an output name stands for standard output; if so, messages must go to standard error."""
     return path is not None and descriptor_of(path) == _STDOUT
 
 
@@ -148,7 +148,7 @@ def _refuse_same(path: Path, status: os.stat_result, reading: Sources) -> None:
 
 
 def _identities(source: Path | str | int) -> set[tuple[int, int]]:
-    """Return device and inode of a file, or of all files in a folder; empty if these cannot be read."""
+    """Return (device, inode) of a file, or of all files in a folder; empty if it cannot be read."""
     try:
         source = 0 if str(source) == "-" else source
         status = os.fstat(source) if isinstance(source, int) else Path(source).stat()

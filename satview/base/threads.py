@@ -24,16 +24,16 @@ class Stuck(BaseException):  # no Exception, which an endless loop may catch
 
 
 class Watchdog:
-    """Watches `with` blocks, one at a time, at hardly any cost for short ones.
+    """Watches `with` blocks for lack of progress, one block at a time; short blocks cost hardly any time.
 
-    Raises `Stuck` in a block without progress for `limit_s`, repeatedly if the block goes on. A thread watches; it
-    begins with the first block, and ends after `limit_s` without blocks, or when the watchdog is freed. Works only on
-    CPython.
+    In a block without progress for `limit_s`, `Stuck` is raised, repeatedly if the block goes on. The watching thread
+    starts with the first block, and ends after `limit_s` without blocks, or when the watchdog is freed. Works only
+    on CPython.
 
     Args:
         limit_s: Time limit.
-        progress: Returns a number that changes while the block makes progress, or None while the block waits for
-            others. By default only the end of the block is progress.
+        progress: Returns a number that changes as long as the block makes progress, or None while the block waits for
+            something else. By default only the end of the block counts as progress.
     """
 
     def __init__(self, limit_s: float, progress: Callable[[], int | None] = int) -> None:
@@ -79,13 +79,13 @@ class Watchdog:
             time.sleep(look_s)
 
     def _sign(self) -> tuple[int, int] | None:
-        """Return the number of the block and its progress; None while the block waits for others."""
+        """Return the number of the current block and its progress; None while the block waits."""
         block = self._block
         progress = self._progress() if self._is_on else 0
         return None if progress is None else (block, progress)
 
     def _bark(self, block: int) -> bool:
-        """Raise `Stuck` in a block if it still runs; return whether the watching thread must go on."""
+        """Raise `Stuck` in the given block if it still runs; return whether the watching thread must go on."""
         with self._lock:
             if self._is_on and self._block == block:
                 self._has_raised = True
@@ -96,7 +96,7 @@ class Watchdog:
 
 
 def _raise_in(thread: int, error: type[BaseException] | None) -> None:
-    """Raise an exception in another thread as soon as it runs Python code; None withdraws a pending one."""
+    """Raise an exception in another thread, as soon as that runs Python code; None withdraws a pending exception."""
     python = getattr(ctypes, "pythonapi", None)
     if python is not None:
         argument = ctypes.py_object(error) if error is not None else ctypes.py_object()
@@ -110,7 +110,7 @@ _Result = TypeVar("_Result")
 
 
 class Begun(Generic[_Result]):
-    """A function that runs in its own thread from now on, and its result.
+    """A function that is run in a thread of its own, which starts at once, and its result.
 
     Useful for code that releases the interpreter lock: reading files, the compiled core, numpy on large arrays.
 
@@ -137,11 +137,11 @@ class Begun(Generic[_Result]):
         return not self._thread.is_alive()
 
     def wait(self) -> None:
-        """Wait until the function has ended; never raises what it raised."""
+        """Wait until the function has ended; exceptions of the function are not raised here."""
         self._thread.join()
 
     def result(self) -> _Result:
-        """Wait until the function has ended; return what it returned, or raise what it raised."""
+        """Wait until the function has ended, and return its result or raise its exception."""
         self._thread.join()
         if self._error is not None:
             raise self._error
@@ -152,7 +152,7 @@ class Begun(Generic[_Result]):
 
 
 class Once:
-    """Values by name, computed at the first request; other threads that request one meanwhile wait for it."""
+    """Values by name, each computed by the first thread that requests it; others wait for it meanwhile."""
 
     def __init__(self) -> None:
         self._values: dict[str, Any] = {}
@@ -163,7 +163,7 @@ class Once:
         return name in self._values
 
     def get(self, name: str, make: Callable[[], Any]) -> Any:
-        """Return the value of a name, computed by `make` if need be; if that raises, the next request tries again."""
+        """Return the value of a name, computed by `make` at first; if `make` raises, the next request retries."""
         value = self._values.get(name, self)
         if value is self:  # stands for no value
             with self._lock:
@@ -194,12 +194,12 @@ class Claims:
             return claimed
 
     def leave(self, claimed: Iterable[int]) -> None:
-        """Release claimed items: they are done, or left to another thread."""
+        """Release claimed items, because they are done or another thread is to do them."""
         with self._changed:
             self._claimed.difference_update(claimed)
             self._changed.notify_all()
 
     def wait(self, limit_s: float) -> None:
-        """Wait until a thread releases items, or the time limit is over."""
+        """Wait until any thread releases items, at most for the time limit."""
         with self._changed:
             self._changed.wait(limit_s)

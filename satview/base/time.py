@@ -44,7 +44,7 @@ class Clock:
         return cycles * NS_PER_S // self.cycles_per_s
 
     def cycles(self, ns: int) -> int:
-        """Return the counter value at a relative time: the first cycle that is not before it."""
+        """Return the counter value at a time since the start: the first cycle that is not before that time."""
         return self.start_cycles - (-ns * self.cycles_per_s // NS_PER_S)
 
     def cycles_array(self, ns: Cycles) -> Cycles:
@@ -114,18 +114,18 @@ class TimeWindow:
         return TimeWindow(start, start + length)
 
     def shifted(self, cycles: int) -> TimeWindow:
-        """Return the window moved to later times by that many cycles."""
+        """Return the window moved to later times by a number of cycles."""
         return TimeWindow(self.start + cycles, self.end + cycles)
 
     def clamped(self, limits: TimeWindow) -> TimeWindow:
-        """Return the nearest window that is within `limits`: moved first, cut only if it is too long."""
+        """Return the nearest window within `limits`: this window moved, or `limits` if this window is longer."""
         if self.length >= limits.length:
             return limits
         start = min(max(self.start, limits.start), limits.end - self.length)
         return TimeWindow(start, start + self.length)
 
     def within(self, whole: TimeWindow) -> TimeWindow:
-        """Return the intersection with another window; all of that window if they do not overlap."""
+        """Return the intersection with the window `whole`; if the two do not overlap, `whole`."""
         start, end = max(self.start, whole.start), min(self.end, whole.end)
         return TimeWindow(start, end) if start < end else whole
 

@@ -61,7 +61,7 @@ def format_duration(ns: int, digits: int = 4) -> str:
 def format_exactly(cycles: int, clock: Clock) -> str:
     """Return a length as display text without rounding: `1.204 562 5 ms`, `-350 ns`.
 
-    A length without a finite number of decimals of a nanosecond, as at 19.2 MHz, has three of them and an ellipsis:
+    If a nanosecond value would need endless decimals, as at 19.2 MHz, three decimals and an ellipsis are written:
     `364.583... ns`.
     """
     ns, rest = divmod(abs(cycles) * NS_PER_S, clock.cycles_per_s)
@@ -81,7 +81,7 @@ def format_time(ns: int, resolution_ns: int = 1) -> str:
 
     Args:
         ns: Time relative to the start of the trace.
-        resolution_ns: Groups of decimals much finer than this are left out.
+        resolution_ns: Required resolution; groups of decimals that are much finer are left out.
     """
     groups = 3 if resolution_ns < 1_000 else 2 if resolution_ns < 1_000_000 else 1
     return _grouped(ns, 9, groups)
@@ -90,15 +90,15 @@ def format_time(ns: int, resolution_ns: int = 1) -> str:
 def format_moment(cycles: int, clock: Clock, length_cycles: int | None = None) -> str:
     """Return a moment of a trace as seconds from its start, with enough decimals to identify the cycle.
 
-    Up to 1 GHz these are three groups, `1.234 567 890 s`; up to 1 THz four. Further decimals are cut off, not rounded,
-    as `parse_moment` returns the first cycle that is not before a time.
+    Up to 1 GHz the moment has three groups of decimals, `1.234 567 890 s`; up to 1 THz four. Further decimals are cut
+    off, not rounded, as `parse_moment` returns the first cycle that is not before a time.
 
     Args:
         cycles: The moment.
         clock: Clock of the trace.
-        length_cycles: A length that is shown with the moment: from 1 ms on, the moment has microseconds, from 1 s on
-            milliseconds (`1.234 568 s`, `1.235 s`), rounded up so that the parsed moment is not before the true one.
-            None = to the cycle.
+        length_cycles: A length that is shown beside the moment. From 1 ms on, the moment is given in microseconds, from
+            1 s on in milliseconds (`1.234 568 s`, `1.235 s`), rounded up so that the parsed moment is not before the
+            true one. None = enough decimals for the cycle.
     """
     decimals = -(-_decimals(clock) // 3) * 3
     length_ns = 0 if length_cycles is None else clock.duration_ns(length_cycles)
@@ -115,7 +115,7 @@ def _grouped(number: int, decimals: int, groups: int) -> str:
 
 
 def _decimals(clock: Clock) -> int:
-    """Return how many decimals of a second distinguish adjacent cycles; at least 9."""
+    """Return the number of decimals of a second that distinguish adjacent cycles; at least 9."""
     return max(9, len(str(clock.cycles_per_s - 1)))
 
 
@@ -137,7 +137,7 @@ def hex_cycles(cycles: int) -> str:
 
 
 def moment_text(cycles: int, clock: Clock) -> str:
-    """Return the shortest text that `parse_moment` reads to the cycle: `1.25s`; `80000cy` before the trace begins."""
+    """Return the shortest text that `parse_moment` reads as this cycle; in cycles before the trace begins."""
     decimals = _decimals(clock)
     whole, part = divmod(_scaled(cycles, clock, decimals), 10**decimals)
     if cycles < clock.start_cycles or whole >= _MOST_NS // NS_PER_S:
@@ -146,13 +146,13 @@ def moment_text(cycles: int, clock: Clock) -> str:
 
 
 def range_text(window: TimeWindow, clock: Clock) -> str:
-    """Return the shortest text that `parse_range` reads to the cycle: `1.2s..1.5s`."""
+    """Return the shortest text for exactly this window in `parse_range`, such as `1.2s..1.5s`."""
     return f"{moment_text(window.start, clock)}..{moment_text(window.end, clock)}"
 
 
 @dataclass(frozen=True, slots=True)
 class MomentAxis:
-    """Clock, limits and events to which typed moments refer.
+    """Clock, limits and events of a trace, which are needed to parse moments.
 
     Attributes:
         clock: Clock of the trace.
@@ -167,16 +167,16 @@ class MomentAxis:
 
 @dataclass(frozen=True, slots=True)
 class TimePosition:
-    """A moment in cycles or the row of an event: one of the two is given."""
+    """A position in time: either a moment in cycles, or the row of an event."""
 
     cycles: int | None = None
     event: int | None = None
 
 
 def parse_length(text: str) -> Fraction:
-    """Return a length in nanoseconds, exactly; a number without a unit means seconds, and may be negative.
+    """Return the length that a text means, exactly, in nanoseconds; without a unit it is in seconds. May be negative.
 
-    It is limited to 317 years, which is longer than any trace.
+    Lengths are limited to 317 years, which is longer than any trace.
 
     Raises:
         UsageError: The text is no length; the error gives the first wrong character.
@@ -194,7 +194,7 @@ def parse_length(text: str) -> Fraction:
 
 
 def amount_ns(number: str, unit: str) -> Fraction:
-    """Return a number that `NUMBER` matches, with its unit, in nanoseconds.
+    """Return an amount in nanoseconds, given as a number that matches `NUMBER` and a unit.
 
     Raises:
         KeyError: There is no such unit.
@@ -208,7 +208,7 @@ def _value(number: str) -> Fraction:
 
 
 def parse_since_start(text: str) -> Fraction | None:
-    """Return nanoseconds since the start of the trace; None for a text that is no time from the start."""
+    """Return the nanoseconds from the start of the trace that a text means; None if it is no time from the start."""
     match = _AMOUNT.fullmatch(_plain(text))
     if match is None or match[1] or (match[3] or "s").lower() not in UNITS_NS:
         return None
@@ -245,7 +245,7 @@ def parse_moment(text: str, axis: MomentAxis) -> int:
 
 
 def parse_moment_inside(text: str, axis: MomentAxis) -> int:
-    """Return the moment in cycles that a text means (`parse_moment`).
+    """Return the moment in cycles that a text means, as `parse_moment` does, but only inside the trace.
 
     Raises:
         UsageError: The text is no moment, or one outside the trace.
@@ -257,7 +257,7 @@ def parse_moment_inside(text: str, axis: MomentAxis) -> int:
 
 
 def parse_position(text: str, axis: MomentAxis) -> TimePosition:
-    """Return the event that `#1200` means, or the moment that any other text means (`parse_moment`).
+    """Return the event that a text such as `#1200` means; for any other text a moment, as by `parse_moment`.
 
     Raises:
         UsageError: The text is none of these, or the position is outside the trace.
@@ -270,7 +270,7 @@ def parse_position(text: str, axis: MomentAxis) -> TimePosition:
 def parse_range(text: str, axis: MomentAxis) -> TimeWindow:
     """Return the window that `A..B`, or `A to B`, means; either end of `A..B` may be left out.
 
-    Each end is a moment as for `parse_moment`; an end `+5ms` is relative to the start. The end is not in the range,
+    `A` and `B` are moments as for `parse_moment`; `B` may be relative to `A`: `+5ms`. `B` itself is not in the range,
     unless it is an event given by its number.
 
     Raises:
@@ -319,7 +319,7 @@ def _cycles(match: re.Match[str]) -> int:
 
 
 def _event(text: str, count: int) -> int:
-    """Return the row of an event from its number."""
+    """Return the row of the event that a text such as `#1200` means."""
     digits = re.sub(f"[{_SPACES},_]", "", text[1:])
     if not (digits.isascii() and digits.isdigit() and len(digits) < 16):
         raise UsageError(f"{text[:_SHOWN]!r} is no event number; write #1200")
@@ -329,7 +329,7 @@ def _event(text: str, count: int) -> int:
 
 
 def _wall(match: re.Match[str], axis: MomentAxis) -> int:
-    """Return the moment of a date and time, or of a time on the day on which the trace begins."""
+    """Return the moment, cycles, of a date and time, or of a time on the day on which the trace begins."""
     begin = axis.clock.wall_time(axis.limits.start)
     if begin is None:
         raise UsageError("the trace does not show the time of day; write 1.2s from its start")

@@ -17,10 +17,10 @@ _LISTING_FILES = {"KER_CALL": "ker_call", "KER_EXIT": "ker_exit", "SYSTEM": "sys
 
 
 def lists_of(name: CodeName, release: Release) -> Lists:
-    """Return the arguments of an event in fast and in wide mode; None where a list is not known.
+    """Return the argument lists of an event in fast and in wide mode; None for a list that is not known.
 
-    For 6.x these are the lists of the 6.4 printer, checked against what the 6.4 kernel emits; for later releases those
-    of the 7.x guide, for 8.0 with its own additions.
+    For 6.x the lists are those of the 6.4 printer, checked against the events of the 6.4 kernel; for later releases
+    those of the 7.x guide, with additions for 8.0.
     """
     if name.class_name == "INT_CALL":
         return _INTERRUPTED, _INTERRUPTED
@@ -37,7 +37,7 @@ def lists_of(name: CodeName, release: Release) -> Lists:
 
 
 def read_ahead() -> None:
-    """Read the lists that nearly all traces need ahead of time; this takes 20 ms."""
+    """Load the argument lists that nearly all traces need, before the first request; this takes 20 ms."""
     for file in (*_KERNEL, "thread"):
         rows.lists(file, "lists")
 
@@ -62,7 +62,7 @@ def _kernel_lists(name: CodeName, release: Release) -> Lists:
 
 
 def old_lists(name: str, class_name: str) -> Lists:
-    """Return the lists of a kernel call in the 6.4 table, marked unsure, for payloads that later lists do not fit.
+    """Return the fast and wide lists of a kernel call in 6.4, marked unsure, for payloads that no later list fits.
 
     Some lists of the 7.x guide name one value where the kernel still emits seconds and nanoseconds.
     """
@@ -73,10 +73,10 @@ def old_lists(name: str, class_name: str) -> Lists:
 
 
 def listing_lists(spec: EventSpec, release: Release) -> Lists:
-    """Return the argument lists that `traceprinter` of a release uses to print an event.
+    """Return the argument lists, fast and wide, that the `traceprinter` of a release uses to print an event.
 
-    Up to 6.x they are those of `lists_of`. The 7.1 printer spells some arguments differently; for events that are in no
-    known listing of that printer, the lists of the vendor's guide are returned.
+    Up to 6.x these are the lists of `lists_of`. The 7.1 printer spells some arguments differently; for events that no
+    known listing of the 7.1 printer contains, the lists of the vendor's guide are returned.
     """
     file = _LISTING_FILES.get(spec.class_name)
     if release == Release.QNX_6 or file is None:
@@ -97,7 +97,7 @@ def _unsure(fields: tuple[Field, ...] | None) -> tuple[Field, ...] | None:
 
 
 def label_of(name: CodeName, release: Release) -> str:
-    """Return how the vendor's printer labels the event where that differs from its name, else an empty text."""
+    """Return the label of an event in the vendor's printer, if it differs from the event's name; else an empty text."""
     if not name.file:
         return ""
     block = "labels_6" if release == Release.QNX_6 and name.file in _KERNEL else "labels"
@@ -116,7 +116,7 @@ def notes_of(name: CodeName, release: Release) -> tuple[str, ...]:
 
 
 def when_of(name: CodeName) -> str:
-    """Return when the event is emitted, as text; may be empty."""
+    """Return a text on when the kernel emits an event; may be empty."""
     return _texts(name.file, "when").get(name.key, ("",))[0] if name.file else ""
 
 

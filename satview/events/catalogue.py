@@ -22,7 +22,7 @@ from satview.events.wire import WireClass
 
 
 class _Events(Protocol):
-    """What a module with the events of another operating system provides."""
+    """Interface of the modules that describe events of other operating systems."""
 
     def names(self) -> dict[int, naming.CodeName]: ...
 
@@ -126,7 +126,7 @@ class Catalogue:
         return self._by_name.get(key, ())
 
     def find_shown(self, name: str) -> tuple[int, ...]:
-        """Return the codes with a name, or with that label in listings (`EventSpec.label`), ascending."""
+        """Return the codes whose events have a name, or have it as their label (`EventSpec.label`), ascending."""
         if not self._by_label:
             self._by_label = self._index_labels()
         # Events learned from a listing may be named `EVENT 5` in classes other than that of user events.
@@ -231,7 +231,7 @@ class Catalogue:
 class ListedCatalogue(Catalogue):
     """The events of one release and, under unused codes, events that listings showed.
 
-    Used for traces read from listings and for filters; in a .kev file such a code has no meaning.
+    Used for traces read from listings and for filters; in a .kev file these additional codes have no meaning.
     """
 
     def __init__(self, release: Release) -> None:
@@ -239,7 +239,7 @@ class ListedCatalogue(Catalogue):
         self._spare = (wire.code(free, event) for free in FREE_CLASSES for event in range(wire.EVENT_MASK, -1, -1))
 
     def learn(self, class_name: str, name: str, number: int | None = None) -> int | None:
-        """Add an event that a listing shows, if it is not known, and return its code, which is an unused one.
+        """Return the code of an event that a listing shows; an unknown event is added under an unused code.
 
         Args:
             class_name: Class as printed; an unknown one is added as a new class.
@@ -247,7 +247,7 @@ class ListedCatalogue(Catalogue):
             number: Number of the kernel call as printed; None for other events.
 
         Returns:
-            The code; None if too many events were added.
+            The code; None if too many events have been added.
         """
         class_name, name = class_name[:_LONGEST_NAME], name[:_LONGEST_NAME]
         with _LEARNING:
@@ -285,17 +285,17 @@ class ListedCatalogue(Catalogue):
             return code
 
     def learned_call(self, name: str, offset: int) -> int | None:
-        """Return the code of a kernel call that was added by `learn`, None if there is none of that name.
+        """Return the code of a kernel call that `learn` has added; None if no added call has the name.
 
         Args:
             name: Name as printed.
-            offset: Offset of the event number for entries, exits or interrupted calls.
+            offset: Value that `naming.KER_CLASSES` adds to call numbers for entries, exits or interrupted calls.
         """
         class_name = next(name for name, class_offset in naming.KER_CLASSES if class_offset == offset)
         return self.learned.get((class_name, name))
 
     def _own_codes(self, class_name: str, name: str, number: int | None) -> Iterator[int]:
-        """Yield the codes that a new event of a known class may get, the last first, including used ones."""
+        """Yield the codes that a new event of a known class may get, used ones included, the highest first."""
         known = next((spec.internal for spec in self.classes if spec.name == class_name), None)
         offset = dict(naming.KER_CLASSES).get(class_name)
         if offset is not None and number is not None:
@@ -318,7 +318,7 @@ def catalogue(release: Release) -> Catalogue:
 
 @cache
 def listed_catalogue(release: Release) -> ListedCatalogue:
-    """Return the catalogue of a release that collects the events of all listings read by this process; made once."""
+    """Return the catalogue to which all listings of a release that this process reads add their events; made once."""
     return ListedCatalogue(release)
 
 
@@ -339,9 +339,9 @@ def release_of(sys_release: str) -> Release | None:
 
 
 class CombinedCatalogue(Catalogue):
-    """The catalogue of one release, with events of other releases under codes that it does not use.
+    """The catalogue of one release, to which events of other releases are added under unused codes.
 
-    Events with the same class and name in both have the code of the first release.
+    An event of another release that has the same class and name in the first release gets the code from there.
     """
 
     def __init__(self, base: Catalogue) -> None:
@@ -363,11 +363,11 @@ class CombinedCatalogue(Catalogue):
         self.state_value_of_code = base.state_value_of_code.copy()
 
     def take(self, other: Catalogue, logged: NDArray[np.integer]) -> NDArray[np.uint16]:
-        """Add the events of another catalogue that a trace has; return the table from its codes to the combined ones.
+        """Add events of another catalogue, and return a table from its codes to codes of this one.
 
         Args:
             other: The other catalogue.
-            logged: The codes that the trace has.
+            logged: Codes of the events to add: those that occur in a trace.
 
         Returns:
             uint16 (32768,); 0 for codes that are not logged.

@@ -17,10 +17,10 @@ _LAST = Release.QNX_8
 
 @dataclass(frozen=True, slots=True)
 class PlainClass:
-    """A class with the same name in headers, for TraceEvent() and in listings.
+    """An event class that has the same name in C headers, for TraceEvent() and in listings.
 
     Attributes:
-        name: `SEC`.
+        name: Name of the class, such as `SEC`.
         internal: Number in the header word.
         external: Number of TraceEvent() and of the traceparser library.
         since: First release that has it.
@@ -35,7 +35,7 @@ class PlainClass:
 
     @property
     def file(self) -> str:
-        """File under `resources/events` with its events; empty if nothing is known of them."""
+        """Name of the file under `resources/events` with the events of the class; empty if there is no such file."""
         file = self.name.lower()
         return file if rows.is_there(file) else ""
 

@@ -19,7 +19,7 @@ from satview.events.spec import Release
 
 @cache
 def flag_names(table: str) -> dict[int, str]:
-    """Return a table of `flags.toml` such as `power`, `runstate`, `able` or `timer`: bits or values to names."""
+    """Return the names of bits or values in a table of `flags.toml`, such as `power`, `runstate`, `able` or `timer`."""
     return rows.numbers("flags", table)
 
 

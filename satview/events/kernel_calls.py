@@ -18,12 +18,12 @@ from satview.events.spec import Release
 
 @dataclass(frozen=True, slots=True)
 class BufferSizes:
-    """One kernel buffer of 16 KiB.
+    """Sizes of one trace buffer of the kernel, which has 16 KiB.
 
     Attributes:
-        slots: Slots that fit behind its header.
-        mark_linear, mark_ring: Number of slots at which the kernel closes it in linear and in ring mode.
-        has_end: Whether it ends with BUFFER_END and belongs to one CPU (8.0).
+        slots: Number of event slots that fit behind the header of the buffer.
+        mark_linear, mark_ring: Number of slots at which the kernel closes the buffer in linear and in ring mode.
+        has_end: Whether the buffer ends with BUFFER_END and belongs to one CPU (8.0).
     """
 
     slots: int

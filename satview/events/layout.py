@@ -46,9 +46,9 @@ class PayloadPart:
         show: Notation; decimal numbers are signed, all others unsigned.
         is_sure: False if the notation was inferred.
         text_index: Index among several consecutive texts.
-        template: `%` template with which a listing prints the value; empty = it follows the notation.
-        byte: First byte within the first word, in the order of the file; not 0 only if it does not start with a word.
-        size: Bytes of a number that is not whole words, or most bytes of a text; 0 = all words, up to the end.
+        template: `%` template with which a listing prints the value; empty = the notation decides.
+        byte: Offset of the value within the first word, in the byte order of the file.
+        size: Number of bytes, for a number that is not whole words; or maximum for a text. 0 = all of the words.
         texts: Texts for values, from a file of event descriptions.
     """
 
@@ -70,16 +70,16 @@ class PayloadPart:
 
     @property
     def is_text(self) -> bool:
-        """Whether it is a text up to its NUL."""
+        """Whether the part is a text that ends with a NUL."""
         return self.show is Show.STRING
 
     @property
     def start(self) -> int:
-        """First byte in the payload."""
+        """Offset of the part in the payload, bytes."""
         return 4 * self.word + self.byte
 
     def from_bytes(self, payload: bytes, byte_order: str) -> int:
-        """Return the value of a number that is not whole words from the bytes of a payload."""
+        """Return a number of `size` bytes, read from a payload."""
         order = cast(Literal["little", "big"], byte_order)
         return int.from_bytes(payload[self.start : self.start + self.size], order, signed=self.is_signed)
 
@@ -93,7 +93,7 @@ class Layout:
             is not known, or the word count fits none), `listed` (from a line of a listing).
         parts: The arguments in payload order; without gaps, except for `listed` where the line lacks an argument.
         end: The first word that no part describes; the number of words if a text reaches to the end.
-        rest_name: Prefix for the names of the words from `end` on, before their number.
+        rest_name: Prefix of the names of words from `end` on; the word's index follows.
         described: Additional parts from a file of event descriptions.
     """
 
@@ -104,7 +104,7 @@ class Layout:
     described: tuple[PayloadPart, ...] = ()
 
     def rest_part(self, index: int) -> PayloadPart:
-        """Return the argument for a payload word from `end` on: `word 3`, `d0`."""
+        """Return a part for payload word `index`, from `end` on, with a name such as `word 3` or `d0`."""
         return PayloadPart(f"{self.rest_name}{index}", index, 1, Show.HEX)
 
     def rest_index(self, name: str) -> int | None:
@@ -113,7 +113,7 @@ class Layout:
         return int(rest[2]) if rest is not None and rest[1] == self.rest_name and int(rest[2]) >= self.end else None
 
     def message_words(self, index: int) -> int:
-        """Return the number of words of the message that begins with a part, continuations included."""
+        """Return how many consecutive parts, from part `index` on, belong to one message (one word each)."""
         end = index + 1
         while end < len(self.parts) and self.parts[end].show is Show.MSG_MORE:
             end += 1
@@ -134,22 +134,22 @@ def is_same_name(one: str, other: str) -> bool:
 
 
 def one_spelling(name: str) -> str:
-    """Return the same text for all spellings of an argument."""
+    """Return a text that is the same for all spellings of one argument."""
     return canonical(name).removesuffix("[0]")
 
 
 def plan_of(fields: Sequence[Field]) -> Plan:
-    """Return an argument list in the form for `words.encode`, with canonical names."""
+    """Return an argument list converted to the form that `words.encode` takes, with canonical names."""
     return tuple((canonical(field.name), field.words) for field in fields)
 
 
 def word_count(fields: Sequence[Field]) -> int:
-    """Return the number of words of the fixed part of a list."""
+    """Return the number of payload words of the arguments of fixed length in a list."""
     return sum(field.words for field in fields)
 
 
 def is_open(fields: Sequence[Field]) -> bool:
-    """Return whether the last argument of a list reaches to the end of the payload."""
+    """Return whether an argument list ends with a text or structure that fills the rest of the payload."""
     return any(field.show in _OPEN for field in fields)
 
 
@@ -165,7 +165,7 @@ def _fits(fields: tuple[Field, ...] | None, count: int) -> bool:
 
 @lru_cache(maxsize=1 << 14)
 def layout_of(release: Release, code: int, count: int, variant: int = BY_COUNT) -> Layout:
-    """Return the layout of a payload.
+    """Return the layout of a payload: which words belong to which argument.
 
     Rules of section 8.1: two words are the fast form. Otherwise the first list that fits, with its length rounded up to
     even, is used: wide, fast, then the lists of the 7.1 and 6.4 printers. A payload longer than the wide list begins
@@ -231,7 +231,7 @@ def _candidates(spec: EventSpec, release: Release, count: int) -> Iterator[tuple
 
 
 def _laid_out(form: str, fields: Sequence[Field], count: int, release: Release) -> Layout:
-    """Return the layout of a list, without arguments for which the payload has no words left."""
+    """Return the layout of an argument list, without the arguments for which the payload has no words left."""
     parts: list[PayloadPart] = []
     word = texts = 0
     for field in fields:
@@ -255,7 +255,7 @@ def _laid_out(form: str, fields: Sequence[Field], count: int, release: Release) 
 
 @lru_cache(maxsize=1 << 14)
 def argument_part(release: Release, code: int, count: int, name: str, variant: int = BY_COUNT) -> PayloadPart | None:
-    """Return the part with a name in a payload, None if such payloads have none."""
+    """Return the position of the argument `name` in a payload; None if payloads of this kind do not have it."""
     layout = layout_of(release, code, count, variant)
     for part in named_parts(layout):
         if is_same_name(part.name, name):
@@ -288,7 +288,7 @@ def named_parts(layout: Layout) -> tuple[PayloadPart, ...]:
 
 
 def text_name(part: PayloadPart, parts: Sequence[PayloadPart]) -> str:
-    """Return the name for the texts of a field's values: `state_text`, with a number if that name is taken."""
+    """Return a name for the column of texts for a field's values: `state_text`, with a number if that name is taken."""
     names, name, number = {other.name for other in parts}, f"{part.name}_text", 1
     while name in names:
         number += 1
@@ -314,14 +314,14 @@ def part_names(layout: Layout) -> tuple[str, ...]:
 
 @lru_cache(maxsize=1 << 12)
 def text_offset(release: Release, code: int, count: int, variant: int = BY_COUNT) -> PayloadPart | None:
-    """Return the part that holds the text of an event, None if there is none; a long user event is text as a whole."""
+    """Return the position of the text in an event's payload, None if it has none; long user events are all text."""
     if variant < variants.LISTED:
         variant = variants.TEXT if variants.is_user(code) and count > 2 else BY_COUNT
     return next((part for part in layout_of(release, code, count, variant).parts if part.is_text), None)
 
 
 def text_at(payload: bytes, part: PayloadPart) -> str | None:
-    """Return the text of a part from the bytes of a payload; None if the payload ends before it."""
+    """Return the text at a part's position in a payload; None if the payload ends before that position."""
     end = part.start + part.size if part.size else None
     texts = payload[part.start : end].split(b"\0", part.text_index + 1)
     return texts[part.text_index].decode("utf-8", "replace") if part.text_index < len(texts) else None
@@ -432,7 +432,7 @@ def _argument_names(release: Release, learned: int | Taught) -> dict[str, tuple[
 
 @dataclass(slots=True)
 class _Learned:
-    """Layouts learned from listings and event descriptions; a layout keeps its variant number.
+    """Layouts learned from listings and event descriptions; their variant numbers never change.
 
     Attributes:
         layouts: The layouts; the first has the variant number `variants.LISTED`.
@@ -453,7 +453,7 @@ _MOST_LEARNED: Final = 1 << 14  # layouts in one process
 
 
 def learn_list(release: Release, code: int, parts: Sequence[PayloadPart], count: int) -> int | None:
-    """Return the variant number for payloads with the arguments of a line of a listing.
+    """Return the variant number of the layout that a line of a listing shows; a new layout is stored.
 
     Args:
         release: Release of the listing.
@@ -462,7 +462,7 @@ def learn_list(release: Release, code: int, parts: Sequence[PayloadPart], count:
         count: Payload words.
 
     Returns:
-        At least `variants.LISTED`; None if too many layouts have been learned, unless the line is a single text.
+        `variants.LISTED` or above; None if too many layouts are stored, but never for a line that is a single text.
     """
     return _learn(release, code, Layout("listed", tuple(parts), count))
 
@@ -485,7 +485,7 @@ def note_description(release: Release, event: UserEvent) -> None:
 
 
 def described_part(release: Release, code: int, count: int, name: str) -> PayloadPart | None:
-    """Return the part for a field that a file of descriptions names, None if such payloads have no such field.
+    """Return the position of a field that a file of descriptions names; None if such payloads have no such field.
 
     Args:
         release: Release of the events.
@@ -501,7 +501,7 @@ def described_part(release: Release, code: int, count: int, name: str) -> Payloa
 
 
 def _described(event: UserEvent, size: int, is_wide: bool) -> Iterator[PayloadPart]:
-    """Yield a part for each value of a description's fields that a payload of `size` bytes holds.
+    """Yield the position of each value of the described fields that a payload of `size` bytes contains.
 
     Fields behind a text are left out, as their position differs from event to event; only the details show them.
     """
@@ -522,7 +522,7 @@ def _described(event: UserEvent, size: int, is_wide: bool) -> Iterator[PayloadPa
 
 
 def _learn(release: Release, code: int, layout: Layout) -> int | None:
-    """Return the variant number of a layout, a new one if the layout was not known; see `learn_list`."""
+    """Return the variant number of a layout, which is stored if it is new; None as in `learn_list`."""
     with _LEARNED.lock:
         known = _LEARNED.number.get((release, code, layout))
         is_one_text = len(layout.parts) == 1 and layout.parts[0].is_text and not layout.described
@@ -535,7 +535,7 @@ def _learn(release: Release, code: int, layout: Layout) -> int | None:
 
 
 def learned_lists() -> int:
-    """Return how many layouts have been learned so far."""
+    """Return the number of layouts that have been learned so far."""
     return len(_LEARNED.layouts)
 
 
@@ -550,8 +550,8 @@ def _listed(variant: int) -> Layout:
 def logged_list(release: Release, code: int, *, is_wide: bool) -> tuple[int, tuple[Field, ...] | None]:
     """Return the code and the argument list with which a kernel logs an event; None if the list is not known.
 
-    A kernel call with 64-bit values for which there is no list is logged without the flag in its number (section 8.2).
-    Where the fast list has more than two words in the guide but not in the printer, two words are logged.
+    A kernel call with 64-bit values that has no list is logged without the 64-bit flag in its code (section 8.2). Where
+    the fast list has more than two words in the guide but not in the printer, two words are logged.
 
     Args:
         release: Release of the kernel.
@@ -575,7 +575,7 @@ def _two_words(spec: EventSpec, release: Release) -> tuple[Field, ...] | None:
 
 
 def printed_layout(release: Release, code: int, count: int, variant: int = BY_COUNT) -> Layout | None:
-    """Return the layout with which the vendor's printer of a release lists a payload; None if it has no list.
+    """Return the layout by which the vendor's printer of a release prints a payload; None if the printer has no list.
 
     The 6.4 printer applies its list up to the end of the payload, whatever the word count; later printers do so with
     wide lists that end in text. Where no list of the printer fits, the result is `layout_of`.

@@ -31,7 +31,7 @@ _TAKEN: Final = tuple(wire.event_of(code) for code in (wire.THREAD_CREATE, wire.
 
 @cache
 def state_codes() -> dict[int, int]:
-    """Return the code of the event that begins each thread state, by lane value."""
+    """Return the event code that begins each thread state, by the value of the state in lanes."""
     free = [number for number in range(wire.event_of(GONE)) if number not in _TAKEN]
     running = wire.event_of(wire.THREAD_RUNNING)
     free.remove(running)
@@ -50,13 +50,13 @@ def point_codes() -> dict[str, int]:
 
 @cache
 def value_of_letter() -> dict[str, int]:
-    """Return the lane values of thread states by their letter in /proc: `S`, `D`, ..."""
+    """Return the values in lanes of thread states, by their letters in /proc: `S`, `D`, ..."""
     return {letter: states.STATE_BY_NAME[name].value for letter, name in rows.columns(_FILE, "states")}
 
 
 @cache
 def classes() -> tuple[ClassSpec, ...]:
-    """Return the class of thread states and that of tracepoints."""
+    """Return two event classes: thread states, and tracepoints."""
     return (
         ClassSpec(_STATES, "States of threads", None, wire.WireClass.PR_TH),
         ClassSpec(_POINTS, "Tracepoints", None, POINT_CLASS),
@@ -79,12 +79,12 @@ def names() -> dict[int, CodeName]:
 
 
 def class_indices() -> NDArray[np.uint8]:
-    """Return the row in `classes()` of every code, shape (32768,), uint8."""
+    """Return for every code the index of its class in `classes()`, uint8 (32768,)."""
     return np.where(np.arange(wire.CODE_COUNT) >> wire.CLASS_SHIFT == wire.WireClass.PR_TH, 0, 1).astype(np.uint8)
 
 
 def state_values() -> NDArray[np.uint8]:
-    """Return the lane value of the state that every code begins, shape (32768,), uint8."""
+    """Return for every code the value in lanes of the thread state that it begins, uint8 (32768,)."""
     table = np.full(wire.CODE_COUNT, states.NOT_A_STATE, np.uint8)
     for value, code in state_codes().items():
         table[code] = value
@@ -97,7 +97,7 @@ def unnamed(code: int) -> str:
 
 
 def fields_of(code: int) -> tuple[Field, ...]:
-    """Return the arguments of an event that are held in memory; empty where they are only in the file."""
+    """Return the arguments of an event that are kept in memory; empty if they are only in the file."""
     known = names().get(code)
     table = rows.lists(_FILE, "lists")
     if known is None:

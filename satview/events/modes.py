@@ -20,10 +20,10 @@ _6, _66, _8 = Release.QNX_6, Release.QNX_6_6, Release.QNX_8
 
 
 class Mode(IntEnum):
-    """A mode by its name without `_NTO_TRACE_`; the value is its number.
+    """A mode of TraceEvent(), named as in the headers without `_NTO_TRACE_`; the value is its number.
 
     Attributes:
-        since: First release that has it.
+        since: First release that has the mode.
         kind: `filter` (sets which events are logged), `run` (buffers and running) or `insert` (writes an event).
         arguments: Names of the arguments after the mode in a call; those in `NOT_NUMBERS` are pointers.
         is_documented: False if no manual describes the mode: it is accepted without effect.
@@ -37,7 +37,7 @@ class Mode(IntEnum):
     def __new__(
         cls, number: int, kind: str, arguments: str = "", since: Release = _6, is_documented: bool = True
     ) -> Self:
-        """Make a member from its row."""
+        """Create a member from the values of its row below."""
         member = int.__new__(cls, number)
         member._value_ = number
         member.kind, member.since, member.is_documented = kind, since, is_documented
@@ -96,7 +96,7 @@ class Mode(IntEnum):
 
     @property
     def argc(self) -> int:
-        """Number of arguments of a call, the mode included."""
+        """Number of arguments of a TraceEvent() call, the mode included."""
         return 1 + len(self.arguments)
 
     @property
@@ -106,12 +106,12 @@ class Mode(IntEnum):
 
     @property
     def symbol(self) -> str:
-        """Name in the header, `_NTO_TRACE_ADDCLASS`."""
+        """Name of the mode in the C header, such as `_NTO_TRACE_ADDCLASS`."""
         return PREFIX + self.name
 
     @property
     def rule_arguments(self) -> tuple[str, ...]:
-        """Names of the arguments after the mode in a rule: as in a call, but without `data`, part of a handler."""
+        """Names of the arguments after the mode in a rule: as in a call, but `data` is part of the handler."""
         return tuple(name for name in self.arguments if name != "data")
 
     def is_in(self, release: Release) -> bool:
@@ -124,7 +124,7 @@ RULE_MODES: Final = tuple(mode for mode in Mode if mode.kind == _FILTER)
 
 
 def mode_of(value: int | str) -> Mode | None:
-    """Return the mode of a value (its argument count is ignored) or of a name; None if there is none."""
+    """Return the mode with a name, or with a number, whose upper bits are ignored (argument count); None = no mode."""
     if isinstance(value, str):
         return Mode.__members__.get(value.removeprefix(PREFIX))
     return _BY_NUMBER.get(value & NUMBER_MASK)

@@ -39,8 +39,8 @@ class CodeName(NamedTuple):  # 2,000 are made at each start; a dataclass would t
         name: Name in listings.
         symbol: Constant in the headers, for TraceEvent(): `_NTO_TRACE_COMM_SMSG`, `__KER_MSG_SENDV`.
         file: File under `resources/events` with its arguments; empty = there is none.
-        key: Name of its rows in that file, without `/64`.
-        is_64bit: Whether it is the form with 64-bit values of an event that has two forms.
+        key: Name of the event's rows in that file, without `/64`.
+        is_64bit: Whether the code is for the form with 64-bit values, of an event that has two forms.
     """
 
     class_name: str
@@ -78,7 +78,7 @@ def _threads(release: Release) -> dict[int, CodeName]:
 
 
 def thread_name(state: str) -> str:
-    """Return the name of a state in headers and listings: `THRUNNING`."""
+    """Return the name that a thread state has in headers and listings, such as `THRUNNING`."""
     return "THREADY" if state == "READY" else f"TH{state}"  # one H less than the rule would give
 
 
@@ -129,7 +129,7 @@ def class_of_unnamed(code: int, release: Release) -> str:
 
 
 def class_starts(number: int) -> range | tuple[int]:
-    """Return the event numbers of an internal class at which the result of `class_of_unnamed` may change."""
+    """Return the event numbers of an internal class from which on `class_of_unnamed` may return another class."""
     if number == WireClass.KER_CALL:
         return range(0, wire.EVENT_MASK + 1, wire.KER_EXIT_OFFSET)
     return range(65) if number == WireClass.PR_TH else (0,)

@@ -42,12 +42,12 @@ def lines(file: str, key: str) -> Iterator[str]:
 
 
 def columns(file: str, key: str) -> Iterator[list[str]]:
-    """Yield the rows of a block, split at blanks."""
+    """Yield the rows of a block as lists of words."""
     return (line.split() for line in lines(file, key))
 
 
 def texts(file: str, key: str) -> dict[str, tuple[str, ...]]:
-    """Return the texts of each name in a block of `NAME NAME ...: text` rows, in order."""
+    """Return the texts of each name, in order, from a block of `NAME NAME ...: text` rows."""
     texts_of_name: dict[str, tuple[str, ...]] = {}
     for line in lines(file, key):
         names, _, text = line.partition(": ")
@@ -57,7 +57,7 @@ def texts(file: str, key: str) -> dict[str, tuple[str, ...]]:
 
 
 def admits(releases: str, release: Release) -> bool:
-    """Return whether a range of releases, `all`, `6.x`, `7.x-` (7.x and later) or `-7.x` (up to 7.x), includes one."""
+    """Return whether a range, `all`, `6.x`, `7.x-` (7.x and later) or `-7.x` (up to 7.x), includes a release."""
     if releases == "all":
         return True
     rank = RELEASE_ORDER.index(release)
@@ -99,7 +99,7 @@ def lists(file: str, key: str) -> dict[str, Lists]:
 
 @cache
 def marked_lists(file: str, key: str) -> dict[str, Lists]:
-    """Return the argument lists in a block of `NAME words words: list` rows, by name; `*` marks those of fast mode."""
+    """Return the argument lists in a block of `NAME words words: list` rows, by name; `*` marks fast arguments."""
     lists_of_name: dict[str, Lists] = {}
     for line in lines(file, key):
         head, _, rest = line.partition(": ")
@@ -111,7 +111,7 @@ def marked_lists(file: str, key: str) -> dict[str, Lists]:
 
 @cache
 def word_counts(file: str, key: str) -> dict[str, tuple[int | None, int | None]]:
-    """Return the numbers of payload words in fast and wide mode from the rows of `marked_lists`; None = not fixed."""
+    """Return the numbers of payload words in fast and wide mode, by name, from `marked_lists` rows; None = varies."""
     counts_of_name: dict[str, tuple[int | None, int | None]] = {}
     for line in lines(file, key):
         name, fast, wide = line.partition(":")[0].split()
@@ -120,5 +120,5 @@ def word_counts(file: str, key: str) -> dict[str, tuple[int | None, int | None]]
 
 
 def numbers(file: str, key: str) -> dict[int, str]:
-    """Return a block of `number name` rows; numbers may be hexadecimal."""
+    """Return the names by number from a block of `number name` rows; numbers may be hexadecimal."""
     return {int(row[0], 0): row[1] for row in columns(file, key)}

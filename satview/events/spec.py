@@ -7,7 +7,7 @@ from enum import StrEnum
 
 
 class Release(StrEnum):
-    """Releases whose numbers and lists differ; the value is the key used in files and on the command line."""
+    """Releases that differ in event numbers or argument lists; values are the keys in files and on the command line."""
 
     QNX_6 = "6.x"  # 6.0 to 6.5
     QNX_6_6 = "6.6"
@@ -23,7 +23,7 @@ class Release(StrEnum):
 
 
 class Show(StrEnum):
-    """How the value of an argument is written."""
+    """Notation in which the value of an argument is written."""
 
     HEX = "hex"
     DEC = "dec"  # signed
@@ -54,13 +54,13 @@ class Field:
 
 @dataclass(frozen=True, slots=True)
 class EventSpec:
-    """One row of the catalogue, for one release.
+    """The description of one event code in one release.
 
     Attributes:
         code: Internal class and event number, 15 bits (`wire.code`).
         class_name: Printed class without padding: `KER_CALL`, `THREAD`, `INT_ENTR`, `COMM`, ...
-        name: The event as QNX spells it, and as listings of every release name it: `MSG_SENDV`, `THRUNNING`.
-        label: The event as the vendor's printer of that release labels it, where it differs from `name`.
+        name: Name of the event in QNX and in listings of every release: `MSG_SENDV`, `THRUNNING`.
+        label: Label of the event in the vendor's printer of the release, if that differs from `name`.
         fast: Arguments in fast mode; None = the list is not known.
         wide: Arguments in wide mode; None = the list is not known.
         calls: Public calls behind a kernel call: (`MsgSend`, `MsgSendv`, `MsgSendvs`).
@@ -91,8 +91,8 @@ class ClassSpec:
         name: Printed name without padding, such as `KER_EXIT`.
         title: Title for people: `Kernel call exit`.
         external: Number that TraceEvent() and the traceparser library use; None where there is none.
-        internal: Internal class number of its events.
-        mark_colours: Colours 0xRRGGBB of its marks, in the light and in the dark theme.
+        internal: Internal class number of the events.
+        mark_colours: Colours 0xRRGGBB of marks for the events, in the light and in the dark theme.
     """
 
     name: str
@@ -107,11 +107,11 @@ class Argument:
     """One decoded argument of one event.
 
     Attributes:
-        name: As in `Field.name`; `word 3` for raw words.
+        name: Name as in `Field.name`, or `word 3` for a raw word.
         value: Integer (signed where the notation is decimal), text, or bytes of a structure.
         text: The value in its notation: `0x00000003`, `-1`, `"abc" (0x00636261)`, `ETIMEDOUT (260)`.
-        first_word: Index of its first payload word.
-        words: Payload words it takes.
+        first_word: Index of the argument's first payload word.
+        words: Number of payload words of the argument.
         note: Additional information, such as `unsure`, names of flags, or the meaning of the number; may be empty.
     """
 
@@ -136,7 +136,7 @@ class Payload:
     Attributes:
         form: `fast`, `wide`, `same` (both lists are equal), `failed` (exit with errno), `raw` (list unknown or the
             word count fits none).
-        arguments: In payload order; raw words where nothing else is known.
+        arguments: The arguments in payload order; raw words where the argument list is not known.
         words: Every payload word in host order, padding included.
         raw: The payload bytes as they are in the file.
     """

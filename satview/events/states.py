@@ -37,7 +37,7 @@ class StateMeaning:
 
     Attributes:
         name: QNX spelling without prefix: `RUNNING`, `NET_SEND`.
-        value: Its lane value, 2 to 37.
+        value: Value that represents the state in lanes, 2 to 37.
         group: Kind of waiting.
         meaning: One short sentence.
         short: Three letters at most, for bars that are too short for the name.
@@ -138,7 +138,7 @@ _NAME_SALT: Final = "87619:"
 
 
 def process_value(name: str) -> int:
-    """Return the lane value of a process on CPU lanes, the same in every trace; several names may share one.
+    """Return the value that represents a process on CPU lanes in every trace; several names may share a value.
 
     Args:
         name: Name of the process, or path of its program, whose last part counts unless it is a number (`kworker/1`).

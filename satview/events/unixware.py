@@ -44,12 +44,12 @@ _OUTCOME_STATE: Final = {"thr_suspend 2": "SUSPENDED", "thr_continue 0": "READY"
 
 @cache
 def categories() -> dict[str, int]:
-    """Return the category numbers (event1) by their word in THR_TRACE_EVENTS."""
+    """Return the numbers of the categories (event1), by their names in THR_TRACE_EVENTS."""
     return {row[1]: int(row[0]) for row in rows.columns(_FILE, "categories")}
 
 
 def cpu_time_codes() -> tuple[int, ...]:
-    """Return the codes of records that show the processor time of a thread: all but the last, and the last."""
+    """Return two codes of records with a thread's processor time: one for its last record, after that of the others."""
     return record_code("cpu_time"), record_code("cpu_time", 0, RecordOutcome.ENDS)
 
 
@@ -67,12 +67,12 @@ def argument_lists() -> dict[str, tuple[Field, ...]]:
 
 @cache
 def waiting_states() -> dict[str, int]:
-    """Return the lane value of the state in which a thread waits in an interface, by interface."""
+    """Return for each interface (library function) the value in lanes of the state in which a caller waits."""
     return {name: states.STATE_BY_NAME[state].value for name, state in rows.columns(_FILE, "states")}
 
 
 def record_code(interface: str, which: int = 0, outcome: int = RecordOutcome.RUNS) -> int:
-    """Return the code of a record: `record_code("mutex_lock", 1, Outcome.BLOCKS)`."""
+    """Return the code of a record: `record_code("mutex_lock", 1, RecordOutcome.BLOCKS)`."""
     category, number = interfaces()[interface]
     return wire.code(FIRST_CLASS + category, number | which << WHICH_SHIFT | outcome << OUTCOME_SHIFT)
 
@@ -127,7 +127,7 @@ def _codes(interface: str, which: int) -> list[int]:
 
 
 def class_indices() -> NDArray[np.uint8]:
-    """Return the row in `classes()` of every code, shape (32768,), uint8."""
+    """Return for every code the index of its class in `classes()`, uint8 (32768,)."""
     last = len(classes()) - 1
     table = np.full(wire.CODE_COUNT, last, np.uint8)
     for row, spec in enumerate(classes()[:last]):
@@ -137,7 +137,7 @@ def class_indices() -> NDArray[np.uint8]:
 
 
 def state_values() -> NDArray[np.uint8]:
-    """Return the lane value of the state that every code begins, shape (32768,), uint8; RUNNING for most records."""
+    """Return for every code the value in lanes of the state that it begins, uint8 (32768,); mostly RUNNING."""
     codes = np.arange(wire.CODE_COUNT)
     table = np.full(wire.CODE_COUNT, states.NOT_A_STATE, np.uint8)
     is_record = codes >= OTHER

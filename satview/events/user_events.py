@@ -20,7 +20,7 @@ _RULE: Final = re.compile(r"(\d{1,9})(?::(\d{1,9}|[^\W\d]\w{0,79}))?(?:\.\.(\d{1
 
 
 class UserRuleKind(StrEnum):
-    """What a lane shows of its events."""
+    """The form in which a lane shows user events."""
 
     MOMENT = "moment"
     COUNTER = "counter"
@@ -107,25 +107,25 @@ class UserField:
 
     @property
     def is_counter(self) -> bool:
-        """True if its value can be plotted: a single decimal number without names or texts."""
+        """True if the field can be plotted: it is a single decimal number without names or texts."""
         return self.is_number and self.base == "d" and not self.names and not self.texts
 
     @property
     def value_texts(self) -> tuple[ValueText, ...]:
-        """All texts that values of the field have."""
+        """All texts for values of the field, made from `names` and `texts`."""
         return (*(ValueText(value, name) for value, name in self.names.items()), *self.texts)
 
     @property
     def is_number(self) -> bool:
-        """True if it is a single number."""
+        """True if the field is a single number, not an array or text."""
         return self.count == 1 and self.base != "c"
 
     def number(self, raw: bytes, byte_order: str) -> int:
-        """Return the number in the bytes of this field."""
+        """Return the value of this field, a single number, from its bytes."""
         return int.from_bytes(raw, cast(Literal["little", "big"], byte_order), signed=self.is_signed)
 
     def text(self, raw: bytes, byte_order: str, numbers: Mapping[str, int] | None = None) -> str:
-        """Return the values in the bytes of this field as text; `numbers` as in `ValueText.fits`."""
+        """Return the values of this field as text, from its bytes; `numbers` as in `ValueText.fits`."""
         if self.count == 0 or self.base == "c":
             return visible_line(raw.split(b"\0")[0].decode("utf-8", "replace"))
         values = (
@@ -150,7 +150,7 @@ class UserEvent:
         number: Number in its class, 0 to 1023.
         name: Name of the event; may be empty.
         fields: The fields of its payload.
-        class_number: Its internal class.
+        class_number: Internal class of the event.
     """
 
     number: int
@@ -160,14 +160,14 @@ class UserEvent:
 
     @property
     def code(self) -> int:
-        """Its event code."""
+        """Event code, made from class and number."""
         return code(self.class_number, self.number)
 
     def placed(self, *, is_wide: bool = False) -> list[tuple[UserField, int]]:
-        """Return every field with its first byte in the payload; -1 for fields behind a text, whose length varies.
+        """Return every field with its offset in the payload, bytes; -1 for fields behind a text, whose length varies.
 
         Args:
-            is_wide: Whether it is a wide event of a class other than USER.
+            is_wide: Whether the payload is that of a wide event of a class other than USER.
         """
         fields, byte = list[tuple[UserField, int]](), 0
         for user_field in self.fields:
@@ -177,7 +177,7 @@ class UserEvent:
         return fields
 
     def number_at(self, index: int) -> tuple[int, UserField] | None:
-        """Return the first byte of a field, and the field; None if it is no number or has no fixed position."""
+        """Return the offset of a number field in a payload, and the field; None for others and varying offsets."""
         placed = self.placed()
         if index >= len(placed) or placed[index][1] < 0 or not placed[index][0].is_number:
             return None
@@ -192,7 +192,7 @@ class UserEvent:
         return [(user_field.label, text) for user_field, _, _, text in self.shown(raw, byte_order)]
 
     def shown(self, raw: bytes, byte_order: str, *, is_wide: bool = False) -> list[tuple[UserField, int, bytes, str]]:
-        """Return every field that a payload is long enough to hold: the field, its first byte, bytes, and text.
+        """Return for every field that a payload is long enough to hold: the field, its offset, its bytes, and its text.
 
         Args:
             raw: The payload.
@@ -238,7 +238,7 @@ class Descriptions:
 
 
 def parse_rules(text: str) -> tuple[UserRule, ...]:
-    """Return rules such as `7 counter queue; 8:1 counter; 41..42 interval request; 9 moment`.
+    """Return the rules in a text such as `7 counter queue; 8:1 counter; 41..42 interval request; 9 moment`.
 
     Raises:
         UsageError: A part is no rule; the message names it.

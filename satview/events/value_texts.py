@@ -31,7 +31,7 @@ _NONE: Final = {
 
 @cache
 def table_texts(release: Release, code: int, name: str) -> tuple[ValueText, ...]:
-    """Return the texts for the values of an argument in the tables of a release; empty for most arguments."""
+    """Return the texts that the tables of a release have for values of an argument; empty for most arguments."""
     if name == "errno":
         return error_texts(release)
     if name == "policy":
@@ -66,12 +66,12 @@ def _power() -> Iterator[ValueText]:
 
 
 def shown_texts(texts: Sequence[ValueText], value: int, numbers: Mapping[str, int]) -> str | None:
-    """Return all texts of a value, separated by spaces; None if it has none; `numbers` as in `ValueText.fits`."""
+    """Return all texts that fit a value, separated by spaces; None if there are none; `numbers` as in `fits`."""
     return " ".join(visible_line(text.text) for text in texts if text.fits(value, numbers)) or None
 
 
 def called(texts: Sequence[ValueText], wanted: str) -> list[tuple[ValueText, ...]]:
-    """Return the alternatives by which a value is shown as `wanted`; for each, the texts that the value must have.
+    """Return groups of texts: a value is shown as `wanted` if it has all texts of one group.
 
     `wanted` may be one text (`late`), several (`ALLOW IS_ROOT`), or have the number before or behind it (`5 key`,
     `ETIMEDOUT (260)`).
@@ -93,7 +93,7 @@ def called(texts: Sequence[ValueText], wanted: str) -> list[tuple[ValueText, ...
 
 
 def _with_number(shown: str) -> tuple[int | None, str]:
-    """Return the number and the text of `0x5 key` or `key (5)`; None if it is neither."""
+    """Return number and text from `0x5 key` or `key (5)`; None and an empty text for other forms."""
     before, _, text = shown.partition(" ")
     behind = shown.rpartition(" (")
     for number, rest in ((before, text), (behind[2].removesuffix(")"), behind[0])):

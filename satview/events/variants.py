@@ -53,7 +53,7 @@ def is_exit(code: int) -> bool:
 
 @cache
 def _kinds(release: Release) -> NDArray[np.uint8]:
-    """Return for each code its sort of variants, (32768,): `_EXIT`, `_COUNTED` (TRACE_EVENT) or 0 for none."""
+    """Return for each code its kind of variants, uint8 (32768,): `_EXIT`, `_COUNTED` (TRACE_EVENT), or 0 for none."""
     table = np.zeros(CODE_COUNT, np.uint8)
     if release.is_qnx:
         table[EXITS] = _EXIT
@@ -65,7 +65,7 @@ def _kinds(release: Release) -> NDArray[np.uint8]:
 
 @cache
 def wide_exits(release: Release) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """Return whether each exit has 64-bit values, and whether its first value is one; bool (32768,) each, by code."""
+    """Return for each code two bools, (32768,): is an exit with 64-bit values, and has its first value 64 bits."""
     is_64bit, is_first_64bit = np.zeros(CODE_COUNT, np.bool_), np.zeros(CODE_COUNT, np.bool_)
     book = catalogue(release)
     for code in book.codes():
@@ -82,7 +82,7 @@ def counted_call(release: Release) -> tuple[int, int]:
 
 
 def variant_of(release: Release, code: int, words: Sequence[int]) -> int:
-    """Return the variant of one event that is no user event; `BY_COUNT` for nearly all."""
+    """Return the variant of an event other than a user event; this is `BY_COUNT` for nearly all."""
     kind = _kinds(release)[code]
     if not kind or len(words) < 2:
         return BY_COUNT
@@ -106,7 +106,7 @@ def _failure(release: Release, code: int, words: Sequence[int]) -> int:
 
 
 def error_of(release: Release, code: int, words: Sequence[int]) -> int | None:
-    """Return the error of a kernel call, signed, from its exit; None if it did not fail or none can be reported."""
+    """Return the error number in a kernel call's exit, signed; None if it succeeded or the number is not shown."""
     errno_word = ERRNO_WORD.get(variant_of(release, code, words))
     if errno_word is None:
         return None
@@ -126,8 +126,8 @@ def variants(
         release: Release of the trace.
         code: (n,), event codes.
         count: (n,), payload words, padding included.
-        word: Function that returns payload words; called only for the few events that may have variants, and only for
-            words that they have.
+        word: Function that returns a payload word of some events; called only for the few events that may have
+            variants, and only for words within their payloads.
 
     Returns:
         uint8 (n,).
@@ -160,15 +160,15 @@ def _failures(
 
 
 def is_user(code: int) -> bool:
-    """Return whether a code, of a QNX release, is that of a user event, whose payload is words or text."""
+    """Return whether a code of a QNX release stands for a user event, whose payload is either words or a text."""
     return class_of(code) in USER_CLASSES
 
 
 def user_text(payload: bytes) -> str | None:
     """Return the text of a user event; None if its payload is no text (section 8.9).
 
-    The event does not show which it is. A payload is taken for a text if it has more than two words, is printable up to
-    the first NUL, and has only zeros behind that.
+    An event does not show whether its payload is text. A payload is taken for a text if it has more than two words, is
+    printable up to the first NUL, and has only zeros after the NUL.
     """
     text, _, rest = payload.partition(b"\0")
     if len(payload) < _SHORTEST_TEXT or not text or any(rest):
@@ -199,7 +199,7 @@ def user_texts(data: NDArray[np.uint8]) -> NDArray[np.bool_]:
 
 
 def has_letters(payload: bytes) -> bool:
-    """Return whether a payload that `user_text` rejects may still begin with a text.
+    """Return whether a payload may begin with a text although `user_text` returns None for it.
 
     The rule is that of the program `strings`: four consecutive printable ASCII characters before the first NUL. Texts
     in another encoding, with control characters, or with data after the NUL pass; numbers hardly ever do.

@@ -34,7 +34,7 @@ def join64(word_0: Halves, word_1: Halves, byte_order: str) -> Halves:
 
 
 def text_words(text: bytes, byte_order: str) -> list[int]:
-    """Return the words of a text with its NUL, zero-filled to a whole word."""
+    """Return the payload words of a text and a NUL; the last word is filled with zeros."""
     raw = text + b"\0"
     raw += bytes(-len(raw) % 4)
     order = cast(Literal["little", "big"], byte_order)
@@ -75,5 +75,5 @@ def sigevent_words(notify: int, number: int, value: int, code: int, priority: in
 
 
 def word_bytes(words: Sequence[int], byte_order: str) -> bytes:
-    """Return payload words as the target's bytes."""
+    """Return payload words as bytes in the target's byte order."""
     return np.array(words, np.uint32).astype("<u4" if byte_order == "little" else ">u4").tobytes()

@@ -27,12 +27,12 @@ _SOME: Final = 1 << 8  # state events that are sampled first for whether priorit
 
 
 class DerivedColumns(Protocol):
-    """A source of derived columns. Every method takes event rows and returns int64 of the same shape."""
+    """Source of values that are computed from several events. Methods take event rows and return int64 (len(rows),)."""
 
     def duration_ns(self, rows: _Rows) -> NDArray[np.int64]:
         """Return the length of the kernel call or interrupt that each event enters or leaves; -1 = none, or not known.
 
-        It is not known where events are missing in between.
+        The length is not known where events are missing between entry and exit.
 
         Returns:
             int64 (len(rows),), nanoseconds.
@@ -50,7 +50,7 @@ class DerivedColumns(Protocol):
     def priority(self, rows: _Rows) -> NDArray[np.int64]:
         """Return the priority of each event's thread as last logged by a wide state event; -1 = not known.
 
-        For a thread's creation that shows no priority, it is that of the thread's next state event.
+        If the event that creates a thread shows no priority, the thread's next state event decides.
 
         Returns:
             int64 (len(rows),).
@@ -110,7 +110,7 @@ class TraceDerivedColumns:
         return np.where(known, values[position], UNKNOWN)
 
     def _own_priorities(self, rows: _Rows) -> NDArray[np.int64] | None:
-        """Return the priorities that the events themselves log if all are wide state events, else None."""
+        """Return the priorities that the given events log; None unless all of them are wide thread state events."""
         events = self._trace.events
         codes = events.code[rows]
         is_own = (events.slot_count[rows] >= 2) & (events.thread[rows] != 0)
@@ -120,7 +120,7 @@ class TraceDerivedColumns:
         return self._trace.payloads.column(rows, _PRIORITY_WORD).astype(np.int64)
 
     def latency_ns(self, rows: _Rows) -> NDArray[np.int64]:
-        """See `DerivedColumns.latency_ns`; always -1, as there is no pair.
+        """Return -1 for every event, as only triggers have latencies; see `DerivedColumns.latency_ns`.
 
         Returns:
             int64 (len(rows),), nanoseconds.
@@ -136,7 +136,7 @@ class TraceDerivedColumns:
         _ = partners(self._trace), state_ends(self._trace)
 
     def _last_rows(self, rows: _Rows) -> NDArray[np.uint32]:
-        """Return the last event of each event's file, uint32 (len(rows),)."""
+        """Return for each event the row of the last event in the same trace file, uint32 (len(rows),)."""
         files = files_of(self._trace)
         if files is None:
             return np.full(len(rows), max(len(self._trace.events) - 1, 0), np.uint32)
@@ -145,7 +145,7 @@ class TraceDerivedColumns:
         ]
 
     def _lengths_ns(self, rows: _Rows, others: NDArray[np.uint32]) -> NDArray[np.int64]:
-        """Return the times between `rows` and `others`, ns, -1 where there is no other event."""
+        """Return the time between each row and its counterpart in `others`, ns; -1 where that is `NO_EVENT`."""
         times, clock = self._trace.events.time_cycles, self._trace.clock
         result = np.full(len(rows), UNKNOWN, np.int64)
         known = np.flatnonzero(others != NO_EVENT)
@@ -185,7 +185,7 @@ def logged_priorities(trace: Trace) -> tuple[NDArray[np.int64], NDArray[np.int64
 
 
 def state_rows(trace: Trace) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
-    """Return the rows of all state events, uint32 (n,), by thread, then ascending; and the thread of each."""
+    """Return the rows of all thread state events, uint32 (n,), by thread and row; and each one's thread, int64."""
     rows = trace.states.event
     owner = np.repeat(np.arange(len(trace.threads)), np.diff(trace.states.start))
     # The index also holds creation and end, which are no states.
@@ -194,7 +194,7 @@ def state_rows(trace: Trace) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
 
 
 def event_contexts(trace: Trace, rows: _Rows, derived: DerivedColumns | None = None) -> Iterator[EventContext]:
-    """Yield the contexts of events one by one, in the order of `rows`, for event handlers and tests."""
+    """Yield each event with all its values as an `EventContext`, in the order of `rows`, for handlers and tests."""
     derived = derived or TraceDerivedColumns(trace)
     events, threads, processes = trace.events, trace.threads, trace.processes
     for start in range(0, len(rows), _BLOCK):

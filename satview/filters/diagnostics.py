@@ -12,14 +12,14 @@ from satview.base.errors import UsageError
 
 @dataclass(frozen=True, slots=True)
 class Diagnostic:
-    """One fault, or one hint.
+    """A fault in a rule or expression, or a hint on it, with its position in the text.
 
     Attributes:
-        message: One sentence, nearest names included.
+        message: One sentence, which includes the most similar valid names.
         start: Position of the first character concerned, from 0, in the line or expression.
-        end: Position after the last one.
+        end: Position after the last character concerned.
         line: Line number from 1 in a rule file; 0 in a lone expression.
-        suggestions: Names that would fit there, nearest first.
+        suggestions: Valid names that are similar to the faulty one, the most similar first.
     """
 
     message: str
@@ -30,7 +30,7 @@ class Diagnostic:
 
     @property
     def column(self) -> int:
-        """Column from 1, as editors count."""
+        """Column of the first character, counted from 1 as in editors."""
         return self.start + 1
 
     def __str__(self) -> str:
@@ -66,7 +66,7 @@ class ExpressionError(RuleError):
     """A fault in one expression, with its position.
 
     Attributes:
-        message, start, end, suggestions: Those of its diagnostic.
+        message, start, end, suggestions: The same as in the only element of `diagnostics`.
     """
 
     def __init__(self, message: str, start: int, end: int, suggestions: Iterable[str] = ()) -> None:
@@ -76,12 +76,12 @@ class ExpressionError(RuleError):
 
     @classmethod
     def of(cls, part: ExpressionPart, message: str, suggestions: Iterable[str] = ()) -> ExpressionError:
-        """Return the fault of a token or node."""
+        """Return the error for a faulty token or syntax tree node, at its position."""
         return cls(message, part.start, part.end, suggestions)
 
 
 def nearest(word: str, known: Iterable[str], count: int = 3) -> tuple[str, ...]:
-    """Return the known names closest to a misspelt one, nearest first; case does not matter."""
+    """Return up to `count` known names that are most similar to a misspelt `word`; case does not matter."""
     names = {name.upper(): name for name in known}
     # A word from an untrusted file may be a megabyte long; names are short.
     return tuple(
@@ -90,7 +90,7 @@ def nearest(word: str, known: Iterable[str], count: int = 3) -> tuple[str, ...]:
 
 
 def named_by(text: str, names: Sequence[str]) -> list[int]:
-    """Return the indices of names that equal a text, without regard to case, else of those that contain it."""
+    """Return the indices of names equal to `text`, or if there are none, of names that contain it; case is ignored."""
     requested, folded = text.casefold(), [name.casefold() for name in names]
     return [row for row, name in enumerate(folded) if name == requested] or [
         row for row, name in enumerate(folded) if requested in name
@@ -98,6 +98,6 @@ def named_by(text: str, names: Sequence[str]) -> list[int]:
 
 
 def did_you_mean(suggestions: Iterable[str]) -> str:
-    """Return `; did you mean A or B?`, empty without suggestions."""
+    """Return the end of an error message, `; did you mean A or B?`; empty if there are no suggestions."""
     names = tuple(suggestions)
     return f"; did you mean {' or '.join(names)}?" if names else ""

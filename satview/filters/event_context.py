@@ -23,13 +23,13 @@ class EventContext:
 
     Attributes:
         code: Internal class and event, 15 bits.
-        pid: Process of the event: for a thread state event that of the thread, else that of the thread running on the
-            CPU. -1 = not known.
-        tid: Number of that thread, from 1. -1 = not known.
+        pid: Process of the thread that the event belongs to; -1 = not known. Thread state events belong to the thread
+            that changes its state, all others to the thread that runs on the CPU.
+        tid: Number of this thread in its process, from 1; -1 = not known.
         words: Payload words in host order, padding included.
         cpu: CPU that logged it.
         time_ns: Nanoseconds since the start of the trace.
-        tested: (pid, tid) that a static pid or tid rule compares, where the caller knows more than the payload shows
+        tested: (pid, tid) that pid and tid rules compare, if the payload does not show them but the caller knows them
             (the receiving thread of a message); None = the result of `tested_thread`.
         process_name: Path or name of the process; empty if not known.
         thread_name: Name of the thread; empty if it has none.
@@ -61,7 +61,7 @@ class EventContext:
 
     @property
     def el_num(self) -> int:
-        """Number of payload words that an event handler gets, without padding if that is known."""
+        """Number of payload words that an event handler gets; padding is included if `word_count` is not known."""
         return self.word_count or len(self.words)
 
     @property
@@ -78,7 +78,7 @@ class EventContext:
         return b"".join((word & WORD_MASK).to_bytes(4, order) for word in self.words)
 
     def word(self, index: int) -> int:
-        """Return a payload word, 0 where the event is shorter."""
+        """Return payload word `index`, unsigned; 0 if the payload is shorter."""
         return self.words[index] & WORD_MASK if index < len(self.words) else 0
 
 
@@ -89,7 +89,7 @@ _APS_BANKRUPTCY: Final = 5
 
 @cache
 def has_feature(code: int) -> bool:
-    """Return whether an event handler gets a pid and a tid for events of a code (capture side, section 3.4)."""
+    """Return whether event handlers get a valid pid and tid for the events of a code (capture side, section 3.4)."""
     wire_class, event = class_of(code), event_of(code)
     if wire_class == WireClass.COMM:
         return event not in _KERNEL_PULSES
@@ -99,7 +99,7 @@ def has_feature(code: int) -> bool:
 
 
 def feature_of(context: EventContext, release: Release) -> tuple[int, tuple[int, int]]:
-    """Return feature_mask and (pid, tid) of an event as a handler gets them; (0, 0) where the mask is 0."""
+    """Return the feature_mask that a handler gets for an event, and (pid, tid), which are (0, 0) if the mask is 0."""
     if not has_feature(context.code):
         return 0, (0, 0)
     pid, tid = tested_thread(context, release)
@@ -114,10 +114,10 @@ def signed_word(word: int) -> int:
 def tested_thread(context: EventContext, release: Release) -> tuple[int, int]:
     """Return the pid and tid that a static pid or tid rule compares for one event.
 
-    For kernel calls it is the calling thread; for THREAD and VTHREAD the thread whose state changes; for COMM the
-    sending or receiving thread, for REPLY and ERROR the answered client, for the kernel's own pulses the pid of the
-    target. Of a receiver that is not the running thread only the pid is known: the tid is then `NOT_TESTED` and only
-    the pid is compared. Source: description of the capture side, section 3.3.
+    This is the calling thread for kernel calls, the thread whose state changes for THREAD and VTHREAD, the answered
+    client for REPLY and ERROR, and the sending or receiving thread for other COMM events. For the kernel's own pulses,
+    and for a receiver that is not the running thread, only the pid is known: then the tid is `NOT_TESTED` and is not
+    compared. Source: description of the capture side, section 3.3.
     """
     if context.tested is not None:
         return context.tested

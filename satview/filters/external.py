@@ -88,7 +88,7 @@ def has_event_masks(external: ExternalClass, release: Release) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class ExternalEvent:
-    """Class and number of an event for TraceEvent().
+    """Class and number by which TraceEvent() addresses an event.
 
     Attributes:
         external: The most specific class (KERCALLENTER, never KERCALL); None if TraceEvent() has no class for it.
@@ -133,7 +133,7 @@ def _process_or_thread(event: int, release: Release) -> ExternalEvent:
 
 
 def external_of(event_code: int, release: Release) -> ExternalEvent:
-    """Return class and number of a code for TraceEvent(); the class is None if TraceEvent() has none for it."""
+    """Return class and number by which TraceEvent() addresses the events of a code; the class is None if it cannot."""
     wire_class, event = class_of(event_code), event_of(event_code)
     if wire_class == WireClass.KER_CALL:
         kind = event >> 7 & 3
@@ -156,7 +156,7 @@ def external_of(event_code: int, release: Release) -> ExternalEvent:
 
 
 def internal_codes(external: ExternalClass, number: int, release: Release) -> tuple[int, ...]:
-    """Return the codes of an event of TraceEvent(), including both widths of a kernel call.
+    """Return the codes in trace slots for an event of TraceEvent(), including both widths of a kernel call.
 
     Args:
         external: The class; KERCALL and INT include all their subclasses.

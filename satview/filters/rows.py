@@ -44,14 +44,14 @@ _MOST_RUNS: Final = 3  # up to this number, comparisons (0.2 ns per event and ru
 
 
 class TableTest:
-    """A table of results by code or by thread, in the cheapest form for the values that occur.
+    """A test that looks up codes or threads in a table of results, in the fastest form for the values that occur.
 
     A few runs of consecutive selected values (a class, one event, the threads of a process) become comparisons. Values
     that never occur may have either result, so that runs are as long as possible.
 
     Args:
         table: bool, result for each value.
-        occurs: bool of the same shape, whether each value occurs in the column; None = any may.
+        occurs: bool of the same shape, whether each value occurs in the column; None = any value may occur.
     """
 
     def __init__(self, table: Bools, occurs: Bools | None = None) -> None:
@@ -107,11 +107,11 @@ class EventMask:
         return cls(np.ones(CODE_COUNT, np.bool_), np.ones(len(trace.threads), np.bool_))
 
     def test(self, events: EventTable, occurs: Bools | None = None) -> Callable[[Rows], Bools]:
-        """Return a function that returns for rows whether they pass, bool (n,); made once and used for every chunk.
+        """Return a function from rows to bool (n,), whether each passes; make it once and call it for every chunk.
 
         Args:
             events: The events.
-            occurs: Codes that occur (`trace.code_counts > 0`), which makes some masks cheaper; None = any may.
+            occurs: Codes that occur (`trace.code_counts > 0`), which makes some masks cheaper; None = any code may.
         """
         by_code, by_thread = TableTest(self.codes, occurs), TableTest(self.threads)
 
@@ -125,7 +125,7 @@ class EventMask:
 
 
 def chunks(count: int, size: int = CHUNK_ROWS) -> Iterator[slice]:
-    """Yield slices that cover `count` rows."""
+    """Yield slices of at most `size` rows that together cover `count` rows."""
     for start in range(0, count, size):
         yield slice(start, min(start + size, count))
 

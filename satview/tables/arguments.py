@@ -35,11 +35,11 @@ _CLASSES: Final = {"KER_CALL": "call", "KER_EXIT": "exit", "USREVENT": "user"}  
 
 
 def kinds(trace: Trace) -> dict[str, tuple[int, ...]]:
-    """Return the names of all argument tables of a trace with the codes of their events; cached with the trace.
+    """Return the codes of the events in each argument table of a trace, by the table's name; cached with the trace.
 
-    There is a table for each kind of event that its release defines or that it contains. Its name is class and name in
-    lower case, such as `thread_thready`; `call_msg_sendv` and `exit_msg_sendv` for kernel calls, `user_100` for user
-    events. The 64-bit form of an event has the same table.
+    There is a table for each kind of event that the release of the trace defines or that the trace contains. The
+    table's name is class and name of the event in lower case, such as `thread_thready`; `call_msg_sendv` and
+    `exit_msg_sendv` for kernel calls, `user_100` for user events. The 64-bit form of an event has the same table.
     """
     return trace.cached("tables.kinds", _kinds)
 
@@ -49,7 +49,7 @@ def _kinds(trace: Trace) -> dict[str, tuple[int, ...]]:
 
 
 def kinds_of(book: Catalogue, more: Iterable[int] = ()) -> dict[str, tuple[int, ...]]:
-    """Return the argument tables, as `kinds` does, for all events of a catalogue and further codes."""
+    """Return the codes in each argument table, as `kinds` does, for all events of a catalogue and further codes."""
     known, name_of = dict[str, list[int]](), dict[tuple[str, str], str]()
     for code in sorted({*book.codes(), *more}):
         spec = book.spec(code)
@@ -79,7 +79,7 @@ def kind_rows(trace: Trace) -> Iterator[tuple[str, str, str]]:
 
 
 def argument_table(trace: Trace, name: str, selected: Rows | None = None) -> ArgumentTable:
-    """Return the events with a name, with their arguments as columns.
+    """Return a table of the events with a name, which has their arguments as columns.
 
     Args:
         trace: The trace.
@@ -102,7 +102,7 @@ def argument_table(trace: Trace, name: str, selected: Rows | None = None) -> Arg
 
 
 def _listed_arguments(trace: Trace, codes: Sequence[int]) -> Iterator[PayloadPart]:
-    """Yield the arguments that events of the given codes can have; with several files, for the release of each."""
+    """Yield the arguments that events with these codes can have; with several files, by the release of each file."""
     axis = files_of(trace)
     files = [(trace, codes)] if axis is None else [
         (file.trace, np.flatnonzero(np.isin(file.codes, codes)).tolist()) for file in axis.parts
@@ -117,7 +117,7 @@ def _listed_arguments(trace: Trace, codes: Sequence[int]) -> Iterator[PayloadPar
 
 
 def _as_columns(arguments: Arguments) -> Arguments:
-    """Return arguments by column name; names are made unique, without regard to case, as SQL needs."""
+    """Return arguments by unique column names; case does not distinguish names, as in SQL."""
     named: Arguments = {}
     taken = {*_OWN}
     for argument, values in arguments.items():
@@ -141,7 +141,7 @@ class ArgumentTable(Frames):
     Attributes:
         name: The requested name.
         columns: Row of the event table, times, CPU and thread as in the table `event`; then the arguments. An argument
-            with one of these names has `arg_` before it.
+            with one of the first names gets the prefix `arg_`.
     """
 
     def __init__(self, trace: Trace, name: str, codes: Sequence[int], selected: Rows | None = None) -> None:
@@ -175,7 +175,7 @@ class ArgumentTable(Frames):
         """Return one column as a numpy array: int64 (n,), texts as objects.
 
         Decimal arguments are signed, others unsigned; 64-bit values from 2^63 on are negative, with the same bits.
-        Arguments that an event does not have are 0 or the empty text; `known` distinguishes them.
+        Arguments that an event does not have are 0 or empty text; `known` tells which.
 
         Raises:
             UsageError: There is no such column.
@@ -189,7 +189,7 @@ class ArgumentTable(Frames):
         return self._columns
 
     def known(self, name: str) -> NDArray[np.bool_]:
-        """Return whether each event has an argument, bool (n,)."""
+        """Return for each event whether it has an argument, bool (n,)."""
         if name in _OWN:
             return np.ones(len(self), np.bool_)
         self._values(name)
@@ -257,7 +257,7 @@ def argument_chunks(trace: Trace, rows: Rows | None = None) -> Iterator[ColumnsB
 
 
 def _one_a_row(pieces: list[Piece], events: int, number_of: dict[str, int]) -> dict[str, Any]:
-    """Return columns with one argument per row, event by event, and `counts`, the number of rows of each event.
+    """Return columns with one argument per row, in order of events, and `counts`, the number of rows of each event.
 
     Args:
         pieces: The arguments of all events.
@@ -289,13 +289,13 @@ def _one_a_row(pieces: list[Piece], events: int, number_of: dict[str, int]) -> d
 
 
 def argument_columns(trace: Trace, rows: Rows | None = None) -> ColumnsByName:
-    """Return the columns of the table `argument`, except those in nanoseconds; see `argument_chunks`."""
+    """Return all columns of the table `argument` at once, except those in nanoseconds; see `argument_chunks`."""
     chunks = [*argument_chunks(trace, rows)]
     return {name: _joined([chunk[name] for chunk in chunks]) for name in chunks[0]}
 
 
 def _joined(parts: Sequence[Values]) -> Values:
-    """Return the concatenation of columns."""
+    """Return columns joined into one."""
     partial = [part for part in parts if isinstance(part, Partial)]
     if partial:
         return Partial(

@@ -1,7 +1,7 @@
 """The process that runs queries with DuckDB: tables come in through standard input, answers go to standard output.
 
-`satview.tables.query_process` starts it. It has no network access, cannot write files, and its memory and time are
-limited. It ends when its standard input is closed, even during a query, as a separate thread reads that.
+`satview.tables.query_process` starts the process. It has no network access, cannot write files, and its memory and
+time are limited. It ends when its standard input is closed, even during a query, as a separate thread reads the input.
 
 A message in either direction is a letter, eight bytes of length, and the data: `J` is JSON, `A` an Arrow stream. For
 each request (JSON) the process first names the tables that it lacks (JSON). The other side sends these, each as Arrow
@@ -145,7 +145,7 @@ class _Child:
         self._begin_bytes = 0
 
     def answer(self) -> None:
-        """Wait for a request and answer it."""
+        """Wait for one request and send the answer."""
         kind, payload = self._next()
         assert kind == JSON
         request = json.loads(payload)
@@ -215,7 +215,7 @@ class _Child:
             parts = []
 
     def _run(self, connection: Any, request: dict[str, Any]) -> dict[str, Any]:
-        """Run a query and send its rows up to the limit; return how it ended."""
+        """Run a query and send its rows up to the limit; return how the query ended, for the last message."""
         if taken_bytes := _address_bytes():
             _limit("RLIMIT_AS", taken_bytes + request["memory_bytes"] + _OWN_BYTES)
         threads = request["threads"] or os.cpu_count() or 1
@@ -279,7 +279,7 @@ def _refuse_other(duckdb: Any, connection: Any, query: str) -> None:
 
 
 def _rows_that_fit(batch: Any, most_bytes: int) -> int:
-    """Return how many of the first rows of a batch have at most `most_bytes` together."""
+    """Return the largest number of first rows of a batch that together have at most `most_bytes`."""
     if batch.nbytes <= most_bytes:
         return int(batch.num_rows)
     least, more = 0, batch.num_rows
@@ -290,7 +290,7 @@ def _rows_that_fit(batch: Any, most_bytes: int) -> int:
 
 
 def _common(rows: Any) -> Any:
-    """Return a relation in which values of types that some output formats lack are converted to text by DuckDB."""
+    """Return a query's relation with values of types that some output formats lack converted to text by DuckDB."""
     if rows is None:
         raise UsageError("this is no query that has rows")
     shown = [_common_type(kind) for kind in rows.types]
@@ -303,7 +303,7 @@ def _common(rows: Any) -> Any:
 
 
 def _common_type(kind: Any, is_nested: bool = False) -> str | None:
-    """Return the SQL type to which values of a type are converted; None if they are not converted."""
+    """Return the SQL type to which `_common` converts values of a type; None if it leaves them as they are."""
     name = kind.id.lower()
     if name in _COMMON or (name == "enum" and not is_nested):
         return None

@@ -1,7 +1,7 @@
 """The pool of processes that run queries: started early, kept for the next query, ended when this process ends.
 
-They run `satview.tables.query_child`; `satview.tables.question` sends the requests. This module imports no numpy, so
-that a process can start while other modules are imported.
+The processes run `satview.tables.query_child`; `satview.tables.question` sends the requests. This module imports no
+numpy, so that a process can start while other modules are imported.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class QueryProcess:
         return receive(cast("BinaryIO", self._child.stdout))
 
     def forget(self) -> None:
-        """Make the process drop its tables."""
+        """Make the process free its tables."""
         self.owner = 0
         self.send(JSON, {"owner": 0})
         with contextlib.suppress(OSError):
@@ -75,7 +75,7 @@ class QueryProcess:
         return self._child.poll() is None
 
     def kill(self) -> None:
-        """Kill the process; callable from any thread, also while another one waits for an answer."""
+        """Kill the process; callable from any thread, also while another thread waits for an answer."""
         with contextlib.suppress(OSError):
             self._child.kill()
 
@@ -98,7 +98,7 @@ class Waiting:
         self.lock = threading.RLock()
 
     def after_fork(self) -> None:
-        """In a forked process, leave the query processes to the parent."""
+        """In a forked process, give up the query processes, which belong to the parent process."""
         self.foreign, self.idle, self.lock = self.idle, [], threading.RLock()
 
     def of_owner(self, owner: int) -> list[QueryProcess]:
@@ -106,7 +106,7 @@ class Waiting:
         return [process for process in self.idle if process.owner == owner]
 
     def keep(self, process: QueryProcess) -> None:
-        """Add a process to the idle ones; close the oldest if there are too many."""
+        """Add a process to the idle ones; close the oldest one if there are too many."""
         with self.lock:
             self.idle.append(process)
             while len(self.idle) > _MOST_IDLE:
@@ -130,7 +130,7 @@ _numbers = count(1)
 
 
 class _Owner:
-    """Kept in the cache of a trace: frees the trace's tables in query processes when the trace is freed."""
+    """Object in the cache of a trace that frees the trace's tables in query processes when the trace is freed."""
 
     def __init__(self) -> None:
         self.number = next(_numbers)

@@ -1,7 +1,7 @@
 """Sends queries to a query process, so that no query can crash or block this process.
 
 The query process is ended when time runs out, when the query is cancelled, and when an exception is raised here, as by
-Ctrl+C. The operating system limits its memory. It receives the tables that it lacks through its standard input.
+Ctrl+C. The operating system limits its memory. The tables that it lacks are sent to its standard input.
 """
 
 from __future__ import annotations
@@ -38,10 +38,10 @@ class Limits:
     """Resource limits of a query.
 
     Attributes:
-        time_s: Elapsed seconds, from when its tables have been made.
-        memory_bytes: Memory in addition to its tables and its answer.
+        time_s: Elapsed seconds, counted from when the query's tables have been made.
+        memory_bytes: Memory in addition to the tables and the answer.
         threads: Number of processors used at once; 0 = all.
-        answer_bytes: Size of the rows as Arrow columns.
+        answer_bytes: Maximum size of the answer's rows as Arrow columns.
     """
 
     time_s: float = 60.0
@@ -52,15 +52,15 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class SqlQuestion:
-    """One request to the process.
+    """One request to a query process.
 
     Attributes:
         query: The user's query.
-        statements: Statements to run before it, which create the views and macros that the query uses.
-        table_names: The tables that these read, each as `_` and its name.
+        statements: Statements to run before the query, which create the views and macros that it uses.
+        table_names: Names of the tables that query and statements read; the process has each as `_` and its name.
         make_table: Function that makes a table that the process lacks, in one or more parts.
-        changing: Those of the tables whose content may have changed since the last query.
-        owner: `owner_number` of the trace; 0 = none.
+        changing: Names of the tables whose content may have changed since the last query.
+        owner: Number of the trace from `owner_number`; 0 = none.
         folders: The only folders from which files may be read.
         known: Names of existing tables other than the documented ones.
     """
@@ -98,7 +98,7 @@ class Query:
             self._ask(question)
 
     def answer(self, is_part_enough: bool = False) -> Result:
-        """Return the rows.
+        """Wait for the answer and return its rows.
 
         Args:
             is_part_enough: Return only the first rows of an answer that is too large, with `Result.is_cut` set.
@@ -120,7 +120,7 @@ class Query:
 
     @contextlib.contextmanager
     def _guarded(self) -> Iterator[None]:
-        """End the process if an exception is raised, as nobody would wait for the query."""
+        """End the query process if the block raises an exception, as nobody would wait for the answer."""
         try:
             yield
         except EOFError as error:
@@ -176,7 +176,7 @@ class Query:
         raise refused
 
     def _look(self) -> None:
-        """Watch the query in a thread: end the process when time runs out or the query is cancelled."""
+        """Watch the query, in a thread: end the process when time runs out or the query is cancelled."""
         while not self._is_over.wait(min(_LOOK_S, max(self._end_s - time.monotonic(), 0.0))):
             if self._cancelled():
                 self._why = "cancelled"
@@ -188,7 +188,7 @@ class Query:
             return
 
     def _leave(self, is_sound: bool) -> int:
-        """Stop watching the process, and keep it for the next query or end it."""
+        """Stop watching the process, and keep it for the next query or end it; return its exit code, 0 if kept."""
         self._is_over.set()
         self._watch.join()
         if is_sound and not self._why:
@@ -235,7 +235,7 @@ def _first_lines(text: str, known: Sequence[str] = ()) -> str:
 
 
 def _remedy(name: str, known: Sequence[str]) -> str:
-    """Return advice for a table that does not exist, in place of DuckDB's, which would suggest internal tables."""
+    """Return advice for a table that does not exist, in place of DuckDB's advice, which would name internal tables."""
     view = views().get(name.lower())
     if view is not None and view.parameters:
         return f"it is a macro: `from {view.usage}`, `describe from {view.usage}`, with numbers"

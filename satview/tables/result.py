@@ -53,7 +53,7 @@ class Result(Frames):
         return int(self._table.num_rows)
 
     def __getitem__(self, name: str) -> NDArray[Any]:
-        """Return a column as a numpy array, (n,); of objects where numpy has no such type or value, None for null.
+        """Return a column as a numpy array, (n,); of Python objects if numpy lacks its type or a value, None for null.
 
         Raises:
             UsageError: There is no such column.
@@ -74,7 +74,7 @@ class Result(Frames):
 
     @property
     def summary(self) -> str:
-        """Text about the number of rows, and whether there are more: `3 rows`."""
+        """Text with the number of rows, and that there are more if rows were cut off: `3 rows`."""
         return f"{len(self):,} rows{', cut: there are more' if self.is_cut else ''}"
 
     def _repr_html_(self) -> str:
@@ -82,7 +82,7 @@ class Result(Frames):
         return html_rows(self.columns, self.rows(_SHOWN_ROWS), self.summary)
 
     def rows(self, most: int | None = None) -> list[tuple[Any, ...]]:
-        """Return the rows one by one, as tuples.
+        """Return the rows as tuples of Python values.
 
         Args:
             most: Number of rows to return, from the first; None = all.
@@ -228,7 +228,7 @@ def texts_of(column: pa.ChunkedArray, text: Callable[[Any], str] = _sql_text) ->
 
 
 def _unique(names: list[str]) -> tuple[str, ...]:
-    """Return unique names: a second `a` becomes `a_1`."""
+    """Return the names made unique: a second `a` becomes `a_1`."""
     unique = dict[str, None]()
     for name in names:
         shown, number = name, 0

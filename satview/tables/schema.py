@@ -1,4 +1,4 @@
-"""The tables of a trace and the meaning of each column, from which docs/tables.md is written."""
+"""The tables of a trace and the meanings of their columns; docs/tables.md is generated from them."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ class SqlKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class SqlColumn:
-    """One column of a table.
+    """One column of a table, as SQL and data frames show it.
 
     Attributes:
-        name: Name; for a time or duration it ends with the unit.
+        name: Name; that of a time or duration ends with the unit.
         kind: Type of its values.
         meaning: One sentence without a full stop.
         is_nullable: Whether a row may lack a value: null in Arrow and SQL, -1 or the empty text in numpy.
@@ -51,7 +51,7 @@ class SqlColumn:
 
 @dataclass(frozen=True, slots=True)
 class TableSchema:
-    """One table.
+    """One table of a trace, as SQL and data frames show it.
 
     Attributes:
         name: Name in SQL.
@@ -59,7 +59,7 @@ class TableSchema:
         columns: Columns in SQL, in order.
         question: The columns in the form of answers.
         answer: Function that makes the table; None = a function of `BUILDERS` in `tables.table` makes its columns.
-        timed: Function that makes the table from the trace and a timing file; None = it does not depend on one.
+        timed: Function that makes the table from the trace and a timing file; None = the table needs no such file.
     """
 
     name: str
@@ -79,7 +79,7 @@ class TableSchema:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The names of its columns, in order."""
+        """Names of the columns, in order."""
         return tuple(column.name for column in self.columns)
 
 
@@ -144,7 +144,7 @@ def _of_answer(
     answer: Callable[[Trace], Table] | None = None,
     timed: Callable[[Trace, Mapping[str, Timing]], Table] | None = None,
 ) -> TableSchema:
-    """Return the schema of an answer: times in cycles and ns, and a column `_known` where values may be inexact."""
+    """Return the schema of an answer's table: times in cycles and ns, and `_known` columns for inexact values."""
     columns: list[SqlColumn] = []
     for column in question.columns:
         name, is_nullable = column.sql_name, column.is_nullable

@@ -50,7 +50,7 @@ def sql(
         timing: Content of a timing file, from `analysis.timing.read_timing`, for the tables about activities.
 
     Raises:
-        UsageError: The query is faulty, is none of these, or exceeds a limit; or a package is not installed.
+        UsageError: The query is faulty, is no such statement, or exceeds a limit; or a package is not installed.
         Cancelled: `cancelled()` returned True.
     """
     return start_query(trace, query, limits, cancelled, timing).answer(is_part_enough)
@@ -63,7 +63,7 @@ def start_query(
     cancelled: Callable[[], bool] | None = None,
     timing: Mapping[str, Timing] | None = None,
 ) -> Query:
-    """Start a query, making the tables that it uses, and return it while it runs; arguments as for `sql`.
+    """Make the tables that a query uses, start the query, and return it while it runs; arguments as for `sql`.
 
     Raises:
         UsageError: See `sql`; some errors are raised only by `Query.answer`.

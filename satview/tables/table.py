@@ -42,12 +42,12 @@ Ints = NDArray[np.int64]
 
 
 def whole_scope(trace: Trace) -> Scope:
-    """Return the scope of analyses that covers the whole trace."""
+    """Return the scope for analyses of the whole trace."""
     return scope_of(trace, None, None, Basis(trace), None)
 
 
 def event_names(trace: Trace) -> tuple[str, ...]:
-    """Return the names of all 32,768 codes, empty for codes that the trace does not have; cached with the trace."""
+    """Return the event names of all 32,768 codes, empty for codes not in the trace; cached with the trace."""
     return trace.cached("tables.event_names", _event_names)
 
 
@@ -80,7 +80,7 @@ def column(values: Sequence[int]) -> Ints:
 
 
 def call(trace: Trace) -> ColumnsByName:
-    """Return the table `call`: one row for each kernel call."""
+    """Return the columns of the table `call`, which has one row for each kernel call."""
     calls, events = kernel_calls(whole_scope(trace)), trace.events
     return {
         "event": calls.row,
@@ -99,7 +99,7 @@ def call(trace: Trace) -> ColumnsByName:
 
 
 def pulse(trace: Trace) -> ColumnsByName:
-    """Return the table `pulse`: one row for each pulse that was sent."""
+    """Return the columns of the table `pulse`, which has one row for each pulse that was sent."""
     events = trace.events
     rows = rows_of_codes(trace, *SENDS) if trace.pairs is None else np.empty(0, np.uint32)
     table = pulses(trace)
@@ -127,7 +127,7 @@ def pulse(trace: Trace) -> ColumnsByName:
 
 
 def interrupt(trace: Trace) -> ColumnsByName:
-    """Return the table `interrupt`: one row for each interrupt."""
+    """Return the columns of the table `interrupt`, which has one row for each interrupt."""
     handled, events = interrupts(whole_scope(trace)), trace.events
     return {
         "event": handled.row,
@@ -144,7 +144,7 @@ def interrupt(trace: Trace) -> ColumnsByName:
 
 
 def wake_up(trace: Trace) -> ColumnsByName:
-    """Return the table `wake_up`: one row for each wake-up of a thread."""
+    """Return the columns of the table `wake_up`, which has one row for each wake-up of a thread."""
     table, events = wake_ups(trace), trace.events
     return {
         "cause_event": table.from_row.astype(np.int64),
@@ -159,7 +159,7 @@ def wake_up(trace: Trace) -> ColumnsByName:
 
 
 def wait(trace: Trace) -> ColumnsByName:
-    """Return the table `wait`: one row for each wait of a thread."""
+    """Return the columns of the table `wait`, which has one row for each wait of a thread."""
     all_blockers = blockers(trace)
     waits = all_blockers.waits
     start, end_row = trace.events.time_cycles[waits.row], event_rows(waits.end_row)
@@ -188,7 +188,7 @@ _INTERRUPTED: Final = 4
 
 
 def state(trace: Trace) -> ColumnsByName:
-    """Return the table `state`: one row for each interval of a state of a thread."""
+    """Return the columns of the table `state`, which has one row for each interval of a state of a thread."""
     parts: list[tuple[NDArray[Any], ...]] = []
     for spans in state_spans(whole_scope(trace)):
         before = np.append(np.uint8(VALUE_COUNT - 1), spans.value[:-1])
@@ -212,7 +212,7 @@ def state(trace: Trace) -> ColumnsByName:
 
 
 def run(trace: Trace) -> ColumnsByName:
-    """Return the table `run`: one row for each interval in which a CPU ran a thread."""
+    """Return the columns of the table `run`, which has one row for each interval in which a CPU ran a thread."""
     scope = whole_scope(trace)
     times = cut_runs(scope)
     runs, known_runs = times.runs, np.flatnonzero(times.runs.thread > 0)
@@ -241,7 +241,7 @@ def run(trace: Trace) -> ColumnsByName:
 
 
 def _first_events(trace: Trace, times: CutRuns, run_positions: NDArray[np.intp]) -> Ints:
-    """Return the RUNNING events that begin runs; -1 for runs without one, which the opening dump reported."""
+    """Return for each run the row of its first event, RUNNING; -1 for runs that only the opening dump reported."""
     rows, _ = run_slices(trace)
     order = np.argsort(trace.events.cpu[rows], kind="stable")
     rows = rows[order]
@@ -258,7 +258,7 @@ def _first_events(trace: Trace, times: CutRuns, run_positions: NDArray[np.intp])
 
 
 def _moves(scope: Scope, times: CutRuns) -> tuple[NDArray[np.bool_], Ints]:
-    """Return whether each run begins on another CPU than the thread's previous run, and that CPU, -1 = not sure."""
+    """Return for each run whether the thread's previous run was on another CPU, and which; -1 = not sure."""
     runs, moved = times.runs, migrations(scope)
     is_migration, from_cpu = np.zeros(len(runs.cpu), np.bool_), np.full(len(runs.cpu), -1, np.int64)
     for number in range(scope.trace.cpu_count):
@@ -270,7 +270,7 @@ def _moves(scope: Scope, times: CutRuns) -> tuple[NDArray[np.bool_], Ints]:
 
 
 def cpu_state(trace: Trace) -> ColumnsByName:
-    """Return the table `cpu_state`: one row for each interval of a CPU: thread, idle, kernel call, interrupt."""
+    """Return the columns of the table `cpu_state`: one row per interval of a CPU's runs, calls and interrupts."""
     times = cut_runs(whole_scope(trace))
     basis = Basis(trace)
     parts = [_pieces(times, cpu, handled) for cpu, handled in enumerate(basis.interrupts)]
@@ -286,7 +286,7 @@ def cpu_state(trace: Trace) -> ColumnsByName:
 
 
 def _pieces(times: CutRuns, cpu: int, handled: TimeRanges) -> tuple[NDArray[Any], ...]:
-    """Return CPU, kind, thread, start and end of the intervals of a CPU: its runs, split by interrupts."""
+    """Return CPU, kind, thread, start and end of a CPU's intervals, which are its runs, split by interrupts."""
     runs = times.runs
     low, high = np.searchsorted(runs.cpu, (cpu, cpu + 1))
     start, bound = runs.start[low:high], int(runs.end[high - 1])
@@ -304,7 +304,7 @@ def _pieces(times: CutRuns, cpu: int, handled: TimeRanges) -> tuple[NDArray[Any]
 
 
 def activation(trace: Trace) -> ColumnsByName:
-    """Return the table `activation`: one row for each activation of a thread."""
+    """Return the columns of the table `activation`, which has one row for each activation of a thread."""
     table = activations(whole_scope(trace))
     return {
         "thread": table.thread,
@@ -319,7 +319,7 @@ def activation(trace: Trace) -> ColumnsByName:
 
 
 def loss(trace: Trace) -> ColumnsByName:
-    """Return the table `loss`: one row for each range of time in which events were lost."""
+    """Return the columns of the table `loss`, which has one row for each range of time in which events were lost."""
     lost = losses(trace)
     return {
         "cpu": np.where(lost[:, 2] == EVERY_CPU, -1, lost[:, 2]),

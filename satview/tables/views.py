@@ -35,10 +35,10 @@ class View:
     Attributes:
         name: Name in SQL.
         meaning: Meaning of a row.
-        sql: The query that defines it.
+        sql: The query that defines the view or macro.
         parameters: Parameters of a macro; empty for views.
         group: Topic, for the docs.
-        own_columns: The columns of the query, in order.
+        own_columns: Columns of the query that defines it, in order.
     """
 
     name: str
@@ -50,7 +50,7 @@ class View:
 
     @property
     def columns(self) -> dict[str, str]:
-        """SQL expressions of its columns by name: those of the query, each in cycles followed by one in nanoseconds."""
+        """SQL expressions of the columns by name: those of the query, each one in cycles followed by one in ns."""
         selected: dict[str, str] = {}
         for name in self.own_columns:
             selected[name] = name
@@ -61,7 +61,7 @@ class View:
 
     @property
     def usage(self) -> str:
-        """The form in which a query uses it: `cpu_load`, `load_per(bin_ns)`."""
+        """The form in which a query uses the view or macro: `cpu_load`, `load_per(bin_ns)`."""
         return f"{self.name}({', '.join(self.parameters)})" if self.parameters else self.name
 
 
@@ -85,9 +85,9 @@ def views() -> dict[str, View]:
 
 
 def with_list(query: str, tables: Iterable[str], more: Iterable[tuple[str, str, str]] = ()) -> str:
-    """Replace `show tables` by a query that lists all tables, views and macros; return other queries unchanged.
+    """Return a query that lists all tables, views and macros for `show tables`; return other queries unchanged.
 
-    DuckDB itself has only the tables that a query uses. `show macros` lists macros only.
+    DuckDB itself has only the tables that a query uses. For `show macros`, the query lists macros only.
 
     Args:
         query: The user's query.
@@ -105,7 +105,7 @@ def with_list(query: str, tables: Iterable[str], more: Iterable[tuple[str, str, 
 
 
 def with_thread_rows(query: str, row_of: Callable[[str], int]) -> str:
-    """Return a query in which names of threads, as arguments of macros and of `thread_named`, are replaced by rows.
+    """Return a query with the rows of threads in place of their names as arguments of macros and `thread_named`.
 
     Args:
         query: The user's query.
@@ -124,7 +124,7 @@ def with_thread_rows(query: str, row_of: Callable[[str], int]) -> str:
 
 
 def mentioned(text: str, more: Container[str] = ()) -> tuple[list[str], list[str]]:
-    """Return the tables and views that a query uses, directly or through views; each view follows its sources.
+    """Return the names of tables and views that a query uses, directly or through views; views follow their sources.
 
     Every word that is such a name counts, unless it is in a string or follows an alias (`w.state`): a table too many
     costs only time, a missing one is an error.
@@ -150,7 +150,7 @@ def mentioned(text: str, more: Container[str] = ()) -> tuple[list[str], list[str
 
 
 def near_tables(name: str, more: Iterable[str] = ()) -> str:
-    """Return a sentence that suggests existing tables, views or `more` with a similar name; empty if there are none."""
+    """Return a sentence that suggests tables, views or `more` with a similar name; empty if none is similar."""
     near = difflib.get_close_matches(name[:_LONGEST_NAME].lower(), (*SCHEMAS, *views(), *more), 2, 0.7)
     return f"is {' or '.join(near)} meant? " if near else ""
 
@@ -170,7 +170,7 @@ CLOCK_MACROS: Final = ("time_ns", "duration_ns", "cycles", "_length_ns")
 
 
 def clock_macros(start: int, rate: int) -> Iterator[str]:
-    """Yield the macros that convert cycles to nanoseconds and back, exactly as `base.time.Clock` does.
+    """Yield statements that create the macros which convert cycles to ns and back, exactly as `base.time.Clock` does.
 
     Args:
         start: Cycles of the first event.

@@ -68,9 +68,9 @@ class Changed:
 
 
 def parse_changes(texts: Sequence[str]) -> list[ProgramChange]:
-    """Return changes from texts such as `planner 1:priority=22` and `cpus=2`.
+    """Return the changes that texts such as `planner 1:priority=22` and `cpus=2` describe.
 
-    A load is one text: `load NAME:period=10ms,work=2ms,priority=20`.
+    A load, which is an additional thread, is one text: `load NAME:period=10ms,work=2ms,priority=20`.
 
     Raises:
         UsageError: A text does not have that form.
@@ -86,7 +86,7 @@ def parse_changes(texts: Sequence[str]) -> list[ProgramChange]:
 
 
 def read_changes(path: Path) -> list[ProgramChange]:
-    """Return the changes of a file in TOML: a table for each target, its keys and values; `cpus` above them.
+    """Return the changes in a TOML file, which has a table of keys and values for each target, and `cpus` above.
 
     Raises:
         UsageError: The file cannot be read, or has any other content.
@@ -258,7 +258,7 @@ def _set_threads(out: Changed, change: ProgramChange) -> None:
 
 
 def _new_row(out: Changed) -> int:
-    """Return a row number for an added thread: negative, as rows of the trace are positive, and below all others."""
+    """Return a row number for an added thread: negative, unlike rows of the trace, and below all other added ones."""
     return min(0, *(thread.row for thread in out.programs.threads)) - 1
 
 
@@ -309,7 +309,7 @@ def _set_rate(out: Changed, change: ProgramChange) -> None:
 
 
 def _moments(moments_ns: list[int], rate: float, length_ns: int) -> Iterator[int]:
-    """Return moments with their gaps divided by `rate`; the gaps repeat up to the end of the trace."""
+    """Yield moments whose gaps are those of `moments_ns` divided by `rate`, repeated up to the end of the trace."""
     gaps = [later - moment for moment, later in pairwise(moments_ns)]
     now = moments_ns[0] / rate
     yield int(now)
@@ -348,7 +348,7 @@ def _move_handler(out: Changed, change: ProgramChange) -> None:
 
 
 def _add_load(out: Changed, change: ProgramChange) -> None:
-    """Add a thread that works for a time in each period."""
+    """Add a thread that starts work of a certain length once per period."""
     said = {"period": "", "work": "", "priority": "10"}
     for word in f"{change.key}={change.value}".split(","):
         key, _, value = word.partition("=")

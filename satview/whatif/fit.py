@@ -28,11 +28,11 @@ Key = tuple[str, str, int, int]  # trigger, process, tid (0 = any thread of a se
 
 @dataclass(frozen=True, slots=True)
 class ActivityFigures:
-    """Response times of one activity: their number, median and 99 % quantile.
+    """Statistics of the response times of one activity, such as number, median and 99 % quantile.
 
     Attributes:
         median_range_ns: 99 % confidence interval of the median, from order statistics.
-        p99_range_ns: The same for the 99 % quantile; with few rounds it ends at the longest response.
+        p99_range_ns: The same for the 99 % quantile; with few responses the interval ends at the longest one.
         deadline_ns: Deadline, -1 = none.
         misses: Responses longer than the deadline.
         is_own: The activity belongs to the program that writes the trace.
@@ -60,7 +60,7 @@ class ActivityFit:
 
     @property
     def median_error(self) -> float:
-        """Relative error of the replayed median against the recorded one; infinite if it is missing."""
+        """Relative error of the replayed median against the recorded one; infinite if the replay lacks the activity."""
         return _error(self.recorded.median_ns, self.replayed.median_ns if self.replayed else None)
 
     @property
@@ -70,7 +70,7 @@ class ActivityFit:
 
     @property
     def badness(self) -> float:
-        """The larger error, as a multiple of the bound above which predictions are unreliable."""
+        """The larger of both errors, as a multiple of the bound above which predictions are unreliable."""
         return max(self.median_error / MEDIAN_WARNS_ABOVE, self.p99_error / P99_WARNS_ABOVE)
 
     def __str__(self) -> str:
@@ -110,7 +110,7 @@ class ReplayFit:
         return sorted(poor, key=lambda fit: -fit.badness)
 
     def sentences(self) -> list[str]:
-        """Return the fit in words: the warning first, then the activities whose predictions are unreliable."""
+        """Return sentences about the fit: a summary or warning, then activities whose predictions are unreliable."""
         if self.median_error == float("inf"):
             return ["Warning: no activity can be compared, so that nothing says how well the replay fits."]
         summary = (f"The unchanged replay is off by {self.median_error:.1%} in the median of an activity, by "
@@ -183,7 +183,7 @@ def _quantile(ordered_ns: NDArray[np.int64], share: float) -> tuple[int, int, in
 
 
 def _keys(trace: Trace, learned: Activities) -> list[Key]:
-    """Return a key of each activity that is equal in both traces, whichever thread of a pool does most of the work."""
+    """Return for each activity a key that is the same in the replay, whichever thread of a pool does most work."""
     seen: dict[tuple[str, str, int], int] = {}
     out = []
     for activity in learned.activities:
@@ -198,12 +198,12 @@ def _keys(trace: Trace, learned: Activities) -> list[Key]:
 def fit_of(
     recorded: tuple[Trace, int], replayed: tuple[Trace, int], length_ns: int, timing: Mapping[str, Timing] | None = None
 ) -> ReplayFit:
-    """Return how well a replay fits.
+    """Return figures on how well a replay reproduces a recorded trace.
 
     Args:
-        recorded: A trace, and its begin in cycles.
-        replayed: Its replay, and the begin in cycles.
-        length_ns: Length of both.
+        recorded: The recorded trace, and the time in cycles at which the comparison begins.
+        replayed: The replayed trace, and the same time in it.
+        length_ns: Length of the compared range.
         timing: Result of `read_timing`.
     """
     recorded_figures = figures(*recorded, length_ns, timing)
@@ -216,12 +216,12 @@ def fit_of(
 
 
 def own_activities(timing: Mapping[str, Timing] | None) -> dict[str, Timing]:
-    """Return the entries that define activities; learned ones may have another name in a replay."""
+    """Return the timing entries that define activities; learned activities may have another name in a replay."""
     return {name: said for name, said in (timing or {}).items() if said.start}
 
 
 def _same_order(one: tuple[Trace, int], other: tuple[Trace, int]) -> float:
-    """Return the share of neighbouring wake-ups of one trace that come in the same order in the other."""
+    """Return the share of pairs of consecutive wake-ups in one trace that have the same order in the other trace."""
     numbers: dict[int, int] = {}
     one_order, other_order = (_wake_ups(*trace, numbers) for trace in (one, other))
     position = {int(wake): place for place, wake in enumerate(other_order.tolist())}
@@ -231,7 +231,7 @@ def _same_order(one: tuple[Trace, int], other: tuple[Trace, int]) -> float:
 
 
 def _wake_ups(trace: Trace, begin_cycles: int, numbers: dict[int, int]) -> NDArray[np.int64]:
-    """Return wake-ups in time order: the thread's number from `numbers`, and how often that thread woke up before."""
+    """Return wake-ups in time order: number of the thread, from `numbers`, << 32 | its number of earlier wake-ups."""
     every_wait = waits(trace)
     rows = every_wait.end_row[every_wait.end_row < OPEN].astype(np.int64)
     thread = every_wait.thread[every_wait.end_row < OPEN]

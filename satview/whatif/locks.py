@@ -38,11 +38,11 @@ _Key = tuple[object, ...]
 
 @dataclass(slots=True)
 class _Piece:
-    """The steps between two waits.
+    """A piece of work: the steps of a thread between two waits.
 
     Attributes:
-        key: The same for this piece of work in every round.
-        begin, end: Range of its positions in `steps`, `end` exclusive.
+        key: Key that is the same for this piece of work in every round.
+        begin, end: Range of the piece's positions in `steps`, `end` exclusive.
         kept: Mutexes held over a wait; their steps stay as recorded.
     """
 
@@ -55,10 +55,10 @@ class _Piece:
 
 @dataclass(slots=True)
 class _Seen:
-    """Times of one lock in all rounds of a piece of work, in ns of work from the begin or to the end of the piece.
+    """When one lock is taken and released in all rounds of a piece of work, in ns of work from its begin or to its end.
 
     Attributes:
-        is_write: Whether it is locked for writing; None if the trace does not show that.
+        is_write: Whether the lock is taken for writing; None if the trace does not show that.
     """
 
     rounds: int = 0
@@ -69,7 +69,7 @@ class _Seen:
     is_write: bool | None = None
 
     def note(self, lock: int, unlock: int, length: int, is_write: bool | None) -> None:
-        """Add one round of a thread; values that the trace does not show in it are -1 or None."""
+        """Add the times of one round; values that the trace does not show are -1 or None."""
         self.rounds += 1
         self.is_write = self.is_write if is_write is None else is_write
         if lock >= 0:
@@ -81,7 +81,7 @@ class _Seen:
             self.holds.append(unlock - lock)
 
     def lock_at(self) -> int:
-        """Return the work before the lock, ns; 0 if no round shows it."""
+        """Return the median work before the lock is taken, ns; 0 if no round shows it."""
         return int(np.median(self.locks)) if self.locks else 0
 
     def unlock_at(self, lock: int, length: int, usual_hold: int) -> int:
@@ -96,7 +96,7 @@ class _Seen:
 
 
 def with_unseen_locks(programs: Programs) -> int:
-    """Add unseen locks and unlocks to the steps; return how many rounds got a lock that the trace does not show."""
+    """Add locks and unlocks that the trace does not show to the steps; return in how many rounds a lock was added."""
     pieces = [piece for steps, owner in _step_lists(programs) for piece in _pieces(programs, steps, owner)]
     _keep_held_over_waits(pieces)
     seen: dict[tuple[_Key, int], _Seen] = defaultdict(_Seen)
@@ -130,7 +130,7 @@ def with_unseen_locks(programs: Programs) -> int:
 
 
 def _keep_held_over_waits(pieces: Sequence[_Piece]) -> None:
-    """Mark mutexes held over a wait: most of their locks in one piece are followed by an unlock in the next piece."""
+    """Store in `kept` the mutexes held over a wait: most of their locks are followed by an unlock in the next piece."""
     locks_of = [_lock_times(piece)[1] for piece in pieces]
     held: dict[tuple[_Key, int], list[int]] = defaultdict(list)
     alone: dict[tuple[_Key, int], int] = defaultdict(int)  # locks and unlocks that are no such pair
@@ -196,7 +196,7 @@ def _target(programs: Programs, step: Step) -> tuple[object, ...]:
 
 
 def _lock_times(piece: _Piece) -> tuple[int, dict[int, tuple[int, int]]]:
-    """Return the work of a piece in ns, and by mutex the work done before its lock and its unlock, ns; -1 = none."""
+    """Return the work of a piece, and for each mutex the work before its lock and before its unlock, ns; -1 = none."""
     now = 0
     out: dict[int, tuple[int, int]] = {}
     for step in piece.steps[piece.begin : piece.end]:
@@ -212,7 +212,7 @@ def _lock_times(piece: _Piece) -> tuple[int, dict[int, tuple[int, int]]]:
 
 
 def _modes(piece: _Piece) -> dict[int, bool | None]:
-    """Return whether each lock of a piece is locked for writing; None if the trace does not show that."""
+    """Return for each lock in a piece whether it is taken for writing; None if the trace does not show that."""
     out: dict[int, bool | None] = {}
     for step in piece.steps[piece.begin : piece.end]:
         if isinstance(step, (Lock, Unlock)) and out.get(step.thing) is None:
@@ -221,7 +221,7 @@ def _modes(piece: _Piece) -> dict[int, bool | None]:
 
 
 def _rebuilt(steps: Sequence[Step], places: Sequence[tuple[Lock, int, int]]) -> list[Step]:
-    """Return the steps of a piece with locks and unlocks inserted after the given amounts of work, ns."""
+    """Return the steps of a piece, with each lock and its unlock inserted after two given amounts of work, ns."""
     changes: list[tuple[int, int, Step]] = []
     for order, (lock, begin, end) in enumerate(places):
         changes += [(begin, order, lock), (end, len(places) + order, Unlock(lock.thing))]

@@ -1,4 +1,4 @@
-"""A prediction: the unchanged replay with how well it fits, then the replay with changes, side by side."""
+"""Predicts the effect of changes: replays a trace unchanged, to see how well that fits, and with the changes."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _LONG: Final = 200_000  # events; a shorter replay takes no longer than starting
 
 @dataclass(frozen=True, slots=True)
 class ReplayBasis:
-    """The basis of a trace's predictions: its programs, and how well their unchanged replay fits.
+    """What predictions for a trace start from: its programs, and how well their unchanged replay fits.
 
     Attributes:
         timing: Result of `read_timing`.
@@ -56,7 +56,7 @@ class Prediction:
     Attributes:
         changes: The texts of the changes; empty = the replay is unchanged.
         compared: Recorded, replayed and predicted figures, one entry for each activity.
-        findings: What went wrong on the simulated kernel, such as a deadlock, a sentence each.
+        findings: Problems on the simulated kernel, such as a deadlock, a sentence each.
         figures: Figures of the predicted activities.
     """
 
@@ -67,7 +67,7 @@ class Prediction:
 
 
 def basis_of(trace: Trace, timing: Mapping[str, Timing] | None = None, seed: int = 1) -> ReplayBasis:
-    """Replay a trace unchanged; return its programs and how well the replay fits.
+    """Replay a trace without changes; return its programs, and how well the replay fits the trace.
 
     Raises:
         UsageError: The trace cannot be replayed, or the timing does not fit it.
@@ -83,13 +83,13 @@ def basis_of(trace: Trace, timing: Mapping[str, Timing] | None = None, seed: int
 def predict(
     basis: ReplayBasis, changes: Sequence[ProgramChange], out: Path | None = None, *, has_doubts: bool = True
 ) -> Prediction:
-    """Replay with changes, and once more for each property that the trace leaves open.
+    """Return what a replay with changes predicts, replayed once more for each property that the trace leaves open.
 
     Args:
         basis: Basis of the trace.
-        changes: What to change; none compares the trace with its unchanged replay.
-        out: Where to write the predicted trace; None = nowhere.
-        has_doubts: Also replay each variant that is left open, which shows how much the predictions depend on it.
+        changes: The changes; if there are none, the trace is compared with its unchanged replay.
+        out: File for the predicted trace; None = the trace is not kept.
+        has_doubts: Replay also the variants that the trace leaves open, to find how much predictions depend on them.
 
     Raises:
         UsageError: A change does not fit the trace.
@@ -119,7 +119,7 @@ def _in_doubt(
 def _parallel_doubts(
     basis: ReplayBasis, changes: Sequence[ProgramChange], doubts: int
 ) -> Iterator[list[Future[dict[Key, ActivityFigures]]]]:
-    """Start replays of the variants left open in another process; yield their futures, none if that saves no time."""
+    """Start the replays of all variants in another process; yield their futures, none if that saves no time."""
     trace = basis.programs.trace
     if not doubts or (cpu_count() or 1) < 2 or len(trace.events) < _LONG or not trace.can_be_read_again:
         yield []
@@ -135,7 +135,7 @@ def _in_doubt_here(changes: Sequence[ProgramChange], number: int) -> dict[Key, A
 
 
 def _predicted(basis: ReplayBasis, changed: Changed, path: Path) -> tuple[tuple[str, ...], dict[Key, ActivityFigures]]:
-    """Replay to a file; return the problems of the run, and the figures of its activities."""
+    """Write a replay to a file; return the problems of the simulated kernel, and the figures of the activities."""
     replayed = replay(changed.programs, path, changed.cpus, basis.seed, _attributes(basis, changed))
     bounds_ns = {key: known.recorded.deadline_ns for key, known in basis.fit.activities.items()}
     predicted = figures(*_times(replayed), basis.programs.length_ns, own_activities(basis.timing), bounds_ns)
@@ -146,8 +146,9 @@ def _predicted(basis: ReplayBasis, changed: Changed, path: Path) -> tuple[tuple[
 def _doubts(programs: Programs) -> Iterator[Programs]:
     """Yield programs that fit the trace equally well; each differs in one property that no event shows.
 
-    With fast events that is the order of priorities. Up to 7.x, where the library builds locks from condition
-    variables, it is whether a thread still waits at one after a change: in that variant waits last as recorded.
+    With fast events this property is the order of priorities. Up to 7.x, where the library builds locks from condition
+    variables, it is whether a thread still waits at a condition variable after a change: in one variant all these waits
+    last as recorded.
     """
     for which in range(max((len(thread.other_priorities) for thread in programs.threads), default=0)):
         yield replace(programs, threads=[
@@ -200,7 +201,7 @@ def _compared(
 
 
 def _whole_range(in_doubt: Sequence[ActivityFigures | None], name: str) -> tuple[int, int]:
-    """Return the range that covers those of several predictions; the widest one if a prediction lacks the activity.
+    """Return the smallest range that covers the ranges of several predictions; unbounded if one lacks the activity.
 
     Args:
         in_doubt: Figures of one activity in each prediction; None = the activity does not occur.
@@ -247,5 +248,5 @@ def _prepare(reading: _Reading) -> None:
 
 
 def basis_here() -> ReplayBasis:
-    """Return the basis in a process that `processes` has started."""
+    """Return the replay basis of this process, which `processes` has started."""
     return _here[0]

@@ -1,4 +1,4 @@
-"""Priorities of threads: from wide events, or an order that fits fast events, which show no priorities."""
+"""Priorities of threads: those that wide events show, or else an order that fits the fast events."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ class LearnedPriorities:
     Attributes:
         own: Priority of each thread, without inheritance.
         policies: Numbers of the policies on the wire.
-        others: Alternatives, as `ThreadProgram.other_priorities`.
-        are_inferred: The trace has no priorities; these are an order that fits its events.
+        others: Alternative priorities of each thread, see `ThreadProgram.other_priorities`.
+        are_inferred: Whether the trace shows no priorities, so that these are inferred from its events.
     """
 
     own: list[int]
@@ -48,7 +48,7 @@ class LearnedPriorities:
 
 
 def priorities_of(trace: Trace) -> LearnedPriorities:
-    """Return priority and policy of every thread: the ones it has most often while it is blocked."""
+    """Return the priority that every thread has most often while it is blocked, and its most frequent policy."""
     rows, value, count = trace.states.event, state_values(trace), len(trace.threads)
     thread = np.repeat(np.arange(count), np.diff(trace.states.start))
     (priority, known), (policy, has_policy) = arguments(trace, rows, "priority", "policy")
@@ -68,10 +68,11 @@ def priorities_of(trace: Trace) -> LearnedPriorities:
 
 
 def sporadic_of(trace: Trace, row: int, usual_priority: int, tick_ns: int) -> tuple[int, tuple[int, int, int] | None]:
-    """Return a thread's priority, and low priority, budget and replenishment period, as its states show them; or None.
+    """Return a sporadic thread's priority, and (low priority, budget, period), inferred from its states, or None.
 
-    The kernel checks the budget on ticks, so the usual run at the high priority is up to one tick longer. The priority
-    rises one period after an earlier run; the period is the distance that most rises have in common.
+    The kernel checks the budget on ticks, so runs at the high priority are up to one tick longer than the budget. The
+    priority rises one replenishment period after an earlier run; the period is the distance that most rises share.
+    Budget and period are in ns.
     """
     rows = trace.states.of(row)
     priority, known = argument(trace, rows, "priority")
@@ -103,11 +104,11 @@ def sporadic_of(trace: Trace, row: int, usual_priority: int, tick_ns: int) -> tu
 
 
 def _inferred(trace: Trace) -> LearnedPriorities:
-    """Return an order of priorities that fits fast events.
+    """Return priorities, policies and alternatives that fit a trace of fast events.
 
-    A thread that takes a CPU from another before its slice is over is above it; so is a thread that sends later and is
-    served first. A server works at its clients' priority, which tells nothing about its own. A thread that runs longer
-    than a slice without ever losing the CPU has no time slices.
+    A thread is above another if it takes the CPU from that before the time slice is over, or sends a message later but
+    is served first. Servers run at their clients' priorities, which show nothing about their own. A thread that runs
+    longer than a slice without ever losing the CPU has no time slices.
     """
     events, index, value, count = trace.events, trace.states.event, state_values(trace), len(trace.threads)
     ends = following(trace)
@@ -145,7 +146,7 @@ def _inferred(trace: Trace) -> LearnedPriorities:
 
 
 def _served_first(messages: Transactions) -> tuple[_Ints, _Ints]:
-    """Return clients whose messages were received before earlier ones, and the clients who sent the earlier ones."""
+    """Return clients whose messages overtook others in the same server, and for each the client that was overtaken."""
     received = np.flatnonzero((messages.receive_row >= 0) & (messages.client > 0))
     received = received[np.lexsort((messages.receive_row[received], messages.server_pid[received]))]
     one, other = received[:-1], received[1:]
@@ -156,10 +157,10 @@ def _served_first(messages: Transactions) -> tuple[_Ints, _Ints]:
 
 
 def other_orders(count: int, above: list[tuple[int, int]]) -> list[tuple[int, ...]]:
-    """Return for each thread its priority in orders in which the first of each pair is above the second one.
+    """Return for each thread its priorities in three orders; in all, the first thread of each pair is above the second.
 
-    In one order all priorities are as low as the pairs allow. In another, two threads that the pairs do not order are
-    swapped, as far as the other pairs allow. In the last one all priorities are as high as possible.
+    In the first order all priorities are as low as the pairs allow. The second is the reverse of the first, as far as
+    the pairs allow. In the third all priorities are as high as possible.
     """
     level, height = _levels(count, above), _levels(count, [(low, high) for high, low in above])
     order = sorted(range(count), key=lambda row: (level[row], row))
@@ -170,8 +171,8 @@ def other_orders(count: int, above: list[tuple[int, int]]) -> list[tuple[int, ..
 def _reversed(order: list[int], above: list[tuple[int, int]]) -> list[int]:
     """Return threads, least urgent first, in the reverse of `order` as far as the pairs in `above` allow.
 
-    Each step takes the last thread of `order` that is above no untaken thread; if pairs form a cycle, which no order
-    can keep, it takes the last untaken thread.
+    Each step takes the last thread of `order` that is above no untaken thread; if there is none, as pairs form a cycle,
+    the last untaken thread.
     """
     rank, missing = {row: place for place, row in enumerate(order)}, [0] * len(order)
     highs = defaultdict[int, list[int]](list)
@@ -199,7 +200,7 @@ def _reversed(order: list[int], above: list[tuple[int, int]]) -> list[int]:
 
 
 def _levels(count: int, above: list[tuple[int, int]]) -> list[int]:
-    """Return the lowest levels, from 10 on, at which the first thread of each pair is above the second one."""
+    """Return for each thread the lowest level, from 10 on, that puts the first thread of each pair above the second."""
     level = [10] * count
     for _ in range(_MOST_LEVELS):
         lower = [(high, low) for high, low in above if level[high] <= level[low] < 10 + _MOST_LEVELS]
@@ -211,7 +212,7 @@ def _levels(count: int, above: list[tuple[int, int]]) -> list[int]:
 
 
 def _spread(order: list[int]) -> list[int]:
-    """Return a priority for each thread, given in ascending order of urgency; distinct ones if there are enough."""
+    """Return a priority for each thread of `order` (ascending urgency); up to 200 threads get distinct priorities."""
     out = [0] * len(order)
     for rank, row in enumerate(order):
         out[row] = 10 + rank * _SPREAD_LEVELS // max(len(order), _SPREAD_LEVELS)

@@ -120,7 +120,7 @@ _SYNC_CALLS: Final = frozenset((*_GIVES, "SYNC_MUTEX_LOCK", "SYNC_SEM_WAIT", "SY
 
 @dataclass(frozen=True, slots=True)
 class Receipt:
-    """A message that a thread received at a channel, or a pulse by its stream and number; neither if not known."""
+    """What a thread received at a channel: a message, or a pulse (stream, number in the stream); neither if unknown."""
 
     chid: int
     message: int = -1
@@ -132,7 +132,7 @@ TimedItem = tuple[int, str, Step | Receipt | None]  # after so many cycles of us
 
 
 def programs_of(trace: Trace) -> Programs:
-    """Return the programs of a trace.
+    """Return a trace converted to programs, which can be replayed.
 
     Raises:
         UsageError: The trace cannot be replayed: another system, no kernel calls or states, too large.
@@ -171,21 +171,21 @@ class _Builder:
         self._meetings = self._barrier_groups()
 
     def ns(self, cycles: int) -> int:
-        """Return a length in nanoseconds."""
+        """Return a number of cycles in nanoseconds."""
         return self.trace.clock.duration_ns(int(cycles))
 
     def after_begin_ns(self, row: int) -> int:
-        """Return the time of an event after the begin, in ns."""
+        """Return the time from the begin of the replay to an event, ns; 0 for earlier events."""
         return max(0, self.ns(int(self.events.time_cycles[row]) - self.begin))
 
     # Tables that the steps are read from.
 
     def code_numbers(self, *names: str) -> list[int]:
-        """Return the numbers of those of the named kernel calls that the release has."""
+        """Return the kernel call numbers of the given names; names that the release does not have are left out."""
         return [self.numbers[name] for name in names if name in self.numbers]
 
     def _clock(self) -> tuple[int, int, int]:
-        """Return the clock interrupt (-1 = none), its period, and the time from its last one to the begin, ns each."""
+        """Return the clock interrupt's vector (-1 = none), period, and time from the last one to the begin, ns."""
         rows = rows_of_codes(self.trace, *_INTERRUPT_ENTRIES)
         every_wait = self.waits
         woken = every_wait.end_row[(every_wait.value == _SLEEP) & (every_wait.end_row < OPEN)]
@@ -209,7 +209,7 @@ class _Builder:
         return clock, round(period_ns), round(period_ns - self.ns(round(phase)))
 
     def _beat_offset_ns(self) -> int:
-        """Return when the unlogged beat of 8.0 last came before the begin, ns; on it sporadic threads lose priority."""
+        """Return the time from the last unlogged beat of 8.0, when sporadic threads lose priority, to the begin, ns."""
         rows = self.trace.states.event
         (priority, known), (policy, _) = arguments(self.trace, rows, "priority", "policy")
         runs = (state_values(self.trace) == RUNNING) & known & (policy == SPORADIC)
@@ -222,7 +222,7 @@ class _Builder:
         return int(-(moments[0] + int(around.min()) - BEAT_NS // 2) % BEAT_NS)
 
     def _user_time(self) -> Callable[[_Ints, _Ints], _Ints]:
-        """Return a function (threads, rows) that gives the user code, in cycles, that each thread ran before a row."""
+        """Return a function (threads, rows) that returns how long each thread ran user code before a row, cycles."""
         events, code = self.events, self.events.code
         shown = np.flatnonzero(code >> wire.CLASS_SHIFT != _CLASS.CONTROL)
         order = shown[np.argsort(events.cpu[shown], kind="stable")]
@@ -261,17 +261,17 @@ class _Builder:
         return until
 
     def _exits(self, entries: _Ints) -> _Ints:
-        """Return the rows at which calls end; the number of events for calls that do not end."""
+        """Return the exit row of each call; the number of events for calls that do not end."""
         exits = exits_of(self.trace, entries.astype(np.uint32)).astype(np.int64)
         exits[exits == NO_EVENT] = len(self.events)
         return exits
 
     def _first_after(self, keys: _Ints, entries: _Ints) -> _Ints:
-        """Return for each entry the position of its thread's first given event before its next entry, -1 for none.
+        """Return for each entry the position in `keys` of its thread's first event before the next entry, -1 = none.
 
         Args:
             keys: int64 (m,), ascending, thread << 32 | row of the given events.
-            entries: int64 (n,), ascending, the same of all entries.
+            entries: int64 (n,), ascending, thread << 32 | row of all kernel call entries.
         """
         position = np.searchsorted(keys, entries)
         ends = np.append(entries[1:], np.iinfo(np.int64).max)
@@ -283,7 +283,7 @@ class _Builder:
     # Synchronisation objects.
 
     def thing(self, kind: int, address: int) -> int:
-        """Return the number of a synchronization object; one address is one object, even if processes share it."""
+        """Return the number of a synchronization object; an address is one object, even if processes share it."""
         key = (_KINDS[kind], address)
         if key not in self.thing_of:
             self.thing_of[key] = len(self.things)
@@ -306,7 +306,7 @@ class _Builder:
         return self.thing_of[key]
 
     def _barrier_groups(self) -> dict[int, set[frozenset[int]]]:
-        """Return for each thread the groups, itself included, with which barriers released it."""
+        """Return for each thread the groups of threads, itself included, that barriers released together with it."""
         releases: dict[int, set[int]] = {}
         for wait in np.flatnonzero(self.waits.value == _BARRIER).tolist():
             _, _, giver_row = self.ended.get(int(self.waits.row[wait]), (0, 0, -1))
@@ -320,9 +320,9 @@ class _Builder:
         return out
 
     def _waking_calls(self) -> tuple[dict[int, tuple[int, int, int]], dict[int, tuple[int, int, int]]]:
-        """Return (kind, address, number of woken threads) by row of a waking call, and by row at which a wait began.
+        """Return (kind, address, woken threads) by waking call, and (kind, address, waking call) by wait; all by row.
 
-        The call under way when a wait ends is the one that ends it: at a barrier the wait call of the last thread.
+        A waking call is under way on the CPU when a wait ends; at a barrier it is the wait call of the last thread.
         """
         givers: dict[int, tuple[int, int, int]] = {}
         ended: dict[int, tuple[int, int, int]] = {}
@@ -361,7 +361,7 @@ class _Builder:
 
         Args:
             entries: Rows of TIMER_TIMEOUT.
-            wait_at: Their positions among the waits.
+            wait_at: Positions of the sleeps in the table of waits.
             tick_ns: Period of the clock.
         """
         every_wait, time = self.waits, self.events.time_cycles
@@ -389,7 +389,7 @@ class _Builder:
     # The programs.
 
     def build(self) -> Programs:
-        """Return the programs."""
+        """Build and return the programs of the trace."""
         trace, events = self.trace, self.events
         clock, tick_ns, tick_offset_ns = self._clock()
         threads = self._threads(tick_ns)
@@ -433,7 +433,7 @@ class _Builder:
                 for number, (share, critical_ms) in sorted(budgets.items())]  # fmt: skip
 
     def _set_inheritance(self, threads: Mapping[int, ThreadProgram]) -> None:
-        """Find the mutexes with priority inheritance: the unlocking thread runs at the priority of the waiting one."""
+        """Set `inherits` of mutexes whose unlocking threads run at the priority of the waiting thread."""
         every_wait, trace = self.waits, self.trace
         votes: dict[int, int] = {}
         for_mutexes = np.flatnonzero((every_wait.value == _MUTEX) & np.isin(every_wait.row, list(self.ended)))
@@ -529,7 +529,7 @@ class _Builder:
                     stream.works[number] = list(stream.works[number - 1])
 
     def _work_for(self, receipt: Receipt) -> list[Step]:
-        """Return the list to fill with the work for a receipt; an unused list if the receipt is unknown."""
+        """Return the list to fill with the work for a message or pulse; an unused list if the receipt is unknown."""
         if receipt.message >= 0:
             message = self.messages[receipt.message]
             message.chid, message.steps = receipt.chid, []
@@ -541,7 +541,7 @@ class _Builder:
         return stream.works[receipt.pulse[1]]
 
     def _stimuli(self, clock: int, items: _Items) -> tuple[list[TimerSource], list[InterruptLine]]:
-        """Return the timers that send pulses, and the interrupts, with the times at which they do."""
+        """Return the timers that send pulses, and the interrupt vectors, each with its times."""
         timers: dict[tuple[int, int], TimerSource] = {}
         lines = self._lines(clock)
         latency = latencies(self.trace)
@@ -593,7 +593,7 @@ class _Builder:
         return out
 
     def _deliver(self, line: InterruptLine, latency: Latencies, number: int, target: int) -> None:
-        """Record what an interrupt delivered; `target` is the number of a stream, or -1 minus the row of a thread."""
+        """Store what an interrupt delivered to: `target` is the number of a stream, or -1 minus the row of a thread."""
         handler_row = int(latency.handler_row[number])
         if handler_row >= 0 and line.handlers:
             moment = int(np.searchsorted(self.line_rows[line.vector], handler_row)) - 1
@@ -660,7 +660,7 @@ class _Items:
         return out
 
     def _first_waits(self, every_wait: Waits) -> _Ints:
-        """Return for each entry the position of the first wait in its call, -1 for none."""
+        """Return for each entry the position in `every_wait` of the first wait in its call; -1 for none."""
         out = np.full(len(self.row), -1, np.int64)
         begun = np.flatnonzero((every_wait.call_row != NO_EVENT) & (every_wait.row == every_wait.first_row))
         keys = every_wait.thread[begun].astype(np.int64) << 32 | every_wait.call_row[begun]
@@ -691,7 +691,7 @@ class _Items:
         self.replied = self._numbered(exchanges.reply_row, by, np.arange(len(exchanges)), replied & (by > 0))
 
     def _pulses(self) -> None:
-        """Number the streams; find the receiver of each pulse, and the call that sends it."""
+        """Store the streams, the pulse that each entry receives, and the streams whose pulses each call sends."""
         builder, trace, events = self.builder, self.builder.trace, self.builder.events
         table = pulses.pulses(trace)
         sends = rows_of_codes(trace, *pulses.SENDS)
@@ -745,7 +745,7 @@ class _Items:
         return out
 
     def _pulse_priorities(self, receipt: _Ints, stream: _Ints) -> None:
-        """Set each stream's priority: the receiver takes it over, so its last state event before the receipt has it."""
+        """Set each stream's priority to that of its receivers, which take over the priority of the pulse."""
         trace, index = self.builder.trace, self.builder.trace.states.event
         is_received = receipt >= 0
         rows = receipt[is_received]
@@ -760,7 +760,7 @@ class _Items:
                 self.builder.streams[which].priority = -int(np.bincount(thread[stream[is_received] == which]).argmax())
 
     def _numbered(self, rows: _Ints, threads: _Ints, numbers: _Ints, known: NDArray[np.bool_]) -> _Ints:
-        """Return for each entry the number of its thread's next event before the thread's next entry; -1 = none."""
+        """Return for each entry the number in `numbers` of its thread's next event before the next entry; -1 = none."""
         chosen = np.flatnonzero(known)
         keys = threads[chosen] << 32 | rows[chosen]
         order = np.argsort(keys, kind="stable")
@@ -770,7 +770,7 @@ class _Items:
         return out
 
     def of(self, program: ThreadProgram) -> list[TimedItem]:
-        """Return the actions of a thread: user time in cycles before each, its kind, and the step."""
+        """Return the actions of a thread, each with the user time before it in cycles, its kind, and its step."""
         begin, stop = int(self.start[program.row]), int(self.start[program.row + 1])
         # Received before the trace begins: what the thread does up to its next receipt is for the last one of them.
         out: list[TimedItem] = [
@@ -789,7 +789,7 @@ class _Items:
         return [*out, (end, "end", None)]
 
     def _begun_item(self, call: int, program: ThreadProgram) -> Iterator[Item]:
-        """Yield the steps that bring a thread into the wait in which it is when the trace begins."""
+        """Yield the steps after which a thread is in the same wait as at the begin of the trace."""
         builder, every_wait, wait = self.builder, self.builder.waits, int(self.wait[call])
         value, row = int(every_wait.value[wait]), int(every_wait.row[wait])
         end = int(every_wait.end_row[wait])
@@ -813,7 +813,7 @@ class _Items:
             yield "wait", Begin(after_ns, STATE_BY_VALUE[value].name, value == _SLEEP)
 
     def _wait_at_begin(self) -> dict[int, int]:
-        """Return, by thread, the position of the wait in which the thread is when the trace begins."""
+        """Return for each thread that waits when the trace begins the position of this wait in the table of waits."""
         builder, every_wait = self.builder, self.builder.waits
         events, states = builder.events, builder.trace.states
         out: dict[int, int] = {}
@@ -827,7 +827,7 @@ class _Items:
         return out
 
     def _creations(self) -> dict[int, list[tuple[int, int]]]:
-        """Return by row of a call's entry the threads it creates, each with the user time before it in cycles."""
+        """Return the threads that calls create, by row of the call's entry, each with the user time before, cycles."""
         trace, events = self.builder.trace, self.builder.events
         entries = rows_where(trace, _IS_ENTRY).astype(np.int64)
         threads = np.flatnonzero(np.diff(trace.states.start) > 0)
@@ -845,9 +845,9 @@ class _Items:
         return out
 
     def _receipts_before(self) -> dict[int, int]:
-        """Return by row when threads receiving at the begin start to receive, in ns after the begin: negative.
+        """Return, by thread that receives when the trace begins, the time at which it starts to receive, ns; negative.
 
-        The thread of a pool that has waited longest gets the next message: they start in the order of first messages.
+        The thread that has waited longest gets the next message, so a pool's threads start in the order of messages.
         """
         builder, every_wait = self.builder, self.builder.waits
         pools: dict[int, list[tuple[int, int]]] = {}
@@ -865,7 +865,7 @@ class _Items:
     def _find_earlier_messages(self) -> None:
         """Find the messages that were sent before the trace begins.
 
-        Such a message is known by its reply: the reply names the client, and its thread is the server.
+        Such a message is known by its reply, which names the client; the replying thread is the server.
         """
         builder, trace, events, every_wait = self.builder, self.builder.trace, self.builder.events, self.builder.waits
         self.asks_before: dict[int, int] = {}
@@ -897,7 +897,7 @@ class _Items:
             self._set_at_last_entry(self.replied, reply, server, number)
 
     def _set_at_last_entry(self, column: _Ints, row: int, thread: int, number: int) -> None:
-        """Write a number at the last entry of a thread before a row."""
+        """Store a number in a column at the last entry of a thread before a row."""
         position = int(np.searchsorted(self.key, thread << 32 | row)) - 1
         if position >= 0 and self.thread[position] == thread:
             column[position] = number
@@ -977,7 +977,7 @@ class _Items:
             yield "wait", self._as_recorded_and_noted(wait)
 
     def _as_recorded_and_noted(self, wait: int) -> TimedWait:
-        """Return a wait of its recorded length, because nothing in the replay ends it; count it in the notes."""
+        """Return a step that waits as long as recorded, since nothing replayed ends the wait; count it in the notes."""
         step = self._as_recorded(wait)
         self.builder.notes[f"Waits in state {step.state} last as long as they did."] += 1
         return step
@@ -989,7 +989,7 @@ class _Items:
 
 
 def _repeated_steps(program: ThreadProgram, is_busy: bool) -> tuple[int, int]:
-    """Return the range of steps that a thread repeats at the end: from one of its waits to the last of the same kind.
+    """Return the range of steps that a thread repeats after its last one: from its first to its last wait of one kind.
 
     A busy thread without such waits repeats its last work: the trace shows no end of that work, and more CPU time would
     only bring the thread to this point sooner.
@@ -1012,7 +1012,7 @@ def _repeated_steps(program: ThreadProgram, is_busy: bool) -> tuple[int, int]:
 
 
 def _given_up(lock: int, woken_state: int) -> Unlock:
-    """Return the unlock that woke a waiter of a reader/writer lock; only a reader surely waited for a writer."""
+    """Return an unlock step of a reader/writer lock: by a writer if it woke a reader, else unknown by whom."""
     return Unlock(lock, True if woken_state == _READ else None)
 
 
@@ -1021,8 +1021,8 @@ def _under_way(cpus: _Ints, rows: _Ints, exits: _Ints, at_cpu: _Ints, at_row: _I
 
     Args:
         cpus: int64 (n,), CPUs of the calls.
-        rows: int64 (n,), their entries, ascending.
-        exits: int64 (n,), the rows at which they end.
+        rows: int64 (n,), rows of the calls' entries, ascending.
+        exits: int64 (n,), rows of the calls' exits.
         at_cpu: int64 (m,), CPU of each event.
         at_row: int64 (m,), row of each event.
     """

@@ -65,7 +65,7 @@ _MANAGER_CHANNELS: Final = 1000  # channels of the process manager that are repl
 
 @dataclass(slots=True)
 class _Pause(Call):
-    """Wait in a state until an exact moment, or as a sleep that ends on the nearest tick."""
+    """Call that waits in a state until an exact moment, or sleeps until the tick nearest to that moment."""
 
     name = "NOP"
     state: str
@@ -132,7 +132,7 @@ class _Start(Call):
     started: set[Thread]
 
     def carry_out(self, kernel: KernelServices, cpu: Cpu, thread: Thread) -> None:
-        """Wake the thread at the first call."""
+        """Wake the created thread; calls after the first one have no effect."""
         kernel.complete(thread)
         created = self.created
         if created is None or created in self.started:
@@ -165,7 +165,7 @@ class _Replay:
                 self.alike[message.pid, -1].append(number)
 
     def cycles(self, ns: int) -> int:
-        """Return a length in cycles."""
+        """Return a length in nanoseconds as cycles of the simulated target."""
         return self.machine.target.cycles(ns)
 
     def set_up(self) -> None:
@@ -221,13 +221,13 @@ class _Replay:
         self.threads[program.row] = thread
 
     def _connection(self, owner: Process, pid: int, chid: int, scoid: int = 0) -> int | None:
-        """Return the connection of a process to a channel; None if nobody receives there.
+        """Return the number of a process's connection to a channel, which may be new; None if there is no such channel.
 
         Args:
             owner: The process.
             pid: The server.
             chid: The server's channel, as recorded.
-            scoid: The server's number of the connection; 0 = a new one.
+            scoid: The number by which the server knows the connection; 0 = a new one.
         """
         key = (owner.pid, pid, chid, scoid)
         if key in self.coids:
@@ -259,7 +259,7 @@ class _Replay:
             yield _Pause("NANOSLEEP", 1 << 60)
 
     def _step(self, step: Step, program: ThreadProgram) -> Program:
-        """Carry out one step of a thread."""
+        """Yield the calls that carry out one step of a thread."""
         call = self._call(step, program)
         if call is not None:
             yield call
@@ -384,7 +384,7 @@ class _Replay:
     # Timers and interrupts.
 
     def _add_timer(self, timer: TimerSource) -> None:
-        """Send a stream's pulses at their recorded moments; those of a timer on the tick that sent them, if any."""
+        """Make the kernel send a stream's pulses at recorded moments; those of a timer on the nearest ticks."""
         stream, machine = self.programs.streams[timer.stream], self.machine
         receiver = self._receiver(stream)
         if receiver is None:
@@ -436,7 +436,7 @@ class _Replay:
         return None if process is None or coid is None else (process, coid)
 
     def _gaps(self, line: InterruptLine) -> Iterator[int]:
-        """Return the times between interrupts, in ns; the first one from now."""
+        """Yield the time to each interrupt from the one before, ns; for the first one, from now."""
         before_ns = self._since_begin_ns()
         for moment_ns in line.moments_ns:
             yield max(0, moment_ns - before_ns)
@@ -504,12 +504,12 @@ class Replay:
 def replay(
     programs: Programs, path: Path, cpus: int = 0, seed: int = 1, attributes: Sequence[tuple[str, str]] = ()
 ) -> Replay:
-    """Run programs on a simulated kernel, and write a trace of wide events.
+    """Run programs on a simulated kernel, and write a trace of wide events; return that trace, with problems found.
 
     Args:
-        programs: What to run.
+        programs: Programs to run.
         path: The file to write.
-        cpus: 0 = as many as the trace has.
+        cpus: Number of CPUs; 0 = `programs.cpus`.
         seed: Seed of the costs of kernel calls.
         attributes: Pairs for the header of the trace.
 

@@ -87,7 +87,7 @@ def _judged(fit: ReplayFit, text: str, figures: Mapping[Key, ActivityFigures] | 
 
 
 def sensitivity(basis: ReplayBasis, activity: str) -> list[Leverage]:
-    """Return how an activity changes if one process does a tenth less work, for each process with much work.
+    """Return, for each process with much work, how an activity changes if this process does a tenth less work.
 
     Raises:
         UsageError: No activity, or several, have the name.
@@ -114,7 +114,7 @@ def sensitivity(basis: ReplayBasis, activity: str) -> list[Leverage]:
 
 
 def _work(programs: Programs) -> Iterator[tuple[str, int]]:
-    """Yield (process, work in ns) for all work of a trace; a message's work belongs to its server."""
+    """Yield (process, work in ns) for each piece of work in a trace; work for a message belongs to its server."""
     names = {thread.pid: thread.short_process for thread in programs.threads}
     for thread in programs.threads:
         yield thread.short_process, _sum_of(thread.steps)
@@ -131,7 +131,7 @@ def _sum_of(steps: Sequence[steps_of.Step]) -> int:
 
 
 def _predictions(basis: ReplayBasis, texts: Sequence[str]) -> list[Mapping[Key, ActivityFigures] | str]:
-    """Return the predicted figures of each change, or why the change is impossible."""
+    """Return for each change the predicted figures, or the reason why the change is impossible."""
     jobs = min(len(texts), cpu_count() or 1)
     if jobs <= 1:
         return [_figures_of(basis, text) for text in texts]

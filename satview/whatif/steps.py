@@ -9,12 +9,12 @@ from satview.store.trace import Trace
 
 @dataclass(slots=True)
 class Begin:
-    """Wait until the trace begins: the steps before this one bring the thread into its state at that time.
+    """Wait until the trace begins, or until a given time before or after its begin.
 
     Attributes:
         after_ns: End of the wait, after the begin of the trace; negative = before it.
-        state: State of the wait; STOPPED = the thread would have run.
-        is_sleep: The clock ends the wait.
+        state: State in which the thread waits; STOPPED = in the trace it would have run.
+        is_sleep: Whether the clock ends the wait.
     """
 
     after_ns: int = 0
@@ -24,7 +24,7 @@ class Begin:
 
 @dataclass(slots=True)
 class Work:
-    """Run user code."""
+    """Run user code for a time."""
 
     ns: int
 
@@ -53,7 +53,7 @@ class Send:
 
 @dataclass(slots=True)
 class Receive:
-    """Wait at a channel for a message or pulse, and do the work charged to it."""
+    """Wait at a channel for a message or pulse, then carry out the steps that belong to it."""
 
     chid: int
 
@@ -97,10 +97,10 @@ class Meet:
 
 @dataclass(slots=True)
 class Await:
-    """Wait at a condition variable or semaphore until it was signalled once more.
+    """Wait at a condition variable or semaphore for its next signal.
 
     Attributes:
-        thing: Its number in `Programs.things`.
+        thing: Number of the object in `Programs.things`.
         recorded_ns: Length of the recorded wait.
     """
 
@@ -130,7 +130,7 @@ class Unmask:
 
 @dataclass(slots=True)
 class Wake:
-    """End the interrupt wait of a thread, by its row: a delivery by a handler that was moved to a thread."""
+    """End the interrupt wait of a thread, given by its row; sent by a handler that a change has moved to a thread."""
 
     thread: int
 
@@ -142,7 +142,7 @@ class AwaitStart:
 
 @dataclass(slots=True)
 class StartThread:
-    """Start a thread, by its row; it exists from the begin on and waits in `AwaitStart`."""
+    """Start a thread, given by its row, which exists from the begin on but waits in `AwaitStart`."""
 
     thread: int
 
@@ -174,19 +174,19 @@ class ThreadProgram:
         row: Row in the thread table of the trace.
         pid, tid, process, name: As recorded.
         label: Display name of the thread.
-        priority: Its own priority, without inheritance.
+        priority: The thread's own priority, without inheritance.
         other_priorities: If the trace shows no priorities, those that the thread has in three other rankings of all
             threads that also agree with the events; else empty.
         policy: Number of the policy on the wire.
         steps: Steps in order, without the work for messages and pulses.
         repeats: First and end position of the steps that are repeated after the last step; none if these are equal.
-        sporadic: Low priority, budget and replenishment period in ns of policy 4; None for others.
-        ends: The thread ended in the trace.
-        runmask: CPUs on which it may run.
-        partition: Number of its scheduler partition; -1 = none.
-        is_critical: It may draw on the partition's critical budget.
-        speed: How much faster than recorded it works.
-        cpu: CPU on which it runs first; -1 = it does not run.
+        sporadic: For policy 4: low priority, and budget and replenishment period in ns; None for other policies.
+        ends: Whether the thread ended in the trace.
+        runmask: Mask of the CPUs on which the thread may run.
+        partition: Number of the thread's scheduler partition; -1 = none.
+        is_critical: Whether the thread may draw on the partition's critical budget.
+        speed: Factor by which the thread works faster than recorded.
+        cpu: CPU on which the thread runs first; -1 = it never runs.
     """
 
     row: int
@@ -216,12 +216,12 @@ class ThreadProgram:
 
 @dataclass(slots=True)
 class RecordedMessage:
-    """A message: the pid it went to, the channel that received it, and the work done for it.
+    """A message: pid and channel of the receiver, and the work that the receiver did for it.
 
     Attributes:
         steps: The work; None if the message was not received.
-        is_answered: The reply is in the trace.
-        first_word: First word of its data.
+        is_answered: Whether the reply is in the trace.
+        first_word: First word of the message's data.
     """
 
     pid: int
@@ -244,7 +244,7 @@ class Stream:
 
 @dataclass(slots=True)
 class TimerSource:
-    """A timer, or the kernel itself, that sends the pulses of a stream, with the moments at which it does."""
+    """The moments at which a timer, or the kernel itself, sends the pulses of a stream."""
 
     stream: int
     thread: int
@@ -254,14 +254,14 @@ class TimerSource:
 
 @dataclass(slots=True)
 class InterruptLine:
-    """One interrupt vector.
+    """An interrupt vector: when its interrupts came, and what they delivered.
 
     Attributes:
-        vector, cpu: Its number, and the CPU that took most of them.
-        moments_ns: Times at which it came.
-        handlers: By pid of the handler: for each moment its run time in ns, and its delivery: the number of a stream,
-            -1 minus the row of a thread, or None.
-        streams, threads: Streams and threads to which it delivers without a handler.
+        vector, cpu: Number of the vector, and the CPU that took most of its interrupts.
+        moments_ns: Times of the interrupts.
+        handlers: By pid of a handler, for each interrupt: run time of the handler in ns, and what it delivered to: the
+            number of a stream, -1 minus the row of a thread, or None.
+        streams, threads: Streams and threads to which interrupts are delivered without a handler.
     """
 
     vector: int
@@ -274,12 +274,12 @@ class InterruptLine:
 
 @dataclass(slots=True)
 class Thing:
-    """A `MUTEX`, `RWLOCK`, `BARRIER`, `CONDVAR` or `SEM`.
+    """A synchronization object of kind `MUTEX`, `RWLOCK`, `BARRIER`, `CONDVAR` or `SEM`.
 
     Attributes:
-        inherits: The mutex has priority inheritance.
-        ceiling: Priority of a thread that holds the mutex, 0 = none.
-        count: Threads that meet at a barrier.
+        inherits: Whether the mutex has priority inheritance.
+        ceiling: Priority that a thread gets while it holds the mutex; 0 = no ceiling.
+        count: Number of threads that meet at the barrier.
     """
 
     kind: str
@@ -301,7 +301,7 @@ class PartitionShare:
 
 @dataclass(slots=True)
 class Programs:
-    """A trace as programs.
+    """A trace as programs, which the simulated kernel can run.
 
     Attributes:
         begin_cycles: Time in the trace at which the programs begin.

@@ -43,18 +43,18 @@ NUMBERS: Final = np.where(  # as `expression.number_of`
 
 
 def codes_column(name: str) -> Values:
-    """Return `code` or `number` for all codes, int32 or uint16 (32768,)."""
+    """Return the field `code` or `number` (event number in the class) for every code, int32 or uint16 (32768,)."""
     return (np.arange(CODE_COUNT, dtype=np.int32) if name == "code" else NUMBERS), True
 
 
 def threads_column(name: str, trace: Trace) -> Values:
-    """Return `pid` or `tid` for all threads, int32 (threads,); known from 0 on."""
+    """Return the field `pid` or `tid` of every thread, int32 (threads,), and which values are known (not negative)."""
     values = trace.threads.pid if name == "pid" else trace.threads.tid
     return values, values >= 0
 
 
 def thread_texts(name: str, trace: Trace, test: Callable[[str], bool]) -> Bools:
-    """Return for each thread whether a text field passes a test, bool (threads,)."""
+    """Return for each thread whether its field `name` or `thread_name` passes a test, bool (threads,)."""
     if name == "thread_name":
         return np.array([bool(text) and test(text) for text in trace.threads.names], np.bool_)
     passes = np.array(
@@ -64,7 +64,7 @@ def thread_texts(name: str, trace: Trace, test: Callable[[str], bool]) -> Bools:
 
 
 class RowColumns:
-    """The fields of the given events of a trace.
+    """The values of fields and arguments, as columns, for some events of a trace.
 
     Args:
         trace: The events.
@@ -86,7 +86,7 @@ class RowColumns:
         return self._index
 
     def number(self, name: str) -> Values:
-        """Return a numeric field, integers (events,); times in nanoseconds."""
+        """Return the values of a numeric field, integers (events,), in nanoseconds for times; and which are known."""
         events, trace = self.trace.events, self.trace
         if name in ("code", "number"):
             return (self.code if name == "code" else NUMBERS[self.code]), True
@@ -111,12 +111,12 @@ class RowColumns:
         return values, values >= 0
 
     def word(self, number: int) -> Values:
-        """Return payload word `number`, uint32 (events,); known where the payload is long enough."""
+        """Return payload word `number` of each event, uint32 (events,), and whether the payload is so long."""
         known: KnownMask = True if number < 2 else self.trace.payloads.word_counts(self.index) > number
         return self.trace.payloads.column(self.index, number), known
 
     def errors(self) -> Values:
-        """Return the errors of failed kernel calls, int64 (events,); known only at their exits."""
+        """Return the error numbers of failed kernel calls, int64 (events,), and which are known: those at exits."""
         values, known = np.zeros(len(self.code), np.int64), np.zeros(len(self.code), np.bool_)
         exits = np.flatnonzero(EXITS.take(self.code))
         variants = variants_of(self.trace, self.index[exits])
@@ -131,18 +131,18 @@ class RowColumns:
         return self._of_variants(lambda variants: np.isin(variants, FAILURES))
 
     def shows_failure(self) -> Bools:
-        """Return whether each event shows if a kernel call failed, bool (events,)."""
+        """Return whether each event is the exit of a kernel call that shows success or failure, bool (events,)."""
         return self._of_variants(lambda variants: variants != DOUBTFUL)
 
     def _of_variants(self, test: Callable[[NDArray[np.integer]], Bools]) -> Bools:
-        """Return whether each event is the exit of a kernel call whose variant passes a test, bool (events,)."""
+        """Return whether each event is a kernel call's exit whose payload variant passes a test, bool (events,)."""
         result = np.zeros(len(self.code), np.bool_)
         exits = np.flatnonzero(EXITS.take(self.code))
         result[exits] = test(variants_of(self.trace, self.index[exits]))
         return result
 
     def argument(self, name: str) -> Values:
-        """Return a numeric argument, integers (events,); known where the event has it."""
+        """Return the values of a numeric argument, integers (events,), and which events have the argument."""
         return argument(self.trace, self.index, name)
 
     def texts(self, name: str | None, test: Callable[[str], bool]) -> Bools:
@@ -197,14 +197,14 @@ _OF_PAYLOAD = (nodes.NamedArgument, nodes.Word)
 
 
 def bounded(node: nodes.Node, missing: NDArray[np.bool_], *, may: bool) -> nodes.Node:
-    """Return a condition that is true where a given condition may be true in a kernel, or only where it must be.
+    """Return a condition for a trace that bounds the result of `node` in a kernel, from above (`may`) or from below.
 
     Unlike a trace, a kernel knows the priority of every thread and all words of an event.
 
     Args:
         node: A two-valued condition (`two_valued`).
         missing: bool (32768,), codes of events that lack words which the kernel would have logged.
-        may: True = where it may be true; False = where it must be.
+        may: True = the returned condition holds wherever `node` may hold in a kernel; False = only where it must hold.
     """
     if isinstance(node, nodes.And | nodes.Or):
         return replace(node, parts=tuple(bounded(part, missing, may=may) for part in node.parts))
@@ -247,15 +247,15 @@ class Condition(ABC):
 
     @abstractmethod
     def of(self, rows: Rows) -> Bools:
-        """Return for each event whether it holds, bool (len(rows),); the caller may change the array."""
+        """Return for each event whether the condition holds, bool (len(rows),); the caller may change the array."""
 
     def constant(self, rows: Rows) -> bool | None:  # noqa: ARG002  -- for those that know
-        """Return the result if it is the same for all rows and known without testing them, else None."""
+        """Return the result for all rows if it is the same and can be known without testing them, else None."""
         return None
 
 
 class _TableCondition(Condition):
-    """A condition that depends only on class and event, or only on the thread: a table of its results."""
+    """A condition whose result depends only on class and event, or only on the thread, and is looked up in a table."""
 
     def __init__(self, trace: Trace, domain: Domain, table: Bools) -> None:
         is_of_code = domain is Domain.CODE
@@ -265,7 +265,7 @@ class _TableCondition(Condition):
 
     @cached_property
     def _test(self) -> TableTest:
-        """The table in its cheapest form; made once all tables that belong together have been merged."""
+        """`table` in the form that is fastest to look up; first used when the tables of an `and` or `or` are merged."""
         return TableTest(self.table, self._occurs)
 
     def constant(self, rows: Rows) -> bool | None:  # noqa: ARG002  -- the same for all rows
@@ -276,7 +276,7 @@ class _TableCondition(Condition):
 
 
 class _TimeRange(Condition):
-    """A comparison of the time with a constant, which is a range of rows as events are in time order."""
+    """A comparison of the time with a constant: true inside, or outside, a range of rows, as rows are in time order."""
 
     def __init__(self, start: int, stop: int, is_inside: bool) -> None:
         self._start, self._stop, self._is_inside = start, stop, is_inside
@@ -365,7 +365,7 @@ def count_of(rows: Rows) -> int:
 
 
 def compile_expression(node: nodes.Node, trace: Trace, derived: DerivedColumns) -> Condition:
-    """Return a resolved expression compiled for one trace."""
+    """Return the condition that evaluates a resolved expression over the events of one trace."""
     for pattern in nodes.patterns_in(node):
         pattern.refill()
     return _Compiler(trace, derived).condition(node)
@@ -405,7 +405,7 @@ class _Compiler:
         return _CombinedCondition([has_all, test], needs_all=True)
 
     def combined(self, node: nodes.And | nodes.Or) -> Condition:
-        """Combine parts; all tables over codes become one table, and all over threads one."""
+        """Return the condition for an `and` or `or`; its tables over codes become one table, and those over threads."""
         parts: list[Condition] = []
         merge = np.logical_and if isinstance(node, nodes.And) else np.logical_or
         tables: dict[Domain, _TableCondition] = {}
@@ -419,7 +419,7 @@ class _Compiler:
         return parts[0] if len(parts) == 1 else _CombinedCondition(parts, isinstance(node, nodes.And))
 
     def flat(self, node: nodes.And | nodes.Or) -> Iterator[Condition]:
-        """Yield the compiled parts; those combined in the same way are split, so that their tables combine too."""
+        """Yield the compiled parts; an `and` in an `and`, or `or` in `or`, yields its parts, so that tables merge."""
         for part in map(self.condition, node.parts):
             if isinstance(part, _CombinedCondition) and part.needs_all is isinstance(node, nodes.And):
                 yield from part.parts
@@ -427,7 +427,7 @@ class _Compiler:
                 yield part
 
     def time_test(self, node: nodes.TimeTest) -> Condition:
-        """Return the comparison of the time with a moment of the trace, exact to the cycle."""
+        """Return the condition that compares the time with a moment of the trace, exact to the cycle."""
         try:
             cycles = parse_moment(node.moment.text, self.trace.time_axis)
         except UsageError as error:
@@ -438,7 +438,7 @@ class _Compiler:
         return self.rows_by(sign, self.row_at(value_ns), self.row_at(value_ns + 1))
 
     def rows_by(self, sign: str, start: int, stop: int) -> Condition:
-        """Return the comparison of the time with one time, whose events are the rows from `start` up to `stop`."""
+        """Return the condition `time <sign> t`, where the events at time t are the rows from `start` up to `stop`."""
         n = len(self.trace.events)
         bounds = {
             "==": (start, stop), "!=": (start, stop), "<": (0, start), "<=": (0, stop), ">": (stop, n),
@@ -447,11 +447,11 @@ class _Compiler:
         return _TimeRange(*bounds[sign], is_inside=sign != "!=")
 
     def row_at(self, time_ns: int) -> int:
-        """Return the first event at or after a time."""
+        """Return the row of the first event at or after a time in nanoseconds."""
         return self.row_from(self.trace.clock.cycles(time_ns))
 
     def row_from(self, cycles: int) -> int:
-        """Return the first event at or after a time in cycles."""
+        """Return the row of the first event at or after a time in cycles."""
         limits = np.iinfo(np.int64)
         if cycles > limits.max:
             return len(self.trace.events)
@@ -464,7 +464,7 @@ def table_of(node: nodes.Node) -> Bools:
 
 
 def domains(node: nodes.Node) -> set[Domain]:
-    """Return what the value of a part of an expression depends on: class and event, thread, row."""
+    """Return the domains on which the value of a part of an expression depends: code (class and event), thread, row."""
     if isinstance(node, CodeTest):
         return {Domain.CODE}
     if isinstance(node, nodes.EventField):
@@ -475,7 +475,7 @@ def domains(node: nodes.Node) -> set[Domain]:
 
 
 def arguments_of(node: nodes.Node) -> set[str]:
-    """Return the arguments without which a comparison is unknown; the items of a list are alternatives: left out."""
+    """Return the arguments without which a comparison is unknown; alternatives, the items of a list, are left out."""
     if isinstance(node, nodes.NamedArgument):
         return {node.name}
     parts = (node.value,) if isinstance(node, nodes.In) else nodes.children(node)
@@ -483,7 +483,7 @@ def arguments_of(node: nodes.Node) -> set[str]:
 
 
 def cost_of(node: nodes.Node) -> int:
-    """Return the relative cost of testing one event."""
+    """Return the relative cost of evaluating a part of an expression for one event."""
     if isinstance(node, nodes.EventField):
         return FIELDS[node.name].cost
     if isinstance(node, nodes.Word):
@@ -496,13 +496,13 @@ def cost_of(node: nodes.Node) -> int:
 
 
 class _Test:
-    """Evaluates a comparison over columns: of events, or else of all threads of a trace, or of all codes."""
+    """Evaluates conditions for many items at once: events (`columns`), else all threads of `trace`, else all codes."""
 
     def __init__(self, columns: RowColumns | None, trace: Trace | None = None) -> None:
         self.columns, self.trace = columns, trace
 
     def of(self, node: nodes.Node, count: int) -> Bools:
-        """Return the results, bool (count,)."""
+        """Return the result of a condition for each of `count` items, bool (count,)."""
         if isinstance(node, nodes.And | nodes.Or):
             parts = [self.of(part, count) for part in node.parts]
             return np.asarray((np.logical_and if isinstance(node, nodes.And) else np.logical_or).reduce(parts))

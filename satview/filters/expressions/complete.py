@@ -42,12 +42,12 @@ _EVENT: Final = re.compile(r"\bevent\s*==\s*\"?(\w+)")
 
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """One proposal.
+    """A text that can complete an expression at the cursor.
 
     Attributes:
         text: Text that replaces the expression from `start` to `end`.
         start, end: Position of the replaced part: the word before the cursor.
-        help: Its meaning; may be empty.
+        help: Meaning of the text; may be empty.
     """
 
     text: str
@@ -104,7 +104,7 @@ def _completions(before: str, release: Release, trace: Trace | None) -> Iterator
 
 
 def field_help(name: str) -> str:
-    """Return the meaning of a field, and when a capture knows its value if not at the event."""
+    """Return the help text of a field, with a note if a capture does not know the value at the event but later."""
     spec = FIELDS[name]
     return spec.help if spec.known is KnownWhen.EVENT else f"{spec.help} (known {spec.known})"
 
@@ -124,7 +124,7 @@ def _signs(before: str) -> Iterator[tuple[str, str]]:
 
 
 def _values(before: str, release: Release, trace: Trace | None, in_quotes: bool = False) -> Iterator[tuple[str, str]]:
-    """Yield the values that fit the field before the cursor."""
+    """Yield the values that can be compared with the field before the cursor, each with a note, which may be empty."""
     if argument := _AFTER_ARGUMENT.search(before):
         taught_by_trace = None if trace is None else taught(trace)
         texts = value_names(release, argument[1] or argument[2], taught_by_trace)
@@ -166,7 +166,7 @@ def _of_trace(field: str, trace: Trace) -> Iterator[tuple[str, str]]:
 
 
 def _arguments(before: str, release: Release, trace: Trace | None) -> list[tuple[str, str]]:
-    """Return the arguments of the event that the expression names, else of all events; unusual names in quotes."""
+    """Return argument names with notes: of events that the expression names, else of all; unusual ones in quotes."""
     named = _EVENT.findall(before)
     known = argument_names(release, None if trace is None else taught(trace))
     if named:

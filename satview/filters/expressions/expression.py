@@ -59,12 +59,12 @@ from satview.store.trace import Trace
 
 
 def two_valued(node: nodes.Node, release: Release, negated: bool = False) -> nodes.Node:
-    """Return a condition that is true where a resolved one is true, and false where that is false or unknown.
+    """Return a condition with two results: true where `node` is true, false where `node` is false or unknown.
 
     Args:
         node: The condition, from `semantics.resolve`.
         release: Release whose names it uses.
-        negated: Return a condition that is true where the given one is false instead.
+        negated: Return a condition that is true where `node` is false, and false elsewhere, instead.
 
     Returns:
         A tree without `nodes.Is`, in which `nodes.Not` means that its part is not true.
@@ -95,7 +95,7 @@ def two_valued(node: nodes.Node, release: Release, negated: bool = False) -> nod
 
 
 def _known_parts(node: nodes.Node, release: Release) -> tuple[nodes.Node, ...]:
-    """Return the conditions under which a comparison is not unknown, at the position of the comparison."""
+    """Return conditions that hold together where a comparison is not unknown; they have its position in the text."""
     start, end = node.start, node.end
     if isinstance(node, CodeTest):
         return (enters_state(start, end, release),) if node.kind is FieldKind.STATE else ()
@@ -189,7 +189,7 @@ class _Event:
         return value is not None and value in [self.number(item) for item in node.items]
 
     def texts(self, node: nodes.Node) -> tuple[str, ...]:
-        """Return the text of a field; for a process its path and its name without folders. Empty = not known."""
+        """Return the texts of a field or argument, () if unknown; a process has its path and its bare file name."""
         context = self.context
         if isinstance(node, nodes.NamedArgument):
             position = self.part_named(node.name)
@@ -266,7 +266,7 @@ class _Event:
 
 
 def number_of(code: int) -> int:
-    """Return the event number in its class; for a kernel call the call number, which all its events share."""
+    """Return the event number of a code in its class; for kernel calls the call number, common to entry and exit."""
     event = event_of(code)
     return event & 0x7F if class_of(code) == WireClass.KER_CALL else event
 
@@ -277,14 +277,14 @@ class Expression:
     Args:
         text: The text of the expression.
         release: Release whose names it uses.
-        negated: Whether it holds where the text is false, as `not (text)`, instead of where it is true.
+        negated: Whether the expression holds where the text is false, as `not (text)`, instead of where it is true.
         taught: Arguments that a trace adds (`store.arguments.taught`); None = those that all traces have added.
-        is_trigger: Whether it belongs to a WHEN rule, which may compare a latency.
+        is_trigger: True for the condition of a WHEN rule, which may compare a latency.
 
     Attributes:
         text: The text of the expression.
         release: Release whose names it uses.
-        latency: The latency that it compares; None = none.
+        latency: The latency that the expression compares; None if it compares none.
         tree: The checked expression in two-valued form (`two_valued`).
         patterns: All patterns in the expression.
 
@@ -312,7 +312,7 @@ class Expression:
 
     @staticmethod
     def _check_latencies(parsed: nodes.Node, *, is_trigger: bool) -> None:
-        """Raise an error for latencies outside triggers, and for latencies of two different pairs."""
+        """Raise an error for a latency outside a trigger, and for latencies of two different pairs of events."""
         pairs: dict[tuple[object, object], nodes.Latency] = {}
         for node in nodes.latencies_in(parsed):
             if not is_trigger:
@@ -329,11 +329,11 @@ class Expression:
         return f"Expression({self.text!r})"
 
     def __call__(self, context: EventContext, /) -> int:
-        """Return 1 if it holds for one event, else 0, as event handlers do."""
+        """Return 1 if the expression holds for one event, else 0: the results that event handlers return, too."""
         return int(evaluate(self.tree, context, self.release))
 
     def bounded(self, missing: Bools, *, may: bool) -> Expression:
-        """Return the expression that is true where this one may be true in a kernel, or must be; see `bounded`."""
+        """Return an expression that bounds the result in a kernel from above (`may`) or below; see `bounded`."""
         twin = copy(self)
         twin.tree = bounded(self.tree, missing, may=may)
         return twin
@@ -405,7 +405,7 @@ def select(trace: Trace, text: str, derived: DerivedColumns | None = None) -> ND
 
 
 def validate(text: str, release: Release, taught: Taught | None = None) -> Diagnostic | None:
-    """Return the fault in the text of an expression, None if there is none; for live checking."""
+    """Return the first fault in the text of an expression, None if there is none; for checks while a user types."""
     try:
         Expression(text, release, taught=taught)
     except ExpressionError as error:

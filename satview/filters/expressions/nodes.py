@@ -39,9 +39,9 @@ class NumberOperator:
 
     Attributes:
         count: Number of operands.
-        scalar: Function of ints; its result need not be wrapped to 64 bits, and is None if there is none.
-        columns: Function of int64 arrays of one shape; returns results of that shape, int64, and which are known;
-            results that are not known have any value.
+        scalar: Function of ints; returns an int of any size, or None if there is no result (division by 0).
+        columns: Function of int64 arrays of one shape; returns int64 results of that shape, arbitrary where there is
+            none, and a mask of the known ones.
         c_name: Name of the function in the exported C program.
         help: For functions, the text for completion and docs.
     """
@@ -75,7 +75,7 @@ class NumberComparison:
 
 
 def _total(columns: Callable[..., Any]) -> Callable[..., tuple[NDArray[np.int64], KnownMask]]:
-    """Return the `columns` function of an operator that always has a result."""
+    """Return a `columns` function whose results, computed by a numpy function, are always known."""
     return lambda *arrays: (columns(*arrays), True)
 
 
@@ -144,7 +144,7 @@ COMPARISONS: Final = {
 
 
 def of_numbers(how: NumberOperator, *numbers: int | None) -> int | None:
-    """Return the result of an operator for one event, wrapped to 64 bits; None if it or an operand is not known."""
+    """Return an operator's result for one event, wrapped to 64 bits; None if there is none or an operand is unknown."""
     if any(number is None for number in numbers):
         return None
     result = how.scalar(*numbers)
@@ -156,10 +156,10 @@ def of_columns(how: NumberOperator, *values: Values) -> Values:
 
     Args:
         how: The operator.
-        *values: The operands: an integer array (events,) or one int for all events, and which are known.
+        *values: For each operand an integer array (events,), or one int for all events, and a mask of the known ones.
 
     Returns:
-        int64 (events,), or an int if all operands are ints; and which are known, bool (events,) or one bool for all.
+        int64 (events,), or an int if all operands are ints; and a mask of known results, bool (events,) or one bool.
     """
     if all(isinstance(value, int) for value, _ in values):
         result = of_numbers(how, *(int(value) if known is True else None for value, known in values))
@@ -218,7 +218,7 @@ class BareWord(Node):
 
 @dataclass(frozen=True, slots=True)
 class EventField(Node):
-    """A field of the event; `name` is a key of the vocabulary."""
+    """A field of the event; `name` is a key of `semantics.FIELDS`."""
 
     name: str
 
@@ -239,7 +239,7 @@ class NamedArgument(Node):
 
 @dataclass(frozen=True, slots=True)
 class FunctionCall(Node):
-    """A function of the vocabulary."""
+    """A call of a function; `name` is a key of `FUNCTIONS`."""
 
     name: str
     arguments: tuple[Node, ...]
@@ -260,7 +260,7 @@ class Latency(Node):
 
     @property
     def named_ends(self) -> tuple[tuple[str, Text | Number, Node], ...]:
-        """For both ends: name for messages, node as written, condition; empty before names are resolved."""
+        """First and last event: name for messages, node as written, and condition; empty before names are resolved."""
         return tuple(
             (f"user event {end.value}" if isinstance(end, Number) else repr(end.value), end, condition)
             for end, condition in ((self.first, self.begins), (self.last, self.ends))
@@ -295,7 +295,7 @@ class Compare(Node):
 
 @dataclass(frozen=True, slots=True)
 class In(Node):
-    """Whether a value is in a list; unknown if the value is unknown, or if no item equals it and one is unknown."""
+    """Whether a value is in a list; unknown if the value is, or if it equals no item and an item is unknown."""
 
     value: Node
     items: tuple[Node, ...]
@@ -327,7 +327,7 @@ class IsKnown(Node):
 
 @dataclass(frozen=True, slots=True)
 class Not(Node):
-    """The negation; unknown if the part is unknown. After `two_valued` it means that the part is not true."""
+    """The negation of a condition, unknown where that is unknown; after `two_valued` true where it is not true."""
 
     part: Node
 

@@ -117,7 +117,7 @@ def regex(text: str, ignores_case: bool = False, offset: int = 0) -> Pattern:
 
 
 def glob(text: str, offset: int = 0) -> Pattern:
-    """Return a compiled glob, which matches a whole text: `*` any characters, `?` one, `[abc]` one of these.
+    """Return a compiled glob for whole texts: `*` matches any characters, `?` one, `[abc]` one of those in brackets.
 
     Raises:
         ExpressionError: It exceeds the limits, or a set in it is faulty.

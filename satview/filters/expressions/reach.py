@@ -62,7 +62,7 @@ class Logged:
     is_wide: Callable[[int], bool]
 
     def having(self, name: str, wide: bool | None = None) -> Bools:
-        """Return the codes that have an argument in their logged form, or in the given form, bool (32768,)."""
+        """Return the codes whose events have an argument in the logged form, or in the form `wide`, bool (32768,)."""
         result = np.zeros(CODE_COUNT, np.bool_)
         for code in codes_of_argument(self.release, name):
             if self.codes[code]:
@@ -95,7 +95,7 @@ def items_logged(release: Release, code: int, wide: bool) -> tuple[Item, ...]:
 
 
 def has_argument(release: Release, code: int, name: str, wide: bool) -> bool:
-    """Return whether an event has an argument in its wide or fast form; exits also have those of failed calls."""
+    """Return whether an event has an argument in its wide or fast form; exits may have those of failed calls too."""
     count = _MOST_WORDS if wide else FAST_WORDS
     return _is_listed(release, code, name, wide) or described_part(release, code, count, name) is not None
 
@@ -127,19 +127,19 @@ def _has_room(items: tuple[Item, ...], word: int) -> bool:
 
 
 def can_hold(node: nodes.Node, logged: Logged) -> Bools:
-    """Return for each code whether a checked condition can be true in a capture, bool (32768,)."""
+    """Return for each code whether a condition can be true for some of its events in a capture, bool (32768,)."""
     return _outcomes(node, lambda part: _knowable(part, logged))[0] & logged.codes
 
 
 def always_holds(node: nodes.Node, logged: Logged) -> Bools:
-    """Return for each code whether a checked condition is true for every event of it, bool (32768,)."""
+    """Return for each code whether a condition is true for all of its events, bool (32768,)."""
     return ~_outcomes(node, lambda part: _knowable(part, logged))[1] & logged.codes
 
 
 def never_true(node: nodes.Node, release: Release) -> nodes.Node | None:
-    """Return the smallest part that prevents a checked condition from being true for any event; None if there is none.
+    """Return the smallest part that prevents a condition from being true for any event; None if no part does.
 
-    For releases of other systems, whose names a trace defines, the result is always None.
+    For systems other than QNX, whose names come from the trace itself, the result is always None.
     """
     if not release.is_qnx or _outcomes(node, lambda part: _in_traces(part, release))[0].any():
         return None
@@ -171,7 +171,7 @@ def _in_traces(node: nodes.Node, release: Release) -> Bools:
 
 
 def _is_contradiction(parts: Iterable[nodes.Node]) -> bool:
-    """Return whether joined conditions contradict each other: no number fits, or a compared value must be unknown."""
+    """Return whether conditions joined by `and` contradict each other: no number fits, or a needed value is unknown."""
     bounds: dict[tuple[type, object], tuple[int, int]] = {}
     known: set[object] = set()
     unknown: set[object] = set()
@@ -206,14 +206,14 @@ def _is_contradiction(parts: Iterable[nodes.Node]) -> bool:
 
 
 def _value_key(value: nodes.Node) -> tuple[type, object] | None:
-    """Return a key that is equal for equal fields, arguments and words; None for computed values."""
+    """Return a key that is the same for each mention of a field, argument or word; None for computed values."""
     if isinstance(value, nodes.EventField | nodes.NamedArgument):
         return type(value), value.name
     return (nodes.Word, value.index) if isinstance(value, nodes.Word) else None
 
 
 def _outcomes(node: nodes.Node, knowable: Callable[[nodes.Node], Bools]) -> tuple[Bools, Bools]:
-    """Return for each code whether a condition can be true, and whether it can be false."""
+    """Return for each code whether a condition can be true, and whether it can be false; `knowable` tests values."""
     if isinstance(node, nodes.Not):
         true, false = _outcomes(node.part, knowable)
         return false, true
@@ -257,7 +257,7 @@ def _knowable(node: nodes.Node, logged: Logged) -> Bools:
 
 
 def limits(node: nodes.Node, logged: Logged) -> Iterator[Limit]:
-    """Yield every part of a checked condition that no event handler can evaluate for these events."""
+    """Yield every part of a condition that no event handler can evaluate for the events in `logged`."""
     if isinstance(node, nodes.EventField):
         yield from _field_limits(node, logged)
     elif isinstance(node, nodes.NamedArgument):

@@ -34,7 +34,7 @@ _SIMPLE_BYTES: Final = 8  # payload bytes of an event of one slot
 
 
 class FieldKind(StrEnum):
-    """Types of fields, which decide what a field can be compared with."""
+    """Types of fields; the type decides which values a field can be compared with."""
 
     NUMBER = "number"
     TIME = "time"  # nanoseconds; compared like a number
@@ -47,7 +47,7 @@ class FieldKind(StrEnum):
 
 
 class Domain(StrEnum):
-    """What the value of a field depends on: it is computed once per class and event, per thread, or per event."""
+    """Unit for which the value of a field is computed: a code (class and event), a thread, or a single event."""
 
     CODE = "code"
     THREAD = "thread"
@@ -55,7 +55,7 @@ class Domain(StrEnum):
 
 
 class KnownWhen(StrEnum):
-    """When the kernel knows the value of a field."""
+    """The moment from which a kernel knows the value of a field."""
 
     EVENT = "at the event"
     EXIT = "at the exit of a kernel call"
@@ -64,11 +64,11 @@ class KnownWhen(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class FieldSpec:
-    """One field.
+    """Description of a field of the expression language, such as `pid`.
 
     Attributes:
-        kind: Its type.
-        domain: What its value depends on.
+        kind: Type of its values.
+        domain: Unit for which its value is computed.
         cost: Relative cost of computing it for one event.
         help: Text for completion and docs.
         known: When the kernel knows its value.
@@ -119,7 +119,7 @@ def class_codes(name: str, release: Release) -> NDArray[np.bool_] | None:
 
 @cache
 def _external_codes(release: Release) -> dict[str, NDArray[np.bool_]]:
-    """Return the codes of every class of TraceEvent(), including unions of classes."""
+    """Return the codes of every class of TraceEvent() by name, bool (32768,) each, including unions such as KERCALL."""
     owner = np.full(CODE_COUNT, -1, np.int16)
     for code in range(CODE_COUNT):
         external = external_of(code, release).external
@@ -138,7 +138,7 @@ def class_names(release: Release) -> tuple[str, ...]:
 
 
 def state_value(name: str) -> int | None:
-    """Return the lane value of a state given as REPLY, STATE_REPLY or THREPLY; None = no such state."""
+    """Return the value for a state in lanes; its name may be REPLY, STATE_REPLY or THREPLY. None = no such state."""
     bare = name.strip().upper().removeprefix("_NTO_TRACE_").removeprefix("STATE_")
     for spelling in (bare, bare.removeprefix("TH"), "READY" if bare == "THREADY" else bare):
         if spelling in states.STATE_BY_NAME:
@@ -191,7 +191,7 @@ class CodeTest(nodes.Node):
 
 
 def resolve(node: nodes.Node, release: Release, taught: Taught | None = None) -> nodes.Node:
-    """Return the tree with all names resolved and all types checked; it is a condition.
+    """Return the tree of a condition with all names resolved and all types checked.
 
     Args:
         node: The tree of `syntax`.
@@ -241,7 +241,7 @@ class _Checker:
         return (self.number(node), Type.NUMBER) if test is None else (test, Type.BOOL)
 
     def test(self, node: nodes.Node) -> nodes.Node | None:
-        """Return the checked form of a comparison or test; None if the node is a number."""
+        """Return the resolved form of a comparison, or of a test by `in`, `~` or `is`; None if the node is a number."""
         if isinstance(node, nodes.Compare):
             return self.compare(node)
         if isinstance(node, nodes.In):
@@ -260,7 +260,7 @@ class _Checker:
         return Type.TEXT if kind is FieldKind.TEXT else Type.NUMBER
 
     def pair_end(self, name: nodes.Text | nodes.Number) -> nodes.Node:
-        """Return the test whether an event is this end of a latency.
+        """Return a node that is true for the events that `name` stands for, at one end of a latency.
 
         A number means the user event with that number; a text means the event with that name, or else a user event with
         that text.
@@ -306,7 +306,7 @@ class _Checker:
         return result
 
     def question(self, node: nodes.Is) -> nodes.Node:
-        """Return the test whether a condition is true or false, or whether a value is known or unknown."""
+        """Return a node that tests whether a condition is true or false, or whether a value is known or unknown."""
         start, end, value = node.start, node.end, node.value
         if node.word in ("true", "false"):
             result, kind = self.visit(value)
@@ -329,7 +329,7 @@ class _Checker:
         return nodes.Not(start, end, known) if node.word == "unknown" else known
 
     def shows_of(self, node: nodes.NamedArgument) -> set[Show]:
-        """Return the notations in which events show an argument."""
+        """Return all notations in which events of any code show an argument."""
         codes = self.codes_of(node)
         if not codes:
             hints = nearest(node.name, argument_names(self.release, self.taught))
@@ -348,7 +348,7 @@ class _Checker:
         return [part for part in parts if is_same_name(part.name, node.name)]
 
     def value_texts(self, node: nodes.Node) -> dict[tuple[ValueText, ...], list[int]]:
-        """Return the texts of an argument's values, and the codes of the events in which values have these texts."""
+        """Return the texts for values of an argument; each group of texts with the codes of its events."""
         codes_by_texts: dict[tuple[ValueText, ...], list[int]] = {}
         if isinstance(node, nodes.NamedArgument):
             same: dict[int, list[int]] = {}  # by id, as comparing hundreds of texts for hundreds of events is slow
@@ -362,7 +362,7 @@ class _Checker:
         return codes_by_texts
 
     def as_text(self, value: nodes.Node, item: nodes.Node) -> nodes.Node:
-        """Return a bare word as a text if it is compared with an argument whose values have texts."""
+        """Return `item`, changed from a bare word to a text if `value` is an argument whose values have texts."""
         if isinstance(item, nodes.BareWord) and self.value_texts(value):
             return nodes.Text(item.start, item.end, item.value)
         return item
@@ -370,7 +370,7 @@ class _Checker:
     def with_value(
         self, node: nodes.Node, argument: nodes.NamedArgument, groups_of: Callable[[tuple[ValueText, ...]], Groups]
     ) -> nodes.Node | None:
-        """Return the test whether the value of an argument has certain texts; None if no value can have them.
+        """Return a node that tests whether an argument has a value with certain texts; None if no value can have them.
 
         Args:
             node: The node of the test, for its position.
@@ -393,7 +393,7 @@ class _Checker:
         return _either(start, end, tests) if tests else None
 
     def is_called(self, node: nodes.Node, argument: nodes.NamedArgument, text: nodes.Text) -> nodes.Node:
-        """Return the test whether an argument equals a text, or is a number with that name."""
+        """Return a node that tests whether an argument is a text equal to `text`, or a number with that name."""
         test = self.with_value(node, argument, lambda texts: called(texts, text.value))
         if Show.STRING in self.shows_of(argument):
             equal = nodes.Compare(node.start, node.end, "==", argument, text)
@@ -466,7 +466,7 @@ class _Checker:
             raise ExpressionError.of(node, "a text is compared with name, thread_name, text or a text argument")
 
     def other(self, left: nodes.Node, right: nodes.Node) -> nodes.Node:
-        """Return the operand with which a number is compared; the name of an error is replaced by its number."""
+        """Return the resolved right side of a comparison of numbers; the name of an error is replaced by its number."""
         if isinstance(right, nodes.BareWord) and isinstance(left, nodes.EventField):
             if FIELDS[left.name].kind is FieldKind.ERROR:
                 return self.error(right)
@@ -550,17 +550,17 @@ class _Checker:
 
 
 def enters_state(start: int, end: int, release: Release) -> CodeTest:
-    """Return the test whether an event begins a state, at a position in the text."""
+    """Return a node, at a position in the text, that tests whether an event begins a state."""
     return code_table(start, end, listed_catalogue(release).state_value_of_code != states.NOT_A_STATE)
 
 
 def code_table(start: int, end: int, table: NDArray[np.bool_]) -> CodeTest:
-    """Return the test whether an event's code is set in a table, bool (32768,), at a position in the text."""
+    """Return a node, at a position in the text, that looks up an event's code in a table, bool (32768,)."""
     return CodeTest(start, end, FieldKind.STATE, (), glob("*"), table)
 
 
 def value_names(release: Release, name: str, taught: Taught | None = None) -> dict[str, str]:
-    """Return the values of an argument, as text, by their names; parameters as for `resolve`."""
+    """Return the values of an argument by name, each as decimal or hexadecimal text; parameters as in `resolve`."""
     texts_of_argument = _Checker(release, taught).value_texts(nodes.NamedArgument(0, 0, name))
     return {text.text: str(text.value) if text.mask == -1 else hex(text.value)
             for texts in texts_of_argument for text in texts if text.text}  # fmt: skip
@@ -571,7 +571,7 @@ def _either(start: int, end: int, tests: Sequence[nodes.Node]) -> nodes.Node:
 
 
 def _has_words(start: int, end: int, words: Sequence[int]) -> nodes.Node:
-    """Return the test whether a payload consists of exactly these words."""
+    """Return a node that tests whether a payload consists of exactly these words."""
     count = nodes.Compare(start, end, "==", nodes.EventField(start, end, "words"), nodes.Number(start, end, len(words)))
     equal = (
         nodes.Compare(start, end, "==", nodes.Word(start, end, index), nodes.Number(start, end, word))
@@ -581,7 +581,7 @@ def _has_words(start: int, end: int, words: Sequence[int]) -> nodes.Node:
 
 
 def _has_texts(start: int, end: int, argument: nodes.NamedArgument, group: Sequence[ValueText]) -> nodes.Node:
-    """Return the test whether the value of an argument has all texts of a group."""
+    """Return a node that tests whether the value of an argument has all texts of a group."""
 
     def equal(value: nodes.NamedArgument, mask: int, number: int) -> nodes.Node:
         masked = value if mask == -1 else nodes.Arithmetic(start, end, "&", value, nodes.Number(start, end, mask))
@@ -597,7 +597,7 @@ def _has_texts(start: int, end: int, argument: nodes.NamedArgument, group: Seque
 
 
 def _with_label(node: nodes.Compare) -> nodes.Node:
-    """Return a comparison of `name` extended to labels of processes, `dumper[184337]` or `pid 7`; others unchanged."""
+    """Return a comparison of `name`, extended to process labels, `dumper[184337]` or `pid 7`; others unchanged."""
     text, name = node.right, node.left
     if not (isinstance(text, nodes.Text) and isinstance(name, nodes.EventField) and name.name == "name"):
         return node

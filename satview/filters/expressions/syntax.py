@@ -155,7 +155,7 @@ def _amount(amount: re.Match[str]) -> Token:
 
 
 def _quoted(text: str, start: int, quote: str, kind: TokenKind) -> Token:
-    """Return the token up to the closing quote or slash; a backslash escapes these."""
+    """Return the token that ends at the next closing quote or slash; a backslash in front of that sign escapes it."""
     content, end = [], start + 1
     while end < len(text) and text[end] != quote:
         if text[end] == "\\" and end + 1 < len(text) and text[end + 1] in (quote, "\\"):
@@ -196,7 +196,7 @@ def looks_like_condition(text: str) -> bool:
 
 
 def in_quotes(text: str) -> str:
-    """Return a text as conditions and rules have it: in quotes, those in it escaped."""
+    """Return a text in double quotes for a condition or rule; quotes and backslashes in the text are escaped."""
     return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
@@ -300,7 +300,7 @@ class _ExpressionParser:
         return nodes.Not(node.start, node.end, node) if negated else node
 
     def question(self, left: nodes.Node) -> tuple[nodes.Node, bool]:
-        """Return the node for `is` and its word after a value, and whether there is a `not` in between."""
+        """Return the node of `is known` and the like after a value, and whether `not` follows the `is`."""
         self.take()
         negated = self.is_next("not")
         if negated:
@@ -341,7 +341,7 @@ class _ExpressionParser:
         return nodes.PatternMatch(left.start, token.end, left, pattern)
 
     def value(self, level: int) -> nodes.Node:
-        """Parse the operators of a precedence level, whose operands are of the next level."""
+        """Parse operators of one precedence level, whose operands are parsed at the next level; return the node."""
         left = self.value(level + 1) if level + 1 < len(LEVELS) else self.unary()
         count = 0
         while self.token.kind is TokenKind.SIGN and self.token.text in LEVELS[level]:
@@ -413,7 +413,7 @@ class _ExpressionParser:
         return nodes.Word(token.start, self.expect("]", opener).end, index.value)
 
     def argument(self, token: Token) -> nodes.Node:
-        """Parse the name of an argument such as `rparts`, `msg[0]`, `new->sec`, or any name in quotes."""
+        """Parse the name of an argument, such as `rparts`, `msg[0]`, `new->sec`, or text in quotes; return the node."""
         self.take()
         name = self.token
         if name.kind is TokenKind.TEXT:
@@ -452,7 +452,7 @@ class _ExpressionParser:
         return nodes.FunctionCall(token.start, end, token.text, tuple(arguments))
 
     def latency(self, token: Token) -> nodes.Node:
-        """Parse the two events of `latency("tick", "done")`."""
+        """Parse the two events of `latency("tick", "done")`; return the node."""
         opener = self.take()
         from_event = self.pair_name()
         if not self.is_next(","):

@@ -1,4 +1,4 @@
-"""Builds a rule set from rules: the state of the kernel after those TraceEvent() calls."""
+"""Builds a rule set from rules: the kernel's state after the TraceEvent() calls that the rules stand for."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def build(
     is_wide: bool = False,
     taught: Taught | None = None,
 ) -> BuiltRules:
-    """Carry out rules from top to bottom on the state after boot: everything off and fast.
+    """Return the rules as filters use them, carried out from top to bottom on the state after boot: all off and fast.
 
     Rules that switch nothing on or off (only pids, handlers and conditions) start with everything on, since otherwise
     no event would pass.
@@ -79,7 +79,7 @@ def build(
         rules: The rules in order.
         release: Release that the numbers are for.
         load_function: Loads `file.py:name` as a handler, after the user has allowed that file to run
-            (`satview.filters.handlers.Handlers`); None = rules with functions are refused.
+            (`satview.filters.rules.handlers.Handlers`); None = rules with functions are refused.
         is_wide: Whether everything is wide before the rules, as after `tracelogger -w`.
         taught: Arguments described by the trace (`store.arguments.taught`); None = by all traces so far.
 
@@ -111,7 +111,7 @@ def build(
 
 
 def never_true_rules(rules: Iterable[Rule], release: Release) -> Iterator[Diagnostic]:
-    """Yield a fault for every condition of a rule that no event can fit in any trace."""
+    """Yield a fault for each rule whose condition no event of any trace can meet."""
     for rule in rules:
         if not rule.condition:
             continue
@@ -124,7 +124,7 @@ def never_true_rules(rules: Iterable[Rule], release: Release) -> Iterator[Diagno
 
 
 def opening_rules(rules: Iterable[Rule], release: Release) -> tuple[Rule, ...]:
-    """Return rules that switch every class on, to go before rules that switch nothing; else no event would pass.
+    """Return rules that switch every class on, to be put before rules that switch nothing; none if `rules` switch some.
 
     ADDALLCLASSES leaves SEC out, so the classes of later releases are switched on one by one.
     """
@@ -137,7 +137,7 @@ def opening_rules(rules: Iterable[Rule], release: Release) -> tuple[Rule, ...]:
 def carry_out(
     rule: Rule, state: RuleSet, load_function: FunctionLoader = _no_functions, taught: Taught | None = None
 ) -> int:
-    """Carry out one rule, with the arguments of `build`; return 0 or the QNX error number."""
+    """Apply one rule to `state` and return 0 or the kernel's QNX error number; other arguments as in `build`."""
     assert rule.mode is not None
     extra: list[object] = []
     if rule.condition:

@@ -51,7 +51,7 @@ class AllOf:
         self.parts = parts
 
     def __call__(self, context: EventContext, /) -> int:
-        """Return the result of the last rule, or 0."""
+        """Return 0 if a rule suppresses the event, else the result of the last rule."""
         result = 1
         for part in self.parts:
             result = part(context)
@@ -83,7 +83,7 @@ class CaptureRules:
 
 
 def for_capture(built: BuiltRules, has_handlers: bool = True) -> CaptureRules:
-    """Convert rules for a capture.
+    """Return rules in the form that a capture uses, with their faults and notes.
 
     Args:
         built: The rules of a view.
@@ -123,7 +123,7 @@ def for_capture(built: BuiltRules, has_handlers: bool = True) -> CaptureRules:
 def check_capture(
     rules: Sequence[Rule], release: Release, is_wide: bool = False
 ) -> tuple[tuple[Diagnostic, ...], tuple[str, ...]]:
-    """Return the faults of these rules in a capture, with line and column, and the notes of the capture.
+    """Return the faults that rules have in a capture, with line and column, and the notes of `CaptureRules`.
 
     No code is run: functions of CALL rules are assumed to exist.
 
@@ -229,7 +229,7 @@ def _fault(built: BuiltRules, message: str) -> Diagnostic:
 
 
 def _unasked(built: BuiltRules, undecided: Sequence[str]) -> list[Diagnostic]:
-    """Return the fault of WHERE lines that need handlers in a release without handlers."""
+    """Return the fault of WHERE lines that need handlers in a release without them; empty if there is none."""
     if not undecided:
         return []
     release = built.state.release
@@ -246,11 +246,11 @@ def _unasked(built: BuiltRules, undecided: Sequence[str]) -> list[Diagnostic]:
 
 
 class _Where:
-    """Conditions on every event, distributed over the classes.
+    """The conditions of WHERE lines, turned into switches and into a handler for each class.
 
     Attributes:
         handlers: Handler for each class: the conditions, after the handler that the class has already.
-        undecided: Classes that need a handler, if the kernel has none.
+        undecided: Names of classes that would need a handler in a kernel without handlers; else empty.
     """
 
     def __init__(self, conditions: Sequence[Expression], state: RuleSet, has_handlers: bool) -> None:
@@ -278,7 +278,7 @@ class _Where:
                 self.handlers[external] = parts[0] if len(parts) == 1 else AllOf(*parts)
 
     def _open_classes(self) -> list[ExternalClass]:
-        """Return the classes with events for which class and event number are not enough to decide, ascending."""
+        """Return the classes with events for which class and event number do not decide the conditions, ascending."""
         classes: set[ExternalClass] = set()
         for code in np.flatnonzero(self._on & ~self._always).tolist():
             external = self._state.address(code).external
@@ -299,7 +299,7 @@ class _Where:
         return external, address.number
 
     def _never_fitting(self) -> set[tuple[ExternalClass, int]]:
-        """Return the switches whose events can never fit, without those of CONTROL."""
+        """Return the switches whose events can never meet the conditions, without those of CONTROL."""
         switches = {self._switch_of(code) for code in np.flatnonzero(self._on & ~self._can).tolist()}
         switches -= {self._switch_of(code) for code in np.flatnonzero(self._on & self._can).tolist()}
         return {(external, number) for external, number in switches if external not in (None, C.CONTROL)}
@@ -330,7 +330,7 @@ class _Where:
             yield Diagnostic("no event can fit this and the other conditions", 0, len(text), rule.line)
 
     def notes(self) -> list[str]:
-        """Return the classes that are captured whole, one sentence per reason."""
+        """Return sentences that name the classes to which WHERE does not apply, one for each reason."""
         return [
             f"WHERE does not apply to {', '.join(names)}: these classes {reason}, so their events are captured whole"
             for reason, names in self._whole.items()
@@ -382,7 +382,7 @@ def explain(rules: Sequence[Rule], release: Release) -> tuple[Diagnostic, ...]:
 
 
 def _pass(_context: EventContext, /) -> int:
-    """Stand in for a dynamic rule where only its position matters."""
+    """Return 1: stands in for a dynamic rule where only its position matters."""
     return 1
 
 
@@ -448,7 +448,7 @@ def _who(rule: Rule) -> str:
 
 
 def _undone(rules: Sequence[Rule], release: Release) -> Iterator[Diagnostic]:
-    """Yield a note for every rule without which the final state would be the same, though it changed something."""
+    """Yield a note for every rule that changes something, but whose effect later rules undo completely."""
     plain = [rule for rule in rules if rule.mode in RULE_MODES and not (rule.condition or rule.function)]
     if len(plain) > _EXPLAIN_LIMIT:
         return
@@ -472,7 +472,7 @@ def _undone(rules: Sequence[Rule], release: Release) -> Iterator[Diagnostic]:
 
 
 def _undoer(rules: Sequence[Rule], position: int, release: Release) -> Rule | None:
-    """Return the first later rule after which it no longer matters whether the rule at that position was there."""
+    """Return the first later rule after which the rule at `position` makes no difference to the state, or None."""
     with_it, without_it = _state_after(rules[: position + 1], release), _state_after(rules[:position], release)
     for rule in rules[position + 1 :]:
         carry_out(rule, with_it)

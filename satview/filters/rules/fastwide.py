@@ -78,7 +78,7 @@ def inserted_by_code(trace: Trace) -> Bools:
 
 
 def passes_inserted(switches: Switches) -> Bools:
-    """Return for each code whether an event that a program inserts with it passes, bool (32768,)."""
+    """Return for each code whether an event passes that a program inserts under this code, bool (32768,)."""
     users = [code(WireClass.USER, number) for number in range(EVENT_MASK + 1)]
     is_on = np.array([switches.is_on(switches.address(user), user) for user in users])
     return np.tile(is_on, CODE_COUNT // len(is_on))
@@ -123,11 +123,11 @@ _LEAST: Final = {"THREAD": 4, "TRACE_EVENT": 1}
 
 @dataclass(frozen=True, slots=True)
 class LoggedForm:
-    """An event in one of its two forms.
+    """An event in the form, fast or wide, in which a kernel logs it.
 
     Attributes:
         form: `fast`, `wide`, `same` (the event has one form), `failed` (errno, the same in both), `raw` (list unknown).
-        fields: The list that describes the words.
+        fields: The argument list that describes the words.
         words: Payload words without padding; None for a word that the trace does not have.
         missing: Names of the arguments that the trace does not have.
     """
@@ -146,8 +146,8 @@ class LoggedForm:
 def has_two_forms(code: int, release: Release) -> bool:
     """Return whether a kernel logs an event differently in fast and in wide mode.
 
-    Only kernel calls, THREAD, COMM and SYSTEM events have two forms (section 8.1). A kernel call or a SYSTEM event may
-    have two if its list is not known.
+    Only kernel calls, THREAD, COMM and SYSTEM events have two forms (section 8.1). The result is True for a kernel call
+    or SYSTEM event whose argument list is not known.
     """
     fast, wide = (logged_list(release, code, is_wide=mode) for mode in (False, True))
     if fast[1] is None or wide[1] is None:

@@ -126,7 +126,7 @@ class HandlerFile:
 
 
 class FunctionRule:
-    """A handler function as a dynamic rule. After it raises or takes too long, it is off and all events pass it.
+    """A handler function as a dynamic rule; once it raises or takes too long, it is switched off and all events pass.
 
     Attributes:
         position: `file.py:function`, as rules write it.
@@ -192,7 +192,7 @@ class Handlers:
         self.rules: list[FunctionRule] = []
 
     def __call__(self, position: str) -> FunctionRule:
-        """Return the handler that rules call `file.py:function`.
+        """Return the handler at `position`, which rules write as `file.py:function`.
 
         Raises:
             UsageError: The user did not allow it, or the file or the function cannot be loaded.

@@ -104,7 +104,7 @@ class StaticMask:
         return np.asarray(self._kind == _ON)
 
     def of(self, rows: Rows) -> Bools:
-        """Return which of some events pass, bool (len(rows),)."""
+        """Return for each of the given events whether it passes, bool (len(rows),)."""
         events = self._trace.events
         code = events.code[rows]
         passes = self._on.of(code)
@@ -138,7 +138,7 @@ class StaticMask:
         return passes
 
     def _payload_test(self, rows: NDArray[np.integer], code: NDArray[np.uint16]) -> Bools:
-        """The vectorised form of `event_context.tested_thread` for events whose payload names the thread."""
+        """Return which events pass by the thread in their payload; vectorised form of `event_context.tested_thread`."""
         events, payloads, threads = self._trace.events, self._trace.payloads, self._trace.threads
         word_0, word_1 = (payloads.column(rows, word).view(np.int32) for word in (0, 1))
         owner_pid, owner_tid = threads.pid[events.thread[rows]], threads.tid[events.thread[rows]]
@@ -156,14 +156,14 @@ class StaticMask:
 
 
 def _names_its_thread(code: int, is_vthread: bool) -> bool:
-    """Return whether the tested thread is named in the payload rather than being the thread of the event."""
+    """Return whether pid and tid rules test a thread that the payload names, instead of the thread of the event."""
     if class_of(code) == WireClass.COMM:
         return event_of(code) in (2, 3, 4, 5, 6, 7, 8, 10, 11)
     return is_vthread and event_of(code) >= VTHREAD_OFFSET
 
 
 def _absolute(rows: Rows, positions: NDArray[np.intp]) -> NDArray[np.integer]:
-    """Return event rows from positions within a slice or an array of rows."""
+    """Return the event rows at `positions` within `rows`, a slice or an array."""
     return positions + (rows.start or 0) if isinstance(rows, slice) else rows[positions]
 
 
@@ -196,7 +196,7 @@ def _call_handlers(
 
 
 class _Evaluation:
-    """The dynamic rules of some events: the rule of each event, and the results of the stateless rules."""
+    """Evaluates the dynamic rules of the given events: stateless rules at once, Python handlers event by event."""
 
     def __init__(self, rules: RuleSet, trace: Trace, rows: NDArray[np.integer], derived: DerivedColumns) -> None:
         self._rules, self._trace, self._rows, self._derived = rules, trace, rows, derived
@@ -307,7 +307,7 @@ class RuleSet(Switches):
         return twin
 
     def state(self) -> tuple[object, ...]:
-        """Return everything that decides what passes, comparable and hashable."""
+        """Return all settings that decide which events pass, as a tuple that can be compared and hashed."""
         return (
             *super().state(),
             *sorted((c, -1, id(rule)) for c, rule in self.class_handlers.items()),
@@ -341,7 +341,7 @@ class RuleSet(Switches):
     def mask(
         self, trace: Trace, rows: NDArray[np.integer] | None = None, derived: DerivedColumns | None = None
     ) -> NDArray[np.bool_]:
-        """Return which events of a trace pass, the same as `admits()` one by one in time order.
+        """Return which events of a trace pass; the same result as `admits()` called for each event in time order.
 
         Args:
             trace: The events.
@@ -414,7 +414,7 @@ class RuleSet(Switches):
         self._changed()
 
     def codes_at(self, external: int | None = None, event: int | None = None) -> NDArray[np.bool_]:
-        """Return the codes that are on and call a handler attached to a class or an event, bool (32768,).
+        """Return the codes that are on and whose events would call a handler of a class or event, bool (32768,).
 
         Args:
             external: The class; None = all classes, even those that take no handler.
@@ -484,14 +484,14 @@ class RuleSet(Switches):
         return self.call_handlers(context) if known is None else known
 
     def call_handlers(self, context: EventContext) -> bool:
-        """Call the class's and the event's handler for an event whose pid and tid have passed."""
+        """Call the class's and the event's handler for an event whose pid and tid pass; return whether it passes."""
         address, _, _, of_class, of_event = self._plan_of(context.code)
         if address.vector_word >= 0:
             return self.call(address, context, *self.handlers_of(address, context.words))
         return self.call(address, context, of_class, of_event)
 
     def passes_thread(self, event_code: int, actual: tuple[int, int]) -> bool | None:
-        """Compare a pid and tid with those stored for a code; None if they pass and handlers have to be called."""
+        """Return False if a pid and tid differ from those stored for a code, else True, or None if handlers decide."""
         address, pid, tid, of_class, of_event = self._plan_of(event_code)
         if pid and (pid != actual[0] or (tid and actual[1] not in (tid, NOT_TESTED))):
             return False
@@ -500,11 +500,11 @@ class RuleSet(Switches):
         return None if self._follows_calls(address.external) else True
 
     def _follows_calls(self, external: ExternalClass | None) -> bool:
-        """Return whether `call` has to see all events of a class: an entry's handler may let its call's exit pass."""
+        """Return whether `call` needs all events of a class, as the handler of a call's entry may let its exit pass."""
         return external in _CALL_PARTS and C.KERCALLENTER in self.class_handlers
 
     def codes_with_handler(self, codes: NDArray[np.integer]) -> NDArray[np.bool_]:
-        """Return the codes that `call` has to see, bool (32768,).
+        """Return the codes for whose events `call` must be called, bool (32768,).
 
         Args:
             codes: The codes that occur.
@@ -546,7 +546,7 @@ class RuleSet(Switches):
     def handlers_of(
         self, address: ExternalEvent, words: tuple[int, ...]
     ) -> tuple[DynamicRule | None, DynamicRule | None]:
-        """Return the class's and the event's dynamic rule of one event."""
+        """Return two dynamic rules for one event: that of its class, and that of the event itself; None = none."""
         external, number = address.external, address.number
         if external is None or external is C.KERCALLINT:  # the interrupted form has no handler of its own
             return None, None
@@ -557,10 +557,10 @@ class RuleSet(Switches):
     def call(
         self, address: ExternalEvent, context: EventContext, of_class: DynamicRule | None, of_event: DynamicRule | None
     ) -> bool:
-        """Call two given rules as the kernel does: that of the event only if that of the class lets the event pass.
+        """Return whether an event passes two rules as in the kernel: `of_event` is called only if `of_class` passes it.
 
-        If a class rule of KERCALLENTER returns 2 and the call has no rule of its own, the exit of that call passes
-        without a call of its handler.
+        If the class rule of KERCALLENTER returns 2 and the entry has no event rule, the exit of this kernel call passes
+        and no handler is called for it.
         """
         if self._exit_passes and address.external in _CALL_PARTS and (context.pid, context.tid) in self._exit_passes:
             # By an entry too: the exit of the call before was off.

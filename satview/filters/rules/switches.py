@@ -90,16 +90,18 @@ PID_CLASSES: Final = {
 class Switches:
     """Classes and events on or off, fast or wide, pid and tid per event; everything off and fast at first.
 
+    Each method for a mode of TraceEvent() returns 0, or the QNX error number that the kernel would return.
+
     Attributes:
         release: Release that the numbers are for.
         control, process, vthread: Event masks, as TraceEvent() has them.
-        thread: Event mask; `thread_is_wide` hides in it up to 7.x.
+        thread: Event mask; bit 31 up to 7.x, and bit 64 in 8.0, is `thread_is_wide`.
         calls: uint8 (128,), bits enter 1, exit 2, enter wide 4, exit wide 8.
         comm, system: uint8 (1024,), bits on 1, wide 2.
         user: bool (1024,).
         interrupts, interrupt_handlers: uint8 (257,), bits enter 1, exit 2; the last represents vectors above 255.
         later: on/off per event of QUIP, SEC, QVM, PMU; bool (1024,) each.
-        known: Classes that TraceEvent() of the release knows.
+        known: Classes that TraceEvent() of the release accepts.
         threads_of: pid and tid tests of KERCALL, THREAD, VTHREAD, SYSTEM, COMM.
         version: Grows with every change, for callers that cache what follows from the switches.
         on_change: Called after every change, for a kernel that caches what it looks up for every event.
@@ -145,7 +147,7 @@ class Switches:
         self._changed()
 
     def state(self) -> tuple[object, ...]:
-        """Return everything that decides what passes, comparable and hashable."""
+        """Return all settings that decide which events pass, as a tuple that can be compared and hashed."""
         return (
             self.release,
             self.control,
@@ -168,7 +170,7 @@ class Switches:
         return states & ~self._wide_thread_bit
 
     def switches(self) -> tuple[object, ...]:
-        """Return what is on and off, without widths, pids and tids; comparable."""
+        """Return all on/off switches, without widths, pids and tids, as a tuple that can be compared."""
         return (
             self.control,
             self.process,
@@ -267,7 +269,7 @@ class Switches:
         return self._switch_class(external, False)
 
     def add_event(self, external: int, event: int) -> int:
-        """Switch events on: one, or several bits of a mask. INT means enter and exit of the vector."""
+        """Switch on one event, or all events in a mask. For INT this means entry and exit of an interrupt vector."""
         return self._switch_event(external, event, True)
 
     def del_event(self, external: int, event: int) -> int:
@@ -319,7 +321,7 @@ class Switches:
         return self._switch_one(masks, event, count, ON, on)
 
     def _masks_of(self, external: int) -> tuple[NDArray[np.uint8], int]:
-        """Masks of COMM or SYSTEM, and how many events of it the release has."""
+        """Return the switches of COMM or SYSTEM, and the number of events that this class has in the release."""
         return (self.comm, len(COMM_NAMES)) if external == C.COMM else (self.system, SYSTEM_COUNT[self.release])
 
     def _switch_bits(self, external: ExternalClass, event: int, on: bool) -> int:
@@ -499,5 +501,5 @@ def _no_listener() -> None:
 
 
 def _governed_by(address: ExternalEvent) -> int:
-    """Index of the switch of an event: its own number, except that ERROR has the switch of REPLY."""
+    """Return the index of the switch of an event: the event's number, except that ERROR has the switch of REPLY."""
     return COMM_REPLY if address.external is C.COMM and address.number == COMM_ERROR else address.number

@@ -48,7 +48,7 @@ NUMBER: Final = re.compile(r"0[xX][0-9A-Fa-f]{1,16}|[0-9]{1,20}")
 
 @cache
 def names_of_class(external: ExternalClass, release: Release) -> dict[str, int]:
-    """Return the event names of a class and TraceEvent()'s argument for each; empty if its events are numbers.
+    """Return TraceEvent()'s event argument for each event name of a class; empty if the class has only event numbers.
 
     Shared: not to be changed.
     """
@@ -72,7 +72,7 @@ def _is_bit(external: ExternalClass, release: Release) -> bool:
 
 
 def event_argument(name: str, external: ExternalClass, release: Release) -> int | None:
-    """Return the event argument for a name or number, None if the class has no such event; `|` joins bits of a mask."""
+    """Return TraceEvent()'s event argument for a name, a number, or names of mask bits joined by `|`; or None."""
     if external in INT_CLASSES:
         name = _INTERRUPT_EVENT.sub("", name)
     if NUMBER.fullmatch(name):
@@ -129,8 +129,8 @@ class Action:
 
     Attributes:
         mark: Text of the mark at the event; empty = the text of `DEFAULT_MARK`.
-        keep: Number of buffers that are still filled before it stops.
-        stops: Whether it ends the recording.
+        keep: Number of buffers that are still filled before the recording stops.
+        stops: Whether the trigger ends the recording.
     """
 
     mark: str = ""
@@ -175,11 +175,11 @@ class Rule:
 
     @property
     def is_where(self) -> bool:
-        """Whether it is a condition on every event."""
+        """Whether the rule is a condition on every event (`WHERE` alone)."""
         return self.mode is None and self.action is None
 
     def expression(self, release: Release, taught: Taught | None = None) -> Expression:
-        """Return its condition, ready for use."""
+        """Return the condition of the rule as a checked expression."""
         return Expression(self.condition, release, taught=taught, is_trigger=self.action is not None)
 
     def text(self, release: Release) -> str:
@@ -209,7 +209,7 @@ class Rule:
 
 
 def quoted(word: str) -> str:
-    """Return a word as it is written in a rule: in quotes if it has blanks or signs in it."""
+    """Return a word as rules write it: in quotes if it contains blanks, quotes, `#` or `|`, or looks like a number."""
     if re.fullmatch(r"[^\s\"#|]+", word) and not NUMBER.fullmatch(word):
         return word
     return in_quotes(word)
@@ -322,7 +322,7 @@ class RuleLine:
         return Rule(None, condition=condition, action=action, line=self.number, condition_start=self.condition_start)
 
     def _actions(self, start: int) -> Action:
-        """Return the actions from a column on."""
+        """Return the actions that are written from column `start` on, after `THEN`."""
         values: dict[str, str] = {}
         end, is_more = start, True
         while is_more:
@@ -347,7 +347,7 @@ class RuleLine:
         return Action(_unquoted(values.get("mark", "")), int(values.get("keep", 0)), "stop" in values)
 
     def _no_action(self, start: int) -> RuleError:
-        """Return the fault of a text that is not an action, at its first word."""
+        """Return the error for a text that is not an action; the error's position is the first word."""
         word = next((word for word in self.words if word.start >= start), None)
         if word is None:
             return self._fault("an action is missing: " + ", ".join(_ACTION_FORMS.values()))
@@ -507,7 +507,7 @@ def _not_read(limit: str, line: int) -> Diagnostic:
 def check_rules(
     text: str, release: Release, processes: Processes | None = None
 ) -> tuple[tuple[Rule, ...], tuple[Diagnostic, ...]]:
-    """Read rules and report every fault instead of raising; faulty lines are left out."""
+    """Return the rules of all faultless lines of a text, and the faults of the others, instead of raising an error."""
     rules: list[Rule] = []
     faults: list[Diagnostic] = []
     pattern_count = 0

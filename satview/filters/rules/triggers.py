@@ -54,19 +54,19 @@ class Trigger:
 
     @property
     def mark(self) -> str:
-        """The text of its marks."""
+        """Text of the marks that the trigger makes."""
         return self.action.mark or DEFAULT_MARK
 
     @property
     def codes(self) -> Bools:
-        """Codes of the events that it has to be given, bool (32768,)."""
+        """Codes of the events that must be passed to the trigger, bool (32768,)."""
         pair = self.condition.latency
         ends = (part for part in (pair.begins, pair.ends) if part is not None) if pair is not None else ()
         return np.asarray(np.any([codes_that_fit(part) for part in (self.condition.tree, *ends)], axis=0))
 
 
 class Watch:
-    """A trigger that is given one event after another, as a kernel logs them.
+    """Tests a trigger on one event after another, as a kernel logs them.
 
     Args:
         trigger: The trigger.
@@ -115,7 +115,7 @@ class Watch:
 
 @dataclass(slots=True)
 class _Spans:
-    """The spans of threads between two parts of a stream; the columns have one entry per thread, by ascending key."""
+    """The spans of threads at the end of one part of a stream; columns have one entry per thread, by ascending key."""
 
     key: _Rows = field(default_factory=lambda: np.empty(0, np.int64))
     begin: _Rows = field(default_factory=lambda: np.empty(0, np.int64))  # cycles, -1 for none
@@ -123,7 +123,7 @@ class _Spans:
     seen: _Rows = field(default_factory=lambda: np.empty(0, np.int64))  # cycles of its last event
 
     def find(self, key: _Rows) -> _Rows:
-        """Return the entries of some threads; -1 = none."""
+        """Return for each thread the index of its entry; -1 if it has none."""
         if not len(self.key):
             return np.full(len(key), _NONE)
         position = np.minimum(np.searchsorted(self.key, key), len(self.key) - 1)
@@ -131,7 +131,7 @@ class _Spans:
 
 
 class _WithLatency(TraceDerivedColumns):
-    """The columns of a trace, and the latencies of some rows."""
+    """Derived columns of a trace, with latencies for some of its rows."""
 
     def __init__(self, trace: Trace, derived: DerivedColumns, rows: _Rows, latency_ns: _Rows) -> None:
         super().__init__(trace)
@@ -143,7 +143,7 @@ class _WithLatency(TraceDerivedColumns):
 
 
 class Scan:
-    """A trigger that is given the events of a trace at once, or those of a stream part by part.
+    """Tests a trigger on all events of a trace at once, or on a stream part by part.
 
     Args:
         trigger: The trigger.
@@ -192,7 +192,7 @@ class Scan:
     def _once(
         self, trace: Trace, rows: _Rows, span: _Rows, known: _Rows, with_span: Bools
     ) -> tuple[Bools, NDArray[np.int64]]:
-        """Return the events that are hits if each span counts once, and the spans that have been counted."""
+        """Return which events are hits if each span counts once, bool (len(rows),), and the spans that have counted."""
         is_hit = with_span.copy()
         counted = np.flatnonzero(with_span & (known >= 0))
         spent, earliest = np.unique(span[counted], return_index=True)
@@ -202,7 +202,7 @@ class Scan:
         return is_hit, spent
 
     def _ends(self, trace: Trace, rows: _Rows, pair: nodes.Latency) -> tuple[_Rows, _Rows, _Rows, _Rows]:
-        """Return the events of a pair by thread, and for each its thread and the begin and length of a span, or -1."""
+        """Return for the events of a pair, by thread: row, thread, time if a span begins, length of the ending span."""
         begins, ends = (_fitting(trace, rows, part) for part in (pair.begins, pair.ends))
         either = np.union1d(begins, ends)
         key = _keys(trace, either)
@@ -228,7 +228,7 @@ class Scan:
         return either, key, begin, length_ns
 
     def _go_on(self, trace: Trace, spans: tuple[_Rows, _Rows, _Rows, _Rows], spent: NDArray[np.int64]) -> None:
-        """Keep what the next part of a stream needs."""
+        """Store the last span of each thread for the next part of the stream."""
         rows, key, begin, length_ns = spans
         length_ns[spent[spent < len(rows)]] = UNKNOWN
         old = self._spans
@@ -251,7 +251,7 @@ class Scan:
 
 
 def _fitting(trace: Trace, rows: _Rows, part: nodes.Node | None) -> _Rows:
-    """Return which events are one end of a pair, ascending."""
+    """Return the rows, ascending, of the events that meet the condition for one end of a pair."""
     assert part is not None
     candidates = rows[codes_that_fit(part)[trace.events.code[rows]]]
     if not len(candidates):
@@ -267,7 +267,7 @@ def _keys(trace: Trace, rows: _Rows) -> _Rows:
 
 
 def _last_of_thread(rows: _Rows, key: _Rows, events: _Rows, own: _Rows) -> _Rows:
-    """Return the last event of a table in the thread of each event and up to it: a position in the table, or -1.
+    """Return for each event the last table row of its thread up to the event, as a position in the table; -1 = none.
 
     Args:
         rows: Rows of the table, sorted by thread and row.

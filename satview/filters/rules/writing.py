@@ -36,7 +36,7 @@ class TraceloggerCommand:
     Attributes:
         text: The command line.
         is_exact: True if a capture with it has exactly the events that the rules let pass.
-        reasons: Rules it cannot carry out, one sentence each; empty if it is exact. The C program can.
+        reasons: Rules that tracelogger cannot carry out but the C program can, one sentence each; empty if exact.
     """
 
     text: str
@@ -95,7 +95,7 @@ def _is_off(state: RuleSet, external: C) -> bool:
 
 
 def _anything_wide(state: RuleSet) -> bool:
-    """Return whether any event that is on is wide."""
+    """Return whether any event that is switched on is logged wide."""
     enters, leaves = state.calls & 5 == 5, state.calls & 10 == 10
     is_thread = state.thread_is_wide and bool(state.thread & state.all_states)
     return bool(
@@ -104,7 +104,7 @@ def _anything_wide(state: RuleSet) -> bool:
 
 
 def _differences(state: RuleSet, rebuilt: RuleSet) -> list[str]:
-    """Return the differences of the command line: events the rules leave out or have in another form, as sentences."""
+    """Return sentences on events that the command line logs although the rules do not, or logs in another form."""
     reasons = []
     if state.switches() != rebuilt.switches():
         reasons.append("some classes are on in part: tracelogger can only leave out whole classes")
@@ -129,7 +129,7 @@ def _widths_of_what_is_on(state: RuleSet, on: RuleSet) -> tuple[object, ...]:
 
 
 def from_tracelogger_args(arguments: str, release: Release) -> ImportedArguments:
-    """Return the rules that a tracelogger command line sets; it is given as in TRACELOGGER_ARGS, with blanks.
+    """Return the rules that a tracelogger command line sets, written as in TRACELOGGER_ARGS, with blanks.
 
     Args:
         arguments: The command line, with or without `tracelogger` in front.
@@ -167,7 +167,7 @@ _MEANINGS: Final = {
 
 
 def logger_numbers(arguments: str) -> dict[str, int]:
-    """Return the options of a tracelogger command line whose value is a plain number, by letter; the last one counts.
+    """Return the options of a tracelogger command line that have a plain number, by letter; of repeated ones the last.
 
     Args:
         arguments: The command line, with or without `tracelogger` in front.
@@ -191,7 +191,7 @@ def _left_out(value: str, release: Release, notes: list[str]) -> list[Rule]:
 
 
 def _options(arguments: str) -> tuple[list[tuple[str, str]], list[str]]:
-    """Split a command line as getopt does: `-wF1`, `-w -F 1`, `-d1`; values may have blanks without quotes."""
+    """Return options with their values, and notes on faults; parsed as by getopt: `-wF1`, `-w -F 1`, `-d1`."""
     words = arguments.split()
     words = words[1:] if words and not words[0].startswith("-") else words
     options: list[tuple[str, str]] = []
@@ -219,7 +219,7 @@ def _options(arguments: str) -> tuple[list[tuple[str, str]], list[str]]:
 
 
 def rules_of(state: RuleSet) -> tuple[Rule, ...]:
-    """Return rules that set exactly this state from any earlier state, dynamic rules last.
+    """Return rules that produce exactly this state, whatever the state before; dynamic rules are last.
 
     Handlers that are neither expressions nor named functions cannot be written as text and are left out.
     """
@@ -270,7 +270,7 @@ def _switches(state: RuleSet) -> Iterator[Rule]:
 
 
 def _mask(state: RuleSet, external: ExternalClass) -> Iterator[Rule]:
-    """Rules for a class of event masks: the class and the events to switch off, or only the events."""
+    """Yield rules for a class of event masks: switch the class on and some events off, or only some events on."""
     mask: int = getattr(state, external.name.lower())
     whole = ALL_BITS
     if external is C.THREAD:
@@ -291,7 +291,7 @@ def _mask(state: RuleSet, external: ExternalClass) -> Iterator[Rule]:
 
 
 def _has_int_class(state: RuleSet) -> bool:
-    """Whether ADDCLASS INT was written; it switches the interrupt handlers on as well."""
+    """Return whether the rules include ADDCLASS INT, which switches the interrupt handlers on as well."""
     return _whole_class(state.interrupts, 3) and _whole_class(state.interrupt_handlers, 3)
 
 
@@ -307,7 +307,7 @@ def _pairs(
     masks: NDArray[np.uint8],
     handlers: NDArray[np.uint8] | None,
 ) -> Iterator[Rule]:
-    """Rules for enter and exit bits per call or vector, with the class of both if both are set."""
+    """Yield rules for entry and exit switches per call or vector; `union` is used where both are set."""
     if enter not in state.known:  # 8.0 has INT alone
         both = masks & 3 == 3
         if both.all():
@@ -336,7 +336,7 @@ def _pairs(
 
 
 def _flags(external: ExternalClass, on: NDArray[np.bool_], already: bool, limit: int) -> Iterator[Rule]:
-    """Rules for a class with one switch per event; events from `limit` on have only the switch of the class."""
+    """Yield rules for a class with one switch per event; events from `limit` on follow the switch of the class."""
     base = bool(on[limit]) if limit < len(on) else int(on.sum()) * 2 > len(on)
     if base and not already:
         yield Rule(Mode.ADDCLASS, external)
@@ -366,7 +366,7 @@ def _widths(state: RuleSet) -> Iterator[Rule]:
 def _threads(
     state: RuleSet, external: ExternalClass, pids: NDArray[np.int32], tids: NDArray[np.int32]
 ) -> Iterator[Rule]:
-    """Rules for the pids and tids of one class: the usual setting for the class, the others one by one."""
+    """Yield rules for the pids and tids of one class: the most common setting for the class, others by event."""
     settings = list(zip(pids.tolist(), tids.tolist(), strict=True))
     is_mask = external in (C.THREAD, C.VTHREAD) and not (external is C.THREAD and state.release is Release.QNX_8)
     limit = {C.COMM: len(COMM_NAMES), C.SYSTEM: SYSTEM_COUNT[state.release]}.get(
@@ -393,7 +393,7 @@ def _thread_rule(
 
 
 def handler_rules(state: RuleSet) -> Iterator[tuple[Rule, DynamicRule]]:
-    """Yield each dynamic rule, with its class or event as a rule without a condition before it."""
+    """Yield each dynamic rule after a `Rule` without condition that names its class or event."""
     for external, handler in sorted(state.class_handlers.items()):
         yield Rule(Mode.ADDCLASSEVHANDLER, external), handler
     for (external, number), handler in sorted(state.event_handlers.items(), key=lambda item: item[0]):

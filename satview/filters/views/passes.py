@@ -58,9 +58,9 @@ class FilterCombination:
         """Return which events the combined filters let through, bool (events,); None if no filter has a mask.
 
         Args:
-            mask_of: Returns the mask of a filter, or that of `not` the filter. Neither has an event for which it is
-                unknown whether it fits.
-            negated: Whether to return the events that fit `not` the combination.
+            mask_of: Returns the mask of a filter by name, or of its negation; an event for which the filter is unknown
+                is in neither mask.
+            negated: Whether to return the events that fit the negated combination.
         """
         if not self.joint:
             return mask_of(self.name, negated)
@@ -81,7 +81,7 @@ class FilterCombination:
 
 
 def names_in(combination: str) -> set[str]:
-    """Return the names a combination mentions; empty if it cannot be read."""
+    """Return the filter names in the text of a combination; empty if the text cannot be parsed."""
     try:
         parts = tokens(combination)
     except ExpressionError:
@@ -167,7 +167,7 @@ _PAIR_LIMIT = 1 << 20
 
 
 def used_cpu(trace: Trace) -> Bools:
-    """Return the threads that ran, idle threads left out; bool (threads,)."""
+    """Return which threads ran, idle threads left out; bool (threads,)."""
     rows = rows_of_codes(trace, THREAD_RUNNING)
     selected = np.zeros(len(trace.threads), np.bool_)
     selected[trace.events.thread[rows]] = True
@@ -175,13 +175,13 @@ def used_cpu(trace: Trace) -> Bools:
 
 
 def changed_state(trace: Trace) -> Bools:
-    """Return the threads with more than one state in the trace, bool (threads,): START reports one for each thread."""
+    """Return which threads have several state events in the trace, bool (threads,); START logs one for each thread."""
     _, owner = state_rows(trace)
     return _real(np.bincount(owner, minlength=len(trace.threads)) > 1)
 
 
 def did_ipc(trace: Trace) -> Bools:
-    """Return the threads that sent, received or replied, or were answered; bool (threads,)."""
+    """Return which threads sent or received a message or pulse, or replied or got a reply; bool (threads,)."""
     rows = rows_of_codes(trace, *(code(WireClass.COMM, event) for event in (0, 1, 2, 3, 10, 11)))
     selected = np.zeros(len(trace.threads), np.bool_)
     selected[trace.events.thread[rows]] = True
@@ -191,7 +191,7 @@ def did_ipc(trace: Trace) -> Bools:
 
 
 def top_by_cpu(trace: Trace, count: int, cpu_cycles: NDArray[np.int64]) -> Bools:
-    """Return the threads that ran longest, at most `count`, idle threads left out; bool (threads,).
+    """Return which threads ran longest, at most `count`, idle threads left out; bool (threads,).
 
     Args:
         trace: Trace of the threads.
@@ -208,8 +208,8 @@ def top_by_cpu(trace: Trace, count: int, cpu_cycles: NDArray[np.int64]) -> Bools
 def message_graph(trace: Trace) -> NDArray[np.int64]:
     """Return which thread sends to which, int64 (pairs, 2): thread rows (client, server), each pair once.
 
-    The server is the thread that received the message or replied to the client. If neither is known for a client and
-    a process, it is every thread of that process that receives messages, or every thread of it if none does.
+    The server is the thread that received the message or replied to the client. If this thread is not known for a
+    client and a process, all threads of the process that receive messages are servers, or all its threads if none does.
     """
     replies = rows_of_codes(trace, _REPLY, _ERROR)
     payloads, events = trace.payloads, trace.events
@@ -233,7 +233,7 @@ def message_graph(trace: Trace) -> NDArray[np.int64]:
 
 
 def message_family(trace: Trace, threads: Bools, graph: NDArray[np.int64] | None = None) -> Bools:
-    """Return some threads and all threads they send to, nested sends included; bool (threads,)."""
+    """Return `threads` and all threads to which these send messages, directly or through others; bool (threads,)."""
     pairs = message_graph(trace) if graph is None else graph
     selected = threads.copy()
     while True:
@@ -258,7 +258,7 @@ _CACHE_LIMIT: Final = 16
 
 
 class Effect(StrEnum):
-    """What a pass does in the views."""
+    """The effect of a pass, a named filter, in the views."""
 
     COUNT = "count"  # nothing but its number of hits
     MARK = "mark"  # its events are highlighted
@@ -273,11 +273,11 @@ class Pass:
     Attributes:
         name: Its name, on its chip and in combinations; unique in its stack.
         rules: Rules as text; may be empty.
-        expression: A condition; may be empty. Both must hold where both are given.
+        expression: A condition; may be empty. If rules are given too, both must hold.
         effect: Its effect in the views.
         is_on: False while it is switched off.
-        is_inverted: True if it represents the events that do not fit. As with `not`, if a condition is unknown for an
-            event, neither the filter nor the inverted one lets the event through.
+        is_inverted: True if the pass represents the events that do not fit. As with `not`, an event for which the
+            condition is unknown passes neither the filter nor the inverted filter.
     """
 
     name: str
@@ -290,12 +290,12 @@ class Pass:
 
 @dataclass(frozen=True, slots=True)
 class PassStack:
-    """The passes over one trace, in order.
+    """The passes (named filters) over one trace, in order.
 
     Attributes:
         passes: The passes.
-        combination: Names with and, or, not and brackets, for the hits that search, export and statistics use. A pass
-            that is off is left out of it, with its `not`. Empty = all passes that are on must hold.
+        combination: Names with and, or, not and brackets: the hits that search, export and statistics use. A pass that
+            is off is left out together with its `not`. Empty = all passes that are on must hold.
     """
 
     passes: tuple[Pass, ...] = ()
@@ -345,7 +345,7 @@ class PassResult:
     Attributes:
         counts: Hits per pass by name, passes that are off included.
         masks: Events that each pass lets through, bool (events,).
-        hits: Events that fit the combination of all, bool (events,).
+        hits: Events that fit the combination of the stack, bool (events,).
         hidden: Events that some HIDE pass leaves out.
         dimmed: Events that some DIM pass fades and no pass hides.
         marked: Events that some MARK pass highlights and no pass hides.
@@ -377,13 +377,13 @@ class PassEvaluator:
         self._is_cancelled: Callable[[], bool] = never
 
     def mask(self, item: Pass, negated: bool = False) -> Bools:
-        """Return the events that fit a pass, or (`negated`) those that do not, whether it is inverted or not.
+        """Return the events that fit a pass, or (`negated`) that do not fit; `is_inverted` of the pass is ignored.
 
         Returns:
             bool (events,), shared, not to be changed.
 
         Raises:
-            RuleError: Its rules or its expression are faulty.
+            RuleError: The rules or the expression of the pass are faulty.
             Cancelled: The task was cancelled.
         """
         key, cache = (item.rules, item.expression, negated), self._cache
@@ -428,7 +428,7 @@ class PassEvaluator:
             return build(rules, release, self._load)
 
     def shown(self, item: Pass, negated: bool = False) -> Bools:
-        """Return the events that a pass represents, or (`negated`) those that it does not; see `mask`."""
+        """Return the events that a pass represents, `is_inverted` included, or (`negated`) the others; see `mask`."""
         return self.mask(item, negated is not item.is_inverted)
 
     def result(self, stack: PassStack) -> PassResult:
@@ -469,7 +469,7 @@ class PassEvaluator:
 
 
 def never() -> bool:
-    """Return False: nothing is cancelled."""
+    """Return False: the default of a function that tells whether a task is cancelled."""
     return False
 
 

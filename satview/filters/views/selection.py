@@ -70,7 +70,7 @@ def rules_of_selection(
 
 
 def _of_inserted(trace: Trace, codes: NDArray[np.bool_]) -> str:
-    """Return a comment on selected events of other classes that have their switches in USER; empty if none has."""
+    """Return a comment line on selected inserted events, which the switches of USER control; empty if none."""
     selected = np.flatnonzero(codes & inserted_by_code(trace) & (trace.code_counts > 0)).tolist()
     names = dict.fromkeys(trace.catalogue.name(code) for code in selected if class_of(code) != WireClass.USER)
     return (
@@ -110,12 +110,12 @@ def _switches(trace: Trace, codes: NDArray[np.bool_], is_wide: Mapping[int, bool
 
 
 def switch_of(state: RuleSet, code: int, inserted: NDArray[np.bool_]) -> ExternalEvent:
-    """Return the switch of an event; for events that programs insert, the switch of their number in USER."""
+    """Return the switch that controls the events of a code; for inserted events, that of the same number in USER."""
     return ExternalEvent(C.USER, event_of(code)) if inserted[code] else state.address(code)
 
 
 def _switched_by(state: RuleSet, code: int, inserted: NDArray[np.bool_]) -> ExternalClass | None:
-    """Return the class that has the switch of an event."""
+    """Return the class whose switches control the events of a code."""
     external = switch_of(state, code, inserted).external
     if external is C.KERCALLINT:
         return C.KERCALLEXIT
@@ -141,7 +141,7 @@ def _switch(state: RuleSet, external: ExternalClass, events: list[ExternalEvent]
 
 
 def _is_logged_wide(trace: Trace) -> bool:
-    """Return whether some event is longer than its fast form can be."""
+    """Return whether the trace was logged wide: some event is longer than its fast form can be."""
     long = np.bincount(trace.events.code[trace.events.slot_count > 1], minlength=len(trace.code_counts))
     fasts = (
         logged_list(trace.release, code, is_wide=False)[1]
@@ -155,7 +155,7 @@ def _is_logged_wide(trace: Trace) -> bool:
 
 
 def _of_threads(trace: Trace, threads: NDArray[np.bool_]) -> str:
-    """Return lines for the selected threads.
+    """Return lines of rules that select threads.
 
     Raises:
         UsageError: There are too many to list.
@@ -213,7 +213,7 @@ def _hiding(stack: PassStack) -> list[Pass]:
 
 
 def _conditions(stack: PassStack) -> tuple[str, bool]:
-    """Return the conditions as lines, and whether they are equivalent to the combination."""
+    """Return the conditions of a stack as `WHERE` lines, and whether they are equivalent to its combination."""
     if not stack.combination:
         return "".join(f"WHERE {_condition(item)}\n" for item in _hiding(stack) if item.expression.strip()), True
     texts = {item.name: _condition(item) for item in stack.passes if item.is_on and not item.rules.strip()}

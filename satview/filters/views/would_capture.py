@@ -129,7 +129,7 @@ class LoggedTrace:
     Attributes:
         trace: The trace.
         is_exact: Whether the number of slots is exact; otherwise it is a lower bound.
-        missing: bool (32768,), codes of events in which words of the form are missing.
+        missing: bool (32768,), codes of events for which the trace lacks words of the requested form.
     """
 
     trace: Trace
@@ -140,13 +140,13 @@ class LoggedTrace:
 def as_logged_trace(trace: Trace, is_wide: Callable[[int], bool]) -> LoggedTrace:
     """Return a trace with every event in the form that a rule set requests.
 
-    Rows, times and threads are those of the trace; codes lose the 64-bit flag if the fast form has none. A word of a
-    fast form that the wide one does not have reads 0. Events that programs insert stay as they are; for those that the
-    kernel may have logged as well, the shorter form is counted.
+    Rows, times and threads are those of the trace; codes lose the 64-bit flag if the fast form has none. A word that
+    only the fast form has reads 0. Events that programs insert stay as they are; if the kernel may have logged an
+    event as well, the shorter form is counted.
 
     Args:
         trace: The trace as it was captured.
-        is_wide: Returns the form of a code.
+        is_wide: Returns whether the events of a code are to be wide.
     """
     events = trace.events
     keys = events.code.astype(np.int64) << _COUNT_BITS | np.minimum(events.slot_count, (1 << _COUNT_BITS) - 1)
@@ -188,7 +188,7 @@ def as_logged_trace(trace: Trace, is_wide: Callable[[int], bool]) -> LoggedTrace
 
 
 def _has_failed(trace: Trace, rows: NDArray[np.intp], code: int) -> NDArray[np.bool_]:
-    """Return which exits have an error, bool (len(rows),): these are the same in both forms."""
+    """Return which exits report an error, bool (len(rows),): such exits are the same in both forms."""
     if not EXITS[code]:
         return np.zeros(len(rows), np.bool_)
     return RowColumns(trace, TraceDerivedColumns(trace), rows).failed()
@@ -207,7 +207,7 @@ _LEAVES: Final = code(WireClass.INT, 2)
 
 @dataclass(slots=True)
 class ControlEvents:
-    """Counts of the control events that the kernel adds, each of one slot."""
+    """Numbers of control events that the kernel adds; each takes one slot."""
 
     buffers: int = 0
     buffer_ends: int = 0
@@ -249,7 +249,7 @@ def control_events(
         cpus: (n,), CPU of each event.
         times: (n,), stamp of each event in cycles.
         slots: (n,), number of slots of each event.
-        interrupts: (n,), from `outer_interrupts`; a buffer that gets full in an interrupt is closed at its end.
+        interrupts: (n,), from `outer_interrupts`; a buffer that gets full in an interrupt is closed after its exit.
         logs_time: Whether TIME passes the filters.
     """
     sizes, control = BUFFER_SIZES[release], ControlEvents()
@@ -269,7 +269,7 @@ def _fill(
     logs_time: bool,
     control: ControlEvents,
 ) -> None:
-    """Fill the buffers of one ring, one buffer per step."""
+    """Simulate how the buffers of one ring are filled, one buffer per step, and count their events in `control`."""
     rollovers = _rollovers(cpus, stamps)
     start, left = 0, 0  # next event, and slots of the event before it that did not fit in their buffer
     while start < len(cpus) or left:
@@ -298,7 +298,7 @@ def _fill(
 
 
 def _rollovers(cpus: NDArray[np.uint8], stamps: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Return where a stamp is lower than the last one of the same CPU, bool (n,)."""
+    """Return for each event whether its stamp is lower than the previous stamp of the same CPU, bool (n,)."""
     order = np.argsort(cpus, kind="stable")
     lower = np.zeros(len(cpus), np.bool_)
     is_same = cpus[order][1:] == cpus[order][:-1]
@@ -315,7 +315,7 @@ _NAMES_MOST: Final = 4
 def why_nothing(
     built: BuiltRules, conditions: Sequence[Expression], trace: Trace, rows: slice, derived: DerivedColumns
 ) -> str:
-    """Return why no event of a part of a trace passes rules and conditions, as a sentence without a full stop.
+    """Return the reason why no event of a part of a trace passes, as a sentence without a full stop.
 
     Args:
         built: The rules, with their own conditions.
@@ -368,7 +368,7 @@ _LOGGER: Final = "tracelogger"
 
 @dataclass(frozen=True, slots=True)
 class ViewLoss:
-    """The events that one view would lose.
+    """The events that one view, such as the CPU lanes, would lose.
 
     Attributes:
         view: Name of the view.
@@ -389,9 +389,9 @@ class WouldCapture:
 
     Attributes:
         events, total_events: Events certainly logged, and all events of the trace or of the window.
-        undecided: More events that may have been logged: the trace does not have the values that decide it.
+        undecided: Further events that may have been logged: the trace lacks the values that decide this.
         slots, total_slots: Slots of these events in the form that the rules request, and slots in the trace.
-        is_exact: Whether the capture would have exactly these events and slots; otherwise at least these.
+        is_exact: Whether the capture would have exactly these events and slots; if False, at least these.
         bytes_per_s, total_bytes_per_s: Data rate of the capture, and of the trace.
         by_class: Logged and total events by printed class.
         losses: Losses of each view.
@@ -469,7 +469,7 @@ def would_capture(
 def _passing(
     state: RuleSet, trace: Trace, converted: LoggedTrace, derived: DerivedColumns, part: slice
 ) -> tuple[Bools, Bools]:
-    """Return which events of a part certainly pass, and which may pass, without CONTROL events; bool (events,) each."""
+    """Return which events of a part certainly pass, and which possibly do, CONTROL left out; bool (events,) each."""
     bounds, code = [], converted.trace.events.code
     is_inserted, may_be_inserted = inserted_events(trace)
     passes_as_user = passes_inserted(state)[trace.events.code]
@@ -511,7 +511,7 @@ def _doubts(trace: Trace, undecided: Bools) -> list[str]:
 
 
 def _of_logger(trace: Trace, logged: Trace, passes: Bools) -> list[str]:
-    """Return the number of events that pass and come from the logger itself: other captures have more or fewer."""
+    """Return a note on passing events of the logger itself, of which other captures have more or fewer."""
     is_logger = np.array([name.rsplit("/", 1)[-1] == _LOGGER for name in trace.processes.names])
     of_logger = passes & is_logger[trace.threads.process[trace.events.thread]]
     if not of_logger.any():
@@ -524,7 +524,7 @@ def _of_logger(trace: Trace, logged: Trace, passes: Bools) -> list[str]:
 
 
 def _added(logged: Trace, passes: Bools, logs_time: bool) -> ControlEvents:
-    """Return the events that the kernel adds to those that pass."""
+    """Return the numbers of control events that the kernel adds to the events that pass."""
     events = logged.events
     return control_events(
         logged.release,
@@ -537,7 +537,7 @@ def _added(logged: Trace, passes: Bools, logs_time: bool) -> ControlEvents:
 
 
 def _left_out(trace: Trace, part: slice, logs_time: bool, has_handler: bool) -> list[str]:
-    """Return the limits of the result, one sentence each."""
+    """Return sentences on events that the estimate does not include."""
     sentences = []
     if part.start:
         sentences.append(
