@@ -61,21 +61,21 @@ class Blame(IntEnum):
     PREEMPTED = 3
     """The thread is ready, and another one has its CPU."""
     TRACING = 4
-    """As `PREEMPTED`, by a thread of the program that writes the trace."""
+    """The thread is ready, and a thread of the program that writes the trace has its CPU."""
     NO_CPU = 5
     """The thread is ready, and no other thread has its CPU: a switch, affinity, or the budget of its partition."""
     LOCK = 6
-    """It waits for a mutex or a read/write lock."""
+    """The thread waits for a mutex or a read/write lock."""
     MESSAGE = 7
-    """It waits for a server to receive or to reply."""
+    """The thread waits for a server to receive its message or to reply."""
     SLEEP = 8
-    """It sleeps."""
+    """The thread sleeps."""
     WAKING = 9
     """The trigger of the interval has happened, but the kernel has not made the thread ready yet."""
     WAIT = 10
-    """It waits for anything else."""
+    """The thread waits for anything else."""
     UNKNOWN = 11
-    """The trace does not show it: events are missing, or the thread does not exist."""
+    """The trace does not show the state of the thread: events are missing, or the thread does not exist."""
 
 
 class Kept(IntEnum):
@@ -84,17 +84,17 @@ class Kept(IntEnum):
     NOTHING = 0
     """No CPU is idle for longer than a thread switch takes."""
     BUDGET = 1
-    """There are partitions, and its runmask allows the idle CPU: a call shows it, or the thread runs there next."""
+    """There are partitions, and the thread's runmask allows the idle CPU: a call shows that, or it runs there next."""
     RUNMASK = 2
-    """It has set a runmask that forbids the idle CPU."""
+    """The thread has set a runmask that forbids the idle CPU."""
     RUNMASK_OR_BUDGET = 3
-    """No event shows its runmask, and there are partitions."""
+    """No event shows the thread's runmask, and there are partitions."""
     UNLOGGED_RUNMASK = 4
-    """No event shows its runmask: it was set before the trace, or inherited from the thread's creator."""
+    """No event shows the thread's runmask: it was set before the trace, or inherited from the thread's creator."""
     UNKNOWN = 5
-    """Its runmask allows the idle CPU, and there are no partitions."""
+    """The thread's runmask allows the idle CPU, and there are no partitions."""
     SPENT = 6
-    """Its own CPU runs a thread of lower priority, which only a used-up partition budget explains."""
+    """The thread's own CPU runs one of lower priority, which only a used-up partition budget explains."""
 
 
 _KEPT_WORDS: Final = {

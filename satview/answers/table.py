@@ -53,17 +53,17 @@ class Known(IntEnum):
     EXACT = 0
     """The trace shows the value, or shows that there is none."""
     AT_LEAST = 1
-    """A lower bound: it goes on when the trace ends, or a part of it is not known."""
+    """A lower bound: what is measured goes on when the trace ends, or a part of it is not known."""
     AT_MOST = 2
     """An upper bound."""
     INFERRED = 3
-    """It follows from the order of events; no event shows it directly."""
+    """The value follows from the order of events; no event shows it directly."""
     GUESS = 4
     """One of several possibilities that the trace does not distinguish."""
     UNKNOWN = 5
-    """The trace does not show it."""
+    """The trace does not show the value."""
     ESTIMATE = 6
-    """It may be more or less, as data that it is computed from is missing."""
+    """The true value may be larger or smaller, as some of the data for it is missing."""
 
     @property
     def word(self) -> str:

@@ -28,7 +28,7 @@ class Direction(StrEnum):
     SAME = "same"
     """The change is smaller than the error of the unchanged replay."""
     CANNOT_TELL = "cannot tell"
-    """It may be chance, as there are too few rounds or they differ too much, or it depends on what is not traced."""
+    """The difference may be chance, as rounds are too few or differ too much, or depends on what is not traced."""
     NONE = "none"
     """The activity was not replayed, or never comes in the prediction."""
 

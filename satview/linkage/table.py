@@ -66,7 +66,7 @@ class Certainty(IntEnum):
     GUESS = 1
     """One of several possibilities that the trace does not distinguish."""
     INFERRED = 2
-    """It follows from the order of events and from what the kernel does; no event names both ends."""
+    """The link follows from the order of events and from what the kernel does; no event names both ends."""
     EXACT = 3
     """The events name each other, or leave no other possibility."""
 

@@ -43,13 +43,13 @@ class PieceKind(IntEnum):
     RUNNING = 0
     """The thread runs."""
     READY = 1
-    """It could run, and others have the CPUs."""
+    """The thread is ready, and other threads have the CPUs."""
     WAITING = 2
-    """It waits for a time, an interrupt, or a cause that the trace does not show."""
+    """The thread waits for a time, an interrupt, or a cause that the trace does not show."""
     WAKING = 3
-    """The event that ends its wait has happened, but the kernel has not made it ready yet."""
+    """The event that ends the wait has happened, but the kernel has not made the thread ready yet."""
     UNKNOWN = 4
-    """The trace does not show its state: events are missing, or the thread does not exist."""
+    """The trace does not show the thread's state: events are missing, or the thread does not exist."""
 
 
 PIECE_WORDS: Final = {
