@@ -103,7 +103,7 @@ class Binding:
 
     Attributes:
         command: The row of the table.
-        run: Carries it out.
+        run: Function that carries out the command.
         is_checked: Returns whether the check mark of a checkable command is set.
     """
 
@@ -205,7 +205,7 @@ class PanelRow:
 
     @property
     def side(self) -> Side:
-        """Where it is docked by default."""
+        """Side of the window at which the panel is docked by default."""
         return Side.RIGHT if self.topic is Topic.SELECTION else Side.BOTTOM
 
     @property
@@ -630,7 +630,7 @@ class KeyBindings(QObject):
     """The current keys of all commands, shared by all windows. Assigning a key to a command removes it from any other.
 
     Attributes:
-        file: Where the user's keys are stored; reports whether that worked.
+        file: The file of the user's keys; shows whether they are stored.
 
     Signals:
         changed: The keys of a command changed.
@@ -675,7 +675,7 @@ class KeyBindings(QObject):
         self._store()
 
     def use_table(self, command: Command | None = None) -> None:
-        """Restore the default keys of a command, or of all with None."""
+        """Restore the default keys of a command; None = of all commands."""
         if command is None:
             self._selected = {}
             self._store()
@@ -724,7 +724,7 @@ def _are_keys(keys: Any) -> bool:
 
 
 def _unknown_in(content: Any) -> dict[str, Any]:
-    """Return the stored keys of commands that a newer version wrote, so that they are not lost."""
+    """Return the stored keys of commands that this version does not have, so that they stay in the file."""
     known = {command.id for command in COMMANDS}
     return {name: keys for name, keys in ((content or {}).get("keys") or {}).items() if name not in known}
 

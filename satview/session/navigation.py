@@ -28,7 +28,7 @@ from satview.store.trace import Trace
 
 
 class SecondView(OpenTrace):
-    """A second set of lanes; it shares selection, filter, marks, search and answers with the first view.
+    """A second set of lanes with its own viewport; selection, filter, marks, search and answers are the first view's.
 
     Attributes:
         first: The first view.
@@ -72,7 +72,7 @@ class SecondView(OpenTrace):
         return self.first.basis
 
     def shut_down(self) -> None:
-        """Stop what belongs to this view only."""
+        """Stop the sorting of this view's lanes, and detach the view from the first; shared tasks go on."""
         self.first.others.remove(self)
         self.edits.forget(self.lanes)
         self.sorter.close()
@@ -143,8 +143,8 @@ class Navigation(QObject):
         """Select another lane.
 
         Args:
-            move: Takes the index of the selected lane among the shown ones (-1 = none) and their number; returns the
-                requested index, which is clamped.
+            move: Function of the selected lane's row number (-1 = none) and the number of rows; returns the row number
+                of the lane to select, which is clamped.
         """
         rows = self._opened.lanes.rows
         if not rows:
@@ -217,7 +217,7 @@ class Navigation(QObject):
         """Go from the event that begins a call, interrupt, handler or state to the one that ends it, or back.
 
         Raises:
-            UsageError: There is none, or pairs of a long trace are still being searched for.
+            UsageError: The trace has no such event, or pairs of a long trace are still being searched for.
         """
         event, trace = self._opened.selection.event, self._opened.trace
         if event is not None and len(trace.events) > _AT_ONCE and not are_made(trace):
@@ -311,7 +311,7 @@ class Navigation(QObject):
     def focus(self) -> None:
         """Zoom to the selected interval, or centre the selected event; called again, go back to the previous view.
 
-        After the view has moved or the selection has changed, it zooms in again.
+        If the view has moved or the selection has changed in between, the second call zooms or centres again.
         """
         viewport, target = self._opened.viewport, self.target()
         if target is None:

@@ -55,7 +55,7 @@ class Answer(QObject):
         self.changed.emit()
 
     def _take(self, result: object) -> None:
-        """Keep the result of the task; None if it failed."""
+        """Store the result of the finished task; `result` is None if the task failed."""
         raise NotImplementedError
 
     @Slot(object)
@@ -73,7 +73,7 @@ class Answer(QObject):
 
 
 class WatchedAnswer(Answer):
-    """An answer that is computed while it is visible, and again once a change of its input has settled.
+    """An answer that is only computed while a view shows it, and again once its input stays unchanged after a change.
 
     Args:
         settle_ms: How long the input must stay unchanged.
@@ -157,10 +157,10 @@ Query = Callable[[Trace, IsCancelled], Result]
 
 
 class TraceAnswer(Answer, Generic[Result]):
-    """Runs its query at the first `start`, and at the first one after each reload.
+    """Answer of one query about a trace, which runs at the first `start`, and at the first `start` after each reload.
 
     Attributes:
-        answer: The answer; after a reload the old one until the next `start`; None = not yet known.
+        answer: The answer; after a reload the old one until the query has run again; None = not yet known.
     """
 
     def __init__(self, trace: Trace, query: Query[Result], parent: QObject | None = None) -> None:
@@ -183,7 +183,7 @@ class TraceAnswer(Answer, Generic[Result]):
             self._start(partial(self._query, self._trace))
 
     def ask(self, query: Query[Result]) -> None:
-        """Replace the query; if the old one was started, run the new one, and keep the old answer until it is done."""
+        """Replace the query; run the new one if the old one was started. The old answer stays until then."""
         is_asked = self.answer is not None or self.is_busy
         self._query = query
         self.take(self._trace)
@@ -191,7 +191,7 @@ class TraceAnswer(Answer, Generic[Result]):
             self.start()
 
     def take(self, trace: Trace) -> None:
-        """Switch to a reloaded trace; the old answer stays until the next `start`."""
+        """Switch to a reloaded trace; the old answer stays until `start` has run the query again."""
         self._job.cancel()
         self._trace, self._is_of_this = trace, False
 

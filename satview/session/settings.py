@@ -198,7 +198,7 @@ class Settings(QObject):
         return self._values[key]
 
     def is_passing(self, key: str) -> bool:
-        """Return whether a value is from the command line, and so holds only until the program ends."""
+        """Return whether a setting has a value that is not stored, such as one from the command line."""
         return key in self._passing
 
     def set(self, key: str, value: Value, is_saved: bool = True) -> None:

@@ -24,10 +24,10 @@ _numbers = count()
 
 
 def dismantle(root: QObject) -> None:
-    """Delete a tree of Qt objects later, and then clear the attributes of its Python objects.
+    """Delete a tree of Qt objects in the event loop, and then clear the attributes of their Python objects.
 
-    Widgets refer to each other both ways (parents, signals, models), so their Python halves wait for the garbage
-    collector; without this, every array behind them would wait as well.
+    Widgets refer to each other both ways (parents, signals, models), so their Python halves stay in memory until the
+    garbage collector runs; without this function, so would every array that they refer to.
     """
     owned = [vars(item) for item in (root, *root.findChildren(QObject)) if type(item).__module__.startswith("satview")]
     number = next(_numbers)

@@ -73,7 +73,7 @@ class Follow(QObject):
             self.changed.emit()
 
     def begin_read(self) -> None:
-        """Record that a read begins: `due` is not sent until it has ended."""
+        """Record that a read begins; until `end_read`, `due` is not sent."""
         self._began_s = time.monotonic()
         self._next_s = float("inf")
 
@@ -96,7 +96,7 @@ class Follow(QObject):
         self.changed.emit()
 
     def finish(self) -> None:
-        """Record that the program that writes the file has ended: `over` follows once the rest is read."""
+        """Record that the program that writes the file has ended; `over` is sent once the rest of the file is read."""
         self._is_complete = True
 
     def stop(self) -> None:

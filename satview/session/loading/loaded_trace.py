@@ -64,7 +64,7 @@ class ShownState:
         timeline: Lanes of the trace that is shown.
         lanes: Visible lanes, and the selected one.
         state: The filter.
-        evaluator: Evaluator of the filter; has the Python files that may run.
+        evaluator: Evaluator of the filter, with the Python files that the user allowed to run.
         text: The text that is searched for.
     """
 
@@ -98,7 +98,7 @@ class Reload:
     hits: NDArray[np.uint32]
 
     def fits(self, shown: ShownState) -> bool:
-        """Return whether everything shown now is prepared; else call `prepared` again."""
+        """Return whether everything shown now is prepared in this reload; if not, `prepared` must be called again."""
         own = self.shown
         is_same = (own.timeline, own.state, own.text) == (shown.timeline, shown.state, shown.text)
         return is_same and all(
@@ -107,13 +107,13 @@ class Reload:
 
 
 def read_on(file: GrowingFile, is_cancelled: IsCancelled, report: Report) -> LoadedTrace:
-    """Read the data added to a followed file since the last read."""
+    """Read the data added to a followed file since the last read; return the whole trace."""
     trace = file.read(report, is_cancelled)
     return LoadedTrace.of(trace, file.restart)
 
 
 def prepared(loaded: LoadedTrace, shown: ShownState, is_cancelled: IsCancelled) -> Reload:
-    """Prepare everything that a window needs to show a reloaded trace.
+    """Return a reloaded trace with everything that a window needs to show it: names, lanes, filter, hits.
 
     Raises:
         Cancelled: `is_cancelled()` returned True.
@@ -147,7 +147,7 @@ def prepared(loaded: LoadedTrace, shown: ShownState, is_cancelled: IsCancelled) 
 
 
 def named_reading(path: Path, shown: ShownState, is_cancelled: IsCancelled) -> Reload:
-    """Prepare the shown trace with the names that a text of pidin adds.
+    """Return the shown trace with names from an output of QNX `pidin` added, prepared to be shown.
 
     Raises:
         UsageError: The file is no text of pidin, or the trace cannot take names.
@@ -176,7 +176,7 @@ def _view(trace: Trace, evaluator: FilterEvaluator, state: FilterState, is_cance
 
 
 def _make_ready(overlay: LaneOverlay, lanes: tuple[int, ...], edges: NDArray[np.int64]) -> None:
-    """Compute the sums of the overlay for these lanes in advance, so that no frame has to."""
+    """Compute the sums that the overlay keeps for these lanes, so that no frame has to compute them."""
     if lanes and not overlay.does_nothing:
         overlay.hide(lanes, np.zeros((len(lanes), len(edges) - 1), np.uint8), edges, waits=True)
         overlay.faded(lanes, edges, waits=True)
