@@ -39,12 +39,12 @@ _TIPS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Leaf:
-    """An entry of the tree that can be shown or hidden.
+    """An entry of the tree, such as an event or a thread, that can be shown or hidden.
 
     Attributes:
-        key: Number that identifies it.
-        title: Its name.
-        count: Number of its events.
+        key: Number that identifies the entry.
+        title: Name of the entry.
+        count: Number of events of the entry.
         note: Text of the last column.
     """
 
@@ -64,10 +64,10 @@ class LeafGroup:
 
 
 class _GroupItem(QTreeWidgetItem):
-    """A group. It emits one change for itself, instead of one per leaf while Qt passes its check state on.
+    """Tree item of a group. A click emits one change for the group, not one for each leaf that Qt then checks.
 
     Attributes:
-        passes_on: True while Qt passes the check state on.
+        passes_on: True while Qt sets the check state of the leaves.
     """
 
     passes_on = False
@@ -170,7 +170,7 @@ class CheckTree(QWidget):
         self.tree.viewport().update()
 
     def set_notes(self, notes: Mapping[int, str], of_groups: Sequence[str] = ()) -> None:
-        """Set texts of the last column: of leaves by key, and of groups in order."""
+        """Set the texts of the last column: for leaves by key, for groups in the order of the tree."""
         self.tree.blockSignals(True)
         for key, text in notes.items():
             if self._leaves[key].text(2) != text:

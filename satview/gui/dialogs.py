@@ -110,7 +110,7 @@ def folder_for_saving() -> Path:
 
 
 def ask_save(parent: QWidget, suggestion: Path, pattern: str) -> Path | None:
-    """Ask where to save; return None if the user cancels. A name without extension gets that of the selected type.
+    """Ask where to save; return None if the user cancels. A name without extension gets that of the file type.
 
     Args:
         parent: Parent.
@@ -127,7 +127,7 @@ def ask_save(parent: QWidget, suggestion: Path, pattern: str) -> Path | None:
 
 
 def free_path(folder: Path, name: str) -> Path:
-    """Return a path for a .kev file that does not exist yet: the name, with a number appended if necessary."""
+    """Return the path of a .kev file in a folder that does not exist yet: `name`, with a number if necessary."""
     for number in range(1, 1000):
         path = folder / (f"{name}.kev" if number == 1 else f"{name}-{number}.kev")
         if not path.exists():
@@ -178,9 +178,9 @@ def clicked_button(box: QMessageBox) -> QAbstractButton | None:
 
 
 def may_open(parent: QWidget, path: Path) -> bool:
-    """Return whether a file may be opened; an axis file that names files outside its folder needs the user's consent.
+    """Return whether a file may be opened; ask the user if it is an axis file with files outside its folder.
 
-    The user is shown those files. Consent is stored, and also applies to the command line.
+    The question lists those files. Consent is stored, and also applies to the command line.
     """
     if not is_axis(path):
         return True

@@ -69,7 +69,7 @@ _NAMES_SHOWN = 8
 
 
 class RuleBox(QWidget):
-    """An editor for rules that marks faults while the user types.
+    """An editor for capture rules that marks faults while the user types.
 
     Attributes:
         edit: The text.
@@ -109,7 +109,7 @@ class RuleBox(QWidget):
         return self.edit.toPlainText()
 
     def set_target(self, release: Release, processes: Mapping[str, Sequence[int]], is_wide: bool = False) -> None:
-        """Set the release, the process names with their pids, and whether events are wide by default."""
+        """Set the target that rules are checked against: release, pids by process name, and events wide by default."""
         self._release, self._processes, self._is_wide = release, processes, is_wide
         self.check()
 
@@ -184,7 +184,7 @@ _OFF: Final = 0.45  # opacity of names while the list is disabled
 
 
 class WorkloadList(QListWidget):
-    """All workloads with name and lesson."""
+    """A list of all simulated workloads, each with its name and what it teaches."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -209,7 +209,7 @@ class WorkloadList(QListWidget):
 
 
 class _TwoLines(QStyledItemDelegate):
-    """Draws a workload: its name, and below it the lesson."""
+    """Draws a workload on two lines: the name, and below the name what the workload teaches."""
 
     _PAD_PX: Final = 7
 
@@ -218,7 +218,7 @@ class _TwoLines(QStyledItemDelegate):
         self._lesson_of = dict(names())
 
     def sizeHint(self, option: QStyleOptionViewItem, _index: QModelIndex | QPersistentModelIndex) -> QSize:
-        """Return the size of two lines."""
+        """Return the size of two lines of text with padding."""
         return QSize(200, 2 * option.fontMetrics.height() + 2 * self._PAD_PX + 2)
 
     def paint(
@@ -261,7 +261,7 @@ _FIELD_PX: Final = 26
 
 
 class NewCaptureDialog(Dialog):
-    """All options of a simulated capture, and its start.
+    """Dialog with all options of a simulated capture; starts the capture.
 
     Attributes:
         workloads, seed, cpus, release, duration, form, mode, probe, live, rules, path: Editors.

@@ -63,7 +63,7 @@ _SETTING: Final = "capture/last_target"
 
 
 class _Last(msgspec.Struct):
-    """Values of the last capture, and the addresses used, newest first."""
+    """Stored values of the dialog at the last capture, and the target addresses used, newest first."""
 
     targets: list[str] = []
     is_wide: bool = False
@@ -77,7 +77,7 @@ class _Last(msgspec.Struct):
 
 
 class TargetDialog(Dialog):
-    """All options of a capture on a target, its start, progress and end.
+    """Dialog with all options of a capture on a target; starts and stops the capture and shows its progress.
 
     Attributes:
         target, is_wide, rules, ending, seconds, files, disk, kernel_buffers, own_buffers, path: Editors.
@@ -148,7 +148,7 @@ class TargetDialog(Dialog):
         return Bounds(self.kernel_buffers.value(), is_repeated=True, files=self.files.value(), disk_bytes=limit)
 
     def _allow_functions(self, request: TargetRequest) -> None:
-        """Ask for consent to run the Python code of the rules, for all releases, because the target's is not known yet.
+        """Ask for consent to run the Python code of the rules as read for any release: the target's is not known yet.
 
         Raises:
             UsageError: The user refused.

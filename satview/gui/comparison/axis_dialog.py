@@ -207,7 +207,7 @@ class AxisDialog(Dialog):
 
 
 def _first_rows(trace: Trace, comparison: Comparison) -> list[_FileRow]:
-    """Return the initial files: those of the open axis, or the open file and the compared one."""
+    """Return the initial rows of the table: the files of the open axis, or else the open file and the compared one."""
     if trace.format == FORMAT:
         return [_row_of_entry(entry) for entry in read_axis(trace.path)]
     paths, offsets = [trace.path], [""]

@@ -26,7 +26,7 @@ class SecondTrace(QObject):
     Attributes:
         comparison: The comparison of both traces.
         path: File of the second trace, which may still be loading; None = none.
-        error: Why the last file could not be shown; None = it could.
+        error: Why the last file could not be shown; None = no error.
 
     Signals:
         opened: The second trace is shown.

@@ -70,12 +70,12 @@ class FlameView(ExtentAnswer):
         opened.described.connect(self._later)
 
     def show_measure(self, measure: FlameWidth) -> None:
-        """Change what the widths of rectangles stand for."""
+        """Set the quantity that the width of a rectangle stands for, such as time or samples."""
         self._measure = measure
         self._request()
 
     def show_by_thread(self, is_by_thread: bool) -> None:
-        """Show functions of each process and thread separately, or added up over all of them."""
+        """Set whether each process and thread has its own functions in the graph, or all are added up."""
         self._is_by_thread = is_by_thread
         self._request()
 
@@ -92,7 +92,7 @@ class FlameView(ExtentAnswer):
 
     @Slot()
     def _later(self) -> None:
-        """Discard the present result, and compute again once the range rests."""
+        """Discard the table of functions, and compute again once the range stays unchanged."""
         self._table = None
         self._job.cancel()
         super()._later()
@@ -126,7 +126,7 @@ class FlameCanvas(QAbstractScrollArea):
 
     Attributes:
         graph: The flame graph; None = none yet.
-        zoomed: Rectangle with the width of the widget; its callers have the same width, and are pale.
+        zoomed: Rectangle that fills the width of the widget, as do its callers, which are pale.
         current: Rectangle that keys act on.
 
     Signals:
@@ -197,7 +197,7 @@ class FlameCanvas(QAbstractScrollArea):
         return int(np.count_nonzero(self.graph.is_function[nodes] & (right - left < _LEAST_PX)))
 
     def _inside(self) -> NDArray[np.int64]:
-        """Return the zoomed rectangle and all rectangles below it that have a width."""
+        """Return the zoomed rectangle and all rectangles of its callees that are wider than 0, int64 (n,)."""
         graph, zoomed = self.graph, self.zoomed
         assert graph is not None
         begin, end = graph.start[zoomed], graph.start[zoomed] + graph.width[zoomed]
@@ -206,7 +206,7 @@ class FlameCanvas(QAbstractScrollArea):
         return np.flatnonzero(is_inside & (graph.width > 0))
 
     def _visible_rectangles(self, first_level: int, last_level: int) -> NDArray[np.int64]:
-        """Return the visible rectangles of a range of levels."""
+        """Return the rectangles of a range of levels that belong to the zoomed one: its callers and callees."""
         graph = self.graph
         assert graph is not None
         nodes = np.concatenate((self._callers(), self._inside()))
@@ -409,9 +409,9 @@ class FlamePanel(Panel):
     Attributes:
         view: Computes the flame graph.
         canvas: Draws it.
-        measures: Selects what widths stand for.
-        by_thread: Separates processes and threads.
-        statement, message: What is drawn, and why nothing is.
+        measures: Selects the quantity that widths stand for.
+        by_thread: Check box that separates processes and threads.
+        statement, message: Labels that describe what is drawn, and why nothing is.
     """
 
     saved_fields = ("by_thread",)
@@ -512,7 +512,7 @@ class FlamePanel(Panel):
 
     @Slot(QPoint)
     def _on_menu(self, position: QPoint) -> None:
-        """Select the longest call of the current function, and request the context menu, which filters by it."""
+        """Select the longest call of the current function; request the context menu, with filters for this function."""
         graph, opened = self.canvas.graph, self._opened
         if graph is None or graph.table.trace is not opened.trace or graph.event[self.canvas.current] < 0:
             return

@@ -59,8 +59,8 @@ class _Tables(AnswerPanel):
     """A table with several answers, one per tab.
 
     Signals:
-        chosen: A row was clicked: its position in the whole answer.
-        event_chosen: A row about slow instances was clicked: the event to show.
+        chosen: A row was clicked; sends the position of the row in the whole answer.
+        event_chosen: A row about slow instances was clicked; sends the row of the event to show.
         focused: The table got the focus.
     """
 
@@ -92,7 +92,7 @@ class _Tables(AnswerPanel):
         self._lay_out(head, self.stack)
 
     def add_drawing(self, title: str, drawing: _Responses) -> None:
-        """Add a last tab with a drawing."""
+        """Add a tab with a drawing behind the tabs of the answers."""
         self._drawing = title, drawing
         self.stack.addWidget(drawing)
 
@@ -175,7 +175,7 @@ class _Responses(QWidget):
     """A histogram of response times, created when first shown, because importing pyqtgraph takes 0.3 s.
 
     Signals:
-        row_requested: As of `ResponsePlot`.
+        row_requested: A bar was clicked; sends the row of its worst instance.
     """
 
     row_requested = Signal(int)
@@ -222,10 +222,10 @@ class _Responses(QWidget):
 
 
 class LatePanel(Panel):
-    """Three tables: activities, instances of the selected activity, and blame for the time of the selected instance.
+    """Three tables: activities, instances of the selected activity, and where the time of the selected instance went.
 
     Attributes:
-        activities_view, instance_view: Compute the activities, and the blame of an instance.
+        activities_view, instance_view: Compute the activities, and the explanation of an instance.
         activities, instances, blame: The tables.
         responses: Histogram, in a tab of the instances.
         says: Describes the explained instance, or an error.

@@ -25,7 +25,7 @@ _SETTLE_MS = 60  # delay after the last change, for keys that are held
 
 
 class SnapshotView(WatchedAnswer):
-    """Follows the selection and cursor A, whichever was set last, while the panel is visible.
+    """Computes the states of all threads at the selected time or at cursor A, whichever was set last, while visible.
 
     Attributes:
         answer: The last result, states with their threads below; None = none yet.
@@ -51,7 +51,7 @@ class SnapshotView(WatchedAnswer):
         return self._cycles
 
     def hold(self, is_held: bool) -> None:
-        """Ignore the selection while the panel itself changes it, or follow it again."""
+        """Set whether changes of the selection are ignored, as while the panel itself changes the selection."""
         self._is_held = is_held
 
     def _selected(self) -> int | None:
@@ -169,7 +169,7 @@ class SnapshotPanel(AnswerPanel):
             self._fill()
 
     def _fill(self) -> None:
-        """Show the states; keep which are unfolded."""
+        """Show the states, with the same states unfolded as before."""
         table = self.view.answer
         if table is None:
             return
@@ -196,7 +196,7 @@ class SnapshotPanel(AnswerPanel):
             super()._on_clicked(index)
 
     def _show(self, row: int) -> None:
-        """Select the event at which a thread's state began; without one, its interval at the time of the snapshot."""
+        """Select the event that began a thread's state; without one, the thread's interval at the snapshot's time."""
         answer = self.model.answer
         if answer is None or not 0 <= row < len(answer):
             return

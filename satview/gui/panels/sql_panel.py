@@ -193,7 +193,7 @@ class SqlPanel(Panel):
             close_processes(self._opened.trace)
 
     def reload(self) -> None:
-        """List the views when first shown; repeat the query after the trace was refreshed."""
+        """List the SQL views when the panel is first shown; repeat the query after the trace was refreshed."""
         if not self.views.count():
             self._fill_views()
             start_early(self._opened.trace)

@@ -37,11 +37,11 @@ class RowMode(StrEnum):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FoundRows:
-    """The rows found.
+    """The transactions or latencies that were found.
 
     Attributes:
         mode: Kind of rows.
-        window: Their range; None = the whole trace.
+        window: The range in which they were searched for; None = the whole trace.
         total: Number of rows without filter and range.
         table: The rows, sorted.
     """
@@ -137,11 +137,11 @@ _NUMBER_TIP: Final = "A number, in decimal or with 0x"
 
 
 class FilterLine(QWidget):
-    """Three input fields and a statement.
+    """A line with three input fields, for the filter of transactions, and a statement about the rows.
 
     Attributes:
         client, server, number: Input fields. `client` is for messages only; for other rows, `server` is the thread.
-        statement: What is shown, in words.
+        statement: Label that describes the rows shown.
         requested: The last valid filter.
 
     Signals:
@@ -309,7 +309,7 @@ class TransactionsPanel(AnswerPanel):
 
     @Slot()
     def _catch_up(self) -> None:
-        """Find the rows of the new range, if the panel is visible; a panel behind another tab is not."""
+        """Find the rows of a changed range, if the panel is visible and not behind another tab."""
         if self._is_stale and self.view.answer is not None and not self.visibleRegion().isEmpty():
             self.reload()
 

@@ -82,7 +82,7 @@ class DurationAxis(pg.AxisItem):  # type: ignore[misc]  # pyqtgraph has no type 
 
 
 class CountAxis(pg.AxisItem):  # type: ignore[misc]  # pyqtgraph has no type hints
-    """An axis of counts: a count n is at log10(n + 1), so that 1 is visible beside thousands."""
+    """A logarithmic axis of counts: a count n has position log10(n + 1), so that 1 is visible beside thousands."""
 
     def tickValues(self, minVal: float, maxVal: float, _size: float) -> _Levels:  # noqa: N803
         """Return the positions of 0 and powers of ten."""

@@ -43,7 +43,7 @@ _BEGINS_PX: Final = 6
 
 @dataclass(frozen=True, slots=True)
 class _Gap:
-    """A drop position: above a sibling, or below the last (None); `y_px` is its position in the list of lanes."""
+    """A position between lanes to drop a lane at: above the lane `before`, or below the last one (None), at `y_px`."""
 
     before: int | None
     y_px: int
@@ -153,7 +153,7 @@ class LaneLabels(QWidget):
 
     @Slot()
     def _follow_window(self) -> None:
-        """Update the figures for the visible window, at intervals while it moves."""
+        """Start the timer after which the figures are updated for the visible window, unless it is running."""
         if not self._figures_timer.isActive():
             self._figures_timer.start()
 
@@ -345,7 +345,7 @@ class LaneLabels(QWidget):
             self._draw_text(painter, words, 20, area, theme.text)
 
     def _figure(self, row: LaneRow) -> tuple[float, LaidText | None]:
-        """Return the width and layout of the figure of a lane: its load; 0 and None without a figure."""
+        """Return width and layout of the figure (such as the load) at the right of a label; 0 and None without one."""
         info = self._opened.timeline.infos[row.index]
         if info.kind is not LaneKind.CPU and not _has_chip(row, info) and not info.is_counter:
             return 0.0, None

@@ -65,7 +65,7 @@ class Entry:
     """An entry of the legend.
 
     Attributes:
-        keys: What a click highlights, as `LegendHighlight.keys`; empty if it shows or hides other entries.
+        keys: Keys that a click highlights, as in `LegendHighlight`; empty if a click shows or hides other entries.
         name: Short name.
         says: Explanation for the tool tip.
     """
@@ -117,7 +117,7 @@ class Legend(QWidget):
 
     @Slot()
     def follow_lanes(self) -> None:
-        """Replace the general entry for processes by their colours, once the CPU lanes are built."""
+        """Replace the general entry for processes by one entry for each colour, once the CPU lanes are built."""
         if any(entry.keys == _PROCESSES for entry in self.entries):
             self._refresh()
 
@@ -412,7 +412,7 @@ def _activity_entry(value: int, name: str) -> Entry:
 
 
 def _processes(opened: OpenTrace) -> Iterator[Entry]:
-    """Yield the colours of processes on CPU lanes, the busiest first; a general entry until the lanes are built."""
+    """Yield an entry for each process colour on CPU lanes, busiest first; a general one until the lanes are built."""
     timeline = opened.timeline
     if not timeline.lanes_of_cpus:
         yield Entry(_PROCESSES, "process on a CPU", "on lanes of CPUs, in the colour beside the name of the process")

@@ -101,7 +101,7 @@ def hover_text(opened: OpenTrace, lane: int, span: Span | None, event: int | Non
 
 
 def _reason_lines(opened: OpenTrace, span: Span, cycles: int) -> list[str]:
-    """Return which threads run while a thread is READY, or what it waits for, as far as known without a search."""
+    """Return which threads run while a thread is READY, or what the thread waits for, if known without a search."""
     trace, timeline = opened.trace, opened.timeline
     if span.value == READY:
         runs = []
@@ -313,7 +313,7 @@ class SwimlaneMouse(QObject):
         return event_near(opened.timeline, row.index, scale.cycles(x), near, filters.codes, filters.view.passing)
 
     def _snapped(self, position: QPointF, modifiers: Qt.KeyboardModifier) -> int:
-        """Return the time at a position: a near edge or event of the lane there, unless Alt is held."""
+        """Return the time at a position of the widget, snapped to an edge or event of its lane unless Alt is held."""
         scale = self._view.scale
         cycles = scale.cycles(position.x())
         row = self._view.row_at(position.y())
@@ -322,7 +322,7 @@ class SwimlaneMouse(QObject):
         return snapped(self._opened, cycles, scale.length(SNAP_PX), row.index, Moved.RANGE)
 
     def _far_end(self, cycles: int) -> int:
-        """Return the end of the range that stays when the range is extended to a time."""
+        """Return the other end of the range when one end is moved to a time: the farther one, or else the selection."""
         time_range, selection = self._opened.selection.time_range, self._opened.selection
         if time_range is not None:
             return (
@@ -393,7 +393,7 @@ class SwimlaneMouse(QObject):
 
     @Slot()
     def _on_window(self) -> None:
-        """Report the time under the mouse after the view has moved; keys zoom and set cursors there."""
+        """Update the time under the mouse, which keys for zoom and cursors use, after the view has moved."""
         if self._last is not None:
             row = self._view.row_at(self._last.y())
             self._opened.selection.set_mouse(

@@ -1,4 +1,4 @@
-"""Clickable labels over the lanes: occurrences of verdicts, steps of Why?, pieces of the critical path."""
+"""Clickable labels over the lanes: cases of verdicts, steps of the panel Why?, pieces of the critical path."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ class NamedMark:
         name: Label, without the length.
         says: A sentence for the hover text; may be empty.
         rgb: Colour, 0xRRGGBB.
-        choose: Called on a click.
-        has_line: Draw a line along the span; false for the critical path, which is drawn by `draw_path`.
+        choose: Function that is called on a click.
+        has_line: Draw a line along the span; False for the critical path, whose line `draw_path` draws.
     """
 
     thread: int
@@ -57,7 +57,7 @@ class NamedMark:
 
 @dataclass(frozen=True, slots=True)
 class _PlacedMark:
-    """A mark with the rectangles of its line and its label; the label is empty if there is no room."""
+    """A mark with the rectangles of its line and label on the screen; the text is empty if there is no room."""
 
     mark: NamedMark
     line: QRectF
@@ -163,7 +163,7 @@ class NamedMarks(QObject):
                 )  # fmt: skip
 
     def _visible_threads(self, threads: Iterable[int], lanes: Mapping[int, object]) -> list[int]:
-        """Return the threads whose lane, or the lane it is folded into, is visible."""
+        """Return the threads that are visible: on their own lane, or on the lane into which that is folded."""
         opened = self._opened
         return [thread for thread in threads if lane_in(opened, opened.lane_of_thread(thread), lanes) is not None]
 

@@ -227,13 +227,13 @@ class OverviewStrip(QWidget):
         painter.setRenderHint(QPainter.RenderHint.Antialiasing, on=False)
 
     def _verdict_columns(self, width_px: int) -> Iterator[tuple[int, NDArray[np.bool_]]]:
-        """Yield the pixel columns that verdicts mark, each occurrence at least as wide as a wedge.
+        """Yield the pixel columns to mark for verdicts of each severity, at least as many as a wedge is wide.
 
         Args:
             width_px: Width of the picture, device pixels.
 
         Yields:
-            A colour and bool (width_px,), the most severe last, to be drawn on top.
+            Colour and marked columns, bool (width_px,); the most severe last, so that it is drawn on top.
         """
         answer, theme, limits = self._opened.verdicts.answer, self._theme, self._opened.viewport.limits
         times: dict[int, list[int]] = {}
@@ -252,7 +252,7 @@ class OverviewStrip(QWidget):
             yield rgb, np.cumsum(steps[:-1]) > 0
 
     def text_at(self, x: float) -> str:
-        """Return what happens around a pixel: CPU use, the busiest processes, verdicts, losses and damage."""
+        """Return lines about the time around a pixel: CPU use, the busiest processes, verdicts, losses and damage."""
         clock, scale = self._opened.trace.clock, self._scale
         lines = [f"About {format_time(clock.ns(scale.cycles(x)), clock.duration_ns(scale.length(1)))}"]
         if self.shown_use is not None:
@@ -360,7 +360,7 @@ class OverviewStrip(QWidget):
             painter.drawLine(QLineF(0, y, self.width(), y))
 
     def _name_height(self, painter: QPainter, use: CpuUse) -> None:
-        """Write the number of CPUs (LWPs in traces of a threads library) that the height stands for."""
+        """Write the number of CPUs (LWPs in traces of a threads library) that the height of the strip stands for."""
         theme, font = self._theme, QFont(self.font())
         font.setPixelSize(theme.px(9))
         text = counted(use.cpus, self._opened.trace.cpu_noun)

@@ -47,7 +47,7 @@ _MAJOR_LEAST_PX: Final = 120
 
 @dataclass(frozen=True, slots=True)
 class Tick:
-    """A tick of a time axis: its position, and its text, empty for a minor tick."""
+    """A tick of a time axis: x position in pixels, and text, empty for a minor tick."""
 
     x: float
     text: str
@@ -84,7 +84,7 @@ def ticks(scale: TimeScale, clock: Clock) -> list[Tick]:
 
 
 def small_step_ns(step: int) -> int:
-    """Return the distance of minor ticks."""
+    """Return the distance of minor ticks in ns: a fifth or half of `step`, the distance of labelled ticks."""
     return step // 5 if step % 5 == 0 else step // 2 if step % 2 == 0 else step
 
 
