@@ -277,7 +277,7 @@ class EventListPanel(TablePanel[EventListModel]):
         pinned: Check box that stops the list from following the lanes.
 
     Signals:
-        menu_requested: Right click on a row: global position.
+        menu_requested: A row was right-clicked; sends the global position of the mouse.
     """
 
     saved_fields = ("pinned",)

@@ -107,12 +107,12 @@ class PanelContext:
 
     Attributes:
         opened: The trace, its selection, filter and lanes.
-        navigation: Goes to events, times and lanes.
+        navigation: Object that goes to events, times and lanes.
         settings: Settings of the program.
         theme: Initial theme.
         area: The swimlanes, for panels that share their time axis.
-        find: Searches for a condition, as if it were typed into the find bar.
-        report: Shows a message in the status bar for a few seconds.
+        find: Function that searches for a condition, as if typed into the find bar.
+        report: Function that shows a message in the status bar for a few seconds.
         comparison: Comparison with a second trace.
     """
 
@@ -130,12 +130,12 @@ class Panel(QWidget):
     """A widget in a dock beside the swimlanes.
 
     Attributes:
-        saved_fields: Names of the fields whose values `saved_values` saves until the trace is opened again.
+        saved_fields: Names of the fields whose values are saved with the trace and restored when it is opened again.
         waits_to_be_seen: Call `reload` also when the panel is first shown, to compute data that only this panel uses.
         watched: The answer that is computed only while the panel is visible; None = none.
 
     Signals:
-        menu_requested: Right click: global position, and the name of the argument under it or an empty text.
+        menu_requested: A right click; sends the global position and the name of the argument under the mouse, or "".
     """
 
     waits_to_be_seen: ClassVar[bool] = False
@@ -219,7 +219,7 @@ class TablePanel(Panel, Generic[Model]):
         model: Its model.
 
     Signals:
-        menu_requested: Right click on a row: global position, and an empty text.
+        menu_requested: A row was right-clicked; sends the global position of the mouse and "".
     """
 
     table: QTableView

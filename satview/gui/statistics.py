@@ -424,7 +424,7 @@ class StatisticsPanel(AnswerPanel):
         self.statement.setToolTip(tool_tip("\n".join(parts)))
 
     def _show_table(self, counted: Counted) -> None:
-        """Show a new table with the user's sort order; keep the scroll position if it is of the same kind."""
+        """Show a new table in the user's sort order; keep the scroll position if the question is the same as before."""
         table, before = counted.table, self._shown_table
         is_same = before is not None and before.question.name == table.question.name
         bars = (self.table.verticalScrollBar(), self.table.horizontalScrollBar())

@@ -268,7 +268,7 @@ class NewCaptureDialog(Dialog):
         start_button, stop_button, cancel_button, rules_button: Buttons.
 
     Signals:
-        live_requested: Start a capture that is followed while it runs: `CaptureRequest`.
+        live_requested: A capture that is followed while it runs is requested; sends the `CaptureRequest`.
     """
 
     live_requested = Signal(object)
@@ -422,7 +422,7 @@ class NewCaptureDialog(Dialog):
 
     @Slot()
     def start(self) -> None:
-        """Start the capture; the dialog closes when it is done, or immediately if it is followed live."""
+        """Start the capture; the dialog closes when the capture is done, or immediately if the file is followed."""
         self.rules.check()
         if self._fault():
             self._check()

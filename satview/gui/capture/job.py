@@ -80,12 +80,12 @@ class CaptureJob(QObject):
     """Runs one capture at a time for a window.
 
     Signals:
-        began: A capture started: its request.
-        grows: The output file can be followed: its `Path`. Not sent if the file appears only at the end.
-        progress_text: Progress of a capture on a target: sizes, rate, losses.
-        done: A capture ended: `CaptureOutcome`.
-        failed: A capture failed: the exception.
-        progress: Share done, 0 to 1.
+        began: A capture has started; sends its request.
+        grows: The output file can be followed; sends its `Path`. Not sent if the file appears only at the end.
+        progress_text: Sends the progress of a capture on a target as text: sizes, rate, losses.
+        done: A capture has ended; sends the `CaptureOutcome`.
+        failed: A capture has failed; sends the exception.
+        progress: Sends the share done, 0 to 1.
         ended: Sent after `done`, `failed` and `discard`.
     """
 
@@ -131,7 +131,7 @@ class CaptureJob(QObject):
             self.grows.emit(request.path)
 
     def stop(self) -> None:
-        """Let the logger write its buffers and end; the file is complete, and `done` follows."""
+        """Let the logger write its buffers and end; `done` is sent once the file is complete."""
         self._is_stopped.set()
 
     def discard(self) -> None:
@@ -140,7 +140,7 @@ class CaptureJob(QObject):
         self.ended.emit()
 
     def close(self) -> None:
-        """Stop the capture and wait for it, because the window closes."""
+        """Stop the capture and wait for its end, because the window closes."""
         self._job.close()
 
     @Slot(object)

@@ -56,8 +56,8 @@ class Chip(QFrame):
         cross: Removes the filter.
 
     Signals:
-        clicked, dropped: The label or the cross was clicked: name of the filter.
-        menu_requested: Right click: name of the filter, global position.
+        clicked, dropped: The label or the cross was clicked; sends the name of the filter.
+        menu_requested: The chip was right-clicked; sends the name of the filter and the global position of the mouse.
     """
 
     clicked = Signal(str)
@@ -166,7 +166,7 @@ class FlowLayout(QLayout):
         self._lay_out(rect, moves=True)
 
     def sizeHint(self) -> QSize:
-        """Return the least size."""
+        """Return the minimum size."""
         return self.minimumSize()
 
     def minimumSize(self) -> QSize:
@@ -212,8 +212,8 @@ class ChipBar(QFrame):
     """The bar of chips; hidden while there is no filter.
 
     Signals:
-        edit_requested: Edit a filter pass: its name.
-        rules_requested: Make capture rules from the filter.
+        edit_requested: The user wants to edit a filter pass; sends its name.
+        rules_requested: The user wants to make capture rules from the filter.
     """
 
     edit_requested = Signal(str)

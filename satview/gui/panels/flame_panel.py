@@ -131,8 +131,8 @@ class FlameCanvas(QAbstractScrollArea):
 
     Signals:
         changed: The current or zoomed rectangle changed.
-        entered: Show the longest call of the current rectangle.
-        menu_requested: Request the context menu of the current rectangle: global position.
+        entered: The longest call of the current rectangle is to be shown.
+        menu_requested: The context menu of the current rectangle is requested; sends the global position.
     """
 
     changed = Signal()
@@ -297,7 +297,7 @@ class FlameCanvas(QAbstractScrollArea):
             self._select(node)
 
     def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
-        """Handle a double click as two clicks."""
+        """Handle a double click as two single clicks."""
         self.mousePressEvent(event)
 
     def contextMenuEvent(self, event: QContextMenuEvent) -> None:
@@ -342,12 +342,12 @@ class FlameCanvas(QAbstractScrollArea):
         self._follow()
 
     def focusInEvent(self, event: QFocusEvent) -> None:
-        """Show the current rectangle."""
+        """Draw again, as the current rectangle is marked while the graph has the focus."""
         super().focusInEvent(event)
         self.viewport().update()
 
     def focusOutEvent(self, event: QFocusEvent) -> None:
-        """Hide the current rectangle."""
+        """Draw again, as the mark of the current rectangle depends on the focus."""
         super().focusOutEvent(event)
         self.viewport().update()
 
@@ -408,7 +408,7 @@ class FlamePanel(Panel):
 
     Attributes:
         view: Computes the flame graph.
-        canvas: Draws it.
+        canvas: Draws the flame graph.
         measures: Selects the quantity that widths stand for.
         by_thread: Check box that separates processes and threads.
         statement, message: Labels that describe what is drawn, and why nothing is.
@@ -484,7 +484,7 @@ class FlamePanel(Panel):
 
     @Slot()
     def _report(self) -> None:
-        """Show the extent, the current rectangle, and what is not drawn."""
+        """Describe in `statement` the range of the graph, the current rectangle, and what is not drawn."""
         graph, canvas = self.canvas.graph, self.canvas
         if graph is None:
             return

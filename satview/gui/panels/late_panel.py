@@ -102,7 +102,7 @@ class _Tables(AnswerPanel):
             button.setVisible(is_used)
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        """Report that the table got the focus."""
+        """Send `focused` when the table gets the focus."""
         if watched is self.table and event.type() == QEvent.Type.FocusIn:
             self.focused.emit()
         return super().eventFilter(watched, event)
@@ -159,7 +159,7 @@ class _Tables(AnswerPanel):
             self.statement.setText(self._drawing[1].count_text)
 
     def _show(self, row: int) -> None:
-        """Report the clicked row; rows that are not activities or instances are shown in the lanes instead."""
+        """Send `chosen` or `event_chosen` for a clicked row; show rows of other tables, such as blame, in the lanes."""
         answer = self.model.answer
         if answer is None or not 0 <= row < len(answer):
             return
@@ -414,7 +414,7 @@ class LatePanel(Panel):
 
     @Slot(int)
     def _on_instance(self, row: int) -> None:
-        """Show an instance in the lanes, select its start, and explain it."""
+        """Show an instance of the activity in the lanes, select its first event, and start to explain the instance."""
         shown = self.instance_view.answer
         if shown is None or shown.late.trace is not self._opened.trace:
             return

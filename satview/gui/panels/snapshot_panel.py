@@ -106,7 +106,7 @@ class SnapshotView(WatchedAnswer):
 
 
 def _find(trace: Trace, moment_cycles: int, basis: Basis, is_cancelled: IsCancelled) -> object:
-    """Return the time and its snapshot; runs in the background task."""
+    """Return a time and the states of all threads at that time; runs in the background task."""
     return moment_cycles, snapshot(trace, moment_cycles, basis, is_cancelled, by_state=True)
 
 
@@ -118,7 +118,7 @@ class SnapshotPanel(AnswerPanel):
 
     Attributes:
         view: Computes the snapshot.
-        moment: Shows its time.
+        moment: Label with the time of the snapshot.
     """
 
     shown_names = ("state", "thread", "count", "cpu", "waits_for", "holder", "length")

@@ -99,7 +99,7 @@ class QueryEditor(ProposingEditor):
     """An editor for queries with completion.
 
     Attributes:
-        more_tables: Returns further tables of the trace: pairs of name and description.
+        more_tables: Function that returns further tables of the trace, as pairs of name and description.
 
     Signals:
         run_requested: Ctrl+Return was pressed.

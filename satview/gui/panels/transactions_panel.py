@@ -41,7 +41,7 @@ class FoundRows:
 
     Attributes:
         mode: Kind of rows.
-        window: The range in which they were searched for; None = the whole trace.
+        window: The range in which rows were searched for; None = the whole trace.
         total: Number of rows without filter and range.
         table: The rows, sorted.
     """
@@ -314,7 +314,7 @@ class TransactionsPanel(AnswerPanel):
             self.reload()
 
     def showEvent(self, event: QShowEvent) -> None:
-        """Follow the visibility of the dock, which knows when the panel comes to the front of other tabs."""
+        """Connect to the dock's signal of visibility, which is also sent when the panel comes to the front of tabs."""
         super().showEvent(event)
         dock = self.parentWidget()
         if isinstance(dock, QDockWidget) and dock is not self._dock:

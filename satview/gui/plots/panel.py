@@ -111,8 +111,8 @@ class PlotsPanel(Panel):
     Attributes:
         view: Computes what is plotted.
         load, durations, counts: The plots; None until the panel is first shown.
-        statement: What is plotted, in words.
-        message: Why nothing is plotted.
+        statement: Label that describes what is plotted.
+        message: Label that explains why nothing is plotted.
     """
 
     saved_fields = ("tabs", "by", "measure", "extent", "only_selected", "conditions", "divisions")

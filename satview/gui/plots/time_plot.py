@@ -185,7 +185,7 @@ class CountPlot(TimePlot):
     """The number of events per division, as a line for each kind of event.
 
     Signals:
-        event_requested: A division was clicked: row of its first event, for the line nearest to the click.
+        event_requested: A division was clicked; sends the row of its first event, for the line nearest to the click.
     """
 
     event_requested = Signal(int)
@@ -334,7 +334,7 @@ class ResultPlot(TimePlot):
     """A plot of a query result.
 
     Signals:
-        row_requested: A point or interval was clicked: row of the result.
+        row_requested: A point or interval was clicked; sends its row of the result.
     """
 
     row_requested = Signal(int)

@@ -61,7 +61,7 @@ class NoStates(QWidget):
     """Covers the lanes while the trace has no thread states, unless the user dismisses it.
 
     Signals:
-        lanes_requested: The user dismissed it to see the lanes.
+        lanes_requested: The user dismissed this widget to see the lanes.
     """
 
     lanes_requested = Signal()
@@ -77,7 +77,7 @@ class NoStates(QWidget):
         self._fill()
 
     def _make(self) -> None:
-        """Create the child widgets, on first use: few traces lack states, and creating them delays the window."""
+        """Create the child widgets when first needed: few traces lack states, and creation would delay the window."""
         self._is_created = True
         self.command = QLineEdit(self, readOnly=True)
         self.command.setFont(QFontDatabase.systemFont(QFontDatabase.SystemFont.FixedFont))
@@ -251,8 +251,8 @@ class SwimlaneArea(QWidget):
         no_states: Covers the lanes if the trace has no thread states.
 
     Signals:
-        menu_requested: Right click on a lane: global position.
-        fit_requested: Double click on a lane.
+        menu_requested: A lane was right-clicked; sends the global position of the mouse.
+        fit_requested: A lane was double-clicked.
     """
 
     menu_requested = Signal(QPoint)

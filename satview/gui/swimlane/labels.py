@@ -120,8 +120,8 @@ class LaneLabels(QWidget):
     """The labels beside the lanes.
 
     Signals:
-        menu_requested: Right click on a lane: global position.
-        width_requested: The right edge is being dragged: requested width in pixels.
+        menu_requested: A lane was right-clicked; sends the global position of the mouse.
+        width_requested: The right edge is being dragged; sends the requested width in pixels.
         width_selected: The right edge was released.
     """
 

@@ -201,7 +201,7 @@ class LanePicture:
         lit: bool, shape as `values`: pixels whose bars are underlined because a filter marks them.
         stacks: Stacks of shares that are drawn instead of bars, by position in `rows`.
         marks: Which event marks show above stacks.
-        is_dense: Hide marks above process lanes, because they would only show that there are many.
+        is_dense: Hide event marks above process lanes, because events are so many that marks would show nothing else.
     """
 
     values: Values
@@ -332,7 +332,7 @@ def _draw_cpus(out: Pixels, top: int, bottom: int, cpus: int, line: np.uint32) -
 
 
 def image_of(pixels: Pixels, ratio: float) -> QImage:
-    """Return pixels as an image that shares their memory; the array must outlive it."""
+    """Return pixels as an image that shares the memory of the array, which must live longer than the image."""
     height, width = pixels.shape
     image = QImage(pixels.data, width, height, width * 4, QImage.Format.Format_RGB32)
     image.setDevicePixelRatio(ratio)

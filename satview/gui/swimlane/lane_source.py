@@ -54,7 +54,7 @@ class LaneSource(QObject):
         overlay: Finds the pixels that the filter hides, fades or marks.
 
     Signals:
-        refined: Better values are available for the visible lanes or some of them; draw again.
+        refined: Better values are available for some or all visible lanes, which must be drawn again.
     """
 
     refined = Signal()
@@ -244,7 +244,7 @@ def _build(
     is_cancelled: IsCancelled,
     report: Report,
 ) -> None:
-    """Build all CPU lanes, and the lanes of a request; stop the latter once `are_gone` says they are scrolled out."""
+    """Build all CPU lanes, and the lanes of a request until `are_gone` returns True: all these are scrolled out."""
     # All CPU lanes are built, because the overview shows the load of the whole trace.
     cpu_lanes = timeline.cpu_lanes
     others = frozenset(request.lanes).difference(cpu_lanes)

@@ -199,12 +199,12 @@ class Legend(QWidget):
             super().keyPressEvent(event)
 
     def focusInEvent(self, event: QFocusEvent) -> None:
-        """Show the current entry."""
+        """Draw again, as the current entry is marked while the legend has the focus."""
         super().focusInEvent(event)
         self.update()
 
     def focusOutEvent(self, event: QFocusEvent) -> None:
-        """Hide the current entry."""
+        """Draw again without the mark of the current entry."""
         super().focusOutEvent(event)
         self.update()
 
@@ -318,7 +318,7 @@ class Legend(QWidget):
             painter.fillRect(area, colour(self._theme.base if rgb is None else rgb))
 
     def _placed_entries(self, width: int) -> list[tuple[Entry, QRectF]]:
-        """Return the entries that fit, with their areas."""
+        """Return the entries that fit into the width, with the area of each."""
         metrics = QFontMetricsF(self._font)
         row_px = max(_ROW_PX, round(metrics.height()) + 5)
         entries: tuple[Entry, ...] = self.entries
@@ -431,7 +431,7 @@ def _processes(opened: OpenTrace) -> Iterator[Entry]:
 
 
 def _rank(entry: Entry) -> int:
-    """Return the sort key of an entry among those of two traces: states in their order, then the others."""
+    """Return the sort key of an entry when the legend explains two traces: states in the usual order, then others."""
     return next((rank for rank, state in enumerate(states.STATES) if entry.keys == {state.value}), len(states.STATES))
 
 

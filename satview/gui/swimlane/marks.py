@@ -171,7 +171,7 @@ def _draw_names(painter: QPainter, names: Sequence[tuple[str, QLineF]], theme: T
 
 
 def across_line(left: float, width: float, y: float, metrics: QFontMetricsF) -> QRectF:
-    """Return the rectangle of a text across a line at the top of a lane, where it hides no state."""
+    """Return the rectangle of a text written across a line at the top of a lane, where the text hides no state."""
     return QRectF(left, y - metrics.ascent() / 2 - 2.5, width, metrics.ascent() + 2)  # also in the lowest lanes
 
 
@@ -234,7 +234,7 @@ class ArrowLayer(QObject):
         source: Source of the arrows.
         hovered: Number of the drawn group of arrows under the mouse; -1 = none.
         has_zoomed: The last click on a group zoomed to its time.
-        spent_s: Seconds spent on finding the groups of the last picture; 0 if they were reused.
+        spent_s: Seconds spent on finding the groups of arrows of the last picture; 0 if groups were reused.
 
     Signals:
         changed: The arrows must be drawn again.
@@ -524,7 +524,7 @@ def _triangle(ratio: float, *, is_open: bool) -> tuple[NDArray[np.float64], floa
         is_open: Draw only the outline, as for replies.
 
     Returns:
-        float64 (n, 3): left, top from the middle, and width of each rectangle; their height.
+        Left, top from the middle, and width of each rectangle, float64 (n, 3); height of all rectangles.
     """
     step_px = 1 / max(1, round(ratio))
     top = np.arange(0, _TIP_PX, step_px)

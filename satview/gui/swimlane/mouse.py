@@ -37,7 +37,7 @@ class HoverCard(QLabel):
     """A small panel over the window that ignores the mouse.
 
     Attributes:
-        home: The widget it floats over.
+        home: The widget over which the panel floats.
     """
 
     def __init__(self, parent: QWidget) -> None:
@@ -149,9 +149,9 @@ class SwimlaneMouse(QObject):
     """Handles mouse and wheel events of the lanes.
 
     Signals:
-        menu_requested: Right click without a drag: global position.
-        fit_requested: Double click on something selected.
-        lane_height_requested: Change the lane height: 1 = taller, -1 = lower.
+        menu_requested: The right button was clicked without a drag; sends the global position of the mouse.
+        fit_requested: Something selected was double-clicked.
+        lane_height_requested: Another lane height is requested; sends 1 = taller or -1 = lower.
     """
 
     menu_requested = Signal(QPoint)

@@ -130,7 +130,7 @@ class CommandWindow(QMainWindow):
         link_requested: A `TraceLink` was selected.
         another_requested: Open another window on the same trace.
         window_requested: Open another empty window.
-        live_requested: Begin a live view in a new window: a function that takes that window's `CaptureCommands`.
+        live_requested: A live view in a new window is requested; sends a function to call with its `CaptureCommands`.
         quit_requested: Close all windows.
     """
 

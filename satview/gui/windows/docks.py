@@ -62,7 +62,7 @@ def panel_layout(window: QMainWindow, docks: Docks) -> PanelLayout:
 
 
 def restore_layout(window: QMainWindow, docks: Docks, layout: PanelLayout) -> None:
-    """Move the panels to the positions of a layout; hide panels that it does not name, at their present side.
+    """Move the panels to the positions of a layout; hide panels that the layout does not name, where they are.
 
     Args:
         window: Window that contains the docks.

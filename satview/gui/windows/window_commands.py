@@ -202,7 +202,7 @@ class CaptureCommands(QObject):
 
     @Slot(object)
     def start_live(self, request: object) -> None:
-        """Start a capture and follow its file; use a new window if this one shows a trace."""
+        """Start a capture and follow its file, in a new window if this window shows a trace."""
         assert isinstance(request, CaptureRequest)
         if self._shows_a_trace:
             self._window.live_requested.emit(partial(CaptureCommands.start_live, request=request))

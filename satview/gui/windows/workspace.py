@@ -329,7 +329,7 @@ class Workspace(QWidget):
         docks: Docks by panel name.
 
     Signals:
-        menu_requested: Right click in a panel: global position, and the name of the argument under it or an empty text.
+        menu_requested: A panel was right-clicked; sends the global position and the name of the argument there, or "".
     """
 
     menu_requested = Signal(QPoint, str)
