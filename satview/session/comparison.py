@@ -70,10 +70,10 @@ class Comparison(QObject):
     """The open trace and a second one, aligned at one moment and moved together.
 
     Attributes:
-        first: The open trace: before.
-        second: The second trace: after; None = not open.
-        aligned_by: Description of the moment that aligns them.
-        is_linked: Moving one view moves the other.
+        first: The open trace, taken as the state before a change.
+        second: The second trace, taken as the state after the change; None = not open.
+        aligned_by: Description of the moment at which the traces are aligned.
+        is_linked: True if moving the view of one trace moves the other.
 
     Signals:
         changed: The second trace was opened, closed or aligned differently.
@@ -179,7 +179,7 @@ class Comparison(QObject):
         Args:
             first_cycles: In the first trace.
             second_cycles: In the second trace.
-            by: Description of that moment.
+            by: Description of the aligned moment.
 
         Raises:
             UsageError: The traces would be more than a year apart: a slip, and further than any clock counts.

@@ -44,7 +44,7 @@ class LegendHighlight(QObject):
         self.keys: frozenset[int] = frozenset()
 
     def toggle(self, keys: frozenset[int]) -> None:
-        """Highlight these keys; clear them if they are highlighted."""
+        """Highlight these keys instead of any others; if these are highlighted already, clear the highlight."""
         self.keys = frozenset() if keys == self.keys else keys
         self.changed.emit()
 
@@ -156,7 +156,7 @@ class Leg:
 
     Attributes:
         thread: Row of the thread table.
-        from_row, to_row: The events at its ends.
+        from_row, to_row: Rows of the events that begin and end the part.
         title: Name of the part: `queued`, `service`.
     """
 
@@ -172,7 +172,7 @@ class ShownWait:
 
     Attributes:
         thread: Row of the waiting thread.
-        holder: Row of the thread that it waits for.
+        holder: Row of the thread that is waited for.
         row: The event that begins the wait.
         start_cycles, end_cycles: Time of the wait.
         title: Role of the holder: `holds it`, `serves it`.

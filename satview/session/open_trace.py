@@ -60,7 +60,7 @@ def _named(trace: Trace, folder: Path, _is_cancelled: IsCancelled) -> Symbols:
 
 
 class OpenTrace(QObject):
-    """Everything that the views of one window share.
+    """An open trace with all state that the views of one window share.
 
     Attributes:
         trace: The data, read-only.
@@ -169,7 +169,7 @@ class OpenTrace(QObject):
 
         Args:
             reload: The reloaded trace, prepared for what is shown now.
-            is_at_end: Keep the distance to the end of the trace, which is now later.
+            is_at_end: True to move the view to the end of the trace, which is now later.
         """
         self.begins_reload.emit()
         before = self.trace
@@ -256,8 +256,8 @@ class OpenTrace(QObject):
 
         Args:
             event: Row of the event table.
-            lane: The lane to select it in; None = its own lane.
-            reveal: Scroll to it.
+            lane: The lane in which the event is selected; None = its own lane.
+            reveal: True to scroll to the event.
         """
         cycles = int(self.trace.events.time_cycles[event])
         lane = self.lane_of_event(event) if lane is None else lane

@@ -116,7 +116,7 @@ class WatchedAnswer(Answer):
 
 
 class PathSearch(Answer):
-    """The last requested critical path; it stays until another is requested, or it is dropped.
+    """The last requested critical path; kept until another path is requested or `forget` is called.
 
     Attributes:
         answer: The path; None = none was requested, or it is not ready.
@@ -139,7 +139,7 @@ class PathSearch(Answer):
 
     @Slot()
     def forget(self) -> None:
-        """Drop the path."""
+        """Clear the path."""
         if self.answer is not None or self.error or self.is_busy:
             self._job.cancel()
             self.answer, self.error = None, ""
@@ -205,7 +205,7 @@ class TraceAnswer(Answer, Generic[Result]):
 
 
 class WhySearch(Answer):
-    """The answer to the last question; it stays while the user follows its links, until another question is asked.
+    """The answer to the last question Why?; kept while the user follows links in the answer, until the next question.
 
     Attributes:
         steps: The answer; empty = none yet.
@@ -228,7 +228,7 @@ class WhySearch(Answer):
 
     @Slot()
     def forget(self) -> None:
-        """Drop the question and its answer."""
+        """Clear the question and its answer."""
         if self.steps or self.error or self.is_busy:
             self._job.cancel()
             self.steps, self.error = (), ""

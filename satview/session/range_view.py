@@ -90,7 +90,7 @@ class ExtentSelection:
         return self.extent is Extent.RANGE and self._opened.selection.time_range is None
 
     def window(self) -> TimeWindow:
-        """Return the part, clipped to the trace; the whole trace if they do not overlap."""
+        """Return the time range of the part, clipped to the trace; the whole trace if the part is empty or outside."""
         whole = self._opened.trace.window
         requested = {
             Extent.TRACE: whole,
@@ -101,7 +101,7 @@ class ExtentSelection:
 
 
 class ExtentAnswer(WatchedAnswer):
-    """An answer about a selectable part of the trace; it is computed again when that part changes.
+    """An answer about a selectable part of the trace, computed again when that part changes.
 
     Args:
         opened: The open trace.

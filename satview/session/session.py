@@ -81,7 +81,7 @@ class Session(QObject):
         """Begin without a document.
 
         Args:
-            settings: For the first arrangement of lanes.
+            settings: Settings, used for the first arrangement of lanes.
             parent: Owner.
             prepare: Imports what the views will need; None = there are none.
         """
@@ -119,7 +119,7 @@ class Session(QObject):
 
         Args:
             path: The file.
-            is_followed: Follow it while it grows; it need not exist yet.
+            is_followed: Follow the file while it grows; the file need not exist yet.
         """
         self._end_follow()
         self._drop()

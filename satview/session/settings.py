@@ -159,7 +159,7 @@ class Settings(QObject):
         file: The file; shows whether all settings are stored.
 
     Signals:
-        changed: A setting changed; its key.
+        changed: A setting has changed; sends its key.
     """
 
     changed = Signal(str)
@@ -207,7 +207,7 @@ class Settings(QObject):
         Args:
             key: Key of the setting.
             value: Its new value.
-            is_saved: Store it; else it holds until the program ends, or until it is changed again.
+            is_saved: True to store the value; False = keep it until the program ends or the setting is changed again.
 
         Raises:
             KeyError: There is no such setting.

@@ -68,7 +68,7 @@ class StateFiles:
         return ()
 
     def path_of(self, name: str) -> Path:
-        """Return the file of a session by its name, or by its path.
+        """Return the path of the file of a session, given its name or its path.
 
         Raises:
             UsageError: The name is not valid.
@@ -147,7 +147,7 @@ def _digest(data: bytes) -> str:
 
 
 def is_same(sign: TraceSign | None, path: Path) -> bool:
-    """Return whether a file is the trace with this signature, even if it has grown since."""
+    """Return whether a file is the trace with this signature, even if the file has grown since."""
     if sign is None or sign.head_bytes > _HEAD_BYTES:
         return False
     try:

@@ -32,7 +32,7 @@ class Stored(QObject):
 
     Signals:
         changed: `failure` or `notice` has changed.
-        stored: A change was stored; the content of the files.
+        stored: A change was stored; sends the content of the files.
     """
 
     changed = Signal()
@@ -93,7 +93,7 @@ class Stored(QObject):
 
 
 class StoredJson(Stored):
-    """One JSON file, changed only under the lock of its folder; without the lock a change waits."""
+    """One JSON file, changed only while the lock of its folder is held; a change waits until the lock is free."""
 
     def __init__(
         self,

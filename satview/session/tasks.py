@@ -104,9 +104,9 @@ class Task(QObject):
     """Runs one function at a time in the background; starting another stops the older one and drops its result.
 
     Signals:
-        done: Result of the newest function.
-        failed: The exception that ended it.
-        progress: Fraction done, 0 to 1, at most some thirty times a second.
+        done: The newest function has ended; sends its result.
+        failed: The newest function has failed; sends the exception.
+        progress: Sends the fraction done, 0 to 1, at most some thirty times a second.
     """
 
     done = Signal(object)
@@ -151,7 +151,7 @@ class Task(QObject):
 
         Args:
             function: The task; must not refer to widgets, which Python could free on that thread.
-            patience_s: Wait this long for the end, and send `done` or `failed` before returning if it comes in time.
+            patience_s: Wait this long for the function; if it ends in time, send `done` or `failed` before returning.
         """
         self._run(function, patience_s, reports=False)
 

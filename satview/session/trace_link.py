@@ -100,15 +100,15 @@ _TEXT_MAX: Final = 4096
 
 @dataclass(frozen=True, slots=True)
 class TraceLink:
-    """A trace file, and what to show of it.
+    """A trace file with the range, event, session and second trace to show.
 
     Attributes:
         path: The file.
         range_text: `A..B`, the visible range, in any notation of ranges; empty for the default.
         event: Number of the event to select, from 1; None for none.
         selected: `A..B`, the selected range; empty for none.
-        session: Name or file of a saved session to open with it; empty for none.
-        beside: File of a second trace to compare it with; empty for none.
+        session: Name or file of a saved session to apply; empty for none.
+        beside: File of a second trace to compare with; empty for none.
     """
 
     path: Path

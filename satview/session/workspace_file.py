@@ -159,10 +159,10 @@ class ComparedState:
     """The second trace of a comparison.
 
     Attributes:
-        path: Its file.
+        path: File of the second trace.
         first_cycles, second_cycles: The moments of the first and the second trace that are aligned.
         aligned_by: Description of that moment.
-        is_linked: Both move together.
+        is_linked: Both traces move together.
     """
 
     path: Text
@@ -266,7 +266,7 @@ class FilterPart:
 
     Attributes:
         hidden_codes: Codes that are not checked.
-        shows: True if `threads` are checked, False if they are unchecked.
+        shows: True if `threads` lists the checked threads, False if it lists the unchecked ones.
         threads: Rows of the thread table with their names.
         effect, passes, combination, forms: As for `FilterState` and its `PassStack`.
     """
@@ -310,9 +310,9 @@ class SecondState:
     """A second set of lanes, below the first.
 
     Attributes:
-        view: The part of the trace that it shows.
-        lanes: Arrangement of its lanes.
-        is_linked: It follows the first set.
+        view: The part of the trace that the second set shows.
+        lanes: Arrangement of the lanes of the second set.
+        is_linked: The second set follows the first.
     """
 
     view: ViewState

@@ -62,10 +62,10 @@ class FoundLinks:
     """The known links of an event.
 
     Attributes:
-        link: The call, interrupt, handler or state that it begins or ends; None = none, or not yet known.
-        connected: Its causes and effects; None = not yet known.
-        way: Steps from event to event, from its first cause to its last effect, drawn as arrows.
-        names: Meaning of its arguments, by argument name.
+        link: The call, interrupt, handler or state that the event begins or ends; None = none, or not yet known.
+        connected: Causes and effects of the event; None = not yet known.
+        way: Steps from event to event, from the first cause to the last effect, drawn as arrows.
+        names: Meaning of the event's arguments, by argument name.
     """
 
     link: Link | None = None

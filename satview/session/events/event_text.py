@@ -66,13 +66,13 @@ _NEVER: Final = 0xFFFFFFFF
 
 @dataclass(frozen=True, slots=True)
 class Meaning:
-    """What an argument refers to, and where a click on it leads.
+    """The thing that an argument of an event refers to, such as a thread, and the target of a click on the argument.
 
     Attributes:
         text: Description; may contain names from the trace unescaped.
-        thread: Row of the thread whose lane it leads to; 0 = none.
-        process: Row of the process whose lane it leads to; 0 = none.
-        event: Row of the event that it leads to; -1 = none.
+        thread: Row of the thread to whose lane a click leads; 0 = none.
+        process: Row of the process to whose lane a click leads; 0 = none.
+        event: Row of the event to which a click leads; -1 = none.
         certainty: How certain the meaning is.
     """
 
@@ -93,12 +93,12 @@ class _Context:
 
     @property
     def thread(self) -> int:
-        """Row of the thread that logged it; 0 = not known."""
+        """Row of the thread that logged the event; 0 = not known."""
         return int(self.trace.events.thread[self.event])
 
     @property
     def process(self) -> int:
-        """Row of the process that logged it; 0 = not known."""
+        """Row of the process that logged the event; 0 = not known."""
         return int(self.trace.threads.process[self.thread])
 
 
@@ -129,7 +129,7 @@ def _numbers(arguments: tuple[Argument, ...]) -> Mapping[str, int]:
 
 
 def _address(context: _Context, _name: str, address: int) -> Meaning | None:
-    """Name the function at an address in the process of the argument `pid`, or else in the process that logged it."""
+    """Name the function at an address in the process of the argument `pid`, or else in the one that logged."""
     symbols, pid = symbols_of(context.trace), context.values.get("pid", 0)
     process = context.trace.processes.row(pid) if pid > 0 else context.process
     text = symbols.text(process or context.process, address) if symbols is not None else ""
@@ -147,7 +147,7 @@ def _pid(context: _Context, name: str, pid: int) -> Meaning | None:
 
 
 def _tid(context: _Context, name: str, tid: int) -> Meaning | None:
-    """Name the thread with this tid in the process of the argument `pid`, or else in the process that logged it."""
+    """Name the thread with this tid in the process of the argument `pid`, or else in the one that logged the event."""
     pid = context.values.get(name.replace("tid", "pid"), int(context.trace.threads.pid[context.thread]))
     row = context.trace.threads.row(pid, tid) if pid > 0 and tid > 0 else None
     return _thread(context.trace, row) if row else None
@@ -342,7 +342,7 @@ class Details:
 
     Attributes:
         title: Short name of the described event, interval, range or answer.
-        subtitle: The thread, process or lane it belongs to.
+        subtitle: The thread, process or lane of the described thing.
         kind: Printed class of an event, or the state of an interval.
         sections: The lines.
         tables: Tables below the lines.
@@ -460,7 +460,7 @@ def list_row(trace: Trace, event: int, previous: int | None) -> tuple[str, ...]:
     Args:
         trace: The trace.
         event: Row of the event table.
-        previous: The event shown above it, for the delta; None for the first.
+        previous: The event in the row above, for the time difference; None in the first row.
     """
     events = trace.events
     cycles = int(events.time_cycles[event])
@@ -635,8 +635,8 @@ def span_details(timeline: Timeline, lane: int, span: Span, waits: WaitedFor | N
     Args:
         timeline: The lanes.
         lane: Index of the lane.
-        span: One of its intervals.
-        waits: Thread and object that its thread waits for; None = none, or not yet known.
+        span: The interval, one of the lane's.
+        waits: Thread and object that the interval's thread waits for; None = none, or not yet known.
     """
     trace, info = timeline.trace, timeline.infos[lane]
     length_ns = trace.clock.duration_ns(span.end_cycles - span.start_cycles)

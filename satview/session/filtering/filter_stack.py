@@ -264,7 +264,7 @@ def find_hits(evaluator: FilterEvaluator, item: Pass, is_cancelled: IsCancelled)
 
 
 def make_columns_ready(evaluator: FilterEvaluator, is_cancelled: IsCancelled) -> None:
-    """Compute the derived columns while a condition is being typed, so that its first evaluation does not have to."""
+    """Compute the columns of durations, priorities and latencies in advance, while the user types a condition."""
     evaluator.alone(is_cancelled, evaluator.derived.make_ready)
 
 

@@ -39,7 +39,7 @@ class ThreadPriorities:
     Attributes:
         keys: int64 (n,), row of the thread << 32 | row of the event, ascending.
         effective: int64 (n,), effective priority of the thread from that event on.
-        own: int64 (n,), its priority without inheritance.
+        own: int64 (n,), priority of the thread without inheritance.
     """
 
     keys: _Ints
@@ -61,11 +61,11 @@ class ThreadPriorities:
         return cls(keys, effective, effective[last])
 
     def at(self, threads: NDArray[np.integer], rows: NDArray[np.integer]) -> tuple[_Ints, _Ints]:
-        """Return the priorities that state events log.
+        """Return the priorities logged by given state events.
 
         Args:
-            threads: (n,), their threads.
-            rows: (n,), their rows.
+            threads: (n,), threads of the state events.
+            rows: (n,), rows of the state events.
 
         Returns:
             Effective priority from then on, and own priority, int64 (n,) each; -1 = not logged.

@@ -291,7 +291,7 @@ def lane_shows(
         lanes: The same lanes as a tree.
         classes: Classes of event lanes that are shown.
         shown: bool (threads,), threads that the filter shows.
-        busy: Lanes with events in the window if empty ones are hidden; None = they are not.
+        busy: Lanes with events in the window if empty lanes are hidden; None = empty lanes are shown.
         index: The lane.
     """
     if busy is not None and index not in busy:
@@ -324,8 +324,8 @@ def grown_height_px(
     """Return the height of a lane at which all lanes just fill the available height, within bounds.
 
     Args:
-        rows: The lanes at the least height.
-        heads: Headings among them, as tall as a lane.
+        rows: The rows as laid out with lanes of height `least_px`.
+        heads: Headings among the rows, as tall as a lane.
         infos: All lanes.
         least_px: The configured height.
         room_px: The available height.
@@ -350,7 +350,7 @@ class LaneList(QObject):
 
     Attributes:
         rows: The shown lanes, from top to bottom.
-        heads: Headings of groups among them.
+        heads: Headings of groups among the rows.
 
     Signals:
         changed: `rows`, `heads` or `shows_kinds` changed.
@@ -466,7 +466,7 @@ class LaneList(QObject):
         return any(self._is_open(index) for index in self._lane_index.indices_of([key]))
 
     def fold(self, index: int, is_open: bool | None = None) -> None:
-        """Unfold or fold a lane; None toggles it."""
+        """Unfold a lane if `is_open`, fold it if False; None = toggle."""
         index = self._unit_of(index)
         if index in self._lane_index.parents and is_open is not self._is_open(index):
             self._change(
@@ -631,7 +631,7 @@ class LaneList(QObject):
 
         Args:
             index: The lane.
-            before: The sibling to put it above; None = at the end.
+            before: The sibling above which the lane is put; None = at the end.
         """
         index = self._unit_of(index)
         others = [other for other in self._layout(None, self._lane_height_px).siblings(index) if other != index]
@@ -701,7 +701,7 @@ class LaneList(QObject):
             self._lay_out()
 
     def keep_height(self) -> int:
-        """Fix the lanes at their current height, and return it; called when the user sets the height."""
+        """Fix the height of lanes at its current value, and return that; called when the user sets the height."""
         self._grows = False
         self._lane_height_px = self._shown_px
         return self._shown_px

@@ -46,7 +46,7 @@ class LaneOverlay:
         """Blank hidden intervals in `values`; a pixel with several intervals gets the value of the first shown one.
 
         Args:
-            lanes: Their indices.
+            lanes: Indices of the lanes in `values`.
             values: uint8, (lanes, pixels), as `Timeline.raster` returns them.
             edges: int64, (pixels + 1,), edges of the pixels in cycles.
             waits: False to leave out lanes that would delay a frame.
@@ -87,8 +87,8 @@ class LaneOverlay:
         """Return how the time of a lane is divided among its values, without hidden intervals; None = not known now.
 
         Args:
-            lane: Its index.
-            waits: False to return None if computing them would delay a frame.
+            lane: Index of the lane.
+            waits: False to return None if the computation would delay a frame.
         """
         shown = self._view.by_passes
         if shown is None:

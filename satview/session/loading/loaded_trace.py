@@ -38,7 +38,7 @@ class LoadedTrace:
         silent: Lanes of CPUs without events.
         restart: Why a followed file had to be read from its start again, as a sentence; else empty.
         key: Cache key of the file, taken before it was read, if it may be cached; else empty.
-        is_cached: It came from the cache.
+        is_cached: The trace came from the cache.
     """
 
     trace: Trace
@@ -58,7 +58,7 @@ class LoadedTrace:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ShownState:
-    """The displayed parts of a trace, which must be prepared in a reloaded trace before it can replace this one.
+    """The parts of a trace that are displayed now, and must be prepared in a reloaded trace before it is shown.
 
     Attributes:
         timeline: Lanes of the trace that is shown.
@@ -77,12 +77,12 @@ class ShownState:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Reload:
-    """A reloaded trace, with everything prepared that the window needs to switch to it in one step.
+    """A reloaded trace with all prepared data that a window needs to switch to this trace in one step.
 
     Attributes:
         loaded: The reloaded trace.
         shown: The state that this was prepared for.
-        moved: Index of a shown lane to its index in the reloaded trace.
+        moved: Index of each lane in the reloaded trace, by its index in the shown one.
         state, evaluator, view: The filter for the reloaded trace.
         overlay: The effect of the filter on the visible lanes, computed.
         hits: Event rows of the search hits.

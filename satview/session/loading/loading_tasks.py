@@ -70,7 +70,7 @@ class TraceCache:
 
     Args:
         folder: Cache folder; None stores nothing.
-        limit_bytes: Size of the cache; least recently used files are deleted first. 0 stores nothing.
+        limit_bytes: Maximum size of the cache; the files not used for longest are deleted first. 0 stores nothing.
     """
 
     def __init__(self, folder: Path | None, limit_bytes: int) -> None:
@@ -148,7 +148,7 @@ class TraceCache:
         return True
 
     def shrink(self, limit_bytes: int) -> None:
-        """Delete the least recently used files until the cache is no larger than this."""
+        """Delete the files not used for longest until the cache has at most this size."""
         if self._folder is None:
             return
         stored = []
@@ -201,7 +201,7 @@ def _code_digest() -> str:
 
 
 class Prepare(NamedTuple):
-    """Imports what a window will need, on the thread that reads, so that the window does not wait for it.
+    """Functions that import modules for a window on the thread that reads, so that the window need not wait.
 
     Attributes:
         preview: Called before a preview is shown.
@@ -253,7 +253,7 @@ def read_file(
 
 
 def _limit_memory(memory_bytes: int) -> None:
-    """Set the limit for columns in memory; columns above it go beside the cache, as /tmp may be in memory itself."""
+    """Set the limit for columns in memory; further columns go to files beside the cache, as /tmp may be in memory."""
     folder = cache_folder()
     with suppress(OSError):
         if folder is not None and memory_bytes:

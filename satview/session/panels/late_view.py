@@ -23,7 +23,7 @@ from satview.store.trace import Trace
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FoundActivities:
-    """The activities of a trace: its recurring work."""
+    """The activities (recurring work) that were found in a trace."""
 
     late: Late
     activities: Table
@@ -115,7 +115,7 @@ class InstanceView(Answer):
         self._start(partial(_explain, late_answers, activity, row, before if is_same else None))
 
     def explain_thread(self, late_answers: Late, thread: int, cycles: int) -> bool:
-        """Start to explain the activity of a thread at a time, or else its worst instance; return False if it has none.
+        """Start to explain the instance of a thread at a time, or else the thread's worst; return False if it has none.
 
         Args:
             late_answers: Answers about the activities of the trace.
