@@ -86,10 +86,10 @@ class CheckTree(QWidget):
     """Groups of leaves with check boxes.
 
     Signals:
-        toggled: Keys, and whether to show them.
-        inverted: Keys to switch between shown and hidden.
-        only_requested: Keys to show exclusively.
-        note_clicked: Keys whose note was clicked.
+        toggled: Sends the keys of entries, and True to show or False to hide these.
+        inverted: Sends the keys of entries to hide if shown, and show if hidden.
+        only_requested: Sends the keys of the only entries to show.
+        note_clicked: Sends the keys of the entries whose note was clicked.
     """
 
     toggled = Signal(list, bool)

@@ -180,7 +180,7 @@ class RowNavigator:
 
 
 def subject_kind(table: Table) -> Kind | None:
-    """Return what the rows of a table are about: THREAD, PROCESS, CPU or EVENT; None = none of these."""
+    """Return the kind of subject that each row of a table has: THREAD, PROCESS, CPU or EVENT; None = none of these."""
     return next((column.kind for column in table.question.columns if column.name == SUBJECT), None)
 
 

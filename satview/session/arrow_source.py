@@ -24,7 +24,7 @@ _REST_MS: Final = 120
 
 
 class ArrowMode(StrEnum):
-    """Which arrows are shown."""
+    """The arrows that are drawn between lanes."""
 
     OFF = "off"
     SELECTION = "selection"
@@ -35,7 +35,7 @@ class ArrowSource(QObject):
     """Returns the arrows of a frame; builds their index in the background at the first request.
 
     Attributes:
-        kinds: Kinds of arrows in the trace; empty until the index is built.
+        kinds: Kinds of arrows in the trace; empty until the index (of all arrows of the trace) is built.
         is_ready: False until the index is built.
         latest: The arrows returned last; None once other lanes or events are shown.
 

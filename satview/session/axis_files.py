@@ -32,7 +32,7 @@ class AxisRequest:
         offsets: Time from the first event of the first file to that of another, as text such as `12.5ms` or `-2s`;
             the key is the name or number (from 1) of the other file.
         align: How to align files without an offset: `start`, `counter`, or an expression that matches an event of each.
-        number: Which event that matches the expression to use, from 1.
+        number: Number of the matching event to use in each file, from 1.
         described: Descriptions of events by code, whose fields the expression may name; None = none.
     """
 

@@ -1,4 +1,4 @@
-"""Comparison of two traces: how their times map to each other, and what changed."""
+"""Comparison of two traces: the mapping of their times, and the figures that changed."""
 
 from __future__ import annotations
 

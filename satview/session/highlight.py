@@ -31,7 +31,7 @@ class LegendHighlight(QObject):
     """The highlighted legend entry, shared by all views of a trace.
 
     Attributes:
-        keys: Highlighted lane values, such as states; or a negative key of `gui.swimlane.legend`; empty = none.
+        keys: Highlighted lane values, such as states, or a negative key of `gui.swimlane.fills`; empty = none.
 
     Signals:
         changed: `keys` has changed.

@@ -35,7 +35,7 @@ class SecondView(OpenTrace):
     """
 
     def __init__(self, first: OpenTrace, settings: Settings, parent: QObject | None = None) -> None:
-        """Begin with what the first view shows.
+        """Begin with the time range and lanes that the first view shows.
 
         Args:
             first: The first view; must live longer.

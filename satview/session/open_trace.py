@@ -210,7 +210,7 @@ class OpenTrace(QObject):
             self.viewport.begin_at(view.viewport.window)
 
     def shown(self, lanes: list[int]) -> ShownState:
-        """Return what is shown now: what a reloaded trace must prepare before it can replace this one.
+        """Return the lanes, filter and search text in use, for which a reloaded trace must be prepared.
 
         Args:
             lanes: The visible lanes.

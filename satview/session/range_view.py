@@ -1,4 +1,4 @@
-"""Which part of the trace statistics are about, and the summary of the selected range: states, threads, events."""
+"""The part of a trace for which statistics are computed, and the summary of the selected range."""
 
 from __future__ import annotations
 

@@ -278,7 +278,7 @@ class Session(QObject):
             self._job.start_reporting(partial(read_more, self.follow, self._prepare, self._shown()))
 
     def _shown(self) -> ShownState | None:
-        """Return what is shown now, which a reloaded trace must prepare before it can replace the current one."""
+        """Return the lanes, filter and search text in use, for which a reloaded trace must be prepared."""
         return None if self.opened is None else self.opened.shown(self.lanes_in_view())
 
     @Slot(int, object)

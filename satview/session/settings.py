@@ -230,7 +230,7 @@ class Settings(QObject):
         self.changed.emit(key)
 
     def _merged(self, content: Any) -> Any:
-        """Return the new content of the file: what other windows have stored, with the changes made here.
+        """Return the new content of the file: the settings stored by any window, with the changes made here.
 
         Unknown keys are from a newer version, and stay.
         """

@@ -1,4 +1,4 @@
-"""The user's state in files: merged with what other programs have stored, and retried until it is stored."""
+"""The user's state in files: merged with changes by other programs; storing is retried until it succeeds."""
 
 from __future__ import annotations
 

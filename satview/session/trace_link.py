@@ -147,7 +147,7 @@ def parse_link(text: str) -> TraceLink:
 
 
 def link_to(opened: OpenTrace) -> str:
-    """Return the link to what is shown: the visible range, the selected event, the selected range."""
+    """Return a link to the current view: file, visible range, selected event and selected range."""
     from satview.base.time_text import range_text  # with the trace, not before: brings numpy
 
     parts, clock, whole = [], opened.trace.clock, opened.trace.window

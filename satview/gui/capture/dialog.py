@@ -522,7 +522,7 @@ class NewCaptureDialog(Dialog):
 
     @Slot()
     def _check(self) -> None:
-        """Show what is missing; enable the start if nothing is."""
+        """Check the editors: show a message if a value is missing or wrong, else enable the button Start."""
         fault = self._fault()
         self.start_button.setEnabled(not fault)
         path = Path(self.path.text().strip()).expanduser()

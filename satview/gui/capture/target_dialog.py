@@ -82,7 +82,7 @@ class TargetDialog(Dialog):
     Attributes:
         target, is_wide, rules, ending, seconds, files, disk, kernel_buffers, own_buffers, path: Editors.
         start_button, stop_button, close_button: Buttons.
-        message: What is missing or wrong; during a capture, its progress.
+        message: Label with a missing or wrong value; during a capture, with the progress.
     """
 
     def __init__(self, job: CaptureJob, settings: Settings, parent: QWidget | None = None) -> None:
@@ -348,7 +348,7 @@ class TargetDialog(Dialog):
 
     @Slot()
     def _check(self) -> None:
-        """Show what is missing; enable the start if nothing is."""
+        """Check the editors: show a message if a value is missing or wrong, else enable the button Start."""
         if self._is_running:
             return
         has_rules = bool(self.rules.text().strip())

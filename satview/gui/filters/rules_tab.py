@@ -252,7 +252,7 @@ def _words(earlier: list[str], trace: Trace) -> Iterator[tuple[str, str]]:
 
 
 class WouldCaptureDialog(Dialog):
-    """Dialog with what a capture with given rules would have recorded, computed in the background.
+    """Dialog with the events that a capture with given rules would have recorded, computed in the background.
 
     Attributes:
         browser: Shows the answer.
@@ -289,7 +289,7 @@ class WouldCaptureDialog(Dialog):
 
 
 def answer_html(answer: WouldCapture) -> str:
-    """Return what rules would have captured, as HTML."""
+    """Return the description of the events that rules would have captured, as HTML."""
     least = "" if answer.is_exact else "at least "
     rows = [
         ("Events", f"{least}{answer.events:,}", f"{answer.total_events:,}", _share(answer.events, answer.total_events)),

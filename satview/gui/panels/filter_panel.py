@@ -397,12 +397,12 @@ class FilterPanel(Panel):
             self.condition.edit(name)
 
     def show_rules(self) -> None:
-        """Show rules that capture what the filter shows."""
+        """Show the tab of rules, with rules that capture the events that the filter shows."""
         self.tabs.setCurrentWidget(self.rules_page)
         self.rules.from_filter.click()
 
     def reload(self) -> None:
-        """Show the refreshed trace; keep what is expanded, selected or typed."""
+        """Show the refreshed trace; keep expanded branches, the selection and typed text."""
         trace = self._opened.trace
         self._codes = np.flatnonzero(trace.code_counts)
         self._shown_forms = None

@@ -411,7 +411,7 @@ class FlamePanel(Panel):
         canvas: Draws the flame graph.
         measures: Selects the quantity that widths stand for.
         by_thread: Check box that separates processes and threads.
-        statement, message: Labels that describe what is drawn, and why nothing is.
+        statement, message: Labels that describe the drawn graph, and explain why there is none.
     """
 
     saved_fields = ("by_thread",)
@@ -484,7 +484,7 @@ class FlamePanel(Panel):
 
     @Slot()
     def _report(self) -> None:
-        """Describe in `statement` the range of the graph, the current rectangle, and what is not drawn."""
+        """Describe in `statement` the range of the graph, the current rectangle, and functions that are not drawn."""
         graph, canvas = self.canvas.graph, self.canvas
         if graph is None:
             return

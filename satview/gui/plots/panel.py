@@ -109,9 +109,9 @@ class PlotsPanel(Panel):
     """Plots of the open trace. They are computed only while the panel is visible.
 
     Attributes:
-        view: Computes what is plotted.
+        view: Computes the data of the plots.
         load, durations, counts: The plots; None until the panel is first shown.
-        statement: Label that describes what is plotted.
+        statement: Label that describes the plot.
         message: Label that explains why nothing is plotted.
     """
 

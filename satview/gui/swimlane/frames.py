@@ -549,7 +549,7 @@ class BandPainter:
 
     @property
     def marks(self) -> ShownMarks:
-        """Which event marks to show above shares."""
+        """The event marks that are drawn above shares; see `TickSource.above_shares`."""
         return self._ticks.above_shares
 
     def apply_legend(self) -> None:
@@ -583,7 +583,7 @@ class BandPainter:
         Args:
             frame: The frame to paint for.
             bands: The bands to paint.
-            last: Their last pictures, whose memory is reused.
+            last: Last picture of each band, whose memory is reused; None = none.
         """
         timeline, scale = self._opened.timeline, frame.scale
         rows = tuple(row for band in bands for row in band.rows)

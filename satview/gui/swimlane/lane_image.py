@@ -58,7 +58,7 @@ class PixelRowKind(IntEnum):
 
 
 class ShownMarks(Enum):
-    """Which event marks are drawn above shares (see `shares`), where marks are usually too dense to be useful."""
+    """The event marks that are drawn above stacks of shares, where marks are usually too dense to be useful."""
 
     NONE = 0
     TICKS = 1  # only coloured marks
@@ -112,7 +112,7 @@ class LanePalette:
     Args:
         theme: Colours.
         hidden_values: Lane values drawn as background, because their events are filtered out.
-        highlighted: Lane values or keys of the legend that stay bright while all else fades; empty = nothing fades.
+        highlighted: Lane values, or keys of `fills`, that stay bright while all else fades; empty = nothing fades.
     """
 
     def __init__(
@@ -200,7 +200,7 @@ class LanePicture:
         faded: bool, shape as `values`: pixels whose bars fade, and whose stacks fade if not `shows_faded`.
         lit: bool, shape as `values`: pixels whose bars are underlined because a filter marks them.
         stacks: Stacks of shares that are drawn instead of bars, by position in `rows`.
-        marks: Which event marks show above stacks.
+        marks: Event marks that are drawn above stacks.
         is_dense: Hide event marks above process lanes, because events are so many that marks would show nothing else.
     """
 
@@ -408,7 +408,7 @@ def _draw_edges(strips: Pixels, columns: NDArray[np.int64], background: int) -> 
 
 
 class _StripLayout(NamedTuple):
-    """Which row of `_pixel_rows` (strip) each device pixel row of some lanes shows, integers (height,).
+    """The row of `_pixel_rows` (strip) that each device pixel row of some lanes shows, integers (height,).
 
     The strip index in a picture of `count` lanes is `kind * count + base`, plus the position of the first lane where
     `of_lane` is 1.

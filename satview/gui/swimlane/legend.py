@@ -250,7 +250,7 @@ class Legend(QWidget):
             )
 
     def _draw_swatch(self, painter: QPainter, entry: Entry, area: QRectF, ratio: float) -> None:
-        """Draw a sample of what an entry explains."""
+        """Draw the sample of an entry: a bar, arrow, mark or hatching."""
         theme, running = self._theme, state_colour(states.RUNNING, self._theme) or 0
         if not entry.keys:
             up = -3.0 if self._is_unfolded else 3.0

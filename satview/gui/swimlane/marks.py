@@ -230,7 +230,7 @@ class ArrowLayer(QObject):
     """Draws the arrows of all messages, replies, pulses and wake-ups over the lanes.
 
     Attributes:
-        mode: Which arrows to show.
+        mode: The arrows to draw: all, those of the selection, or none.
         source: Source of the arrows.
         hovered: Number of the drawn group of arrows under the mouse; -1 = none.
         has_zoomed: The last click on a group zoomed to its time.

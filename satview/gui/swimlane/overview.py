@@ -140,7 +140,7 @@ class OverviewStrip(QWidget):
             self.setCursor(shapes[self._part_at(x)])
 
     def event(self, event: QEvent) -> bool:
-        """Show what happens at the mouse position as a tool tip."""
+        """Show the text of `text_at` for the mouse position as a tool tip."""
         if isinstance(event, QHelpEvent):
             QToolTip.showText(event.globalPos(), tool_tip(self.text_at(event.pos().x())), self)
             return True

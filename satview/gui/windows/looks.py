@@ -1,4 +1,4 @@
-"""Applies a saved session or a link to a window: session commands, and what is shown first of a new trace."""
+"""Applies a saved session or a link to a window: session commands, and the first view of a newly opened trace."""
 
 from __future__ import annotations
 

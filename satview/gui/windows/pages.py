@@ -48,7 +48,7 @@ class _Card(QWidget):
 
 
 class WelcomePage(_Card):
-    """The page of an empty window: what can be opened, and the recent files.
+    """The page of an empty window: buttons to open or capture a trace, and the recent files.
 
     Signals:
         open_requested: The button "Open trace" was clicked.

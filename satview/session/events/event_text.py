@@ -103,7 +103,7 @@ class _Context:
 
 
 def argument_names(trace: Trace, event: int) -> Mapping[str, Meaning]:
-    """Return what the arguments of an event refer to, by argument name, as far as the trace shows it.
+    """Return the meaning of an event's arguments (a thread, a process, ...), by name, as far as the trace shows it.
 
     The first call for a trace builds all its links.
 

@@ -125,7 +125,7 @@ class FilterView:
         by_passes: bool (events,), events that conditions and rules show, whatever the check boxes; None = all.
         dimmed: bool (events,), events that fade.
         marked: bool (events,), events that are highlighted.
-        faded: bool (events,), events whose intervals fade: dimmed ones, and all that are not highlighted if some are.
+        faded: bool (events,), events whose intervals fade: dimmed ones and, if any are highlighted, all others.
         threads: bool (threads,), threads with an event that is shown.
         counts: Number of hits of each condition or rule, by the name of its pass.
         selected: Number of events that are checked in the trees.

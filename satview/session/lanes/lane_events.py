@@ -1,4 +1,4 @@
-"""Which events are on which lanes, for one window at a time: the cost depends on the window, not on the trace."""
+"""Finds the events on lanes in one time window; the cost depends on the window, not on the trace."""
 
 from __future__ import annotations
 

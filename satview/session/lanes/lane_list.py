@@ -1,4 +1,4 @@
-"""Which lanes are shown, in which order and how tall: folding, hiding, pinning, order, groups. Pixels are logical."""
+"""The lanes to show, their order and heights: folding, hiding, pinning, sorting, groups. Pixels are logical."""
 
 from __future__ import annotations
 

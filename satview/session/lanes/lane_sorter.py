@@ -194,7 +194,7 @@ def mostly(runs: Runs, value: NDArray[np.integer[Any]], window: TimeWindow | Non
     """Return the value, such as a priority, with which each thread ran longest, int64 (threads,); -1 = not known.
 
     Args:
-        runs: Which thread ran when.
+        runs: The times at which each thread ran.
         value: The value of each run; negative = not known.
         window: Only this part of the trace; None = all of it.
         threads: Number of rows of the thread table.

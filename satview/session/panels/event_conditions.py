@@ -30,8 +30,8 @@ class Proposal:
     """One condition that the selection meets.
 
     Attributes:
-        what: `Thread`, `Process`, `Event`, `Class`, `CPU`, `State`, or the name of an argument.
-        title: Its value as shown to the user.
+        what: Kind of condition: `Thread`, `Process`, `Event`, `Class`, `CPU`, `State`, or the name of an argument.
+        title: The value in the condition, as shown to the user.
         expression: The condition.
         is_argument: True for arguments and payload words.
     """
