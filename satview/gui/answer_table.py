@@ -296,7 +296,7 @@ _SAMPLE: Final = "a server 2 (work)"  # least width of a column of threads, for 
 
 
 class _Wrapped(QStyledItemDelegate):
-    """Draws wrapped sentences with the correct row height; Qt ignores the padding of a style sheet."""
+    """Draws wrapped sentences in rows of sufficient height, since Qt leaves out the padding of the style sheet."""
 
     def sizeHint(self, option: QStyleOptionViewItem, index: QModelIndex | QPersistentModelIndex) -> QSize:
         """Return the size that a cell needs at its present width."""
@@ -350,7 +350,7 @@ class AnswerPanel(TablePanel[AnswerModel]):
         self.show_answer(answer.sorted_by(name, descending) if name else answer, name, is_descending=descending)
 
     def _lay_out(self, *parts: QLayout | QWidget) -> None:
-        """Stack parts without gaps; tables and splitters take the remaining height."""
+        """Lay out parts one below the other without gaps; tables and splitters take the remaining height."""
         stretched = [(part, int(isinstance(part, QStackedWidget | QSplitter))) for part in parts]
         line_up(QVBoxLayout(self), *stretched, margins=(0, 0, 0, 0), spacing=0)
 
@@ -360,7 +360,7 @@ class AnswerPanel(TablePanel[AnswerModel]):
         self._buttons = add_copy_and_export(head, self, self._copy, self._export)
 
     def show_answer(self, answer: Table, sort_name: str, *, is_descending: bool) -> None:
-        """Show an answer that is already sorted."""
+        """Show an answer in the table; the caller has sorted the rows by `sort_name`."""
         self.model.show(answer, sort_name, is_descending=is_descending)
         if self.model.columns and self.model.columns[-1].kind is Kind.SENTENCE:  # few rows, of individual heights
             self.table.setWordWrap(True)
@@ -426,7 +426,7 @@ class AnswerPanel(TablePanel[AnswerModel]):
         table.viewport().installEventFilter(self)
 
     def _fit_columns(self) -> None:
-        """Set column widths from the first rows; measuring all rows would format each of them."""
+        """Set column widths from the texts of the first rows, since formatting all rows would take too long."""
         metrics = QFontMetrics(self.table.font())
         rows = range(min(self.model.rowCount(), _MEASURED_ROWS))
         self._needed_px = {}

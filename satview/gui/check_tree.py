@@ -56,7 +56,7 @@ class Leaf:
 
 @dataclass(frozen=True, slots=True)
 class LeafGroup:
-    """A group of leaves."""
+    """A group of entries of the tree, such as an event class or a process."""
 
     title: str
     leaves: tuple[Leaf, ...]
@@ -159,7 +159,7 @@ class CheckTree(QWidget):
         return [order[position] for position in sorted(order)]
 
     def refresh(self, shown: Iterable[int]) -> None:
-        """Check these keys and uncheck all others."""
+        """Check the entries with these keys, and uncheck all others."""
         requested = set(shown)
         self.tree.blockSignals(True)
         for key, item in self._leaves.items():
@@ -205,7 +205,7 @@ class CheckTree(QWidget):
         return menu
 
     def visible_keys(self) -> list[int]:
-        """Return the keys that match the search."""
+        """Return the keys of the entries that match the text in the search box."""
         return [key for key, item in self._leaves.items() if not item.isHidden()]
 
     def _set_up_tree(self, heads: Sequence[str]) -> None:

@@ -53,7 +53,7 @@ class StateLook:
 
     @property
     def says_nothing(self) -> bool:
-        """True if nothing is changed."""
+        """True if neither colour nor thickness is changed."""
         return self.light is None and self.dark is None and self.is_thick is None
 
     def colour(self, is_dark: bool) -> int | None:

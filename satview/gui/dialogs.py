@@ -136,7 +136,7 @@ def free_path(folder: Path, name: str) -> Path:
 
 
 def fault_of_saving(text: str) -> str:
-    """Return why a typed path cannot be saved to, as a sentence; empty if it can."""
+    """Return a sentence on why no file can be saved at a typed path; "" if one can."""
     path = Path(text.strip()).expanduser()
     if not text.strip() or path.is_dir():
         return "Name the file to save to."
@@ -222,7 +222,7 @@ def report(parent: QWidget, title: str, text: str, details: str = "", *, is_html
 
 
 def report_internal(parent: QWidget | None, kind: str, report: str) -> None:
-    """Report an internal error, with a report to copy; the windows stay open."""
+    """Show a dialog about an internal error, with a report to copy; the windows stay open."""
     box = QMessageBox(QMessageBox.Icon.Critical, "satview", "", parent=parent)
     box.setTextFormat(Qt.TextFormat.PlainText)
     box.setText(f"Something went wrong inside satview: {kind}.")
@@ -238,7 +238,7 @@ def report_internal(parent: QWidget | None, kind: str, report: str) -> None:
 
 
 def about(parent: QWidget) -> None:
-    """Show the version, the licence and the licences of dependencies."""
+    """Show a dialog with the version, the licence and the licences of dependencies."""
     report(
         parent,
         "About satview",

@@ -175,7 +175,7 @@ class EventListModel(QAbstractTableModel):
         return None
 
     def _highlight(self, event: int, role: int) -> QColor | None:
-        """Return the colour that a filter gives to a row: text of dimmed events, background of marked events."""
+        """Return the text colour of a dimmed event, or the background of a marked one, for this role; else None."""
         view = self._opened.filters.view
         if role == _FOREGROUND and view.dimmed is not None and view.dimmed[event]:
             return colour(self._theme.dim, _DIMMED_ALPHA)
@@ -201,12 +201,12 @@ class EventListModel(QAbstractTableModel):
 
 
 class RowDelta(QWidget):
-    """Time between the first and last selected row; visible while at least two rows are selected.
+    """A line with the time between the first and last selected row; visible while two or more rows are selected.
 
     Args:
         opened: The trace.
         model: The event list.
-        selected: Its selection.
+        selected: The selected rows of the list.
     """
 
     def __init__(
@@ -419,7 +419,7 @@ class EventListPanel(TablePanel[EventListModel]):
 
     @Slot()
     def _follow(self) -> None:
-        """Select and show the selected event in the list."""
+        """Select the row of the selected event, and scroll the list to that row."""
         event = self._opened.selection.event
         current = self.table.currentIndex()
         if event is None or (current.isValid() and self.model.event_at(current.row()) == event):

@@ -180,7 +180,7 @@ class Panel(QWidget):
         return values_of(self, self.saved_fields)
 
     def restore_values(self, values: Mapping[str, Value]) -> None:
-        """Restore saved values; values that do not fit, as in a file edited by hand, are ignored."""
+        """Restore saved values of fields; values that are not valid, as in a file edited by hand, are ignored."""
         set_values(self, self.saved_fields, values)
 
     def copied_text(self) -> str:

@@ -263,7 +263,7 @@ class StatisticsPanel(AnswerPanel):
         self._on_view()
 
     def saved_values(self) -> dict[str, Value]:
-        """Return the selected tab and range, and how the tables are sorted."""
+        """Return the selected tab and range, and the sort order of each table."""
         sorting = {f"{_SORTED}{table}": ("-" if descends else "+") + key
                    for table, (key, descends) in self._sorting.items()}  # fmt: skip
         return super().saved_values() | sorting
@@ -451,7 +451,7 @@ class StatisticsPanel(AnswerPanel):
         self._mark(np.flatnonzero(table.positions == row))
 
     def _mark(self, rows: NDArray[np.intp]) -> None:
-        """Select the first of some rows, if any, without moving the lanes."""
+        """Select the first of the given rows, if any, without moving the lanes."""
         if len(rows):
             self._is_marking = True
             select_row(self.table, int(rows[0]))
@@ -459,7 +459,7 @@ class StatisticsPanel(AnswerPanel):
 
     @Slot(QModelIndex)
     def _on_clicked(self, index: QModelIndex) -> None:
-        """Go to the position of a blue value; for other values select the subject of the row."""
+        """Go to where a value occurred if it has a position (blue); for other values select the subject of the row."""
         answer = self.model.answer
         if answer is not None and answer.has_place(index.row(), self.model.columns[index.column()].name):
             self._on_activated(index)

@@ -129,7 +129,7 @@ class Marks(QObject):
         self._show()
 
     def set_limits(self, limits: TimeWindow) -> None:
-        """Set the time range of a trace that has grown, and show the marks in it."""
+        """Set the time range of a trace that has grown, and show the stored marks that begin in this range."""
         self._limits = limits
         self._show()
 

@@ -82,7 +82,7 @@ _AT_ONCE: Final = 500_000  # events that can be searched for pairs within a fram
 
 
 class Navigation(QObject):
-    """Carries out navigation commands and links."""
+    """Carries out commands and links that go to events, times, lanes and marks."""
 
     def __init__(self, opened: OpenTrace, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -180,7 +180,7 @@ class Navigation(QObject):
         self._opened.select_event(event)
 
     def show_time(self, cycles: int) -> None:
-        """Centre a time and select the first event from there on."""
+        """Centre a time, and select the first event at or after that time."""
         self._opened.viewport.centre(cycles)
         event = self._row_at(cycles)
         if event < len(self._opened.trace.events):
@@ -356,7 +356,7 @@ class Navigation(QObject):
 
     @property
     def moment(self) -> int:
-        """The clicked time, or else the time of the selection, in cycles."""
+        """Time for questions such as Why?, in cycles: the clicked time, or else the time of the selection."""
         point = self._opened.selection.point_cycles
         return self._cycles() if point is None else point
 

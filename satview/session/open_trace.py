@@ -339,7 +339,7 @@ class OpenTrace(QObject):
         self.described.emit()
 
     def time_activities(self, file: str) -> None:
-        """Replace deadlines and activities by those of a timing file; an empty name removes them.
+        """Replace deadlines and activities by those of a timing file; an empty name removes these.
 
         Deadlines are checked with all other verdicts. Errors in the file are reported where it is read.
         """
@@ -354,7 +354,7 @@ class OpenTrace(QObject):
         self._naming.start(partial(_named, self.trace, Path(folder)))
 
     def name_processes(self, file: str) -> None:
-        """Start to read names of processes and threads from a text of pidin; `named` reports the result."""
+        """Start to read names of processes and threads from an output of QNX `pidin`; `named` reports the result."""
         self.pidin_file = file
         self.names_requested.emit(file)
 
@@ -396,7 +396,7 @@ class OpenTrace(QObject):
 
     @property
     def _window_in_mind(self) -> TimeWindow:
-        """The selected range, or else the visible one, clipped to the trace."""
+        """Time range that commands act on: the selected range, or else the visible one, clipped to the trace."""
         whole, range_or_view = self.trace.window, self.selection.time_range or self.viewport.window
         start, end = max(whole.start, range_or_view.start), min(whole.end, range_or_view.end)
         return TimeWindow(start, end) if end > start else whole

@@ -165,12 +165,12 @@ class Session(QObject):
             self._end_follow()
 
     def cancel(self) -> None:
-        """Stop loading and be empty again."""
+        """Stop loading, so that the window has no document."""
         if self.stage is Stage.LOADING:
             self.close()
 
     def close(self) -> None:
-        """Close the trace, or stop loading it, and be empty."""
+        """Close the trace, or stop loading it, so that the window has no document."""
         self._job.cancel()
         self._end_follow()
         self._drop()
@@ -213,7 +213,7 @@ class Session(QObject):
 
     @Slot(object)
     def adopt(self, marks: Marks) -> None:
-        """Keep marks of another trace of the window that could not be stored when it was closed, and retry."""
+        """Keep marks that could not be stored when another trace of the window was closed, and retry to store them."""
         marks.setParent(self)
         self._unstored.append(marks)
 

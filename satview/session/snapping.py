@@ -15,7 +15,7 @@ SNAP_PX: Final = 6
 
 
 class Moved(Enum):
-    """The object being dragged, which does not snap to its own position."""
+    """The object that the user drags, and that must not be snapped to its own position."""
 
     CURSOR_A = auto()
     CURSOR_B = auto()

@@ -73,7 +73,7 @@ class Stored(QObject):
         self.retry()
 
     def dismiss_notice(self) -> None:
-        """Clear `notice`, as the user has read it."""
+        """Clear `notice`; called when the user has read the message."""
         self._say("", self.failure)
 
     def give_up(self) -> None:

@@ -53,7 +53,7 @@ _REPORT_EVERY_S: Final = 0.03
 
 
 class _TaskRun(QRunnable):
-    """One run of one function on a pool thread. Refers to the relay only, never to a widget."""
+    """One call of one function on a pool thread; refers only to the relay of its task, never to a widget."""
 
     def __init__(
         self, number: int, function: Callable[..., object], stop: threading.Event, relay: _Relay, reports: bool
@@ -90,7 +90,7 @@ _End = tuple[int, object, Exception | None]  # number of the run, its result, wh
 
 
 class _Relay(QObject):
-    """Carries results from pool threads to the thread of the task."""
+    """Passes results and progress from pool threads to the thread of a `Task` by signals."""
 
     ended = Signal()
     reported = Signal(int, float)

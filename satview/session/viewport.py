@@ -149,7 +149,7 @@ class Viewport(QObject):
             self._set(self._fitted(self._past.pop()))
 
     def forward(self) -> None:
-        """Undo `back`."""
+        """Show the window that the last `back` left."""
         if self._future:
             self._past.append(self._window)
             self._set(self._fitted(self._future.pop()))

@@ -197,7 +197,7 @@ class OwnedLane(OwnerName):
 
 @dataclass(frozen=True, slots=True)
 class OwnedThread(OwnerName):
-    """A row of the thread table with its names."""
+    """A stored thread: its row in the thread table, pid, tid and names."""
 
     row: Count = 0
 
@@ -246,7 +246,7 @@ class LanesState:
 
 @dataclass(frozen=True, slots=True)
 class CodeRange:
-    """A range of event codes."""
+    """A range of event codes, `first` to `last` inclusive."""
 
     first: Code = 0
     last: Code = 0

@@ -105,7 +105,7 @@ class RuleBox(QWidget):
 
     @property
     def text(self) -> str:
-        """The rules."""
+        """The text of the rules."""
         return self.edit.toPlainText()
 
     def set_target(self, release: Release, processes: Mapping[str, Sequence[int]], is_wide: bool = False) -> None:

@@ -76,7 +76,7 @@ class Proposals(QListWidget):
         return self.isVisible() and Qt.Key(event.key()) in keys
 
     def on_key(self, event: QKeyEvent) -> bool:
-        """Handle a key of the editor; return False if the editor must handle it."""
+        """Handle a key that was pressed in the editor; return False if the editor must handle the key itself."""
         if not self.isVisible():
             return False
         key = Qt.Key(event.key())

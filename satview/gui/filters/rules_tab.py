@@ -459,7 +459,7 @@ class RulesTab(QWidget):
         self.editor.set_theme(theme)
 
     def edit(self, name: str) -> None:
-        """Load the rules of a filter pass into the editor."""
+        """Load the rules of a filter pass (an entry of the filter) into the editor."""
         self.editor.replace_text(self._opened.filters.pass_named(name).rules)
         self.editing = name
         self.editor.setFocus()
@@ -585,7 +585,7 @@ class RulesTab(QWidget):
         self._opened.capture_requested.emit(self.editor.toPlainText())
 
     def show_would_capture(self) -> None:
-        """Show what a capture with these rules would have captured."""
+        """Open the dialog with the events that a capture with these rules would have recorded."""
         WouldCaptureDialog(self._opened, self.built(), self.window()).show()
 
     def built(self) -> BuiltRules:

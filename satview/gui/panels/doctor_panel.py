@@ -37,7 +37,7 @@ class DoctorPanel(AnswerPanel):
         self._fill()
 
     def reload(self) -> None:
-        """Request the answer, initially and after the trace was refreshed."""
+        """Start to compute the analyses, when first shown and after the trace was refreshed."""
         self._opened.doctor.start()
 
     def sort(self, name: str, *, descending: bool) -> None:

@@ -216,7 +216,7 @@ class ConditionBox(QWidget):
         self.line.set_theme(theme)
 
     def edit(self, name: str) -> None:
-        """Load a filter pass for editing."""
+        """Load a filter pass (a condition with its effect) into the fields for editing."""
         item = self._opened.filters.pass_named(name)
         self.line.setText(item.expression)
         self.editing = name

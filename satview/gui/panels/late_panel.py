@@ -140,7 +140,7 @@ class _Tables(AnswerPanel):
 
     @property
     def shown(self) -> Table | None:
-        """The answer of the current tab; for the tab of the drawing, the last answer."""
+        """The answer in the current tab; if the tab with the drawing is selected, the last answer."""
         return self._answers[min(self.tabs.currentIndex(), len(self._answers) - 1)] if self._answers else None
 
     @Slot()
@@ -339,7 +339,7 @@ class LatePanel(Panel):
             table.close_down()
 
     def copied_text(self) -> str:
-        """Return rows of the table that has the focus."""
+        """Return the selected or first rows of the table that has the focus, as text; "" if none has."""
         return "".join(table.copied_text() for table in self._tables)
 
     def _on_used(self, used: _Tables) -> None:

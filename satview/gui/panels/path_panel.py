@@ -63,12 +63,12 @@ class PathPanel(AnswerPanel):
         return self.exported.lines(range(len(self.exported)))
 
     def copied_text(self) -> str:
-        """Return rows of the table that has the focus."""
+        """Return rows of the table that has the focus, as text; "" if none has."""
         return self._rows_as_text() if self.table.hasFocus() or self.sums.hasFocus() else ""
 
     @property
     def exported(self) -> Table | None:
-        """All pieces, including folded ones."""
+        """All pieces of the path, folded ones too, for the button Export."""
         answer = self._opened.path.answer
         return answer.pieces if answer is not None else None
 

@@ -47,7 +47,7 @@ class SnapshotView(WatchedAnswer):
 
     @property
     def at_cycles(self) -> int | None:
-        """The requested time; None = nothing is selected."""
+        """Time in cycles for which a snapshot is requested; None = nothing is selected."""
         return self._cycles
 
     def hold(self, is_held: bool) -> None:
@@ -142,7 +142,7 @@ class SnapshotPanel(AnswerPanel):
 
     @property
     def exported(self) -> Table | None:
-        """All threads, including folded ones."""
+        """All threads of the snapshot, folded ones too, for the button Export."""
         table = self.view.answer
         return table and table.at(np.concatenate([table.children(row) for row in range(len(table))]))
 
@@ -188,7 +188,7 @@ class SnapshotPanel(AnswerPanel):
 
     @Slot(QModelIndex)
     def _on_clicked(self, index: QModelIndex) -> None:
-        """Go to the thread of the row, or to the holder that it waits for; the snapshot keeps its time."""
+        """Go to the thread of the clicked row, or to the holder that this thread waits for if that cell was clicked."""
         answer = self.model.answer
         if answer is not None and self.model.columns[index.column()].name == "holder":
             self._show_thread(answer.held(index.row(), "holder"))

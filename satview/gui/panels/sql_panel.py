@@ -211,7 +211,7 @@ class SqlPanel(Panel):
 
     @Slot()
     def run(self) -> None:
-        """Run the query in the editor."""
+        """Run the query that is in the editor."""
         text = self.editor.toPlainText().strip()
         if not text:
             return
@@ -281,7 +281,7 @@ class SqlPanel(Panel):
             self.plot.set_left(left_px)
 
     def _update_drawing(self) -> None:
-        """Determine how the new result can be drawn, and list its columns."""
+        """Find the rows of the new result that can be drawn, and list the columns that can be plotted."""
         result, before = self.model.result, self.value.currentText()
         self._drawing = drawing_of(self._opened.trace, result) if result is not None else ""
         self.value.clear()

@@ -28,7 +28,7 @@ from satview.store.trace import Trace
 
 
 class RowMode(StrEnum):
-    """Kinds of rows; values are tab titles."""
+    """Kinds of rows, such as messages; the values are the titles of tabs."""
 
     MESSAGES = "Messages"
     LATENCIES = "Pulses and interrupts"
@@ -73,7 +73,7 @@ class TransactionView(Answer):
 
     @property
     def order(self) -> tuple[str, bool]:
-        """Sort column (empty = the default of the question), and whether descending."""
+        """Column to sort by (empty = default of the question), and True for descending order."""
         return self._sort_of_mode.get(self.mode, ("", True))
 
     def set_mode(self, mode: RowMode, client: str = "", server: str = "", number: int | None = None) -> None:
@@ -84,7 +84,7 @@ class TransactionView(Answer):
             self.start()
 
     def set_filter(self, client: str, server: str, number: int | None) -> None:
-        """Set the filter."""
+        """Set the filter by names and number, and find the rows."""
         if (client, server, number) != (self.client, self.server, self.number):
             self.client, self.server, self.number = client, server, number
             self.start()
@@ -112,7 +112,7 @@ def _find(
     trace: Trace, mode: RowMode, requested: TransactionFilter | LatencyFilter, order: tuple[str, bool],
     _is_cancelled: IsCancelled,
 ) -> FoundRows:  # fmt: skip
-    """Return the rows; runs in the background task."""
+    """Return the rows of a mode that match a request; runs in the background task."""
     if isinstance(requested, TransactionFilter):
         rows = transaction_table(trace, requested)
     else:

@@ -102,7 +102,7 @@ class DurationPlot(QWidget):
             self.plot.setYRange(0, top * _ROOM_FOR_MARKS, padding=0)
 
     def forget_positions(self) -> None:
-        """Clear the list until the next histogram, because event rows differ after a refresh."""
+        """Clear the list of longest durations until the next histogram, because a refresh may change rows of events."""
         self.worst.clear()
         self._plotted = None
 
@@ -227,7 +227,7 @@ class ResponsePlot(QWidget):
         self._draw()
 
     def show_responses(self, shown: ExplainedInstance | None) -> None:
-        """Draw the response times of an activity, or nothing."""
+        """Draw the response times of an activity; None draws nothing."""
         is_other = shown is None or self._explained is None or shown.responses is not self._explained.responses
         self._explained = shown
         self._draw()
@@ -318,7 +318,7 @@ class OverlayPlot(QWidget):
         self._draw()
 
     def show_overlaid(self, overlaid: Overlaid | None) -> None:
-        """Draw two histograms, or nothing."""
+        """Draw the histograms of both traces; None draws nothing."""
         self._overlaid = overlaid
         self._draw()
 

@@ -195,7 +195,7 @@ class CountPlot(TimePlot):
         super().__init__(opened, left_px, theme, "Events over time", "Events", parent)
 
     def show_counts(self, plotted: CountsPlotted) -> None:
-        """Draw counts."""
+        """Set the counts to draw, and draw them."""
         self._plotted = plotted
         self.draw()
 
@@ -220,7 +220,7 @@ class CountPlot(TimePlot):
         self.plot.setYRange(0, max(1, int(counts.max(initial=0))) * 1.06, padding=0)
 
     def bin_clicked(self, number: int, height: float) -> None:
-        """Go to the first event of the nearest line."""
+        """Send `event_requested` with the first event of the clicked division, for the line nearest to the click."""
         assert self._plotted is not None
         divisions = self._plotted.divisions
         has = np.flatnonzero(divisions.counts[:, number])
@@ -250,7 +250,7 @@ class LoadPlot(TimePlot):
         super().__init__(opened, left_px, theme, "Load over time", "CPUs", parent)
 
     def show_load(self, plotted: LoadPlotted) -> None:
-        """Draw a load."""
+        """Set the load to draw, and draw it."""
         self._plotted = plotted
         self.draw()
 
@@ -403,7 +403,7 @@ class ResultPlot(TimePlot):
         return pg.BarGraphItem(x0=left, x1=right, y0=middle - _BAR, y1=middle + _BAR, pen=None, brush=brush)
 
     def _on_click(self, click: pg.GraphicsScene.mouseEvents.MouseClickEvent) -> None:
-        """Request the row of the nearest interval or point."""
+        """Send `row_requested` with the row of the nearest interval or point."""
         drawing, box = self._drawing, self.plot.getViewBox()
         is_inside = box.sceneBoundingRect().contains(click.scenePos())
         if drawing is None or click.button() != Qt.MouseButton.LeftButton or not is_inside:

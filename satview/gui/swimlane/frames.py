@@ -448,7 +448,7 @@ class TickSource:
         ]
 
     def deadlines(self, request: LaneRequest) -> list[Ticks]:
-        """Return the deadlines of activities: missed ones always, others only where they are sparse."""
+        """Return marks at the deadlines of activities: always at missed ones, at others only where they are sparse."""
         theme, edges, marks = self._theme, pixel_edges(request.window, request.width_px), []
         line = (mixed(theme.text, theme.base, FADE) if self.fades else theme.text) | OPAQUE
         for position, lane in enumerate(request.lanes):

@@ -223,7 +223,7 @@ def exact_values(
         requested: Returns the current request, which may change meanwhile, such as when the view moves by a few pixels;
             lanes that are being built remain useful.
         shown: The filter; None = all events show.
-        overlay: What the filter does to intervals; None = nothing.
+        overlay: Effect of the filter on intervals; None = no effect.
         is_cancelled: Polled regularly.
         report: Called when lanes are ready.
     """

@@ -67,7 +67,7 @@ class HoverCard(QLabel):
 
 
 def hover_text(opened: OpenTrace, lane: int, span: Span | None, event: int | None, cycles: int) -> str:
-    """Return the text of the hover card, as rich text."""
+    """Return the text of the hover card, which appears at the mouse over an interval, as rich text."""
     trace, info = opened.trace, opened.timeline.infos[lane]
     lines = []
     if span is not None and (span.value or span.text):

@@ -68,7 +68,7 @@ class CommandActions(QObject):
         return self._submenus[command.submenu]
 
     def fill_toolbar(self, bar: QToolBar) -> None:
-        """Add the commands with an icon to a toolbar, separated by menu."""
+        """Add the commands with an icon to a toolbar, with a separator between those of different menus."""
         last: Menu | None = None
         for binding in self._registry:
             if binding.command.icon:
@@ -98,7 +98,7 @@ class CommandActions(QObject):
 
     @Slot()
     def refresh(self) -> None:
-        """Update which actions are checked and enabled."""
+        """Update the check marks of actions, and whether they are enabled."""
         self._refresh_later.stop()
         is_met = {needs: self._is_available(needs) for needs in Needs}
         for binding in self._registry:

@@ -104,7 +104,7 @@ class Shared:
 
     @cached_property
     def view_links(self) -> ViewLinks:
-        """Groups of views that follow each other."""
+        """The linked views of all windows, which follow each other."""
         return ViewLinks()
 
 

@@ -31,7 +31,7 @@ class SummaryPart:
         text: Text of the button.
         panel: Name of the panel.
         tone: `error`, `warning`, or empty if nothing is wrong.
-        hint: Tool tip: what a click shows.
+        hint: Tool tip that describes the result of a click.
     """
 
     text: str

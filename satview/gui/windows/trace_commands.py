@@ -223,7 +223,7 @@ class MarkCommands:
     Args:
         window: Parent of the prompts.
         run: Calls a function with the views of the open trace, and reports a `UsageError`.
-        workspace: Returns those views.
+        workspace: Returns the views of the open trace.
     """
 
     def __init__(self, window: CommandWindow, run: Callable[[Run], None], workspace: Callable[[], Workspace]) -> None:
@@ -313,7 +313,7 @@ class ComparisonCommands:
     Args:
         window: The window.
         run: Calls a function with the views of the open trace, and reports a `UsageError`.
-        workspace: Returns those views.
+        workspace: Returns the views of the open trace.
     """
 
     def __init__(self, window: CommandWindow, run: Callable[[Run], None], workspace: Callable[[], Workspace]) -> None:
@@ -390,7 +390,7 @@ class TraceCommands:
         registry.bind("panels.reset", partial(self.run, lambda views: views.arrange()))
 
     def is_met(self, needs: Needs) -> bool:
-        """Return whether the prerequisite of a command is met."""
+        """Return whether the thing exists that a command needs, such as a selected event."""
         views = self._window.workspace
         if needs is Needs.NOTHING:
             return True

@@ -441,7 +441,7 @@ class Workspace(QWidget):
 
     @property
     def is_checking(self) -> bool:
-        """True while verdicts are being searched, or will be once the lanes are exact."""
+        """True while verdicts are searched for, or are to be searched for once the lanes are exact."""
         return self._check.isActive() or self.opened.verdicts.is_busy or self.opened.has_priorities.is_busy
 
     @Slot()
@@ -733,7 +733,7 @@ class Workspace(QWidget):
 
     @Slot(str)
     def _show_summary_panel(self, name: str) -> None:
-        """Show the panel of a part of the toolbar summary; the panel Verdicts with the worst verdict."""
+        """Show the panel of a clicked part of the toolbar summary; in the panel Verdicts, go to the worst verdict."""
         self.show_panel(name)
         if name == "verdicts":
             self.panel(VerdictsPanel).show_worst()

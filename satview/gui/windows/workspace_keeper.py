@@ -140,7 +140,7 @@ class WorkspaceKeeper(QObject):
             self._begin_second(state.second)
 
     def _describe(self, file: str) -> None:
-        """Apply the last file of event descriptions, unless the command line names one."""
+        """Apply the file of event descriptions that was used last, unless the command line names one."""
         opened = self._views.opened
         try:
             if file and not self._views.has_user_events:
@@ -191,7 +191,7 @@ class WorkspaceKeeper(QObject):
 
     @Slot()
     def save(self) -> None:
-        """Save the current state."""
+        """Save the current state of the workspace."""
         if self.file.path is None:
             return
         self._timer.stop()
@@ -246,7 +246,7 @@ def restore_session(views: Workspace, state: WorkspaceState) -> None:
 
 
 def workspace_state(views: Workspace) -> WorkspaceState:
-    """Return the state of a workspace, without the identity of its trace."""
+    """Return the state of a workspace, without the signature of its trace."""
     opened = views.opened
     return WorkspaceState(
         None,

@@ -177,7 +177,7 @@ def _with_system_last(trace: Trace, of_process: _Ints, window: TimeWindow) -> _I
 
 
 def idle_cpus(timeline: Timeline) -> list[int]:
-    """Return the lanes of CPUs that were certainly idle all the time and had no interrupt."""
+    """Return the lanes of CPUs that were idle in the whole trace, without unknown times, and had no interrupt."""
     parents = {info.parent for info in timeline.infos if info.kind is LaneKind.INTERRUPTS}
     lanes = zip(
         (info.index for info in timeline.infos if info.kind is LaneKind.CPU), timeline.lanes_of_cpus, strict=True

@@ -82,7 +82,7 @@ class Follow(QObject):
 
         Args:
             events: Number of events in the trace now; None = there is no trace.
-            note: Why there is none.
+            note: Sentence on why there is no trace; "" if there is one.
         """
         now_s = time.monotonic()
         self._next_s = now_s + max(0.0, _REST_FACTOR * (now_s - self._began_s))

@@ -81,10 +81,10 @@ class Reload:
 
     Attributes:
         loaded: The reloaded trace.
-        shown: The state that this was prepared for.
+        shown: The displayed state for which the reload was prepared.
         moved: Index of each lane in the reloaded trace, by its index in the shown one.
-        state, evaluator, view: The filter for the reloaded trace.
-        overlay: The effect of the filter on the visible lanes, computed.
+        state, evaluator, view: The filter for the reloaded trace, its evaluator and its effect on events.
+        overlay: The effect of the filter on intervals, already computed for the visible lanes.
         hits: Event rows of the search hits.
     """
 

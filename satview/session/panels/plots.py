@@ -318,7 +318,7 @@ class PlotsView(ExtentAnswer):
 
     @property
     def selected(self) -> tuple[NDArray[np.bool_], str] | None:
-        """The threads of the selected lane, bool (threads,), and its name; None if it has none."""
+        """The threads of the selected lane, bool (threads,), and the lane's name; None if the lane has no threads."""
         lane, trace = self._opened.selection.lane, self._opened.trace
         if lane is None:
             return None
@@ -330,12 +330,12 @@ class PlotsView(ExtentAnswer):
         return None
 
     def show_plot(self, kind: PlotKind) -> None:
-        """Show another plot."""
+        """Request another kind of plot."""
         self.kind = kind
         self._request()
 
     def set_by(self, by: LoadBy) -> None:
-        """Set the bands of the load plot."""
+        """Set the property by which the load is divided into bands."""
         self.by = by
         self._request()
 
@@ -350,7 +350,7 @@ class PlotsView(ExtentAnswer):
         self._request()
 
     def set_only_selected(self, only_selected: bool) -> None:
-        """Set whether the histogram is of the selected thread or process, or of all."""
+        """Set whether the histogram counts only the selected thread or process, or all."""
         self.only_selected = only_selected
         self._request()
 
@@ -360,7 +360,7 @@ class PlotsView(ExtentAnswer):
         self._request()
 
     def set_divisions(self, divisions: int) -> None:
-        """Set the number of counts over time."""
+        """Set the number of parts of the window in which events are counted."""
         self.divisions = divisions
         self._later()
 

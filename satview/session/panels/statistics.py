@@ -56,7 +56,7 @@ class Counted:
 
     @property
     def statement(self) -> str:
-        """Sentence about the events that are counted."""
+        """Sentence on how many events are counted, and whether they follow the filter."""
         if not self.follows:
             return f"Counts all {self.all_events:,} events"
         if self.events == self.all_events and self.kinds == self.all_kinds:
@@ -91,7 +91,7 @@ class RangeStatistics:
         self._is_cancelled: IsCancelled = bool  # of the task that runs now
 
     def is_like(self, other: RangeStatistics) -> bool:
-        """Return whether these are the statistics of the same range and filter."""
+        """Return whether other statistics are of the same trace, range and filter."""
         threads, others = self._threads, other._threads
         same_threads = threads is others or (
             threads is not None and others is not None and np.array_equal(threads, others)
@@ -189,13 +189,13 @@ class StatisticsView(ExtentAnswer):
         return not self.follows and self._opened.filters.is_active
 
     def show_table(self, key: str) -> None:
-        """Request another table."""
+        """Request another of the statistics tables."""
         if key != self.key:
             self.key = key
             self._request()
 
     def set_extent(self, extent: Extent) -> None:
-        """Set the part of the trace."""
+        """Set the part of the trace for which statistics are computed."""
         before = self.extent
         self._extent.select(extent)
         if extent is not before:
