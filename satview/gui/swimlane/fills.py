@@ -48,12 +48,12 @@ def hatch(pixels: NDArray[np.uint32], top: int, ratio: float) -> None:
 
 
 def half_way(pixels: NDArray[np.uint32], rgb: int) -> NDArray[np.uint32]:
-    """Return pixels blended half and half with a colour, opaque, of the same shape."""
+    """Return opaque pixels, each the mean of the given pixel and a colour; same shape."""
     return ((pixels >> np.uint32(1)) & np.uint32(0x7F7F7F)) + np.uint32((rgb >> 1 & 0x7F7F7F) | OPAQUE)
 
 
 def swatch(value: int, theme: Theme, width_px: int, height_px: int, ratio: float) -> QImage:
-    """Return a sample of a bar, with its colour and hatching, for the legend."""
+    """Return a picture of a bar with the colour and hatching of a lane value, for the legend."""
     size = max(1, round(height_px * ratio)), max(1, round(width_px * ratio))
     rgb = state_colour(value, theme)
     pixels = np.full(size, OPAQUE | theme.base if rgb is None else lane_colour(value, rgb, theme), np.uint32)

@@ -81,7 +81,7 @@ class Cost:
         )
 
     def pieces_within(self, time_s: float) -> float:
-        """Return how many pieces probably fit into a time; infinite before the first measurement."""
+        """Return how many pieces can probably be painted in a time; infinite before the first measurement."""
         if self._time_s <= 0:
             return float("inf")
         mean_s = self._time_s / self._pieces
@@ -323,7 +323,7 @@ class BandPictures:
 
 
 def bands_of(rows: Sequence[LaneRow], ratio: float) -> list[Band]:
-    """Return lanes grouped into bands. Scrolling changes only the first and the last band."""
+    """Return lanes grouped into bands, so that scrolling changes only the first and the last band."""
     return [_band(tuple(band)) for _, band in groupby(rows, lambda row: int(row.y_px * ratio) // _BAND_PX)]
 
 
@@ -570,7 +570,7 @@ class BandPainter:
         self.version += 1
 
     def note_lanes(self) -> None:
-        """Note that lanes or their names changed."""
+        """Change `version`, so that all lanes are painted again: lanes or their names have changed."""
         self.version += 1
 
     def _make_palette(self) -> None:
@@ -705,7 +705,7 @@ class LaneLayer(QObject):
 
     @Slot()
     def _on_more(self) -> None:
-        """Draw again, because better or more detailed data is available."""
+        """Request a new drawing, because better or more detailed data is available."""
         self.pictures.outdate()
         self.changed.emit()
 
@@ -788,7 +788,7 @@ class LaneLayer(QObject):
         draw_placed(painter, self._sheet, placed, other, frame.scale, frame.scroll_px, line_px)
 
     def _draw_previews(self, painter: QPainter, rows: tuple[LaneRow, ...], frame: Frame) -> None:
-        """Draw CPU lanes that are not built yet from the preview of the file."""
+        """Draw the CPU lanes that are not built yet, from the preview (samples of the file)."""
         preview, timeline, scale = self._opened.preview, self._opened.timeline, frame.scale
         if preview is None:
             return

@@ -70,11 +70,11 @@ class LaneDrag:
 
     @property
     def line_px(self) -> int | None:
-        """Position in the list of the line that shows the drop position; None = the lane stays."""
+        """Position of the line that marks the drop position, from the top of the list; None = the lane stays."""
         return self._gap.y_px if self._gap is not None else None
 
     def move(self, y_px: int) -> None:
-        """Follow the mouse to a position of the list."""
+        """Update the drop position after the mouse was moved to a y position of the list of lanes."""
         self.is_on = self.is_on or abs(y_px - self._start_px) >= _BEGINS_PX
         if self.is_on:
             gaps = self._gaps()
@@ -279,7 +279,7 @@ class LaneLabels(QWidget):
         self._sheet.end()
 
     def _static_picture(self, rows: tuple[LaneRow, ...], rooms_px: tuple[float, ...], ratio: float) -> QPixmap:
-        """Return a cached picture of everything except figures, which stays the same while the view pans and zooms."""
+        """Return a picture of the labels without figures, cached: panning and zooming do not change it."""
         line_px = self._drag.line_px if self._drag is not None else None
         infos, value_of = self._opened.timeline.infos, self._opened.timeline.process_value
         values = tuple(value_of(infos[row.index].process) for row in rows)
@@ -295,7 +295,7 @@ class LaneLabels(QWidget):
         return picture
 
     def _draw_static(self, painter: QPainter, rows: tuple[LaneRow, ...], rooms_px: tuple[float, ...]) -> None:
-        """Draw everything except figures."""
+        """Draw all parts of the labels except figures."""
         painter.fillRect(self.rect(), colour(self._theme.panel))
         for row, room_px in zip(rows, rooms_px, strict=True):
             self._draw_row(painter, row, room_px)

@@ -47,7 +47,7 @@ SEEN_INTERRUPT: Final = states.ABSENT | states.SEEN_RUNNING | states.SEEN_EVENT
 
 
 class PixelRowKind(IntEnum):
-    """Kinds of pixel rows."""
+    """Kinds of pixel rows of a lane, described above."""
 
     TICKS = 0
     OUTER = 1

@@ -110,7 +110,7 @@ class Legend(QWidget):
         self._refresh()
 
     def explain_arrows(self, kinds: tuple[ArrowKind, ...]) -> None:
-        """Set the kinds of arrows to explain."""
+        """Set the kinds of arrows for which the legend has entries."""
         if kinds != self._arrows:
             self._arrows = kinds
             self._refresh()
@@ -156,7 +156,7 @@ class Legend(QWidget):
         self.update()
 
     def entry_at(self, position: QPointF) -> Entry | None:
-        """Return the entry at a position, or None."""
+        """Return the entry at a position of the widget; None = none."""
         return next((entry for entry, area in self._placed_entries(self.width()) if area.contains(position)), None)
 
     def area_of(self, name: str) -> QRectF:

@@ -154,7 +154,7 @@ def _draw_legs(
 
 
 def _draw_names(painter: QPainter, names: Sequence[tuple[str, QLineF]], theme: Theme) -> None:
-    """Write texts in the middle of brackets that are long enough."""
+    """Write the text of each bracket in its middle, if the bracket is long enough."""
     painter.save()
     font = QFont(painter.font())
     font.setPixelSize(theme.px(LABEL_PX))
@@ -272,7 +272,7 @@ class ArrowLayer(QObject):
         return self.mode is ArrowMode.ALL and self._age >= _OLDEST - 1 and self._made_for[:1] != (scale,)
 
     def set_mode(self, mode: ArrowMode) -> None:
-        """Set which arrows to show."""
+        """Set whether all arrows, those of the selection or none are drawn."""
         if mode is not self.mode:
             self.mode, self.groups, self.hovered, self._end_px = mode, None, -1, np.empty((0, 4))
             self._all, self._made_for = None, ()
@@ -410,7 +410,7 @@ class ArrowLayer(QObject):
         return ends
 
     def _draw_counts(self, painter: QPainter, groups: ArrowGroups, theme: Theme) -> None:
-        """Write the number of arrows at the largest groups."""
+        """Write the number of arrows in the middle of the largest groups of arrows."""
         many = np.flatnonzero(groups.count >= _COUNT_FROM)
         if groups.is_sample or not len(many):
             return
@@ -487,7 +487,7 @@ class ArrowLayer(QObject):
             painter.drawRect(QRectF(*boxes[self.hovered].tolist()))
 
     def _small_texts(self, font: QFont, theme: Theme) -> FittedTexts:
-        """Return the layouts of the small texts."""
+        """Return the cached layouts of texts in a small font, in which numbers of arrows are written."""
         font = _small_font(font, theme)
         if self._texts is None or self._texts.font != font:
             self._texts = FittedTexts(font, Qt.TextElideMode.ElideRight)
@@ -596,7 +596,7 @@ def _shapes(groups: ArrowGroups, ends: NDArray[np.float64], *, is_smooth: bool) 
 
 
 def _draw_groups(painter: QPainter, groups: ArrowGroups, shapes: _Shapes, theme: Theme) -> None:
-    """Draw all groups; those of one colour and width together."""
+    """Draw the arrows of all groups, those with the same colour and width in one step."""
     are_groups = groups.count >= _COUNT_FROM
     strength = _STRENGTH if len(groups) <= _FEW else _STRENGTH_DENSE
     for kind, rgb in _arrow_colours(theme).items():

@@ -136,7 +136,7 @@ class NamedMarks(QObject):
         painter.restore()
 
     def at(self, position: QPointF) -> NamedMark | None:
-        """Return the mark at a point of the widget, or None."""
+        """Return the drawn mark at a point of the widget; None = none."""
         for placed in self._placed:
             if placed.label.contains(position) or (placed.mark.has_line and placed.line.contains(position)):
                 return placed.mark
@@ -154,7 +154,7 @@ class NamedMarks(QObject):
         yield from self._verdicts(lanes, scale, theme)
 
     def _steps(self, scale: TimeScale, theme: Theme) -> Iterator[NamedMark]:
-        """Yield the visible steps of Why?, from the effect to its causes."""
+        """Yield a mark for each visible step of the panel Why?, from the effect to its causes."""
         for number, step in enumerate(self._opened.why.steps, 1):
             if step.until_cycles > scale.window.start and step.since_cycles < scale.window.end:
                 yield NamedMark(
@@ -168,7 +168,7 @@ class NamedMarks(QObject):
         return [thread for thread in threads if lane_in(opened, opened.lane_of_thread(thread), lanes) is not None]
 
     def _pieces(self, lanes: Mapping[int, object], scale: TimeScale, theme: Theme) -> Iterator[NamedMark]:
-        """Yield the visible pieces of the critical path, the longest first."""
+        """Yield a mark for each visible piece of the critical path, the longest first."""
         if self._opened.path.answer is None:
             return
         path = self._opened.path.answer.path
@@ -185,7 +185,7 @@ class NamedMarks(QObject):
                             partial(self._select, thread, start), has_line=False)  # fmt: skip
 
     def _verdicts(self, lanes: Mapping[int, object], scale: TimeScale, theme: Theme) -> Iterator[NamedMark]:
-        """Yield the visible occurrences of verdicts, the longest first, except the highlighted one."""
+        """Yield a mark for each visible occurrence of a verdict, the longest first, without the highlighted one."""
         opened = self._opened
         answer, shown = opened.verdicts.answer, opened.highlight.shown
         if answer is not self._cached_cases[0]:

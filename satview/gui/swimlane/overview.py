@@ -308,7 +308,7 @@ class OverviewStrip(QWidget):
             self._forget()
 
     def _draw_picture(self) -> QPixmap:
-        """Return a picture of everything that does not depend on the visible window."""
+        """Return a picture of all parts of the strip that do not depend on the visible window."""
         ratio, theme = self.devicePixelRatioF(), self._theme
         width = max(1, round(self.width() * ratio))
         picture = QPixmap(width, max(1, round(self.height() * ratio)))
@@ -351,7 +351,7 @@ class OverviewStrip(QWidget):
         draw_tops(pixels, heights[None], np.ones(1, np.bool_), np.arange(width + 1), tone, ground, rows)
 
     def _draw_scale(self, painter: QPainter, cpus: int) -> None:
-        """Draw lines at numbers of CPUs."""
+        """Draw horizontal lines at whole numbers of CPUs."""
         theme, height = self._theme, self.height() - _TOP_PX - _FOOT_PX
         step = next((step for step in range(1, cpus) if cpus % step == 0 and height * step >= _LINE_PX * cpus), cpus)
         painter.setPen(QPen(colour(theme.dim, _SCALE_TONE), 1))
@@ -377,7 +377,7 @@ class OverviewStrip(QWidget):
 
 
 def _first_lines(lines: list[str], more: str) -> list[str]:
-    """Return the first lines, and the number of further ones."""
+    """Return the first lines and, if there are more, a line with the number of the others."""
     rest = len(lines) - _LISTED_AT_MOST
     return lines if rest <= 0 else [*lines[:_LISTED_AT_MOST], f"and {rest:,} more {more}"]
 

@@ -142,7 +142,7 @@ class TextSheet:
         self._placed: list[NDArray[np.intp]] = []  # each (n, 3): x and y in device pixels, number of the text
 
     def begin(self, painter: QPainter) -> None:
-        """Begin a frame."""
+        """Begin a frame, whose texts are drawn with this painter."""
         transform = painter.deviceTransform()
         self._painter, ratio = painter, transform.m11()
         is_turned = transform.m12() != 0 or transform.m21() != 0
@@ -697,7 +697,7 @@ def _fill_behind(
     painter: QPainter, left: NDArray[np.float64], top: NDArray[np.float64], room: NDArray[np.float64],
     behind: NDArray[np.int64], line_px: float,
 ) -> None:  # fmt: skip
-    """Fill the area behind texts that hatching would make illegible."""
+    """Fill the area behind texts in hatched intervals, where hatching would make texts illegible."""
     for rgb in np.unique(behind).tolist():
         if rgb != _NOTHING:
             of_colour = behind == rgb

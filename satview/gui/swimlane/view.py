@@ -110,7 +110,7 @@ class SwimlaneView(QWidget):
 
     @property
     def source(self) -> LaneSource:
-        """Pixel values of the visible lanes."""
+        """Source of the pixel values of the visible lanes."""
         return self.lanes.source
 
     @property

@@ -150,7 +150,7 @@ def named_reading(path: Path, shown: ShownState, is_cancelled: IsCancelled) -> R
     """Return the shown trace with names from an output of QNX `pidin` added, prepared to be shown.
 
     Raises:
-        UsageError: The file is no text of pidin, or the trace cannot take names.
+        UsageError: The file is no output of pidin, or names cannot be added to the trace.
         Cancelled: `is_cancelled()` returned True.
     """
     return prepared(LoadedTrace.of(with_names(shown.timeline.trace, read_pidin(path))), shown, is_cancelled)
