@@ -217,7 +217,7 @@ class Navigation(QObject):
         """Go from the event that begins a call, interrupt, handler or state to the one that ends it, or back.
 
         Raises:
-            UsageError: The trace has no such event, or pairs of a long trace are still being searched for.
+            UsageError: The trace does not show that event, or pairs of a long trace are still being searched for.
         """
         event, trace = self._opened.selection.event, self._opened.trace
         if event is not None and len(trace.events) > _AT_ONCE and not are_made(trace):

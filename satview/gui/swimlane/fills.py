@@ -30,7 +30,7 @@ def lane_colour(value: int, rgb: int, theme: Theme) -> int:
     Args:
         value: Lane value of `events.states`.
         rgb: Colour of the value.
-        theme: Gives whether states are hatched; unknown spans always are.
+        theme: Determines whether states are hatched; unknown spans always are.
     """
     is_hatched = theme.is_hatched or value == states.UNKNOWN
     return rgb | (OPAQUE - (hatch_of(value) << 24) if is_hatched else OPAQUE)

@@ -56,7 +56,8 @@ class Stack:
         tops: float64 (k, bins), upper end of each value, 0 = bottom, 1 = top of the lane.
         colours: uint32 (k,), as returned by `fills.lane_colour`.
         spans: The intervals whose times are added up.
-        cpus: Process lanes: number of CPUs that the height stands for; 0 for other lanes, whose height is all time.
+        cpus: Process lanes: number of CPUs that the height stands for; 0 for other lanes, whose height stands for the
+            length of a bin.
         mean_cpus: Process lanes: mean CPU use over the whole trace.
         is_heat: Colour strength instead of height shows the share of the first value: for interrupts, which take too
             little time for a visible height.

@@ -198,7 +198,7 @@ def _owner(context: _Context, _name: str, word: int) -> Meaning | None:
 
 
 def _mutex(context: _Context, _name: str, _address: int) -> Meaning | None:
-    """Name the holder of a call's mutex: the thread that the caller waits for, or the last one that locked by call."""
+    """Name the thread that holds the mutex of a call: the one waited for, or the last that got it in the kernel."""
     trace, known, blocked_by = context.trace, mutexes(context.trace), blockers(context.trace)
     waiting = np.flatnonzero(
         (blocked_by.waits.call_row == context.event) & (known.of_wait >= 0) & (blocked_by.thread >= 0)
